@@ -105,7 +105,7 @@ def test_certificates_are_read_from_contents(tmp_path: Path) -> None:
         ({"proxy-url": "socks5://there:1080"}, {}, "socks5"),
     ],
 )
-def test_what_is_not_supported_is_refused(tmp_path: Path, cluster: Json, user: Json, reason: str) -> None:
+def test_unsupported_settings_are_refused(tmp_path: Path, cluster: Json, user: Json, reason: str) -> None:
     with pytest.raises(KubeconfigError, match=reason):
         kubeconfigs.read(written(tmp_path / "config", cluster, user))
 

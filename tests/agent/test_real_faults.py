@@ -56,7 +56,7 @@ def limited(installation: Installation, cluster: Cluster, account: Path, tmp_pat
         yield Real(installation.control, cluster, name, agent)
 
 
-def test_documented_rights_suffice(limited: Real) -> None:
+def test_documented_rights_are_sufficient(limited: Real) -> None:
     control, cluster = limited.control, limited.cluster
     limited.send(deployment("web"), config_map("settings", a="b"))
     limited.wait_healthy("Deployment", "web", readyReplicas=2)

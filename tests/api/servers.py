@@ -87,12 +87,12 @@ async def serving(
     moments = AsOfViews(log, manifests.check)
     ids = (f"id-{count}" for count in itertools.count())
     views = stored_objects.StoredViews(projector)
-    door = WriteApi(log, views, lambda: NOW_MS, lambda: next(ids), tolerated=tolerated)
+    write_api = WriteApi(log, views, lambda: NOW_MS, lambda: next(ids), tolerated=tolerated)
     services = Services(
         log=log,
         views=projector,
         as_of_views=moments,
-        write_api=door,
+        write_api=write_api,
         inquiry=LogInquiry(log, store),
         planner=LogPlanner(log),
         token=TOKEN,

@@ -56,7 +56,7 @@ def test_change_names_the_version_that_it_was_computed_from() -> None:
     assert (mutated.action, event.expects) == (Action.CONFIGURED, 7)
 
 
-def test_mutation_applied_again_gives_the_same() -> None:
+def test_repeated_mutation_gives_the_same_events() -> None:
     change, current = Change(target=WEB, edit=Set({"spec": {"replicas": 2}})), stored(deployment("web", 1))
     assert change.apply(current) == change.apply(current)
 

@@ -29,7 +29,7 @@ async def create(kube: httpx.AsyncClient, name: str, labels: dict[str, str]) -> 
     (await kube.post(f"{NAMESPACES}/{name}/configmaps", json=content)).raise_for_status()
 
 
-async def test_interrupted_deletion_continues_and_spares_a_namespace_with_such_a_label() -> None:
+async def test_interrupted_deletion_continues_and_keeps_a_namespace_with_a_protected_object() -> None:
     stopping = asyncio.Event()
     async with serving() as services, client(services) as kube:
         await create(kube, "labelled", {"deletionTimestamp": "never"})

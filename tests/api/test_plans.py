@@ -129,7 +129,7 @@ async def test_request_that_the_api_refuses_is_named() -> None:
     ],
     ids=["namespace", "member", "token"],
 )
-async def test_request_with_effects_elsewhere_is_refused(request_: dict[str, str]) -> None:
+async def test_request_with_effects_outside_the_log_is_refused(request_: dict[str, str]) -> None:
     async with running() as caller:
         answer = await make(caller, requests=[request_])
         assert answer.status_code == 422
@@ -159,7 +159,7 @@ async def test_failure_of_an_unknown_cluster_fails_the_plan() -> None:
         assert "nowhere" in plan["reason"]
 
 
-async def test_deleted_plan_is_gone() -> None:
+async def test_deleted_plan_is_not_found() -> None:
     async with running() as caller:
         plan = await finished(caller, await make(caller))
         path = f"/api/v1/plans/{plan['id']}"

@@ -31,7 +31,7 @@ def placed(pen: Pen) -> list[records.Record]:
     ]
 
 
-async def test_list_shows_the_own_writes() -> None:
+async def test_list_shows_the_writes_of_its_client() -> None:
     async with serving() as services, client(services) as http:
         for replicas in range(1, 6):
             await services.log.append([Pen().input(deployment("foo", replicas), event_id=f"id-{replicas}")])

@@ -129,7 +129,7 @@ def replicas(shell: Shell, name: str) -> int:
     return json.loads(shell("get", "rb", f"{name}-deployment", "-o", "json"))["spec"]["replicas"]
 
 
-def test_import_leaves_every_workload_where_it_is(shell: Shell, tmp_path: Path) -> None:
+def test_import_moves_no_workload(shell: Shell, tmp_path: Path) -> None:
     api, kubeconfig = karmada(), tmp_path / "karmada.config"
     with served(api, kubeconfig):
         planned = shell("import", "--kubeconfig", str(kubeconfig), "--dry-run")
@@ -170,7 +170,7 @@ def test_import_leaves_every_workload_where_it_is(shell: Shell, tmp_path: Path) 
     shell("log", "verify", "--views")
 
 
-def test_import_reports_what_is_not_as_before(shell: Shell, tmp_path: Path) -> None:
+def test_import_reports_changed_placements(shell: Shell, tmp_path: Path) -> None:
     api, kubeconfig = karmada(), tmp_path / "karmada.config"
     api.put("resourcebindings", binding("gone", 2, PLACEMENT, clusters=[{"name": "east", "replicas": 2}]))
     with served(api, kubeconfig):

@@ -108,7 +108,7 @@ def run(shell: Shell, objects: str) -> None:
     shell.until_true(lambda: sum(placed(shell).values()) == 9 and ready(shell) == 9)
 
 
-def test_predictions_come_true(shell: Shell, tmp_path: Path) -> None:
+def test_predicted_changes_equal_the_actual_ones(shell: Shell, tmp_path: Path) -> None:
     objects = written(tmp_path / "objects.yaml", OBJECTS)
     (change,) = prediction(shell, "-f", objects)["changed"]
     shell("get", "deploy", "web", code=1)
@@ -229,7 +229,7 @@ def test_plan_without_effect_is_checked(shell: Shell, tmp_path: Path) -> None:
     assert shell("plan", "check", out) == "Nothing moved, as predicted.\n"
 
 
-def test_only_edits_of_what_a_plan_was_computed_from_count(shell: Shell, tmp_path: Path) -> None:
+def test_plan_is_refused_only_after_edits_of_its_basis(shell: Shell, tmp_path: Path) -> None:
     out = str(tmp_path / "plan.json")
     shell("plan", "taint", "member1", "maintenance:NoExecute", "-o", out)
     shell("label", "cluster", "member1", "tier=gold")

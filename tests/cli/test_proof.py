@@ -78,7 +78,7 @@ def test_exported_log_is_imported_and_proved(tmp_path: Path, capsys: pytest.Capt
     assert "the log is not empty" in shell.errors
 
 
-def test_wrong_options_say_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_options_are_reported_with_a_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shell = Shell(tmp_path, capsys)
     shell("log", "verify", "--log", str(tmp_path / "nowhere"), code=1)
     assert "there is no log at" in shell.errors
@@ -144,7 +144,7 @@ spec:
 """
 
 
-def test_audit_shows_what_another_policy_would_have_decided(
+def test_audit_shows_the_decisions_of_another_policy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell = Shell(tmp_path / "data", capsys)

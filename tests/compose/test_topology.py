@@ -149,7 +149,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[Topology]:
                 part.http.close()
 
 
-def test_brokers_know_every_setting(running: Topology) -> None:
+def test_every_setting_is_valid_for_brokers(running: Topology) -> None:
     words = ["--describe", "--all", "--broker", "1", "--bootstrap-server", running.brokers.servers]
     told = running.brokers.run_tool("kafka.admin.ConfigCommand", *words)
     (broker, *_) = COMPOSE.brokers.values()

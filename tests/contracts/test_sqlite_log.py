@@ -149,7 +149,7 @@ async def test_deleted_records_are_reported_as_not_kept(tmp_path: Path, gone: st
 
 
 @pytest.mark.parametrize(("topic", "partition"), [("unknown", 0), (topics.SPECS, 256), (topics.SPECS, -1)])
-async def test_append_to_unknown_partition_fails_alone_and_the_log_goes_on(
+async def test_append_to_unknown_partition_fails_without_affecting_others(
     tmp_path: Path, topic: str, partition: int
 ) -> None:
     async with asyncio.timeout(_ANSWER_S), opened(tmp_path) as log:
@@ -165,7 +165,7 @@ async def test_append_to_unknown_partition_fails_alone_and_the_log_goes_on(
 
 
 @pytest.mark.parametrize("size", [1, 400])
-async def test_writer_reports_unexpected_error_and_goes_on(tmp_path: Path, size: int) -> None:
+async def test_writer_reports_unexpected_error_and_continues(tmp_path: Path, size: int) -> None:
     whole = [log_contract.record(text=str(index)) for index in range(size)]
     # A lone surrogate has no UTF-8 encoding, so SQLite's binding of the key raises no SQLite error.
     unwritable = msgspec.structs.replace(log_contract.record(), key="\ud800")

@@ -18,7 +18,7 @@ async def _assigned(story: Story, cluster: str) -> list[int]:
     return [ref.rules[0] for work in applied for ref in work.overrides]
 
 
-async def test_quota_goes_to_each_cluster_that_is_named_also_if_it_joins_later(story: Story) -> None:
+async def test_quota_is_sent_to_each_named_cluster_even_if_it_joins_later(story: Story) -> None:
     await story.submit(joined("member1"), joined("member3"), quota("few", member1="1", member2="2"))
     assert [await _assigned(story, f"member{each}") for each in (1, 2, 3)] == [[0], [], []]
     await story.submit(joined("member2"))

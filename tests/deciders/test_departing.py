@@ -243,7 +243,7 @@ async def test_departure_continues_after_a_restart(story: Story) -> None:
     assert await left_clusters(story) == ["member1"]
 
 
-async def test_each_shard_reports_once_that_nothing_is_left(story: Story) -> None:
+async def test_each_shard_reports_once_that_it_has_no_work_left(story: Story) -> None:
     await start_removal(story)
     await story.submit(deployment("other"), health_reported("member2"))
     told = [

@@ -152,7 +152,7 @@ async def test_preserved_workload_keeps_its_dependencies(story: Story) -> None:
     assert {(work.key, work.preserved) for work in removed} == {(WEB, True), (SETTINGS, True)}
 
 
-async def test_dependency_is_overwritten_and_preserved_if_one_of_its_workloads_asks_for_it(
+async def test_dependency_is_overwritten_and_preserved_if_one_of_its_workloads_requires_it(
     story: Story,
 ) -> None:
     await story.submit(

@@ -31,7 +31,7 @@ async def work_types(story: Story, cluster: str) -> list[str]:
 # --- objects that exist already ---
 
 
-async def test_works_overwrite_existing_objects_if_the_policy_or_the_template_says_so(story: Story) -> None:
+async def test_works_overwrite_existing_objects_if_policy_or_template_allows_it(story: Story) -> None:
     async def flags() -> list[bool]:
         return [work.overwrites for work in await story.recorded(works.WorkApplied, "member1")]
 

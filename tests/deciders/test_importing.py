@@ -66,7 +66,7 @@ async def test_placement_that_is_imported_again_is_taken_over(story: Story) -> N
     assert story.placed(WEB) == {"member1": 2, "member2": 6}
 
 
-async def test_replicas_in_an_unknown_cluster_are_placed_anew_and_the_others_stay(story: Story) -> None:
+async def test_replicas_in_an_unknown_cluster_are_rescheduled_and_the_others_stay(story: Story) -> None:
     await story.submit(imported(6, member1=5, elsewhere=1))
     assert story.placed(WEB) == {"member1": 5, "member2": 1} or story.placed(WEB) == {"member1": 6}
     (decision,) = await story.recorded(decisions.ScheduleDecided, WEB)
@@ -89,7 +89,7 @@ async def test_claim_is_taken_over_also_from_a_better_policy(story: Story) -> No
     assert len(await story.recorded(decisions.BindingClaimed, WEB)) == 1
 
 
-async def test_claim_of_an_unknown_policy_is_decided_anew(story: Story) -> None:
+async def test_claim_of_an_unknown_policy_is_decided_again(story: Story) -> None:
     await story.submit(imported(3, "gone", member2=3))
     (claim,) = await story.recorded(decisions.BindingClaimed, WEB)
     assert claim.policy.name == "p"

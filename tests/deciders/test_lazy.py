@@ -81,7 +81,7 @@ async def test_template_shows_its_claim_again_if_the_lazy_policy_is_deleted_firs
     assert story.placed(WEB) == {"member1": 3}
 
 
-async def test_policy_that_preempts_at_once_says_whom(story: Story) -> None:
+async def test_immediately_preempting_policy_names_the_preempted_one(story: Story) -> None:
     await story.submit(policy("p", on("member1")), deployment("web", 2))
     await story.submit(policy("q", on("member2"), selector("web"), priority=5, preemption="Always"))
     claims = await story.recorded(decisions.BindingClaimed)

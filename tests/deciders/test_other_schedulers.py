@@ -51,7 +51,7 @@ async def test_binding_of_another_scheduler_exists_and_waits(story: Story) -> No
     assert f"names the scheduler {OTHER}" in explained.message
 
 
-async def test_workload_that_another_scheduler_gets_stays_where_it_is(story: Story) -> None:
+async def test_workload_handed_to_another_scheduler_is_not_moved(story: Story) -> None:
     await story.submit(policy("p", BOTH), deployment("web", 4))
     placed = story.placed(WEB)
     preempting = taking_over(on("member1"), OTHER)

@@ -38,7 +38,7 @@ async def _failures(story: Story, about: str) -> list[tuple[str, str]]:
     return [(each.reason, each.message.rpartition("request: ")[2]) for each in failed]
 
 
-async def test_workload_beyond_the_quota_waits_until_another_leaves(story: Story) -> None:
+async def test_workload_beyond_the_quota_waits_until_another_is_deleted(story: Story) -> None:
     await _begun(story, "1")
     await story.submit(_web(2))
     assert sum(story.placed(WEB).values()) == 2
@@ -83,7 +83,7 @@ async def test_template_with_requests_beyond_the_quota_is_not_applied(story: Sto
     assert await _used(story) == {"cpu": "2"}
 
 
-async def test_quota_counts_what_ran_before_it_and_ends_with_its_deletion(story: Story) -> None:
+async def test_quota_counts_earlier_workloads_until_it_is_deleted(story: Story) -> None:
     await _begun(story, "")
     await story.submit(_web(4))
     await story.submit(quota("all", "1"))
@@ -115,7 +115,7 @@ async def test_request_of_a_workload_that_is_deleted_meanwhile_is_taken_back(sto
     assert WEB not in story.worker.folds[keys.shard_of(WEB)].state.quota_claims
 
 
-async def test_eviction_gives_back_what_no_other_cluster_takes(story: Story) -> None:
+async def test_eviction_frees_the_quota_of_unscheduled_replicas(story: Story) -> None:
     await _begun(story, "1")
     await story.submit(_web(2))
     await story.submit(tainted("member1", "NoExecute"), tainted("member2", "NoExecute"))
@@ -134,7 +134,7 @@ async def test_restart_does_not_apply_the_change_of_a_lazy_policy(story: Story) 
     assert story.placed(WEB) == {"member2": 2}
 
 
-async def test_quota_counts_what_a_release_without_overall_quotas_has_placed(
+async def test_quota_counts_placements_by_a_release_without_overall_quotas(
     story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def nothing(*_: object) -> None:

@@ -144,7 +144,7 @@ async def test_victims_are_the_lowest_priorities_and_no_more_than_needed(story: 
     assert await victims(story) == [(LOW, "member1")]
 
 
-async def test_sufficient_victim_spares_smaller_ones_of_lower_priority(story: Story) -> None:
+async def test_sufficient_victim_is_preferred_to_smaller_ones_of_lower_priority(story: Story) -> None:
     """The example of the reference's proposal: priorities 0 to 3 use 1, 2, 5 and 2 of ten units; 5 are requested."""
     await story.submit(capacity("member1", 10))
     sizes = {0: 1, 1: 2, 2: 5, 3: 2}
@@ -158,7 +158,7 @@ async def test_sufficient_victim_spares_smaller_ones_of_lower_priority(story: St
     assert await victims(story) == [(key("w2"), "member1")]
 
 
-async def test_no_victim_is_evicted_if_all_would_not_suffice(story: Story) -> None:
+async def test_no_victim_is_evicted_if_all_together_are_not_enough(story: Story) -> None:
     await fill(story, "low")
     await story.submit(ranked("high", "high"), deployment("high", 9))
     (told,) = await chosen(story)

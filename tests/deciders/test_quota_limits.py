@@ -23,7 +23,7 @@ def _limited(name: str, namespace: str = "default", **free: str) -> clusters.Cap
     return msgspec.structs.replace(capacity(name), quotas=(quota,))
 
 
-async def test_replicas_are_divided_by_what_quotas_leave(story: Story) -> None:
+async def test_replicas_are_divided_by_the_free_amounts_of_quotas(story: Story) -> None:
     await story.submit(_limited("member1", pods="2"))
     await story.submit(deployment("web", 8))
     assert story.placed(WEB)["member1"] <= 2

@@ -70,7 +70,7 @@ async def test_policy_without_schedule_priority_gives_no_priority(story: Story) 
     assert await story.recorded(decisions.PriorityResolved) == []
 
 
-async def test_class_of_the_pods_gives_the_priority_if_the_policy_says_so(story: Story) -> None:
+async def test_class_of_the_pods_gives_the_priority_if_the_policy_requests_it(story: Story) -> None:
     await story.submit(priority_class("high", 1000), ranked(source="PodPriorityClass", by=""))
     await story.submit(deployment("web", priorityClassName="high"), deployment("other"))
     assert rank(story) == (1000, "PreemptLowerPriority", "")

@@ -197,7 +197,7 @@ async def test_failed_workload_is_retried_when_removed_and_added(story: Story) -
     assert (await fresh(story, "late"), await fresh(story)) == (1, 1)
 
 
-async def test_modified_workload_is_one_removed_and_one_added(story: Story) -> None:
+async def test_modified_workload_is_removed_and_added(story: Story) -> None:
     await story.submit(rebalancer("demo", ref("nobody")))
     await story.submit(rebalancer("demo", ref("web")))
     assert observed(story) == {"web": "Successful"}

@@ -33,7 +33,7 @@ async def test_binding_is_not_scheduled_until_a_client_ends_that(story: Story) -
     assert story.placed(WEB) == {"member1": 6}
 
 
-async def test_suspension_that_comes_with_the_template_holds_its_first_placement_back(story: Story) -> None:
+async def test_suspension_written_with_the_template_delays_its_first_placement(story: Story) -> None:
     await story.submit(policy("p", BOTH))
     await story.write(deployment("web", 2), _suspended(scheduling=True))
     await story.settle()

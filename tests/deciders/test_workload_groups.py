@@ -59,7 +59,7 @@ async def test_workloads_of_a_group_that_are_kept_apart_share_no_cluster(story: 
     assert len(story.placed(DB)) == 1, "a workload is not moved from where it runs"
 
 
-async def test_workload_without_a_cluster_of_its_own_waits_until_one_is_left(story: Story) -> None:
+async def test_workload_without_a_cluster_of_its_own_waits_until_one_is_free(story: Story) -> None:
     await _begun(story, APART)
     await story.submit(*(_labelled(name, tier="a") for name in ("web", "api", "db")))
     await story.submit(_labelled("late", tier="a"))
@@ -122,7 +122,7 @@ async def test_rebalancer_is_answered_after_the_decision_that_waits_for_the_grou
     assert len(order) - order[::-1].index("schedule-decided") <= order.index("reschedule-answered")
 
 
-async def test_group_counts_what_a_release_without_groups_has_placed(
+async def test_group_counts_placements_by_a_release_without_groups(
     story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_groups(*_: object) -> list[workload_groups.Group]:

@@ -51,7 +51,7 @@ def test_selected_values_are_printed_as_by_kubectl(path: str, text: str | None) 
     assert json_paths.text(VALUE, path) == text
 
 
-def test_null_selects_nothing_and_booleans_are_words() -> None:
+def test_null_selects_nothing_and_booleans_become_text() -> None:
     assert json_paths.text({"a": None, "b": True}, ".a") is None
     assert json_paths.text({"a": None, "b": True}, ".b") == "true"
 

@@ -89,7 +89,7 @@ def test_expected_version_of_a_missing_object_is_late() -> None:
     assert partition.refused(applied(expects=7)) == "late: expects: written for version 7, but there is none"
 
 
-def test_deleted_object_is_gone_and_another_may_follow() -> None:
+def test_deleted_object_is_removed_and_can_be_created_again() -> None:
     partition = Partition.of(applied())
     old = partition.taken(applied()).head
     gone = partition.taken(specs.TemplateDeleted(template=FOO, expects=1))

@@ -50,7 +50,7 @@ async def test_imported_log_has_the_same_bytes_and_is_proved(tmp_path: Path) -> 
         assert (await verification.verify(copy)).steps == (await verification.verify(log)).steps
 
 
-async def test_later_export_appends_what_is_new(tmp_path: Path) -> None:
+async def test_later_export_appends_new_records(tmp_path: Path) -> None:
     story = Story()
     await logs.play(story)
     first = await exported(story.log, tmp_path)

@@ -123,7 +123,7 @@ def test_arbitrary_objects_are_rendered_and_pruned(data: st.DataObject, resource
 
 
 @given(st.data(), KINDS.filter(lambda resource: resource.is_kubernetes_own))
-def test_plain_objects_need_no_closer_look(data: st.DataObject, resource: resources.Resource) -> None:
+def test_plain_objects_need_no_further_checks(data: st.DataObject, resource: resources.Resource) -> None:
     value, schema = data.draw(objects(resource)), resource.schema
     if plain_objects.is_plain(value, schema):
         assert type_errors.mistyped(value, schema) is None

@@ -18,7 +18,7 @@ def shell(served: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Shell]:
     found("heal", "member1")
 
 
-def test_lagging_api_answers_late_and_throttled_one_asks_to_try_again(shell: Shell, kubectl: Kubectl) -> None:
+def test_lagging_api_responds_late_and_throttled_api_with_retry_after(shell: Shell, kubectl: Kubectl) -> None:
     member = kubectl.on("member1")
     member("get", "namespaces")
     assert "lagging (1200 ms)" in shell("fault", "member1", "lagging", "--amount", "1200")

@@ -40,7 +40,7 @@ def _until_replicas(kubectl: Kubectl, count: int) -> None:
     )
 
 
-def test_target_of_a_propagated_autoscaler_is_marked_as_long_as_it_is_one(kubectl: Kubectl) -> None:
+def test_target_of_a_propagated_autoscaler_is_labelled_while_it_is_scaled(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=f"{DEPLOYMENT}---{POLICY}---{SCALER}")
     _until_labelled(kubectl, "true")
     kubectl.on("member1").until_true(

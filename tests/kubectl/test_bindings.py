@@ -88,7 +88,7 @@ def test_binding_keeps_its_spec_when_its_policy_is_deleted(kubectl: Kubectl) -> 
     assert {"placement", "conflictResolution", "schedulerName"} <= before["spec"].keys()
 
 
-def test_binding_of_another_scheduler_waits_and_an_event_says_why(kubectl: Kubectl) -> None:
+def test_binding_of_another_scheduler_waits_and_an_event_gives_the_reason(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH.replace(POLICY, OTHER_SCHEDULER))
     kubectl.until_true(
         lambda: "NotScheduledHere" in kubectl("events", "--for", "deployment/web"),
@@ -175,7 +175,7 @@ def test_queueing_controller_suspends_the_scheduling_of_a_binding(kubectl: Kubec
     assert "Only spec.suspension.scheduling and .dispatching can be set" in kubectl.errors
 
 
-def test_each_affinity_group_that_fails_has_an_event_in_the_words_of_the_reference(kubectl: Kubectl) -> None:
+def test_each_failed_affinity_group_has_an_event_with_the_message_of_the_reference(kubectl: Kubectl) -> None:
     names = ("nowhere", "elsewhere", "member2")
     groups = [{"affinityName": name, "clusterNames": [name]} for name in names]
     policy = {"placement": {"clusterAffinities": groups}, "resourceSelectors": [DEPLOYMENT_WEB]}

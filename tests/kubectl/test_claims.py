@@ -67,7 +67,7 @@ def test_lazy_preemption_marks_the_template_and_moves_it_with_its_next_write(kub
     assert policy_of(kubectl, "rb", "web-deployment") == "better"
 
 
-def test_policy_without_its_priority_class_is_applied_when_the_class_comes(kubectl: Kubectl) -> None:
+def test_policy_without_its_priority_class_is_applied_when_the_class_is_created(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=f"{DEPLOYMENT}---{URGENT}")
     text = f"Apply policy({kubectl.namespace}/better) failed: PriorityClass claims-urgent does not exist"
     kubectl.until_true(

@@ -79,7 +79,7 @@ def test_orphaned_pods_are_adopted_by_a_stateful_set_of_their_name(kubectl: Kube
     assert not member("get", "pods", "-o", "name")
 
 
-def test_objects_go_with_their_last_owner(kubectl: Kubectl) -> None:
+def test_objects_are_deleted_with_their_last_owner(kubectl: Kubectl) -> None:
     member = in_namespace(kubectl)
     member("create", "configmap", "first")
     member("create", "serviceaccount", "second")
@@ -96,7 +96,7 @@ def test_objects_go_with_their_last_owner(kubectl: Kubectl) -> None:
     member.until_true(lambda: not _names(member), lambda: str(_names(member)))
 
 
-def test_objects_go_with_the_workload_or_pod_that_owns_them(kubectl: Kubectl) -> None:
+def test_objects_are_deleted_with_the_workload_or_pod_that_owns_them(kubectl: Kubectl) -> None:
     member = in_namespace(kubectl)
     member("create", "deployment", "web", "--image=nginx")
     member("rollout", "status", "deployment/web", "--timeout=60s")
@@ -111,7 +111,7 @@ def test_objects_go_with_the_workload_or_pod_that_owns_them(kubectl: Kubectl) ->
     member.until_true(lambda: not _names(member), lambda: str(_names(member)))
 
 
-def test_cascade_decides_when_owned_objects_go(kubectl: Kubectl) -> None:
+def test_cascade_decides_when_owned_objects_are_deleted(kubectl: Kubectl) -> None:
     member = in_namespace(kubectl)
     for name in ("kept", "blocked"):
         member("create", "configmap", name)

@@ -28,7 +28,7 @@ def _places(member: Kubectl) -> dict[str, str]:
     }
 
 
-def test_drained_node_is_left_by_its_pods_and_gets_no_new_ones(member: Kubectl) -> None:
+def test_pods_of_a_drained_node_are_evicted_and_it_gets_no_new_ones(member: Kubectl) -> None:
     member("create", "deployment", "web", "--image=nginx", "--replicas=3")
     member("rollout", "status", "deploy", "web", "--timeout=60s")
     before = _places(member)

@@ -67,7 +67,7 @@ def test_account_of_a_member_grants_no_rights_that_it_lacks(kubectl: Kubectl) ->
     member("create", "rolebinding", "up", "--clusterrole=cluster-admin", "--user=eve")
 
 
-def test_user_of_the_control_plane_grants_in_a_member_what_it_may_here_or_there(kubectl: Kubectl) -> None:
+def test_user_of_the_control_plane_can_grant_in_a_member_its_rights_in_both(kubectl: Kubectl) -> None:
     member, here = _member(kubectl), kubectl.namespace
     kubectl("create", "serviceaccount", "robot")
     robot = f"--token={kubectl('create', 'token', 'robot').strip()}"

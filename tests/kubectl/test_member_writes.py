@@ -95,7 +95,7 @@ def test_deployment_of_a_member_runs_scales_and_ends_there(kubectl: Kubectl) -> 
     assert uids(member) == {}
 
 
-def test_namespace_of_a_member_must_exist_and_takes_its_objects_along(kubectl: Kubectl) -> None:
+def test_namespace_of_a_member_must_exist_and_is_deleted_with_its_objects(kubectl: Kubectl) -> None:
     member = kubectl.on("member3")
     name = f"{kubectl.namespace[:40]}-local"
     member("create", "-n", name, "configmap", "settings", code=1)
@@ -350,7 +350,7 @@ def test_rollout_of_a_stateful_set_of_a_member_can_be_undone(kubectl: Kubectl) -
     assert member("rollout", "history", "sts/s").split()[-4:] == ["2", "<none>", "3", "<none>"]
 
 
-def test_pod_without_capacity_in_a_member_tells_what_is_missing(kubectl: Kubectl) -> None:
+def test_pod_without_capacity_in_a_member_reports_the_missing_resources(kubectl: Kubectl) -> None:
     member = in_namespace(kubectl)
     member("create", "deployment", "big", "--image=nginx", "--replicas=0")
     member("set", "resources", "deploy/big", "--requests=cpu=1M")

@@ -194,9 +194,7 @@ def events_of(kubectl: Kubectl, *words: str) -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.parametrize("kind", ["", ",involvedObject.kind=Work"])
-def test_events_tell_the_dispatch_the_application_and_the_health_of_a_work(
-    kubectl: Kubectl, kind: str
-) -> None:
+def test_events_report_dispatch_application_and_health_of_a_work(kubectl: Kubectl, kind: str) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     until_ready(kubectl)
     name, here, space = name_of_work(kubectl), kubectl.namespace, "karmada-es-member1"
@@ -220,7 +218,7 @@ def test_events_tell_the_dispatch_the_application_and_the_health_of_a_work(
     assert len(set(names)) == len(names)
 
 
-def test_event_tells_the_health_of_a_service(kubectl: Kubectl) -> None:
+def test_event_reports_the_health_of_a_service(kubectl: Kubectl) -> None:
     kubectl("create", "service", "clusterip", "web", "--tcp=80")
     policy = POLICY.replace("apps/v1", "v1").replace("kind: Deployment", "kind: Service")
     kubectl("apply", "-f", "-", given=policy)
@@ -234,7 +232,7 @@ def test_event_tells_the_health_of_a_service(kubectl: Kubectl) -> None:
     kubectl.until_true(lambda: said() == (message, "work-status-controller"), lambda: str(said()))
 
 
-def test_events_of_a_template_tell_its_replicas_and_its_application_in_members(kubectl: Kubectl) -> None:
+def test_events_of_a_template_report_its_replicas_and_application_in_members(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     until_ready(kubectl)
     selected = ("--field-selector", "involvedObject.name=web,involvedObject.kind=Deployment")
@@ -248,7 +246,7 @@ def test_events_of_a_template_tell_its_replicas_and_its_application_in_members(k
     kubectl.until_true(are_told, lambda: str(events_of(kubectl, *selected)))
 
 
-def test_event_tells_that_dispatching_is_suspended(kubectl: Kubectl) -> None:
+def test_event_reports_suspended_dispatching(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH.replace(POLICY, SUSPENDED))
     selected = (
         "-n",
@@ -262,7 +260,7 @@ def test_event_tells_that_dispatching_is_suspended(kubectl: Kubectl) -> None:
     )
 
 
-def test_events_tell_of_a_cluster_that_joined(kubectl: Kubectl) -> None:
+def test_events_report_a_cluster_that_joined(kubectl: Kubectl) -> None:
     # Its own cluster: Events come from the newest records about an object, and other tests add many to a member's.
     name = "joined"
     kubectl("create", "-f", "-", given=json.dumps(cluster(name)))

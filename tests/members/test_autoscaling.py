@@ -116,7 +116,7 @@ async def test_status_names_replicas_metrics_limits_and_the_time_of_the_last_cha
     assert "is malformed" in str(condition({"status": _status(stage)}, "ScalingActive")["message"])
 
 
-async def test_target_of_the_control_plane_is_scaled_only_if_its_template_leaves_it_to_members() -> None:
+async def test_managed_target_is_scaled_only_if_its_template_retains_replicas() -> None:
     stage = await _started()
     await _write(stage, _scaler(3))
     offset = await stage.template("nginx", 2)

@@ -96,7 +96,7 @@ def test_changed_image_replaces_replicas_step_by_step_and_scaling_none() -> None
     assert [(each.count, each.created_ms) for each in cohorts] == [(2, 400), (1, 600)]
 
 
-def test_removed_workload_is_gone_at_once() -> None:
+def test_removed_workload_is_deleted_at_once() -> None:
     member = _quiet()
     cluster.apply_work(member, examples.applied("nginx", 2), 0)
     cluster.advance(member, 0)

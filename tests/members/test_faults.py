@@ -35,7 +35,7 @@ async def test_member_that_goes_down_is_reported_unready_and_stays_silent() -> N
     assert stage.members.next_timer_ms() is None
 
 
-async def test_member_reports_again_what_another_reporter_has_overwritten() -> None:
+async def test_member_repeats_a_report_that_another_reporter_has_overwritten() -> None:
     stage = await _stage()
     foreign = clusters.ClusterHealthChanged(name="member1", ready=False, reason="Foreign")
     await stage.submit(foreign, "member1")

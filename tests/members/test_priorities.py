@@ -78,7 +78,7 @@ def test_pod_without_the_scarce_resource_is_not_preempted(member: state.MemberSt
     assert running(member) == {"small": 3, "plain": 2, "vital": 2}
 
 
-def test_class_that_never_preempts_only_goes_first_in_the_queue(member: state.MemberState) -> None:
+def test_class_that_never_preempts_is_only_first_in_the_queue(member: state.MemberState) -> None:
     priority_class(member, "patient", 2_000, preemptionPolicy="Never")
     asked(member, "plain", 4, of_class(""))
     asked(member, "calm", 2, of_class("patient"))

@@ -83,7 +83,7 @@ async def test_pods_over_a_quota_are_not_created_until_it_allows_them() -> None:
     assert condition(shown, "ReplicaFailure") == {}
 
 
-async def test_freed_quota_goes_to_workloads_that_were_refused() -> None:
+async def test_freed_quota_is_used_by_refused_workloads() -> None:
     stage = examples.Stage()
     await stage.turn()
     await _write(stage, _quota(pods="3"))

@@ -104,7 +104,7 @@ def test_rollout_is_reported_by_time_and_not_by_pods() -> None:
     assert len(said) <= 2 * (27 + 2)
 
 
-def test_status_of_a_rollout_says_how_far_it_is() -> None:
+def test_status_of_a_rollout_shows_its_progress() -> None:
     state = examples.new_state(pods="100")
     old, new = _template("nginx:1"), _template("fake/nginx")
     _applied(state, 4, old, 0)

@@ -111,7 +111,7 @@ async def test_every_change_is_appended_once_while_watches_are_cut() -> None:
     assert playback.refused == 0
 
 
-async def test_object_that_changed_before_a_list_without_it_is_gone() -> None:
+async def test_object_missing_from_a_later_list_is_deleted() -> None:
     playback, log = recorded(FIRST), memory.MemoryLog()
     playback.shown = FIRST
     async with playing(playback) as access, observing(access, log) as observer:

@@ -27,7 +27,7 @@ def running(members: member_fleet.Members, name: str) -> Running:
 
 
 @pytest.mark.parametrize("seed", [*range(30), 174])
-async def test_models_built_from_shards_run_what_the_log_says(seed: int) -> None:
+async def test_models_built_from_shards_equal_those_built_from_the_log(seed: int) -> None:
     played = await rested(seed)
     forked = await fork_log.fork(played.log)
     planned = Fork(forked, (), played.now_ms)

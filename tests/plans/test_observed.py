@@ -72,7 +72,7 @@ def planned(directory: Path, capsys: pytest.CaptureFixture[str], *words: str) ->
 
 
 @pytest.mark.parametrize("move", MOVES, ids=lambda move: move.words[1])
-def test_plan_is_what_karmada_then_did(
+def test_plan_equals_the_later_decision_of_karmada(
     changes: list[Change], tmp_path: Path, capsys: pytest.CaptureFixture[str], move: Move
 ) -> None:
     asyncio.run(observed(tmp_path, [each for each in changes if each.version <= move.before]))
@@ -84,7 +84,7 @@ def test_plan_is_what_karmada_then_did(
     assert len(prediction["changed"]) == 1
 
 
-def test_plan_of_a_taint_moves_what_karmada_moved(
+def test_plan_of_a_taint_moves_the_workloads_that_karmada_moved(
     changes: list[Change], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Two clusters have a taint that some tolerate for a while: these come and go in Karmada, and in the plan."""

@@ -55,7 +55,7 @@ def tainted() -> Question:
     return Question(began_ms=installation.clock_ms(), inputs=(Input(record=inputs.taint("member1")),))
 
 
-async def test_predictions_from_one_number_do_not_see_each_other(tmp_path: Path) -> None:
+async def test_predictions_from_one_number_are_independent(tmp_path: Path) -> None:
     async with planning(tmp_path) as planner:
         questions = [tainted() for _ in range(3)]
         found = await asyncio.gather(*(predicted(planner, each) for each in questions))
@@ -64,7 +64,7 @@ async def test_predictions_from_one_number_do_not_see_each_other(tmp_path: Path)
         assert (nothing.number, nothing.changed) == (found[0].number, [])
 
 
-async def test_prediction_sees_what_was_appended_since_the_last_one(tmp_path: Path) -> None:
+async def test_prediction_includes_records_appended_since_the_last_one(tmp_path: Path) -> None:
     async with planning(tmp_path) as planner:
         assert (await predicted(planner, tainted())).workloads == BINDINGS
         log = await sqlite.SqliteLog.open(tmp_path)

@@ -40,7 +40,7 @@ def test_workloads_without_a_common_cluster_need_several() -> None:
     ]
 
 
-def test_workload_that_may_run_nowhere_else_has_no_remedy() -> None:
+def test_workload_without_other_permitted_clusters_has_no_remedy() -> None:
     assert remedies.cheapest([lacking("a", 2, [], "2")]) == []
 
 

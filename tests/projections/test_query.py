@@ -202,7 +202,7 @@ def _shown(workload: shapes.WorkloadRef) -> dict[str, str]:
     return {name: text for name, text in known.items() if text}
 
 
-async def test_deleted_rebalancer_is_gone_and_a_new_one_starts_empty(pen: Pen) -> None:
+async def test_deleted_rebalancer_is_removed_and_a_new_one_starts_empty(pen: Pen) -> None:
     first = pen.input(rebalancer("demo", ref("foo")))
     uid = ids.object_uid("/tests", "input-1", first.key)
     done = rebalance_decisions.RebalanceFinished(name="demo", uid=uid, generation=1, finish_ms=pen.at_ms)

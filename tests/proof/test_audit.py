@@ -96,7 +96,7 @@ async def test_another_policy_would_have_chosen_other_clusters() -> None:
     assert example.decided_explanation.clusters == {"member2": 6}
 
 
-async def test_policy_that_selects_more_claims_what_no_policy_claimed() -> None:
+async def test_policy_with_more_selectors_claims_unclaimed_templates() -> None:
     story = Story()
     await story.submit(joined("member1"), capacity("member1"))
     await story.submit(
@@ -107,7 +107,7 @@ async def test_policy_that_selects_more_claims_what_no_policy_claimed() -> None:
     assert reasons(found) == {"also binding-declared": 1}
 
 
-async def test_range_limits_what_is_compared_and_not_what_is_replayed(
+async def test_range_limits_the_compared_steps_but_not_the_replayed_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     story = Story()

@@ -96,7 +96,7 @@ async def test_log_without_its_last_steps_is_found_with_the_first_missing_one(lo
     assert any(f"ends at number {end}" in finding.message for finding in findings)
 
 
-async def test_history_written_anew_with_right_digests_is_found_with_its_first_step() -> None:
+async def test_rewritten_history_with_right_digests_is_detected_with_its_first_step() -> None:
     log, anew = await logs.played(replicas=6), await logs.played(replicas=9)
     assert (await verification.verify(anew)).is_clean
     findings = await checkpoints.differing(anew, await made(log))
@@ -181,7 +181,7 @@ async def test_changed_missing_and_foreign_checkpoints_are_refused() -> None:
 
 
 @pytest.mark.parametrize("pem", [b"", b"no key", _PUBLIC])
-def test_what_is_no_private_key_is_refused(pem: bytes) -> None:
+def test_invalid_private_key_is_refused(pem: bytes) -> None:
     with pytest.raises(signing.SigningError):
         signing.private_key(pem)
 
@@ -200,7 +200,7 @@ async def test_file_continues_after_a_crash_in_the_middle_of_a_line(tmp_path: Pa
     assert path.read_bytes().startswith(whole)
 
 
-async def test_schedule_signs_what_comes_and_a_last_time_at_the_stop(tmp_path: Path) -> None:
+async def test_schedule_signs_new_records_and_once_more_at_the_stop(tmp_path: Path) -> None:
     path = tmp_path / "signed.jsonl"
     log = memory.MemoryLog()
     history = await logs.everything(await logs.played())

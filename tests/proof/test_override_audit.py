@@ -75,7 +75,7 @@ async def test_rule_that_could_not_be_applied_is_a_reason() -> None:
     assert reason.startswith("OverridePolicy default/o: plaintext: ")
 
 
-async def test_works_of_the_past_count_also_if_the_policy_is_gone() -> None:
+async def test_past_works_count_even_if_the_policy_was_deleted() -> None:
     story = await played()
     await story.submit(override_deleted("o"))
     assert await audited(story, rules(labels("back"), "web", "api")) == {

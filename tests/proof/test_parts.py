@@ -17,7 +17,7 @@ from tests.proof import logs
 from tests.proof.test_verification import careless
 
 
-async def test_shards_proved_apart_give_the_report_of_the_whole() -> None:
+async def test_separately_proved_shards_give_the_report_of_the_whole_log() -> None:
     log = await logs.played()
     whole = await verification.verify(log)
     halves = [tuple(range(start, topics.SHARDS, 2)) for start in (0, 1)]

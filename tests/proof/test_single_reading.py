@@ -99,7 +99,9 @@ def _write(connection: sqlite3.Connection, record: StoredRecord, blob: bytes) ->
         *((topics.LINKS, tamper) for tamper in (renamed, escaped, emptied)),
     ],
 )
-async def test_halves_find_what_the_whole_finds(tmp_path: Path, topic: str, tamper: Tamper) -> None:
+async def test_proofs_of_two_halves_find_what_one_proof_finds(
+    tmp_path: Path, topic: str, tamper: Tamper
+) -> None:
     history = await recorded(tmp_path)
     from_engine = [each for each in history if each.headers["ce_source"] != "/clients"]
     record = [each for each in from_engine if each.topic == topic and not chain.may_be_step(each)][-1]

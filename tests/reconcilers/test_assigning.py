@@ -155,7 +155,7 @@ async def test_worker_without_shards_is_idle() -> None:
     assert idle.is_behind()
 
 
-async def test_fenced_shard_is_given_up_and_the_others_continue() -> None:
+async def test_fenced_shard_is_released_and_the_others_continue() -> None:
     team = await begun()
     loser, winner = team.workers
     winner.assign((*ODD, 0))

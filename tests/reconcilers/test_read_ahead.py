@@ -54,7 +54,7 @@ async def test_replay_of_small_steps_reads_batches() -> None:
     assert len(log.reads) < steps / 2
 
 
-async def test_records_come_in_any_order_of_reads() -> None:
+async def test_reads_in_any_order_return_the_same_records() -> None:
     log = CountingLog()
     await edited(log, *map(str, range(100)))
     shard, history = await slot(log)

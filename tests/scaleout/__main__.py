@@ -17,28 +17,28 @@ from tests.scaleout.installation import Installation, installed
 
 
 async def _pairs(running: Installation, figures: pairs.Figures, number: int, writers: int) -> None:
-    doors = [pairs.ReplicaClients(api) for api in running.apis]
+    replicas = [pairs.ReplicaClients(api) for api in running.apis]
     try:
-        await pairs.play(doors, figures, number, writers)
+        await pairs.play(replicas, figures, number, writers)
     finally:
-        for door in doors:
-            await door.close()
+        for replica in replicas:
+            await replica.close()
 
 
 async def _brokers(running: Installation, figures: pairs.Figures, brokers: LocalBrokers, rounds: int) -> None:
     """Kill one broker after the other and measure writes; each waits for its partition's new leader."""
-    doors = [pairs.ReplicaClients(api) for api in running.apis]
+    replicas = [pairs.ReplicaClients(api) for api in running.apis]
     try:
         for index in range(rounds):
             number = 1 + index % 3
             await asyncio.to_thread(brokers.kill, number)
-            figures.goes_on_s.append(await pairs.goes_on_s(doors[index % 2], figures))
-            await pairs.play(doors, figures, 12, 2)
+            figures.goes_on_s.append(await pairs.goes_on_s(replicas[index % 2], figures))
+            await pairs.play(replicas, figures, 12, 2)
             await asyncio.to_thread(brokers.up, number)
             await asyncio.to_thread(brokers.heal)
     finally:
-        for door in doors:
-            await door.close()
+        for replica in replicas:
+            await replica.close()
 
 
 def main() -> int:

@@ -45,11 +45,11 @@ def spread(prefix: str, shards: int = 12) -> list[str]:
 class Writer(threading.Thread):
     """Thread that writes through one of several API replicas until it is stopped."""
 
-    def __init__(self, index: int, doors: Sequence[Path]) -> None:
+    def __init__(self, index: int, replicas: Sequence[Path]) -> None:
         super().__init__(name=f"writer {index}", daemon=True)
         self._index = index
-        self._doors = doors
-        self._door = index
+        self._replicas = replicas
+        self._replica = index
         self._chance = random.Random(index)  # noqa: S311  # choices of a test
         self._names = spread(f"w{index}")
         self._is_tainted = False
@@ -62,13 +62,13 @@ class Writer(threading.Thread):
         """Write until stopped; on a failure, switch to the next replica."""
         while not self.stopping.is_set():
             try:
-                with Client(self._doors[self._door % len(self._doors)]) as client:
+                with Client(self._replicas[self._replica % len(self._replicas)]) as client:
                     while not self.stopping.is_set():
                         self._write(client)
                         time.sleep(_PAUSE_S)
             except failures.Failure:
                 self.unknown += 1
-                self._door += 1
+                self._replica += 1
                 time.sleep(_AFTER_FAILURE_S)
 
     def _write(self, client: Client) -> None:
@@ -169,8 +169,8 @@ class Outsider(threading.Thread):
 class Load:
     """All load threads."""
 
-    def __init__(self, doors: Sequence[Path], servers: str, prefix: str, writers: int = 2) -> None:
-        self.writers = [Writer(index, doors) for index in range(writers)]
+    def __init__(self, replicas: Sequence[Path], servers: str, prefix: str, writers: int = 2) -> None:
+        self.writers = [Writer(index, replicas) for index in range(writers)]
         self.outsider = Outsider(servers, prefix)
 
     @property

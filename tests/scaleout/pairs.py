@@ -93,21 +93,23 @@ class ReplicaClients:
         await self.queries.aclose()
 
 
-async def play(doors: Sequence[ReplicaClients], figures: Figures, pairs: int, writers: int) -> None:
+async def play(replicas: Sequence[ReplicaClients], figures: Figures, pairs: int, writers: int) -> None:
     """Run this many pairs with this many concurrent clients."""
     numbers = iter(range(0, pairs, 3))
 
     async def client(index: int) -> None:
         chance = random.Random(f"{index}-{time.time_ns()}")  # noqa: S311  # choices of a test
         for number in numbers:
-            await _life(chance, doors, figures, f"pair-{chance.getrandbits(40):x}-{number}")
+            await _life(chance, replicas, figures, f"pair-{chance.getrandbits(40):x}-{number}")
 
     await asyncio.gather(*(client(index) for index in range(writers)))
 
 
-async def _life(chance: random.Random, doors: Sequence[ReplicaClients], figures: Figures, name: str) -> None:
+async def _life(
+    chance: random.Random, replicas: Sequence[ReplicaClients], figures: Figures, name: str
+) -> None:
     """Create, change and delete an object; after each write, read it through the other replica at once."""
-    one, other = chance.sample(doors, 2)
+    one, other = chance.sample(replicas, 2)
     if await _write(one, figures, _CREATED, "POST", _MAPS, {"metadata": {"name": name}, "data": {"n": "1"}}):
         await _read(chance, other, figures, name, "1")
     if await _write(other, figures, _OK, "PATCH", f"{_MAPS}/{name}", {"data": {"n": "2"}}):
@@ -117,56 +119,63 @@ async def _life(chance: random.Random, doors: Sequence[ReplicaClients], figures:
 
 
 async def _write(
-    door: ReplicaClients, figures: Figures, wanted: int, method: str, path: str, body: dict[str, Any] | None
+    replica: ReplicaClients,
+    figures: Figures,
+    wanted: int,
+    method: str,
+    path: str,
+    body: dict[str, Any] | None,
 ) -> bool:
     """Send a write and return its success; no other client writes this object, so any failure is an error."""
     began_s = time.monotonic()
     figures.writes += 1
     try:
         headers = _MERGE if method == "PATCH" else None
-        response = await door.kube.request(method, path, json=body, headers=headers)
+        response = await replica.kube.request(method, path, json=body, headers=headers)
     except httpx.HTTPError as error:
-        figures.unanswered.append(f"{method} {path} at {door.name}: {error!r}")
+        figures.unanswered.append(f"{method} {path} at {replica.name}: {error!r}")
         return False
     figures.write_s.append(time.monotonic() - began_s)
     if response.status_code == wanted:
         return True
     is_conflict = response.status_code in (409, _NOT_FOUND)
-    refusal = f"{method} {path} at {door.name}: {response.status_code} {response.text[:200]}"
+    refusal = f"{method} {path} at {replica.name}: {response.status_code} {response.text[:200]}"
     (figures.conflicts if is_conflict else figures.unanswered).append(refusal)
     return False
 
 
 async def _read(
-    chance: random.Random, door: ReplicaClients, figures: Figures, name: str, wanted: str
+    chance: random.Random, replica: ReplicaClients, figures: Figures, name: str, wanted: str
 ) -> None:
     how = chance.choice(("get", "list", "query"))
     began_s = time.monotonic()
     try:
         if how == "get":
-            response = await door.kube.get(f"{_MAPS}/{name}")
+            response = await replica.kube.get(f"{_MAPS}/{name}")
             items = [response.json()] if response.status_code == _OK else []
         elif how == "list":
-            response = await door.kube.get(_MAPS, params={"fieldSelector": f"metadata.name={name}"})
+            response = await replica.kube.get(_MAPS, params={"fieldSelector": f"metadata.name={name}"})
             items = response.json()["items"]
         else:
-            response = await door.queries.get("/api/v1/objects", params={"kind": "configmap", "name": name})
+            response = await replica.queries.get(
+                "/api/v1/objects", params={"kind": "configmap", "name": name}
+            )
             items = response.json()["items"]
     except (httpx.HTTPError, KeyError) as error:
-        figures.unanswered.append(f"{how} {name} at {door.name}: {error!r}")
+        figures.unanswered.append(f"{how} {name} at {replica.name}: {error!r}")
         return
     if how == "get":
         figures.read_s.append(time.monotonic() - began_s)
     figures.pairs += 1
     found = [each.get("data", {}).get("n", "?") for each in items]
     if found != ([wanted] if wanted else []):
-        figures.stale.append(f"{how} {name} at {door.name}: {found}, not {wanted!r}")
+        figures.stale.append(f"{how} {name} at {replica.name}: {found}, not {wanted!r}")
 
 
 _numbers = count()
 
 
-async def goes_on_s(door: ReplicaClients, figures: Figures) -> float:
+async def goes_on_s(replica: ReplicaClients, figures: Figures) -> float:
     """Return the seconds until one write to each input partition is answered."""
     began_s = time.monotonic()
     number = next(_numbers)
@@ -176,11 +185,11 @@ async def goes_on_s(door: ReplicaClients, figures: Figures) -> float:
     policy = {**kind, "metadata": {"name": f"round-{number}"}, "spec": spec}
     answered = await asyncio.gather(
         *(
-            _write(door, figures, _CREATED, "POST", _MAPS, {"metadata": {"name": name}})
+            _write(replica, figures, _CREATED, "POST", _MAPS, {"metadata": {"name": name}})
             for name in _one_of_each_shard(f"round-{number}")
         ),
-        _write(door, figures, _OK, "PATCH", _CLUSTER, label),
-        _write(door, figures, _CREATED, "POST", _POLICIES, policy),
+        _write(replica, figures, _OK, "PATCH", _CLUSTER, label),
+        _write(replica, figures, _CREATED, "POST", _POLICIES, policy),
     )
     assert all(answered), figures.summary()
     return time.monotonic() - began_s
@@ -199,27 +208,27 @@ def _one_of_each_shard(prefix: str) -> list[str]:
 async def fault(running: Installation, figures: Figures, kind: str, index: int, pairs: int = 12) -> None:
     """Kill or freeze a replica under load, write through the other, bring the first back, and run some pairs."""
     victim, other = running.apis[index % 2], running.apis[1 - index % 2]
-    door = ReplicaClients(other)
+    replica = ReplicaClients(other)
     try:
-        figures.before_s.append(await goes_on_s(door, figures))
+        figures.before_s.append(await goes_on_s(replica, figures))
         await asyncio.sleep(random.Random(index).uniform(0.0, 0.3))  # noqa: S311  # moments of a test
         if kind == "kill":
             victim.kill()
         else:
             victim.pause()
-        figures.goes_on_s.append(await goes_on_s(door, figures))
+        figures.goes_on_s.append(await goes_on_s(replica, figures))
         if kind == "kill":
             victim.launch()
             await asyncio.to_thread(victim.wait_until, victim.answers, _READY_S)
         else:
             victim.resume()
-        doors = [door, ReplicaClients(victim)]
+        replicas = [replica, ReplicaClients(victim)]
         try:
-            await play(doors, figures, pairs, writers=2)
+            await play(replicas, figures, pairs, writers=2)
         finally:
-            await doors[1].close()
+            await replicas[1].close()
     finally:
-        await door.close()
+        await replica.close()
 
 
 def _spread(found: list[float]) -> str:

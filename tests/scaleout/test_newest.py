@@ -19,7 +19,7 @@ def _record(number: int) -> Record:
 
 @pytest.mark.kafka
 @pytest.mark.slow
-async def test_replica_knows_every_append_answered_by_another_replica(kafka: str) -> None:
+async def test_replica_includes_every_append_answered_by_another_replica(kafka: str) -> None:
     address = await logs.prepared(kafka)
     chance = random.Random("pairs")  # noqa: S311  # choices of a test
     async with numbered_log.opened(address) as one, numbered_log.opened(address) as other:

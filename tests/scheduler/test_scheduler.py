@@ -370,7 +370,7 @@ async def test_every_decision_is_written_once_under_random_faults(seed: int) -> 
 
 
 @pytest.mark.slow
-async def test_leader_behind_a_partition_writes_nothing_and_its_successor_goes_on() -> None:
+async def test_partitioned_leader_writes_nothing_and_its_successor_continues() -> None:
     """For a minute nothing passes to one of two schedulers; nothing is written twice when it comes back."""
     api = karmada()
     names = [f"web{number}" for number in range(20)]

@@ -129,6 +129,6 @@ def test_commit_subjects_are_checked() -> None:
     assert len(commits.faults(wrong)) == len(wrong)
 
 
-def test_docstrings_and_comments_use_the_words_of_the_contributor_guide() -> None:
+def test_docstrings_and_comments_use_the_terms_of_the_contributor_guide() -> None:
     words = language.counts()
     assert sum(words.values()) <= PRIVATE_WORDS_MAX, words.most_common()

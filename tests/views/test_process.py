@@ -104,7 +104,7 @@ async def test_views_equal_those_folded_in_this_process(log: SqliteLog, tmp_path
     assert await dump(tmp_path) == await folded_here(log)
 
 
-async def test_long_read_blocks_no_writes_and_sees_no_later_ones(
+async def test_long_read_blocks_no_writes_and_includes_no_later_ones(
     log: SqliteLog, tmp_path: Path, story: Story
 ) -> None:
     await log.append(story.opening())
