@@ -77,7 +77,7 @@ class Nodes:
         self._on_change = on_change
 
     def begin(self) -> None:
-        """Nothing to prepare."""
+        """Do nothing: this receiver needs no preparation."""
 
     def listed(self, items: list[Json]) -> None:
         self.found = {_name(item): member_capacity.node_of(item) for item in items}
@@ -102,7 +102,7 @@ class Pods:
         self._on_change = on_change
 
     def begin(self) -> None:
-        """Nothing to prepare."""
+        """Do nothing: this receiver needs no preparation."""
 
     def listed(self, items: list[Json]) -> None:
         pods = {_uid(item): member_capacity.pod_of(item) for item in items}
@@ -132,7 +132,7 @@ class Scalers:
         return identity in self._found.values()
 
     def begin(self) -> None:
-        """Nothing to prepare."""
+        """Do nothing: this receiver needs no preparation."""
 
     def listed(self, items: list[Json]) -> None:
         before, self._found = self._found, {_uid(item): _target(item) for item in items}
