@@ -148,7 +148,7 @@ def _stage_started(directory: Path, took_s: float, *, is_kept: bool) -> _Stage:
         text += f"\nThe server of {usual} is not touched."
         again = f"reballast tour --data {_quoted(usual)}"
         return _Stage(
-            directory, text, f"The private server is gone. Play on yours, which keeps the story: {again}"
+            directory, text, f"The private server is gone. Use your own, which keeps the story: {again}"
         )
     again = "reballast up, and in another terminal: reballast tour --data " + _quoted(usual)
     return _Stage(directory, text, f"The private server is gone. To keep the story: {again}")

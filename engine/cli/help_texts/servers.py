@@ -24,7 +24,7 @@ Exit codes: 0 done, 1 refused or not found, 2 wrong command line,
 
 UP: Final = """Run a control plane with simulated member clusters.
 
-It keeps its data in a directory, from which it goes on when it is started
+It keeps its data in a directory, from which it continues when it is started
 again, on the same ports where they are free. The other commands find it by
 the same --data. Ctrl-C stops it. With --json it prints where it listens as a
 JSON object, once it is ready.
@@ -38,7 +38,7 @@ JSON object, once it is ready.
 
 Policies that don't say how long they tolerate clusters that are not ready, or
 can't be reached, tolerate them not at all; the last example gives them time.
-It counts for policies that are written from then on.
+It applies to policies that are written from then on.
 """
 
 WORKER: Final = """Decide: own a share of the shards of a log on Kafka.
