@@ -1,7 +1,7 @@
 """Application failover: evict a workload from a cluster in which it has been unhealthy for too long.
 
 Rules and messages are the reference's: the policy enables it, each cluster is judged alone, and the evicted
-replicas are scheduled elsewhere while the eviction goes on. The time counts from the first step that knew the
+replicas are scheduled elsewhere while the eviction continues. The time counts from the first step that knew the
 workload as unhealthy; it starts again after a healthy report and after the end of an eviction.
 """
 

@@ -272,7 +272,7 @@ class ShardFold:
     def _begin(self, at_ms: int, facts: Facts) -> None:
         """Begin an ownership of the shard: give each watched cluster a full grace period again.
 
-        Quotas and groups are looked at again, since the former owner may have been of a release without them.
+        Quotas and groups are evaluated again, since the former owner may have been of a release without them.
         """
         for key in facts.quotas:
             if keys.shard_of(key) == self.state.shard:

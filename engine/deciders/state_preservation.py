@@ -1,7 +1,7 @@
 """State preservation: values of a workload's status, from the last report of the cluster that it leaves.
 
 Rules and names are the reference's. The policy names values and the labels that they become; the eviction
-records them. Works carry the labels of the newest eviction while it goes on, if their cluster is the
+records them. Works carry the labels of the newest eviction until it ends, if their cluster is the
 workload's only one and was not among its clusters before, and if the purge mode is ``Directly``. Unlike in
 the reference, a value that is missing or is no valid label value is left out and recorded with the reason;
 the eviction does not wait for it.
