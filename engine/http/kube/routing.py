@@ -1,4 +1,4 @@
-"""Request routing of a Kubernetes API, for the control plane and for members alike."""
+"""Request routing of a Kubernetes API, for both the control plane and the members."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, Protocol

@@ -104,9 +104,9 @@ class Subscriber:
 
         Rewrites the queue: a first MODIFIED of such an object becomes ADDED.
         """
-        owed = set(keys)
-        self._queue = deque(_first_seen(self._queue, owed))
-        self._unreported |= owed
+        unseen = set(keys)
+        self._queue = deque(_first_seen(self._queue, unseen))
+        self._unreported |= unseen
 
     def give(self, batch: "Batch", position: int) -> None:
         """Queue a batch, or end a watch whose queue is too long or has waited too long."""
@@ -245,19 +245,19 @@ def _batch(
 
 
 def _first_seen(
-    happenings: Iterable[ObjectChange], unreported: set[object_tables.Place]
+    updates: Iterable[ObjectChange], unreported: set[object_tables.Place]
 ) -> Iterator[ObjectChange]:
     """Report the first change of each object in ``unreported`` as ADDED, and remove the object from ``unreported``.
 
     If that change is a deletion, nothing is reported.
     """
-    for happening in happenings:
-        if happening.key not in unreported:
-            yield happening
+    for update in updates:
+        if update.key not in unreported:
+            yield update
             continue
-        unreported.discard(happening.key)
-        if happening.change_type != _WORDS[changes.DELETED]:
-            yield ObjectChange(happening.number, _WORDS[changes.ADDED], happening.key, happening.value)
+        unreported.discard(update.key)
+        if update.change_type != _WORDS[changes.DELETED]:
+            yield ObjectChange(update.number, _WORDS[changes.ADDED], update.key, update.value)
 
 
 def _followed(kind: object_tables.Kind) -> tuple[str, ...]:
@@ -304,7 +304,7 @@ def _of_kind(
         happened = list(_object_changes(resource, key, history, current.get(key), plane))
         # An object that changed again after ``end`` is reported later with that change: its current state
         # must not appear under an older number.
-        up_to = [happening for happening in happened if happening.number <= end]
+        up_to = [change for change in happened if change.number <= end]
         reported += up_to
         last_type = up_to[-1].change_type if up_to else ""
         if history[-1].verb == changes.ADDED and last_type != _WORDS[changes.ADDED]:
