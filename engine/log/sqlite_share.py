@@ -18,9 +18,9 @@ _OWNER: Final = ids.SHARD_SOURCE.rpartition("/reballast/")[2].encode()
 
 
 class Portion(Struct, frozen=True):
-    """Some records after a number, how many were looked at for them, and the number of the last one.
+    """Some records after a number, how many were examined to find them, and the number of the last one.
 
-    ``passed`` has the end of each partition of which records were left out.
+    ``passed`` has the end of each partition whose records were left out.
     """
 
     records: list[StoredRecord]
@@ -33,8 +33,8 @@ class Share:
     """The share of some shards in the records of a log.
 
     It has all records of their partitions and of topics with one partition, except works and observations, and
-    all records that may claim to be an output of these shards, wherever they are. Of each other record of
-    their partitions the checksum is compared. So the shares of all shards check all records.
+    all records that may claim to be an output of these shards, wherever they are. For other records of their
+    partitions only the checksum is compared. So the shares of all shards together check all records.
     """
 
     def __init__(self, shards: Collection[int]) -> None:
@@ -64,9 +64,10 @@ class Share:
         return Portion(sqlite_table.stored(wanted), len(rows), rows[-1][0] if rows else after, passed)
 
     def may_be_output(self, packed: bytes) -> bool:
-        """Whether headers may name an output of these shards; True for those that are not as an owner writes them.
+        """Whether headers may name an output of these shards; True for headers in an unusual form.
 
-        JSON that is written in another way, such as with escapes or a name twice, may decode to the same headers.
+        An owner writes headers in one form; JSON in another form, such as with escapes or a repeated name, may
+        decode to the same headers.
         """
         if _OWNER not in packed and b"\\" not in packed:
             return False

@@ -1,7 +1,7 @@
 """The log of API replicas and views: all partitions in the order of the sequence.
 
-Any replica may extend the sequence. Normally the one that extended it last goes on, and the others step in
-when it falls silent. A replica that waits for numbers of its own records therefore waits no longer than that.
+Any replica may extend the sequence. Normally the one that extended it last continues, and the others step in
+when it stops. A replica that waits for numbers of its own records therefore waits no longer than that.
 """
 
 # aiokafka has annotations but no py.typed marker.

@@ -144,7 +144,7 @@ class Shards:
         return offsets
 
     async def check(self) -> None:
-        """Raise OwnershipLostError if a foreign step counts; looks at the brokers at most once per second."""
+        """Raise OwnershipLostError if a foreign step counts; asks the brokers at most once per second."""
         now_s = asyncio.get_running_loop().time()
         if now_s - self._checked_s < _CHECK_S or not self._owned or self._is_committing:
             return
@@ -160,7 +160,7 @@ class Shards:
     async def _end_left(self, now_s: float) -> None:
         """End transactions of the owned shards whose end is missing in partitions of outputs.
 
-        A broker that shuts down may leave them so while their owner goes on; the records would stay hidden until the
+        A broker that shuts down may leave them so while their owner continues; the records would stay hidden until the
         shard writes to that partition again.
         """
         try:
