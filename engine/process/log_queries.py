@@ -1,6 +1,6 @@
 """Queries answered from the log itself: explanations and proofs.
 
-Each runs in its own thread with its own log reader, so the process goes on serving meanwhile.
+Each runs in its own thread with its own log reader, so the process continues to serve meanwhile.
 """
 
 import asyncio
