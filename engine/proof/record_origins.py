@@ -84,7 +84,7 @@ class RecordOrigins:
         self._inputs: set[Place] = set()
         """Kept records that are inputs of a shard too."""
         self._refused: set[Place] = set()
-        """Those of them that were refused, and what was refused before it was read."""
+        """Inputs in ``_inputs`` that were refused, and inputs that were refused before they were read."""
         self._seen: dict[Partition, int] = {}
         self._early: dict[tuple[int, int, int], _Early] = {}
         self._broken: dict[int, Finding] = {}
@@ -119,7 +119,7 @@ class RecordOrigins:
         self._seen.update(ends)
 
     def pass_over(self, step: decisions.StepTaken) -> None:
-        """Leave a step's outputs unjudged, also those that come later."""
+        """Do not judge a step's outputs, neither earlier nor later ones."""
         self._before[step.shard] = step.number
         for index in range(1, step.outputs + 1):
             self._drop(self._firsts.pop(ids.output_id(step.shard, step.term, step.number, index), None))
@@ -177,10 +177,10 @@ class RecordOrigins:
         decoded = codec.decode(record)
         match decoded:
             case codec.Decoded(data=rejections.InputRejected() as data):
-                place = data.topic, data.partition, data.offset
+                position = data.topic, data.partition, data.offset
                 # Others were no outputs, or have been computed. The set must not grow with the rejections.
-                if place in self._inputs or self._seen.get(place[:2], self._unseen) <= data.offset:
-                    self._refused.add(place)
+                if position in self._inputs or self._seen.get(position[:2], self._unseen) <= data.offset:
+                    self._refused.add(position)
             case _:
                 pass
 
@@ -191,22 +191,22 @@ class RecordOrigins:
             return
         if shard is not None and ids.step_of(output)[2] <= self._before[shard]:
             return
-        place = record.topic, record.partition, record.offset
+        position = record.topic, record.partition, record.offset
         if record.number > self._until:
             if shard is None or ids.step_of(output)[2] > self.chains[shard].number:
                 return  # of a step that is not proved
-            self._later.add(place)
+            self._later.add(position)
         if not output:
             message = "it names a shard as its source, and has no id; it has no effect"
             self.notes.append(Finding(kind="foreign", where=str(record.position), message=message))
             return
-        kept = _Kept(output, record.checksum, place)
+        kept = _Kept(output, record.checksum, position)
         if output in self._firsts:
             self._repeats.append(kept)
         else:
             self._firsts[output] = kept
         if record.topic in _INPUTS:
-            self._inputs.add(place)
+            self._inputs.add(position)
         if record.topic != topics.DECISIONS and shard is not None:
             _, term, number = ids.step_of(output)
             if number > self.chains[shard].number:
@@ -219,7 +219,8 @@ class RecordOrigins:
         expected = self.chains[record.partition]
         if expected.take(record, step):
             if record.partition in self._broken:
-                # The chain continues with this step, so the earlier one that did not join was foreign.
+                # The chain continues with this step, so the earlier step that did not follow the chain was
+                # foreign.
                 earlier = self._broken.pop(record.partition)
                 message = "it passes for a step, and does not follow the one before; it has no effect"
                 self.notes.append(Finding(kind="foreign", where=earlier.where, message=message))

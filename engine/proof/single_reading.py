@@ -20,7 +20,7 @@ _ALL: Final = 2**63
 class _Held:
     """Records of one partition that were read and that the replay has not taken yet.
 
-    ``start`` is the offset from which on all records are here that were read.
+    ``start`` is the offset from which all records that were read are held.
     """
 
     def __init__(self, start: int) -> None:
@@ -32,7 +32,7 @@ class SingleReading:
     """Reads the records after a number as far ahead as they are needed, and gives each to ``origins``.
 
     Reading only so far keeps the memory constant: an output is kept from its reading until its step is computed,
-    and other records until the replay takes them. On SQLite what only other shards need is left out.
+    and other records until the replay takes them. On SQLite, records that only other shards need are left out.
     """
 
     def __init__(
@@ -94,19 +94,19 @@ class SingleReading:
                 return list(itertools.islice(waiting, limit))
             if self._waiting >= _HELD_MAX or not await self.read_more():
                 break
-        found = await self._log.read(topic, partition, start, limit)
-        if found and held.start != _ALL:
-            held.start = max(held.start, found[-1].offset + 1)
-        return found
+        records = await self._log.read(topic, partition, start, limit)
+        if records and held.start != _ALL:
+            held.start = max(held.start, records[-1].offset + 1)
+        return records
 
     def _hold(self, record: StoredRecord) -> None:
-        held = self._held.get((record.topic, record.partition))
-        if held is None:
+        waiting = self._held.get((record.topic, record.partition))
+        if waiting is None:
             return
-        if held.start == _ALL:
-            held.start = record.offset
-        if record.offset >= held.start:
-            held.records.append(record)
+        if waiting.start == _ALL:
+            waiting.start = record.offset
+        if record.offset >= waiting.start:
+            waiting.records.append(record)
             self._waiting += 1
 
     async def _portion(self, limit: int) -> sqlite_share.Portion:
@@ -121,8 +121,8 @@ class SingleReading:
         except port.LogCorruptedError as error:
             number = self._after + 1
             self.unreadable.append((number, error))
-            # Offsets are missing now among those that wait.
-            for held in self._held.values():
-                held.records.clear()
+            # Reading skips the damaged record, so the waiting records would have a gap: drop them.
+            for waiting in self._held.values():
+                waiting.records.clear()
             self._waiting = 0
             return sqlite_share.Portion([], 0, number)

@@ -108,9 +108,9 @@ def merged(reports: Iterable[Report]) -> Report:
         total.steps += report.steps
         total.records = max(total.records, report.records)
         for kind in ("findings", "differences", "notes"):
-            found: list[Finding] = getattr(total, kind)
+            findings: list[Finding] = getattr(total, kind)
             # Each proof reports the records that it could not read.
-            found += [finding for finding in getattr(report, kind) if finding not in found]
+            findings += [finding for finding in getattr(report, kind) if finding not in findings]
     return total
 
 
@@ -123,7 +123,7 @@ async def _verify_shards(
     snapshot: snapshots.Snapshot | None,
 ) -> dict[int, bool]:
     """Compute the steps of the scope again; return for each readable shard whether all of them are right."""
-    # Only the steps before the scope are applied as recorded.
+    # Only the steps before the scope are applied as recorded, and only these need their outputs.
     replayed = replay.Replay(reading, scope.shards, snapshot, outputs=scope.first > 1)
     proved = dict.fromkeys(scope.shards, True)
     async for step in replayed.steps():
@@ -147,7 +147,7 @@ async def _verify_shards(
             report.differences += findings
         report.steps += 1
         if findings:
-            # The computed state now differs from the recorded one, so every later step would differ as well.
+            # The computed state now differs from the recorded one, so all later steps would differ as well.
             proved[taken.shard] = False
             replayed.leave_out(taken.shard)
     for shard, error in replayed.unreadable.items():
@@ -165,10 +165,10 @@ async def _compare(
     where = f"shard {step.taken.shard} step {step.taken.number} ({step.record.position})"
     for record in recomputed[1:]:
         output = record.headers["ce_id"]
-        found = origins.output(output, record.checksum)
-        while not found and await reading.read_more():
-            found = origins.output(output, record.checksum)
-        match found:
+        is_equal = origins.output(output, record.checksum)
+        while not is_equal and await reading.read_more():
+            is_equal = origins.output(output, record.checksum)
+        match is_equal:
             case None:
                 message = f"output {output} ({record.headers['ce_type']}) is not in the log"
                 return [Finding(kind="missing", where=where, message=message)]
