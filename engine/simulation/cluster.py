@@ -183,7 +183,7 @@ def _refuse(
     at_ms: int,
     cause: ReportCause,
 ) -> None:
-    """Record a work that cannot be applied; the former one goes on running."""
+    """Record a work that cannot be applied; the former one continues to run."""
     version = (work.term, work.step)
     if workload is None:
         workload = Workload(key=work.key, ref=work.template, version=version, known=version, created_ms=at_ms)
