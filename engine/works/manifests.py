@@ -41,7 +41,7 @@ class RenderInput(NamedTuple):
 
 
 class Rendered(Struct, frozen=True):
-    """The rendered result; with a ``fault`` the other fields are invalid and the former work goes on running."""
+    """The rendered result; with a ``fault`` the other fields are invalid and the former work continues to run."""
 
     manifest: bytes = b"{}"
     replicas: int | None = None
