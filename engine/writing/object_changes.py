@@ -250,7 +250,7 @@ def _with_status_owners(live: Json, stored: StoredObject) -> Json:
 
 def is_ending(stored: StoredObject) -> bool:
     """Whether an object has a deletionTimestamp."""
-    # Searching the bytes first spares decoding nearly every object.
+    # Searching the bytes first avoids decoding nearly every object.
     if b"deletionTimestamp" not in stored.manifest:
         return False
     return "deletionTimestamp" in object_at(stored.content, "metadata")
