@@ -1,7 +1,8 @@
 """Read values of decoded JSON whose shape is not known.
 
-``as_`` checks one value; ``at`` and its kin follow a path of field names and return an empty value if a step is
-missing or of another type. A write of one object calls them a few hundred times, so none of them calls another.
+A function ``as_…`` checks one value. ``at`` and the functions ``…_at`` follow a path of field names and return an
+empty value if a step is missing or of another type. A write of one object calls them a few hundred times, so none of
+them calls another.
 """
 
 # ``isinstance`` does not narrow the type of the items; a cast would, but costs a call at run time.
