@@ -41,7 +41,7 @@ def may_change_works(before: Binding | None, data: decisions.BindingDecision) ->
         case decisions.BindingClaimed() | decisions.BindingReleased():
             return True
         case decisions.BindingRequired():
-            # Only the changed needs are looked at: thousands of bindings may need one object.
+            # Only the changed needs are checked: thousands of bindings may need one object.
             former = (before.required.get(each.by) for each in data.required_by)
             return any(each is not None and each.preserves for each in (*data.required_by, *former))
         case decisions.ScheduleDecided():
