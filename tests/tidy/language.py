@@ -14,12 +14,17 @@ from tests.tidy import trees
 
 PRIVATE: Final = re.compile(
     r"\b(?:anew|any more|all the same|whoever|nobody|somebody|purse|shelf|shelves|formers|lacking|told|tells|stands?"
-    r"|who asks|goes along|set aside|news|(?-i:(?<!there )is none))\b",
+    r"|who asks|goes along|set aside|news|(?-i:(?<!there )is none)|go(?:es|ing) on|go(?:es)? too|put right|by chance"
+    r"|hence|thus|there(?:by|of|in)|happenings?|owe[ds]?|untold|g[ia]ves? back|falls? silent|comes? true|doors?|hands"
+    r"|in (?:its|their) words|takes? (?:it|them) (?:as|for)|learns? of|hears?|in vain|spares?|the like of)\b",
     re.IGNORECASE,
 )
 """Words that mean something else, or nothing, to a reader of Kubernetes' and Kafka's documentation."""
 
-OPENINGS: Final = re.compile(r"^(?:What|Who|Whoever|Where|Whose|That which|The same|As above|See ``)\b")
+OPENINGS: Final = re.compile(
+    r"^(?:What|Who|Whoever|Where|Whose|That which|The same|As above|See ``"
+    r"|Have|That|Those|This|These|It|So|Also|Once|Nothing to)\b"
+)
 """A docstring begins with a noun or a verb, not with a clause about one."""
 
 _DOCUMENTED_IN: Final = ("engine", "events", "projections", "compose")
