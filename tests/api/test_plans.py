@@ -125,9 +125,14 @@ async def test_request_that_the_api_refuses_is_named() -> None:
             "method": "POST",
             "path": "apis/cluster.karmada.io/v1alpha1/clusters/member1/proxy/api/v1/namespaces",
         },
+        {
+            "method": "POST",
+            "path": "apis/cluster.karmada.io/v1alpha1/clusters/member1/%70roxy/api/v1/namespaces",
+        },
+        {"method": "DELETE", "path": "api/v1/nodes/../namespaces/default"},
         {"method": "POST", "path": "api/v1/namespaces/default/serviceaccounts/default/token"},
     ],
-    ids=["namespace", "member", "token"],
+    ids=["namespace", "member", "encoded", "normalized", "token"],
 )
 async def test_request_with_effects_outside_the_log_is_refused(request_: dict[str, str]) -> None:
     async with running() as caller:
@@ -136,9 +141,18 @@ async def test_request_with_effects_outside_the_log_is_refused(request_: dict[st
         assert "can't be planned" in answer.json()["error"]["reason"]
 
 
+@pytest.mark.parametrize("path", ["http://[::1", "\x00", "http://host:port/"])
+async def test_path_that_is_none_is_refused(path: str) -> None:
+    async with running() as caller:
+        answer = await make(caller, requests=[{**WEB, "path": path}])
+        assert answer.status_code == 422
+        assert answer.json()["error"]["field"] == "requests[0].path"
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
+        ({"requests": [{**WEB, "contentType": "é"}]}, "contentType"),
         ({"requsts": []}, "unknown field `requsts`"),
         ({"horizonMs": -1}, ">= 0"),
         ({"failures": [{"member": "a", "kind": "tired"}]}, "tired"),

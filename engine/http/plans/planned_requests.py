@@ -28,7 +28,7 @@ class PlannedRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
 
     method: Literal["POST", "PUT", "PATCH", "DELETE"]
     path: Annotated[str, Meta(min_length=1, max_length=4_096)]
-    content_type: str = "application/json"
+    content_type: Annotated[str, Meta(pattern=r"\A[!-~][ -~]*\Z", max_length=256)] = "application/json"
     body: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -43,24 +43,32 @@ async def records_of(
     transport = httpx.ASGITransport(app=planning(planned), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=_HOST) as client:
         for index, request in enumerate(requests):
-            _check(index, request)
-            response = await client.request(
-                request.method,
-                request.path,
-                params={**httpx.QueryParams(request.path.partition("?")[2]), "dryRun": "All"},
-                content=b"" if request.body is msgspec.UNSET else bytes(request.body),
-                headers={"authorization": authorization, "content-type": request.content_type},
-            )
+            try:
+                built = client.build_request(
+                    request.method,
+                    request.path,
+                    params={**httpx.QueryParams(request.path.partition("?")[2]), "dryRun": "All"},
+                    content=b"" if request.body is msgspec.UNSET else bytes(request.body),
+                    headers={"authorization": authorization, "content-type": request.content_type},
+                )
+            except (httpx.InvalidURL, UnicodeError) as error:
+                field = f"requests[{index}].path"
+                raise RefusalError(
+                    422, field, f"is not a path: {error}", "give the path of an object"
+                ) from None
+            _check(index, request.method, built.url.path)
+            response = await client.send(built)
             if response.status_code >= _REFUSED:
                 raise _refusal(index, request, response)
             warnings += response.headers.get_list("warning")
     return planned.records, warnings
 
 
-def _check(index: int, request: PlannedRequest) -> None:
-    path = request.path.partition("?")[0].strip("/").split("/")
-    is_namespace = request.method == "DELETE" and path[-2:-1] == ["namespaces"]
-    if is_namespace or _APART.intersection(path):
+def _check(index: int, method: str, path: str) -> None:
+    """Raise RefusalError for a request that can't be planned; the path is decoded, as the API will read it."""
+    names = path.strip("/").split("/")
+    is_namespace = method == "DELETE" and names[-2:-1] == ["namespaces"]
+    if is_namespace or _APART.intersection(names):
         what = "the deletion of a namespace" if is_namespace else "a request that takes effect elsewhere"
         remedy = "plan the deletion of its objects" if is_namespace else "leave it out"
         raise RefusalError(422, f"requests[{index}]", f"{what} can't be planned", remedy)
