@@ -87,7 +87,7 @@ def run(arguments: list[str]) -> int:
     as_json = "--json" in arguments
     try:
         _check_command(arguments)
-        code = _called(arguments, as_json=as_json)
+        code = _run_command(arguments, as_json=as_json)
     except failures.Failure as failure:
         _print_failure(failure, as_json=as_json)
         return failure.code
@@ -106,7 +106,7 @@ def main() -> None:
     sys.exit(run(sys.argv[1:]))
 
 
-def _called(arguments: list[str], *, as_json: bool) -> object:
+def _run_command(arguments: list[str], *, as_json: bool) -> object:
     """Run the command; with ``as_json``, raises Failure for a wrong command line."""
     from cyclopts import CycloptsError  # noqa: PLC0415  # not needed to report an unknown command
 
