@@ -13,7 +13,7 @@ QuotaAmounts: TypeAlias = dict[str, dict[str, dict[str, int]]]
 
 
 class QuotaLimits:
-    """The free amounts of all namespaces with quotas; it takes ownership of them."""
+    """The free amounts of all namespaces with quotas. The mapping ``free`` is kept and changed, not copied."""
 
     def __init__(self, free: QuotaAmounts | None = None) -> None:
         self.free: QuotaAmounts = {} if free is None else free
