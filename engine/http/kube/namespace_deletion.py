@@ -42,8 +42,9 @@ _log: Final = diagnostics.logger("gateway.kube")
 
 
 class Namespaces:
-    """Delete namespaces with their contents; ``on_gone`` deletes the objects of simulated members' clients in them.
+    """Delete namespaces with their contents.
 
+    ``on_gone`` deletes the objects that clients of simulated members created in a deleted namespace.
     With a grace period of 0, as in plans, the contents are deleted at once; else ``run`` deletes them.
     """
 
@@ -159,10 +160,10 @@ class Namespaces:
         return False
 
     async def _contained(self, name: str) -> list[tuple[str, str, str]]:
-        def ask(rows: Rows) -> list[tuple[str, str, str]]:
+        def select_contained(rows: Rows) -> list[tuple[str, str, str]]:
             return [(str(row[0]), str(row[1]), str(row[2])) for row in rows.select(_CONTAINED, (name,))]
 
-        return await self._plane.read(ask)
+        return await self._plane.read(select_contained)
 
 
 def _marked(rows: Rows) -> list[str]:

@@ -74,7 +74,7 @@ class MemberWatches:
                     if name not in known:
                         yield line("ADDED", value)
                     elif _uid(known[name][1]) != _uid(value):
-                        # Deleted and created again between two snapshots.
+                        # The object was deleted and created again between two snapshots.
                         yield line("DELETED", known[name][1])
                         yield line("ADDED", value)
                     elif known[name][0] != changed:
