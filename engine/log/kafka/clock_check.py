@@ -19,7 +19,7 @@ from engine.log.kafka.address import Address
 from engine.log.kafka.topics import SNAPSHOTS
 
 OFF_MS_MAX: Final = 1_000
-_BY_BROKER: Final = 1
+_LOG_APPEND_TIME: Final = 1
 _KEY: Final = b"clock"
 
 
@@ -38,7 +38,7 @@ async def check(address: Address, clock_ms: Callable[[], int]) -> None:
         raise clients.failed("the brokers' time is not known", error) from error
     finally:
         await clients.stopped(producer)
-    if metadata.timestamp_type != _BY_BROKER or metadata.timestamp is None:
+    if metadata.timestamp_type != _LOG_APPEND_TIME or metadata.timestamp is None:
         return
     off_ms = max(before_ms - metadata.timestamp, metadata.timestamp - after_ms)
     if off_ms > OFF_MS_MAX:
