@@ -141,7 +141,7 @@ class Observer:
                     case _:
                         pass
             start = batch[-1].offset + 1
-        # A killed observer has not recorded these.
+        # An observer that was killed has not recorded the doubtful decisions.
         for decision in self._shadow.doubtful:
             self._doubt(decision)
 
