@@ -142,7 +142,7 @@ class Fork:
             await self.members.turn()
             if not self.worker.is_behind() and not self.members.is_behind():
                 return
-        raise PlanError(f"the engine does not come to rest after {_TURNS_MAX} turns at one instant")
+        raise PlanError(f"the engine still has work after {_TURNS_MAX} turns at one instant")
 
     def _clock(self) -> int:
         return self.now_ms
