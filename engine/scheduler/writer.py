@@ -151,7 +151,7 @@ class Writer:
     async def _send(self, key: Key, write: writes.Write) -> ObservedBinding:
         await self._pace.wait()
         if not self._leads():
-            raise UnreachableError("no longer leading")
+            raise UnreachableError("this scheduler no longer holds the lease")
         kind, namespace, name = key
         resource = _RESOURCES[kind]
 
