@@ -86,11 +86,11 @@ def _of_pod(pod: Json, metadata: Json) -> Iterator[_PodMessage]:
         text = f"Successfully assigned {metadata.get('namespace')}/{name} to {node}"
         yield _PodMessage("Scheduled", text, _SCHEDULER, about)
     for container in objects_at(spec, "containers"):
-        image, named = container.get("image"), container.get("name")
+        image, container_name = container.get("image"), container.get("name")
         if any(waiting):
             yield _PodMessage("BackOff", f'Back-off pulling image "{image}"', _KUBELET, about, "Warning")
         elif node:
             text = f'Container image "{image}" already present on machine'
             yield _PodMessage("Pulled", text, _KUBELET, about)
-            yield _PodMessage("Created", f"Created container: {named}", _KUBELET, about)
-            yield _PodMessage("Started", f"Started container {named}", _KUBELET, about)
+            yield _PodMessage("Created", f"Created container: {container_name}", _KUBELET, about)
+            yield _PodMessage("Started", f"Started container {container_name}", _KUBELET, about)
