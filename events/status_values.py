@@ -13,9 +13,10 @@ PHASE: Final = ".phase"
 CONTAINERS_READY: Final = ".containerStatuses[*].ready"
 
 ADDRESSES: Final = ".loadBalancer.ingress[*].ip"
-"""For Services and Ingresses; so is ``HOST_NAMES``."""
+"""For Services and Ingresses."""
 
 HOST_NAMES: Final = ".loadBalancer.ingress[*].hostname"
+"""For Services and Ingresses."""
 
 ACTIVE: Final = ".active[*].name"
 """Names of the running Jobs of a CronJob."""
