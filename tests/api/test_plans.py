@@ -105,7 +105,7 @@ async def test_changes_of_one_cluster_build_on_the_ones_before() -> None:
         assert 'clusters.cluster.karmada.io "extra" already exists' in answer.json()["error"]["reason"]
 
 
-async def test_request_that_the_api_refuses_is_named() -> None:
+async def test_error_names_the_request_that_the_api_refuses() -> None:
     async with running() as caller:
         wrong = deployment("other", 3, "default")
         wrong["spec"] = {**wrong["spec"], "replcas": 3}  # type: ignore[dict-item]

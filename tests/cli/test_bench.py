@@ -55,7 +55,7 @@ def test_plan_benchmark_predicts_the_move_that_it_then_makes() -> None:
     assert all(figures(found, "decided_p99_ms", "decided_during_plan_p50_ms", "decided_during_plan_p99_ms"))
 
 
-def test_plan_benchmark_refuses_to_move_more_than_there_is() -> None:
+def test_plan_benchmark_refuses_to_move_more_workloads_than_exist() -> None:
     found = measured("plan", "--bindings", "5", "--moved", "6", code=2)
 
     assert "6 are more than all 5 Deployments" in str(found["error"])

@@ -61,7 +61,7 @@ def test_template_without_annotations_is_read(annotations: object) -> None:
 
 
 @pytest.mark.parametrize("sort", [{"a": 1}, 7, None, ["LoadBalancer"]])
-def test_template_is_read_whatever_its_kind_understands_by_type(sort: object) -> None:
+def test_template_is_read_even_if_its_spec_has_a_field_named_type(sort: object) -> None:
     containers = [{"name": "main", "resources": {"requests": {"cpu": "500m"}}}]
     spec = {"type": sort, "template": {"spec": {"containers": containers}}}
     manifest = {"apiVersion": "example.com/v1", "kind": "App", "spec": spec}
