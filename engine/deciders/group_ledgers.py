@@ -27,7 +27,12 @@ def answer(shard: ShardState, link: links.GroupAnswered) -> bool:
     seat = shard.seats.get(link.key, {}).get(link.group)
     if seat is None or seat.number != link.number or seat.is_granted:
         return False
-    _judge(seat, link)
+    if link.granted:
+        # The binding is scheduled again and must choose the granted clusters, so it still excludes those that it
+        # excluded when it asked. Otherwise two bindings could take turns in asking for more without end.
+        seat.is_answered = seat.is_granted = True
+    else:
+        _judge(seat, link)
     return True
 
 

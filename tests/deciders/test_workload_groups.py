@@ -3,7 +3,7 @@
 import pytest
 
 from engine.deciders import workload_groups
-from events import decisions, release, shapes
+from events import decisions, group_decisions, release, shapes
 from events.json_values import Json
 from tests.builders.inputs import (
     deleted,
@@ -85,6 +85,23 @@ async def test_workload_that_is_drawn_and_repelled_by_one_cluster_fits_nowhere(s
     await story.submit(_policy("db", TOGETHER | APART, workload="db"), _labelled("db", team="a", tier="a"))
     assert story.placed(DB) == {}
     assert (await _failures(story, DB))[-1] == ("NoClusterFit", {APART_TEXT: 1, TOGETHER_TEXT: 2})
+
+
+async def test_granted_clusters_are_taken_although_others_are_free_by_then(story: Story) -> None:
+    placement: Json = {"workloadAffinity": APART}
+    await story.submit(joined("member1"), joined("member2"))
+    await story.submit(
+        policy("api", on("member2") | placement, selector(name="api")), _labelled("api", tier="a")
+    )
+    await story.write(policy("web", placement, selector(name="web")), _labelled("web", tier="a"))
+    while not _refusals(await story.recorded(group_decisions.GroupDecided)):
+        await story.worker.turn()
+    await story.submit(deleted("api"))
+    assert list(story.placed(WEB)) == ["member1"]
+
+
+def _refusals(decided: list[group_decisions.GroupDecided]) -> list[str]:
+    return [verdict.by for each in decided for verdict in each.verdicts if not verdict.granted]
 
 
 @pytest.mark.parametrize("affinity", [APART, TOGETHER])
