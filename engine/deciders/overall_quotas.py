@@ -25,8 +25,19 @@ _VERDICTS_MAX: Final = 500
 _DENIED: Final = 'admission webhook "resourcebinding.karmada.io" denied the request: '
 
 
-def admit(binding: Binding, wanted: Amounts, known: Limits, emit: step_outputs.Emitter) -> str | None:
-    """Return None if the binding may use these amounts, otherwise the reason; it is empty until the owner answers."""
+def admit(
+    binding: Binding,
+    wanted: Amounts,
+    known: Limits,
+    emit: step_outputs.Emitter,
+    *,
+    is_declared: bool = False,
+) -> str | None:
+    """Return None if the binding may use these amounts, otherwise the reason; it is empty until the owner answers.
+
+    ``is_declared``: the amounts are those of the declared template, for which nothing is requested as long as the
+    quotas do not admit a newer one.
+    """
     namespace, _ = keys.split(binding.key)
     limited = known.get(namespace) if namespace else None
     if not limited:
@@ -40,10 +51,20 @@ def admit(binding: Binding, wanted: Amounts, known: Limits, emit: step_outputs.E
         if resource in tracked
     ):
         return None
-    if claim is None or claim.wanted != wanted:
-        _request(binding, claim, used, wanted, emit)
-        return ""
-    return claim.fault
+    if claim is not None and (claim.wanted == wanted or (is_declared and _is_of_template(claim, binding))):
+        return claim.fault
+    _request(binding, claim, used, wanted, emit)
+    return ""
+
+
+def _is_of_template(claim: QuotaClaim, binding: Binding) -> bool:
+    """Whether a request is one for a version of the template that is not declared yet.
+
+    A binding has one request at a time: if both versions made theirs in each step, neither would come to an end.
+    """
+    if not (binding.is_behind and claim.wanted) or claim.is_granted:
+        return False
+    return not claim.fault or (binding.refused is not None and binding.refused.fault == claim.fault)
 
 
 def settle(binding: Binding, known: Limits, emit: step_outputs.Emitter) -> None:

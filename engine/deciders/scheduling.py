@@ -214,7 +214,7 @@ def _is_unchanged_decision(binding: Binding, claim: Claim, decision: Decision) -
 def _refusal(binding: Binding, replicas: int, facts: Facts, emit: step_outputs.Emitter) -> str | None:
     """Return None if overall quotas suffice for so many replicas, else the reason (see ``overall_quotas.admit``)."""
     amounts = quota_amounts.amounts(binding.declared.requests if binding.declared else None, replicas)
-    return overall_quotas.admit(binding, amounts, facts.overall, emit)
+    return overall_quotas.admit(binding, amounts, facts.overall, emit, is_declared=True)
 
 
 def _emit_decision(

@@ -4,8 +4,19 @@ import pytest
 
 from engine.deciders import overall_quotas
 from events import decisions, keys, policies, quota_decisions, release, shapes
-from tests.builders.inputs import capacity, deleted, deployment, joined, key, policy, quota, tainted
-from tests.builders.manifests import AGGREGATED, POLICIES, on, selector
+from tests.builders.inputs import (
+    capacity,
+    deleted,
+    deployment,
+    joined,
+    key,
+    policy,
+    quota,
+    rebalancer,
+    ref,
+    tainted,
+)
+from tests.builders.manifests import AGGREGATED, DUPLICATED, POLICIES, on, selector
 from tests.deciders.story import Story
 
 WEB, API = key("web"), key("api")
@@ -98,6 +109,20 @@ async def test_quota_counts_earlier_workloads_until_it_is_deleted(story: Story) 
     assert sum(story.placed(WEB).values()) == 5
 
 
+async def test_declared_template_asks_for_nothing_while_a_newer_one_is_refused(story: Story) -> None:
+    everywhere = policy("p", {"replicaScheduling": DUPLICATED}, selector())
+    await story.submit(joined("member1"), capacity("member1"), everywhere, quota("all", "900m"))
+    await story.submit(_web(1))
+    await story.submit(_web(1, cpu="2"))
+    await story.submit(joined("member2"), capacity("member2"), rebalancer("spread", ref("web")))
+    assert story.placed(WEB) == {"member1": 1}
+    assert {*await _failures(story, WEB)} == {("QuotaExceeded", LIMIT.format("2", "900m"))}
+    await story.submit(quota("all", "4"))
+    assert (await story.recorded(decisions.BindingDeclared, WEB))[-1].requests == {"cpu": "2"}
+    assert sum(story.placed(WEB).values()) == 2
+    assert await _used(story) == {"cpu": "4"}
+
+
 async def test_each_of_two_workloads_decided_at_once_counts(story: Story) -> None:
     await _begun(story, "1")
     await story.submit(_web(2), _web(2, name="api"))
@@ -137,7 +162,7 @@ async def test_restart_does_not_apply_the_change_of_a_lazy_policy(story: Story) 
 async def test_quota_counts_placements_by_a_release_without_overall_quotas(
     story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def nothing(*_: object) -> None:
+    def nothing(*_: object, **__: object) -> None:
         """Neither claim nor report anything."""
 
     with monkeypatch.context() as former:
