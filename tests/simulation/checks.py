@@ -326,10 +326,7 @@ def _is_alive(records: list[StoredRecord], uid: str) -> bool:
 
 
 def _members_run_what_was_decided(played: world.World) -> list[str]:
-    """At rest each member runs exactly what the bindings assign to it.
-
-    A rollout that waits for capacity runs former pods beside the new ones; then what its work demands counts.
-    """
+    """At rest each member runs exactly what the bindings assign to it."""
     wanted: dict[tuple[str, str], int] = {}
     held_back: set[tuple[str, str]] = set()
     for fold in played.worker.folds:
@@ -341,11 +338,7 @@ def _members_run_what_was_decided(played: world.World) -> list[str]:
                 for name, work in binding.works.items()
                 if work.suspended or work.overrides
             }
-    running = {(each.cluster, each.key): each.replicas or 0 for each in played.members.workloads()}
-    for name, key in running:
-        workload = played.members.state_of(name).workloads.get(key)
-        if workload is not None and workload.outdated:
-            running[name, key] = workload.desired or 0
+    running = played.running()
     for where in held_back:
         wanted.pop(where)
         running.pop(where, None)

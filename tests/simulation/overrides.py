@@ -55,7 +55,7 @@ def known(taken: Iterable[verdicts.Taken]) -> Known:
 def check(played: world.World, taken: Iterable[verdicts.Taken]) -> list[str]:
     """Each work names the rules that apply; each member runs their result, or reports why not."""
     facts = known(taken)
-    running = {(each.cluster, each.key): each.replicas or 0 for each in played.members.workloads()}
+    running = played.running()
     found: list[str] = []
     for fold in played.worker.folds:
         for key, binding in fold.state.bindings.items():

@@ -210,6 +210,20 @@ class World:
         await self._run(end_ms)
         self.rested_ms = end_ms
 
+    def running(self) -> dict[tuple[str, str], int]:
+        """Return the replicas of each workload by cluster and key.
+
+        A rollout that waits for capacity runs former pods beside the new ones; then the replicas that it works towards.
+        """
+        found: dict[tuple[str, str], int] = {}
+        for each in self.members.workloads():
+            workload = self.members.state_of(each.cluster).workloads.get(each.key)
+            is_rolling = workload is not None and workload.outdated
+            found[each.cluster, each.key] = (
+                workload.replicas if workload and is_rolling else each.replicas
+            ) or 0
+        return found
+
     def _renew_worker(self) -> None:
         self.worker = worker.Worker(
             self.log, self.clock, storage=snapshot_storage.SingleSnapshotStorage(self.kept)
