@@ -27,12 +27,11 @@ def answer(shard: ShardState, link: links.GroupAnswered) -> bool:
     seat = shard.seats.get(link.key, {}).get(link.group)
     if seat is None or seat.number != link.number or seat.is_granted:
         return False
+    _judge(seat, link)
     if link.granted:
-        # The binding is scheduled again and must choose the granted clusters, so it still excludes those that it
-        # excluded when it asked. Otherwise two bindings could take turns in asking for more without end.
-        seat.is_answered = seat.is_granted = True
-    else:
-        _judge(seat, link)
+        # The binding is scheduled again and must choose the granted clusters, so it goes by what it knew when it
+        # asked. Otherwise two bindings could take turns in asking for more without end.
+        seat.is_bound, seat.others = seat.asked_bound, seat.asked_others
     return True
 
 
@@ -46,6 +45,9 @@ def apply(shard: ShardState, data: group_decisions.GroupClaimed | group_decision
                 seat = seats[data.group] = Seat(data.number, data.placed, data.wanted)
                 if previous is not None:
                     seat.is_bound, seat.others = previous.is_bound, previous.others
+                    is_same = previous.wanted == data.wanted
+                    seat.asked_bound = previous.asked_bound if is_same else previous.is_bound
+                    seat.asked_others = previous.asked_others if is_same else previous.others
             if not seats:
                 del shard.seats[data.key]
         case group_decisions.GroupDecided():

@@ -40,7 +40,8 @@ class Seat(Struct, gc=False):
     """A binding in a group of workloads: its clusters, and those that it requested last (``wanted``).
 
     The binding's shard and the group's owner shard have one each. ``number`` is that of the last claim;
-    ``others`` and ``is_bound`` are those of the last verdict (``GroupVerdict``).
+    ``others`` and ``is_bound`` are those of the last verdict (``GroupVerdict``), ``asked_others`` and ``asked_bound``
+    those with which ``wanted`` was chosen.
     """
 
     number: int
@@ -50,6 +51,8 @@ class Seat(Struct, gc=False):
     is_answered: bool = False
     is_bound: bool = False
     others: tuple[str, ...] = ()
+    asked_bound: bool = False
+    asked_others: tuple[str, ...] = ()
 
     @property
     def reserved(self) -> set[str]:

@@ -59,15 +59,16 @@ async def test_workloads_of_a_group_that_are_kept_apart_share_no_cluster(story: 
     assert len(story.placed(DB)) == 1, "a workload is not moved from where it runs"
 
 
-async def test_workload_without_a_cluster_of_its_own_waits_until_one_is_free(story: Story) -> None:
+@pytest.mark.parametrize("left", ["web", "api", "db"])
+async def test_workload_without_a_cluster_of_its_own_waits_until_one_is_free(story: Story, left: str) -> None:
     await _begun(story, APART)
     await story.submit(*(_labelled(name, tier="a") for name in ("web", "api", "db")))
     await story.submit(_labelled("late", tier="a"))
     assert story.placed(key("late")) == {}
     assert await _failures(story, key("late")) == [("NoClusterFit", {APART_TEXT: 3})]
     await story.restart()
-    (freed,) = story.placed(WEB)
-    await story.submit(deleted("web"))
+    (freed,) = story.placed(key(left))
+    await story.submit(deleted(left))
     assert list(story.placed(key("late"))) == [freed]
 
 
