@@ -203,7 +203,9 @@ def _forbidden(known: Known, decided: decisions.ScheduleDecided, cluster: Cluste
     tolerations = known.placement.get("clusterTolerations", [])
     for key, effect in cluster.taints:
         tolerated = any(each["key"] == key for each in tolerations)
-        if effect != "PreferNoSchedule" and not tolerated:
+        # A copy that never stopped is no new one: such a taint leaves it where it runs.
+        is_kept = effect == "NoSchedule" and decided.trigger == "Recovered"
+        if effect != "PreferNoSchedule" and not (tolerated or is_kept):
             return f"has the taint {key}:{effect}"
     return ""
 

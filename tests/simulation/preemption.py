@@ -1,6 +1,6 @@
 """Checker of preemption, from the log alone.
 
-``preempted``: a victim has a lower priority than its preemptor at the eviction, was chosen by it, and was
+``preempted``: a victim has a lower priority than its preemptor had at its choice, was chosen by it, and was
 offered by the victim's shard; the preemptor lacks capacity and may preempt. ``held``: a victim does not
 return to the cluster before the hold ends, unless a rebalancer triggers it or it was deleted.
 """
@@ -18,7 +18,7 @@ _HOLD_MS = 300_000
 class _Seen(msgspec.Struct):
     ranks: dict[str, decisions.PriorityResolved] = {}
     blocked: dict[str, bool] = {}
-    chosen: dict[tuple[str, str, str], int] = {}
+    chosen: dict[tuple[str, str, str], tuple[int, int]] = {}
     offered: dict[tuple[str, int], set[tuple[str, str]]] = {}
     held: dict[tuple[str, str], int] = {}
     now_ms: dict[int, int] = {}
@@ -79,7 +79,7 @@ def _preempt(seen: _Seen, record: StoredRecord, data: object) -> Iterator[str]:
 
 def _choose(seen: _Seen, data: decisions.PreemptionDecided) -> Iterator[str]:
     for victim in data.victims:
-        seen.chosen[data.key, victim.key, victim.cluster] = data.again_ms
+        seen.chosen[data.key, victim.key, victim.cluster] = data.again_ms, _priority(seen, data.key)
         if (victim.key, victim.cluster) not in seen.offered.get((data.key, data.number), set()):
             yield f"preempted: {victim.key} was never offered to {data.key}"
         if victim.priority >= _priority(seen, data.key):
@@ -89,9 +89,12 @@ def _choose(seen: _Seen, data: decisions.PreemptionDecided) -> Iterator[str]:
 def _leave(seen: _Seen, data: decisions.EvictionStarted) -> Iterator[str]:
     if (data.by, data.key, data.cluster) not in seen.chosen:
         yield f"preempted: {data.key} leaves {data.cluster} for {data.by}, which did not choose it"
-    elif data.created_ms > seen.chosen[data.by, data.key, data.cluster]:
+        return
+    # The priority with which it was chosen: a later one may still be on its way to the victim's shard.
+    until_ms, priority = seen.chosen[data.by, data.key, data.cluster]
+    if data.created_ms > until_ms:
         yield f"preempted: {data.key} leaves {data.cluster} for {data.by} too late"
-    if _priority(seen, data.key) >= _priority(seen, data.by) and data.by in seen.ranks:
+    if _priority(seen, data.key) >= priority:
         yield f"preempted: {data.key} leaves {data.cluster} for {data.by}, which is no more important"
     seen.held[data.key, data.cluster] = data.created_ms + _HOLD_MS
 
