@@ -59,10 +59,13 @@ def decide(
             preemption_victims.decide(binding, emit)
     # A cluster whose eviction ended is a candidate again and may be the one that was missing.
     is_changed = binding.generation != before or (is_freed and binding.condition != SUCCESS)
-    scheduling.decide(binding, flags, facts, placements, emit, is_changed=is_changed)
+    is_answered = scheduling.decide(binding, flags, facts, placements, emit, is_changed=is_changed)
     if emit.shard.quota_claims or facts.overall:
         overall_quotas.settle(binding, facts.overall, emit)
     workload_groups.settle(binding, placements, emit)
+    if not is_answered:
+        # A binding that has left the group or the quota for which its decision waited waits no longer.
+        scheduling.answer(binding, emit)
     if binding.rank is not None:
         preemption.decide(binding, facts, placements, emit)
     dispatch.decide(binding, facts, placements, emit, preserved=preserved, left=left)

@@ -47,13 +47,13 @@ def decide(
     emit: step_outputs.Emitter,
     *,
     is_changed: bool,
-) -> None:
-    """Run a scheduling pass if one is needed and answer the rebalancers that asked for one."""
+) -> bool:
+    """Run a scheduling pass if one is needed; return whether the rebalancers that asked for one are answered."""
     reschedules = binding.asks
     if binding.declared is None or binding.claim is None:
         for request in (*binding.delayed, *reschedules):
             _answer(request, rebalance.FAILED, rebalance.NOT_FOUND, emit)
-        return
+        return True
     for request in reschedules:
         triggered = decisions.RescheduleTriggered(
             key=binding.key,
@@ -72,10 +72,16 @@ def decide(
     )
     if is_needed and not binding.suspension.scheduling:
         _run_pass(binding, binding.declared, binding.claim, facts, placements, emit)
+    return answer(binding, emit)
+
+
+def answer(binding: Binding, emit: step_outputs.Emitter) -> bool:
+    """Answer the rebalancers of a binding, unless its decision waits for others; return whether they are answered."""
     if emit.shard.awaits(binding.key):
-        return  # the answer comes with the decision
-    for request in (*binding.delayed, *reschedules):
+        return False  # the answer comes with the decision
+    for request in (*binding.delayed, *binding.asks):
         _answer(request, rebalance.SUCCESSFUL, "", emit)
+    return True
 
 
 def request_of(

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.deciders import workload_groups
-from events import decisions, group_decisions, release, shapes
+from events import decisions, group_decisions, rebalance_decisions, release, shapes
 from events.json_values import Json
 from tests.builders.inputs import (
     deleted,
@@ -138,6 +138,24 @@ async def test_rebalancer_is_answered_after_the_decision_that_waits_for_the_grou
     ]
     assert order.count("reschedule-answered") == 1
     assert len(order) - order[::-1].index("schedule-decided") <= order.index("reschedule-answered")
+
+
+async def test_rebalancer_is_answered_when_its_workload_leaves_the_group_meanwhile(story: Story) -> None:
+    groups = [{"affinityName": name, "clusterNames": [name]} for name in ("member1", "member2")]
+    await story.submit(joined("member1"), joined("member2"), tainted("member1", "NoSchedule"))
+    await story.submit(policy("p", {"clusterAffinities": groups, "workloadAffinity": APART}, selector()))
+    await story.submit(_labelled("web", tier="a"))
+    await story.submit(untainted("member1"))
+    await story.write(rebalancer("again", ref("web")))
+    await story.worker.turn()
+    await story.worker.turn()
+    claimed = (await story.recorded(group_decisions.GroupClaimed, WEB))[-1]
+    assert (claimed.placed, claimed.wanted) == (("member2",), ("member1",))
+    assert await story.recorded(rebalance_decisions.WorkloadRebalanced) == []
+    await story.submit(policy("p", {"clusterAffinities": groups}, selector()))
+    assert [each.result for each in await story.recorded(rebalance_decisions.WorkloadRebalanced)] == [
+        "Successful"
+    ]
 
 
 async def test_group_counts_placements_by_a_release_without_groups(
