@@ -22,6 +22,7 @@ from tests.deciders.story import Story
 WEB, API, DB = key("web"), key("api"), key("db")
 ONE: Json = {"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}
 APART: Json = {"antiAffinity": {"groupByLabelKey": "tier"}}
+GROUPS = [{"affinityName": name, "clusterNames": [name]} for name in ("member1", "member2")]
 TOGETHER: Json = {"affinity": {"groupByLabelKey": "team"}}
 APART_TEXT = "cluster already has workload with the same anti-affinity group"
 TOGETHER_TEXT = "ResourceBinding with the same affinity group does not target this cluster"
@@ -123,12 +124,16 @@ async def test_evicted_workload_runs_until_its_replacement_is_granted_and_health
     assert [each.cluster for each in await story.recorded(decisions.EvictionFinished)] == ["member1"]
 
 
-async def test_rebalancer_is_answered_after_the_decision_that_waits_for_the_group(story: Story) -> None:
-    groups = [{"affinityName": name, "clusterNames": [name]} for name in ("member1", "member2")]
+async def _placed_in_second_group(story: Story) -> None:
+    """Place ``web``, which is kept apart, in member2, while its first group with member1 is free again."""
     await story.submit(joined("member1"), joined("member2"), tainted("member1", "NoSchedule"))
-    await story.submit(policy("p", {"clusterAffinities": groups, "workloadAffinity": APART}, selector()))
+    await story.submit(policy("p", {"clusterAffinities": GROUPS, "workloadAffinity": APART}, selector()))
     await story.submit(_labelled("web", tier="a"))
     await story.submit(untainted("member1"))
+
+
+async def test_rebalancer_is_answered_after_the_decision_that_waits_for_the_group(story: Story) -> None:
+    await _placed_in_second_group(story)
     assert list(story.placed(WEB)) == ["member2"]
     await story.submit(rebalancer("again", ref("web")))
     assert list(story.placed(WEB)) == ["member1"]
@@ -141,18 +146,14 @@ async def test_rebalancer_is_answered_after_the_decision_that_waits_for_the_grou
 
 
 async def test_rebalancer_is_answered_when_its_workload_leaves_the_group_meanwhile(story: Story) -> None:
-    groups = [{"affinityName": name, "clusterNames": [name]} for name in ("member1", "member2")]
-    await story.submit(joined("member1"), joined("member2"), tainted("member1", "NoSchedule"))
-    await story.submit(policy("p", {"clusterAffinities": groups, "workloadAffinity": APART}, selector()))
-    await story.submit(_labelled("web", tier="a"))
-    await story.submit(untainted("member1"))
+    await _placed_in_second_group(story)
     await story.write(rebalancer("again", ref("web")))
     await story.worker.turn()
     await story.worker.turn()
     claimed = (await story.recorded(group_decisions.GroupClaimed, WEB))[-1]
     assert (claimed.placed, claimed.wanted) == (("member2",), ("member1",))
     assert await story.recorded(rebalance_decisions.WorkloadRebalanced) == []
-    await story.submit(policy("p", {"clusterAffinities": groups}, selector()))
+    await story.submit(policy("p", {"clusterAffinities": GROUPS}, selector()))
     assert [each.result for each in await story.recorded(rebalance_decisions.WorkloadRebalanced)] == [
         "Successful"
     ]
