@@ -99,9 +99,8 @@ class KubeApplication:
         # The path below this application's root, since it may be mounted in another application.
         path: str = scope["path"].removeprefix(scope.get("root_path", ""))
         if "\n" in path:
-            return PlainTextResponse(
-                "Not Found", 404
-            )  # so that no line break gets into a request to a member
+            # No line break may get into a request to a member.
+            return PlainTextResponse("Not Found", 404)
         is_open = path in _OPEN
         if is_open or (path == CLUSTER_INFO_PATH and "authorization" not in request.headers):
             user = authentication.ANONYMOUS

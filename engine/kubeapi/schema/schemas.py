@@ -58,8 +58,8 @@ class MapOf(Struct, frozen=True, kw_only=True):
 class Named(Struct, frozen=True, kw_only=True):
     """A reference to a built-in type such as ``core.PodSpec``.
 
-    ``granular``: here apply merges an object of an atomic type field by field. Whether the type is atomic, it says
-    itself (``types.parsing.resolved``).
+    ``granular``: here apply merges an object of an atomic type field by field. ``atomic`` is set in the type that the
+    name refers to (``types.parsing.resolved``).
     """
 
     atomic: ClassVar[bool] = False
