@@ -1,8 +1,11 @@
 """Find the keys of a shard that a changed fact touches.
 
-They follow from the change (old and new value) and the shard's own state alone, so it does not matter in how
-many portions the facts were folded.
+They follow from the change (old and new value) and the shard's own state alone, so it matters neither in how
+many portions the facts were folded nor which of the two topics was folded first: a proof may fold them in another
+order than the owner of the shard did.
 """
+
+from typing import Final
 
 from engine.deciders import cluster_health, fact_changes, facts, waiting_keys
 from engine.deciders import state as states
@@ -21,29 +24,37 @@ def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: 
     match changed.change:
         case fact_changes.ClusterChanged() as change:
             for key in _cluster_keys(change, indexes, placements):
-                waiting_keys.touch(shard, key, states.CLUSTER, cause)
+                _touch(shard, key, states.CLUSTER, cause)
             _touch_watches(shard, indexes, change, cause)
             _touch_departure(shard, change, cause)
         case fact_changes.CapacityGrew():
             _touch_blocked(shard, indexes, cause)
         case fact_changes.PolicyChanged() as change:
             for key in _policy_keys(change, indexes):
-                waiting_keys.touch(shard, key, states.POLICY, cause)
+                _touch(shard, key, states.POLICY, cause)
         case fact_changes.QuotaChanged(key=key):
             if keys.shard_of(key) == shard.shard:
-                indexes.quotas[key] = cause
+                indexes.quotas[key] = _newest(indexes.quotas.get(key), cause)
         case fact_changes.OverallChanged() as change:
             defer_limits(shard, indexes, change, cause)
         case fact_changes.PriorityClassChanged(name=name):
             _touch_ranked(shard, indexes, name, cause)
-        case (
-            fact_changes.HealthReported()
-            | fact_changes.ConditionsChanged()
-            | fact_changes.TaintPolicyChanged() as change
-        ):
+        case fact_changes.TaintPolicyChanged():
+            indexes.taint_policies = cause
+        case fact_changes.HealthReported() | fact_changes.ConditionsChanged() as change:
             _touch_watches(shard, indexes, change, cause)
         case _:
             _touch_readers(shard, indexes, changed.change, cause)
+
+
+def _touch(shard: ShardState, key: str, flags: int, cause: Cause) -> None:
+    """Queue a key that a fact touches; the newest of several facts is the cause."""
+    touched = shard.touched.get(key)
+    waiting_keys.touch(shard, key, flags, _newest(touched.cause if touched else None, cause))
+
+
+def _newest(previous: Cause | None, cause: Cause) -> Cause:
+    return previous if previous and _fold_order(previous) > _fold_order(cause) else cause
 
 
 def _touch_readers(shard: ShardState, indexes: Indexes, change: fact_changes.Change, cause: Cause) -> None:
@@ -51,10 +62,10 @@ def _touch_readers(shard: ShardState, indexes: Indexes, change: fact_changes.Cha
     match change:
         case fact_changes.InterpreterChanged(api_version=api_version, kind=kind):
             for key in indexes.templates.of_kind(api_version, kind):
-                waiting_keys.touch(shard, key, states.SPEC, cause)
+                _touch(shard, key, states.SPEC, cause)
         case fact_changes.OverrideChanged():
             for key in _override_keys(change, shard, indexes):
-                waiting_keys.touch(shard, key, states.OVERRIDE, cause)
+                _touch(shard, key, states.OVERRIDE, cause)
         case _:
             return
 
@@ -63,9 +74,9 @@ def _touch_ranked(shard: ShardState, indexes: Indexes, name: str, cause: Cause) 
     """Touch the class's own template, which may differ from the fact, and all bindings without a known class."""
     class_key = keys.binding_key(priorities.KIND, "", name)
     if keys.shard_of(class_key) == shard.shard:
-        waiting_keys.touch(shard, class_key, states.PRIORITY, cause)
+        _touch(shard, class_key, states.PRIORITY, cause)
     for key in indexes.unranked:
-        waiting_keys.touch(shard, key, states.PRIORITY, cause)
+        _touch(shard, key, states.PRIORITY, cause)
 
 
 def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
@@ -74,7 +85,7 @@ def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
         binding = shard.bindings[key]
         if not binding.ready_to_retry:
             binding.ready_to_retry = True
-            waiting_keys.touch(shard, key, states.CAPACITY, cause)
+            _touch(shard, key, states.CAPACITY, cause)
 
 
 def _cluster_keys(change: fact_changes.ClusterChanged, indexes: Indexes, placements: Placements) -> set[str]:
@@ -109,16 +120,10 @@ def _override_keys(change: fact_changes.OverrideChanged, shard: ShardState, inde
 def _touch_watches(
     shard: ShardState,
     indexes: Indexes,
-    change: fact_changes.ClusterChanged
-    | fact_changes.HealthReported
-    | fact_changes.ConditionsChanged
-    | fact_changes.TaintPolicyChanged,
+    change: fact_changes.ClusterChanged | fact_changes.HealthReported | fact_changes.ConditionsChanged,
     cause: Cause,
 ) -> None:
-    """Touch the watches of clusters that changed or whose taint policies changed.
-
-    Delete that of a cluster that left.
-    """
+    """Touch the watch of a cluster that changed; delete that of a cluster that left."""
     match change:
         case fact_changes.ClusterChanged(name=name, new=new):
             key = keys.cluster_key(name)
@@ -126,7 +131,7 @@ def _touch_watches(
                 shard.watches.pop(key, None)
                 indexes.troubled.discard(key)
             elif key in shard.watches:
-                waiting_keys.touch(shard, key, states.CLUSTER, cause)
+                _touch(shard, key, states.CLUSTER, cause)
             if change.old is None or new is None:
                 indexes.crowd = cause
             elif _evicting_taints(change.old) != _evicting_taints(new):
@@ -137,12 +142,9 @@ def _touch_watches(
             key = keys.cluster_key(name)
             if keys.shard_of(name) == shard.shard:
                 shard.watches.setdefault(key, Watch(key, name, "", 0, 0))
-                waiting_keys.touch(shard, key, states.CLUSTER, cause)
+                _touch(shard, key, states.CLUSTER, cause)
             # The conditions may decide whether a cluster in trouble waits, and so which cluster is next.
             indexes.emptied = cause
-        case fact_changes.TaintPolicyChanged():
-            for key in shard.watches:
-                waiting_keys.touch(shard, key, states.CLUSTER, cause)
 
 
 def _touch_departure(shard: ShardState, change: fact_changes.ClusterChanged, cause: Cause) -> None:
@@ -157,7 +159,7 @@ def _touch_departure(shard: ShardState, change: fact_changes.ClusterChanged, cau
         if is_change:
             shard.departures[name] = Departure(cause)
     if is_change:
-        waiting_keys.touch(shard, keys.cluster_key(name), states.CLUSTER, cause)
+        _touch(shard, keys.cluster_key(name), states.CLUSTER, cause)
 
 
 def _apply_health_report(
@@ -184,7 +186,7 @@ def _apply_health_report(
         watch.silent_ms = max(health.heard_ms, shard.began_ms) + watch.grace_ms if awaited else 0
     if change.is_change:
         if key in shard.watches or change.name in shard.departures:
-            waiting_keys.touch(shard, key, states.CLUSTER, cause)
+            _touch(shard, key, states.CLUSTER, cause)
         indexes.crowd = cause
 
 
@@ -198,6 +200,14 @@ def defer_limits(
     if is_owner or is_switch:
         before = indexes.limited.get(namespace)
         indexes.limited[namespace] = cause, is_switch or (before is not None and before[1])
+
+
+def touch_watched(shard: ShardState, indexes: Indexes) -> None:
+    """Touch all watches if ClusterTaintPolicies changed, also those of clusters that joined since."""
+    cause, indexes.taint_policies = indexes.taint_policies, None
+    if cause is not None:
+        for key in shard.watches:
+            _touch(shard, key, states.CLUSTER, cause)
 
 
 def touch_limited(shard: ShardState, indexes: Indexes) -> None:
@@ -253,9 +263,7 @@ def touch_troubled(
         concerned = concerned & {keys.cluster_key(cluster_health.next_to_empty(cluster_facts))}
     shard.is_crowd = is_crowd
     for key in concerned:
-        touched = shard.touched.get(key)
-        is_newer = touched is not None and _fold_order(touched.cause) > _fold_order(cause)
-        waiting_keys.touch(shard, key, states.CLUSTER, touched.cause if touched and is_newer else cause)
+        _touch(shard, key, states.CLUSTER, cause)
 
 
 def _evicting_taints(cluster: manifests.ClusterManifest) -> tuple[manifests.Taint, ...]:
@@ -263,7 +271,10 @@ def _evicting_taints(cluster: manifests.ClusterManifest) -> tuple[manifests.Tain
     return tuple(taint for taint in cluster.spec.taints if taint.effect == vocabulary.NO_EXECUTE)
 
 
-def _fold_order(cause: Cause) -> tuple[bool, int]:
-    """Return the sort key of a fact in fold order: clusters before policies, then by offset."""
+def _fold_order(cause: Cause) -> tuple[int, int]:
+    """Return the sort key of an input in fold order: clusters before policies before own inputs, then by offset."""
     topic, _, offset = cause.position.split("/")
-    return topic != topics.CLUSTERS, int(offset)
+    return _FOLD_ORDER.get(topic, len(_FOLD_ORDER)), int(offset)
+
+
+_FOLD_ORDER: Final = {topic: rank for rank, topic in enumerate(topics.FACT_TOPICS)}

@@ -130,7 +130,8 @@ class Indexes:
     ``blocked`` holds bindings to be retried, ``unranked`` those whose PriorityClass is or was missing, ``troubled``
     the shard's own clusters that are not ready. ``crowd`` is the newest fact that changed the number of
     clusters in trouble, ``emptied`` the newest that began or ended the emptying of a cluster; both are reset
-    by ``affected_keys.touch_troubled``. ``quotas`` are the keys of ResourceQuotas whose assignments to
+    by ``affected_keys.touch_troubled``. ``taint_policies`` is the newest change of a ClusterTaintPolicy since the
+    last step. ``quotas`` are the keys of ResourceQuotas whose assignments to
     clusters changed, which the next step touches; ``limited`` are the namespaces whose overall quotas changed, with
     ``OverallChanged.is_switch``; ``grouped`` are bindings whose group may not know them yet.
     """
@@ -146,6 +147,7 @@ class Indexes:
         self.troubled: set[str] = set()
         self.crowd: Cause | None = None
         self.emptied: Cause | None = None
+        self.taint_policies: Cause | None = None
         self.quotas: dict[str, Cause] = {}
         self.limited: dict[str, tuple[Cause, bool]] = {}
         self.grouped: dict[str, Cause] = {}

@@ -140,6 +140,7 @@ class ShardFold:
         is_crowd = (self.indexes.crowd or self.indexes.emptied) and self.indexes.troubled
         is_busy = (
             is_crowd
+            or (self.indexes.taint_policies and state.watches)
             or self.indexes.quotas
             or self.indexes.limited
             or self.indexes.grouped
@@ -288,6 +289,7 @@ class ShardFold:
 
     def _open(self, facts: Facts, at_ms: int, of_release: str) -> None:
         """Touch clusters in trouble, fire due timers and end the intake, as the release of the step does."""
+        affected_keys.touch_watched(self.state, self.indexes)
         touches_all = of_release in _RELEASES_TOUCHING_ALL
         affected_keys.touch_troubled(self.state, self.indexes, facts, touches_all=touches_all)
         if of_release not in _RELEASES_WITHOUT_QUOTAS:
