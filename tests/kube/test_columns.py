@@ -5,6 +5,7 @@ import pytest
 from engine.kubeapi.schema import resources
 from engine.kubeapi.tables import tables
 from events.json_values import Json, list_at, object_at
+from events.kube_objects import KubeObject
 
 NOW_MS = 1_767_225_600_000
 CREATED = "2025-12-31T23:59:53Z"
@@ -158,7 +159,7 @@ def test_row_equals_that_of_a_real_server(path: str, value: Json, row: dict[str,
     assert resource
     metadata = {"name": "one", "creationTimestamp": CREATED, **object_at(value, "metadata")}
 
-    answer = tables.table(resource, [{**value, "metadata": metadata}], NOW_MS, metadata={})
+    answer = tables.table(resource, [KubeObject({**value, "metadata": metadata})], NOW_MS, metadata={})
 
     names = [str(object_at(each)["name"]) for each in list_at(answer, "columnDefinitions")]
     cells = list_at(list_at(answer, "rows")[0], "cells")
@@ -171,6 +172,6 @@ def test_default_storage_class_is_marked() -> None:
     annotations = {"storageclass.kubernetes.io/is-default-class": "true"}
     value: Json = {"metadata": {"name": "fast", "annotations": annotations}}
 
-    answer = tables.table(resource, [value], NOW_MS, metadata={})
+    answer = tables.table(resource, [KubeObject(value)], NOW_MS, metadata={})
 
     assert list_at(list_at(answer, "rows")[0], "cells")[0] == "fast (default)"

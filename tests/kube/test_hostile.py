@@ -23,6 +23,7 @@ from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Schema
 from engine.kubeapi.schema.types.parsing import resolved
 from engine.kubeapi.tables import tables
 from events.json_values import Json, as_list, as_object
+from events.kube_objects import KubeObject
 
 SCALARS = st.sampled_from(
     [None, True, False, -1, 0, 1, 2, "", "a", "b", "delete", "replace", "Apply", "NoExecute", "1"]
@@ -116,7 +117,7 @@ def test_arbitrary_writes_raise_their_own_errors_only(
 @given(st.data(), KINDS)
 def test_arbitrary_objects_are_rendered_and_pruned(data: st.DataObject, resource: resources.Resource) -> None:
     value = data.draw(objects(resource))
-    rows = as_list(tables.table(resource, [value], 0, metadata={})["rows"])
+    rows = as_list(tables.table(resource, [KubeObject(value)], 0, metadata={})["rows"])
     assert len(rows or []) == 1
     pruned = unknown_fields.pruned(value, resource.schema)
     assert unknown_fields.unknown_fields(pruned, resource.schema) == []

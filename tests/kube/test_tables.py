@@ -10,6 +10,7 @@ from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema import resources
 from engine.kubeapi.tables import tables
 from events.json_values import Json, list_at, object_at
+from events.kube_objects import KubeObject
 from tests.kube import recording
 
 NOW_MS = 1_767_225_600_000
@@ -28,7 +29,7 @@ def _metadata(name: str) -> Json:
 
 
 def _cells(resource: resources.Resource, value: Json) -> dict[str, object]:
-    answer = tables.table(resource, [value], NOW_MS, metadata={})
+    answer = tables.table(resource, [KubeObject(value)], NOW_MS, metadata={})
     names = [str(object_at(each)["name"]) for each in list_at(answer, "columnDefinitions")]
     row = object_at(list_at(answer, "rows")[0])
     return dict(zip(names, list_at(row, "cells"), strict=True))
@@ -74,10 +75,10 @@ def test_kubectl_prints_the_tables(tmp_path: Path) -> None:
     clusters = _resource("cluster.karmada.io", "v1alpha1", "clusters")
     answers = {
         "/apis/apps/v1/namespaces/shop/deployments": tables.table(
-            deployments, [DEPLOYMENT], NOW_MS, metadata={"resourceVersion": "7"}
+            deployments, [KubeObject(DEPLOYMENT)], NOW_MS, metadata={"resourceVersion": "7"}
         ),
         "/apis/cluster.karmada.io/v1alpha1/clusters/member1": tables.table(
-            clusters, [CLUSTER], NOW_MS, metadata={"resourceVersion": "7"}
+            clusters, [KubeObject(CLUSTER)], NOW_MS, metadata={"resourceVersion": "7"}
         ),
     }
     with recording.kubectl(tmp_path, answers=answers) as kubectl:
@@ -194,9 +195,9 @@ def test_custom_kinds_declare_their_columns() -> None:
 
 def test_rows_include_the_requested_object() -> None:
     deployments = _resource("apps", "v1", "deployments")
-    answer = tables.table(deployments, [DEPLOYMENT], NOW_MS, metadata={}, include="None")
+    answer = tables.table(deployments, [KubeObject(DEPLOYMENT)], NOW_MS, metadata={}, include="None")
     assert "object" not in object_at(list_at(answer, "rows")[0])
-    answer = tables.table(deployments, [DEPLOYMENT], NOW_MS, metadata={}, version="v1beta1")
+    answer = tables.table(deployments, [KubeObject(DEPLOYMENT)], NOW_MS, metadata={}, version="v1beta1")
     assert object_at(list_at(answer, "rows")[0])["object"] == {
         "kind": "PartialObjectMetadata",
         "apiVersion": "meta.k8s.io/v1beta1",

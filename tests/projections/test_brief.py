@@ -9,6 +9,7 @@ import pytest
 from engine.kubeapi.schema.resources import control_plane
 from engine.kubeapi.tables import tables
 from events.json_values import Json
+from events.kube_objects import KubeObject
 from projections import object_tables, query
 from projections.port import Rows
 from projections.store import Store
@@ -52,7 +53,7 @@ def test_tables_of_abbreviated_bindings_equal_those_of_whole_ones(rows: Rows) ->
     whole, brief = (
         tables.table(
             resource,
-            object_tables.page(rows, object_tables.Wanted(kind=KIND, brief=is_brief)).items,
+            map(KubeObject, object_tables.page(rows, object_tables.Wanted(kind=KIND, brief=is_brief)).items),
             NOW_MS,
             metadata={},
         )

@@ -12,6 +12,7 @@ from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.tables import tables
 from events import envelope
 from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 
 Include = Literal["None", "Metadata", "Object"]
 
@@ -73,23 +74,28 @@ def one(resource: Resource, value: Json, form: Form, now_ms: int) -> Json:
         metadata = object_at(value, "metadata")
         version: Json = {"resourceVersion": metadata.get("resourceVersion", "")}
         return tables.table(
-            resource, [value], now_ms, metadata=version, version=form.table, include=form.include
+            resource, [KubeObject(value)], now_ms, metadata=version, version=form.table, include=form.include
         )
-    return tables.partial(value, form.partial) if form.partial else value
+    return tables.partial(KubeObject(value), form.partial) if form.partial else value
 
 
 def many(resource: Resource, values: Sequence[Json], form: Form, now_ms: int, metadata: Json) -> Json:
     """Render a list; ``metadata`` holds its resourceVersion and continue token."""
     if form.table:
         return tables.table(
-            resource, values, now_ms, metadata=metadata, version=form.table, include=form.include
+            resource,
+            map(KubeObject, values),
+            now_ms,
+            metadata=metadata,
+            version=form.table,
+            include=form.include,
         )
     if form.partial:
         return {
             "kind": "PartialObjectMetadataList",
             "apiVersion": f"meta.k8s.io/{form.partial}",
             "metadata": metadata,
-            "items": [tables.partial(value, form.partial) for value in values],
+            "items": [tables.partial(KubeObject(value), form.partial) for value in values],
         }
     return {
         "kind": f"{resource.kind}List",

@@ -9,13 +9,12 @@ from engine.kubeapi.patching.field_sets import Path
 from engine.kubeapi.patching.managed_fields import Owned
 from engine.kubeapi.schema.resources import Resource, ScalePaths
 from engine.kubeapi.schema.schemas import Named
-from engine.kubeapi.tables.columns.cells import selector
+from engine.kubeapi.tables.columns.cells import selector_text
 from events import json_paths
-from events.json_values import Json, at, object_at
+from events.json_values import Json, object_at
 
 _KEPT: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _PATHS: Final = ScalePaths(spec_replicas=".spec.replicas", status_replicas=".status.replicas")
-_SELECTOR: Final = "spec.selector"
 
 
 SCALE: Final = Resource(
@@ -121,4 +120,5 @@ def _selector(resource: Resource, value: Json) -> str:
             json_paths.found(value, resource.scale.label_selector) if resource.scale.label_selector else []
         )
         return str(values[0]) if values else ""
-    return str(selector(_SELECTOR)(value, 0)) if at(value, "spec", "selector") else ""
+    selector = object_at(value, "spec", "selector")
+    return selector_text(selector) if selector else ""

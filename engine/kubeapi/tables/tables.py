@@ -8,10 +8,11 @@ from typing import Final, Literal, TypeAlias
 
 from engine.kubeapi.schema.resources import PrinterColumn, Resource
 from engine.kubeapi.tables.columns import cluster, configuration, karmada, storage, workloads
-from engine.kubeapi.tables.columns.cells import AGE, NAME, Column
+from engine.kubeapi.tables.columns.cells import AGE, NAME, Cell, Column
 from engine.kubeapi.values import ages
 from events import json_paths
-from events.json_values import Json, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 
 Included: TypeAlias = Literal["None", "Metadata", "Object"]
 """The part of each object that its row includes (``includeObject``)."""
@@ -34,7 +35,7 @@ def columns_of(resource: Resource) -> tuple[Column, ...]:
 
 def table(
     resource: Resource,
-    objects: Iterable[Json],
+    objects: Iterable[KubeObject],
     now_ms: int,
     *,
     metadata: Json,
@@ -52,30 +53,32 @@ def table(
     }
 
 
-def partial(value: Json, version: str = "v1") -> Json:
+def partial(value: KubeObject, version: str = "v1") -> Json:
     """Return the object as PartialObjectMetadata."""
-    return {
-        "kind": "PartialObjectMetadata",
-        "apiVersion": f"{_GROUP}/{version}",
-        "metadata": object_at(value, "metadata"),
-    }
+    return _partial(value.metadata, version)
 
 
-def _row(columns: tuple[Column, ...], value: Json, now_ms: int, version: str, include: Included) -> Json:
+def _partial(metadata: Json, version: str) -> Json:
+    return {"kind": "PartialObjectMetadata", "apiVersion": f"{_GROUP}/{version}", "metadata": metadata}
+
+
+def _row(
+    columns: tuple[Column, ...], value: KubeObject, now_ms: int, version: str, include: Included
+) -> Json:
     row: Json = {"cells": [column.reading(value, now_ms) for column in columns]}
     if include == "Metadata":
         # managedFields are often half of an object's metadata, and table clients do not use them.
-        metadata = {**object_at(value, "metadata")}
+        metadata = {**value.metadata}
         metadata.pop("managedFields", None)
-        row["object"] = {**partial({}, version), "metadata": metadata}
+        row["object"] = _partial(metadata, version)
     elif include == "Object":
-        row["object"] = value
+        row["object"] = value.document
     return row
 
 
 def _declared(column: PrinterColumn) -> Column:
-    def read(value: Json, now_ms: int) -> object:
-        values = json_paths.found(value, column.path)
+    def read(value: KubeObject, now_ms: int) -> Cell:
+        values = json_paths.found(value.document, column.path)
         if not values or values[0] is None:
             return None
         match column.type:
@@ -84,7 +87,8 @@ def _declared(column: PrinterColumn) -> Column:
             case "integer":
                 return values[0] if isinstance(values[0], int) else None
             case "number" | "boolean":
-                return values[0]
+                # A bool is an int: the schema decides which of them the value is.
+                return values[0] if isinstance(values[0], int | float) else None
             case _:
                 return " ".join(_cell_text(each) for each in values)
 

@@ -7,12 +7,15 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from engine.kubeapi.values import ages
-from events import json_values
-from events.json_values import Json, as_list, as_object, list_at, object_at, objects_at
+from events.json_values import Json, as_text, list_at, object_at, objects_at
+from events.kube_objects import KubeObject
 
 NONE: Final = "<none>"
 UNSET: Final = "<unset>"
-Reading: TypeAlias = Callable[[Json, int], object]
+Cell: TypeAlias = str | int | float | bool | None
+"""The value of a cell; kubectl prints None as an empty cell."""
+
+Reading: TypeAlias = Callable[[KubeObject, int], Cell]
 """Cell function: (object, current time in milliseconds) to the cell's value."""
 
 
@@ -57,9 +60,14 @@ def wide(*columns: Column) -> tuple[Column, ...]:
     )
 
 
-def at(value: object, path: str) -> object:
+def at(value: KubeObject, path: str) -> object:
     """Return the value at a dotted path, or None."""
-    return json_values.at(value, *_steps(path))
+    return value.at(*_steps(path))
+
+
+def fields(value: KubeObject, path: str) -> Json:
+    """Return the JSON object at a dotted path; empty if there is none."""
+    return value.object_at(*_steps(path))
 
 
 @lru_cache(maxsize=1_024)
@@ -74,7 +82,22 @@ def text_at(path: str, absent: str = "") -> Reading:
 
 def count(path: str) -> Reading:
     """Cell function: the number at a path, or 0."""
-    return lambda value, _now: at(value, path) or 0
+
+    def read(value: KubeObject, _now: int) -> int:
+        content = at(value, path)
+        return content if isinstance(content, int) else 0
+
+    return read
+
+
+def optional(path: str) -> Reading:
+    """Cell function: the text at a path, or None."""
+
+    def read(value: KubeObject, _now: int) -> str | None:
+        content = at(value, path)
+        return None if content is None else str(content)
+
+    return read
 
 
 def since(path: str, absent: str = ages.UNKNOWN) -> Reading:
@@ -82,9 +105,9 @@ def since(path: str, absent: str = ages.UNKNOWN) -> Reading:
     return lambda value, now: ages.since(at(value, path), now) if at(value, path) else absent
 
 
-def items(value: object, path: str) -> list[Json]:
+def items(value: KubeObject, path: str) -> list[Json]:
     """Return the list at a path as objects; empty if there is no list."""
-    return objects_at(at(value, path))
+    return value.objects_at(*_steps(path))
 
 
 def joined(words: Iterable[object], absent: str = NONE) -> str:
@@ -92,33 +115,29 @@ def joined(words: Iterable[object], absent: str = NONE) -> str:
     return ",".join(str(each) for each in words) or absent
 
 
-def condition(value: Json, kind: str, field: str = "status") -> object:
-    """Return a field of the status condition of type ``kind``, or None if there is no such condition."""
-    for item in as_list(at(value, "status.conditions")) or ():
-        each = as_object(item)
-        if each is not None and each.get("type") == kind:
-            return each.get(field)
+def condition(value: KubeObject, kind: str) -> str | None:
+    """Return the status of the condition of type ``kind``, or None if there is no such condition."""
+    for each in value.objects_at("status", "conditions"):
+        if each.get("type") == kind:
+            return as_text(each.get("status"))
     return None
 
 
 def selector(path: str) -> Reading:
     """Cell function: the label selector at a path, in kubectl's notation."""
+    return lambda value, _now: selector_text(fields(value, path))
 
-    def read(value: Json, _now: int) -> object:
-        fields = object_at(at(value, path))
-        labels = object_at(fields, "matchLabels")
-        words = [f"{name}={label}" for name, label in sorted(labels.items())]
-        words += [_expression(each) for each in items(fields, "matchExpressions")]
-        return joined(words)
 
-    return read
+def selector_text(selected: Json) -> str:
+    """Return a label selector in kubectl's notation."""
+    words = [f"{name}={label}" for name, label in sorted(object_at(selected, "matchLabels").items())]
+    words += [_expression(each) for each in objects_at(selected, "matchExpressions")]
+    return joined(words)
 
 
 def pairs(path: str) -> Reading:
     """Cell function: the keys and values of the map at a path, as ``app=web,tier=gold``."""
-    return lambda value, _now: joined(
-        f"{name}={item}" for name, item in sorted(object_at(at(value, path)).items())
-    )
+    return lambda value, _now: joined(f"{name}={item}" for name, item in sorted(fields(value, path).items()))
 
 
 def _expression(requirement: Json) -> str:

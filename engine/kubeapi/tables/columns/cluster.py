@@ -12,6 +12,7 @@ from engine.kubeapi.tables.columns.cells import (
     at,
     condition,
     count,
+    fields,
     flag,
     items,
     joined,
@@ -23,39 +24,39 @@ from engine.kubeapi.tables.columns.cells import (
     wide,
 )
 from engine.kubeapi.values import ages
-from events.json_values import Json, as_object, list_at, object_at
+from events.json_values import Json, as_count, as_text
+from events.kube_objects import KubeObject
 
 _ROLE_LABEL: Final = "node-role.kubernetes.io/"
 
 
 def _size(*paths: str) -> Column:
-    return text("Data", lambda value, _now: sum(len(object_at(at(value, path))) for path in paths))
+    return text("Data", lambda value, _now: sum(len(fields(value, path)) for path in paths))
 
 
-def _node_status(value: Json, _now: int) -> object:
+def _node_status(value: KubeObject, _now: int) -> str:
     ready = condition(value, "Ready")
     status = "Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"
     return f"{status},SchedulingDisabled" if at(value, "spec.unschedulable") is True else status
 
 
-def _node_roles(value: Json, _now: int) -> object:
-    labels = object_at(at(value, "metadata.labels"))
-    roles = {name.removeprefix(_ROLE_LABEL) for name in labels if name.startswith(_ROLE_LABEL)}
+def _node_roles(value: KubeObject, _now: int) -> str:
+    roles = {name.removeprefix(_ROLE_LABEL) for name in value.labels if name.startswith(_ROLE_LABEL)}
     return joined(sorted(roles - {""}))
 
 
 def _address(kind: str) -> Column:
-    def read(value: Json, _now: int) -> object:
+    def read(value: KubeObject, _now: int) -> str:
         addresses = items(value, "status.addresses")
-        return next((each.get("address") for each in addresses if each.get("type") == kind), NONE)
+        return next((as_text(each.get("address")) for each in addresses if each.get("type") == kind), NONE)
 
     return text("Internal-IP" if kind == "InternalIP" else "External-IP", read)
 
 
-def _external(value: Json, _now: int) -> object:
-    kind, named = at(value, "spec.type"), list_at(at(value, "spec.externalIPs"))
+def _external(value: KubeObject, _now: int) -> str:
+    kind, named = value.text_at("spec", "type"), value.list_at("spec", "externalIPs")
     if kind == "ExternalName":
-        return at(value, "spec.externalName") or NONE
+        return value.text_at("spec", "externalName") or NONE
     if kind != "LoadBalancer":
         return joined(named)
     addresses = [
@@ -64,7 +65,7 @@ def _external(value: Json, _now: int) -> object:
     return joined([*filter(None, addresses), *named], "<pending>")
 
 
-def _ports(value: Json, _now: int) -> object:
+def _ports(value: KubeObject, _now: int) -> str:
     texts: list[str] = []
     for each in items(value, "spec.ports"):
         node = f":{each['nodePort']}" if each.get("nodePort") else ""
@@ -72,17 +73,17 @@ def _ports(value: Json, _now: int) -> object:
     return joined(texts)
 
 
-def _hosts(value: Json, _now: int) -> object:
+def _hosts(value: KubeObject, _now: int) -> str:
     return joined((each["host"] for each in items(value, "spec.rules") if each.get("host")), "*")
 
 
-def _ingress_address(value: Json, _now: int) -> object:
+def _ingress_address(value: KubeObject, _now: int) -> str:
     ingresses = items(value, "status.loadBalancer.ingress")
     return joined((each.get("ip") or each.get("hostname") for each in ingresses), "")
 
 
 def _subjects(name: str, kind: str) -> Column:
-    def read(value: Json, _now: int) -> object:
+    def read(value: KubeObject, _now: int) -> str:
         chosen = [each for each in items(value, "subjects") if each.get("kind") == kind]
         spaced = kind == "ServiceAccount"
         subjects = (
@@ -93,43 +94,48 @@ def _subjects(name: str, kind: str) -> Column:
     return text(name, read)
 
 
-def _event_object(value: Json, _now: int) -> object:
-    fields = as_object(value.get("involvedObject")) or as_object(value.get("regarding")) or {}
-    return f"{str(fields.get('kind', '')).lower()}/{fields.get('name', '')}"
+def _event_object(value: KubeObject, _now: int) -> str:
+    regarded = _regarded(value)
+    return f"{str(regarded.get('kind', '')).lower()}/{regarded.get('name', '')}"
 
 
-def _event_field(value: Json, _now: int) -> object:
-    fields = as_object(value.get("involvedObject")) or as_object(value.get("regarding")) or {}
-    return fields.get("fieldPath", "")
+def _event_field(value: KubeObject, _now: int) -> str:
+    return as_text(_regarded(value).get("fieldPath"))
 
 
-def _event_source(value: Json, _now: int) -> object:
+def _regarded(value: KubeObject) -> Json:
+    """The reference of an Event to its object, in the API version of the Event."""
+    return value.object_at("involvedObject") or value.object_at("regarding")
+
+
+def _event_source(value: KubeObject, _now: int) -> str:
     component = (
-        at(value, "source.component") or value.get("reportingComponent") or value.get("reportingController")
+        at(value, "source.component") or value.at("reportingComponent") or value.at("reportingController")
     )
     return ", ".join(str(each) for each in (component, at(value, "source.host")) if each)
 
 
-def _first_seen(value: Json, now_ms: int) -> object:
-    stamp = value.get("firstTimestamp") or value.get("deprecatedFirstTimestamp") or value.get("eventTime")
+def _first_seen(value: KubeObject, now_ms: int) -> str:
+    stamp = value.at("firstTimestamp") or value.at("deprecatedFirstTimestamp") or value.at("eventTime")
     return ages.since(stamp, now_ms)
 
 
-def _last_seen(value: Json, now_ms: int) -> object:
+def _last_seen(value: KubeObject, now_ms: int) -> str:
     stamp = (
         at(value, "series.lastObservedTime")
-        or value.get("lastTimestamp")
-        or value.get("deprecatedLastTimestamp")
+        or value.at("lastTimestamp")
+        or value.at("deprecatedLastTimestamp")
     )
     return ages.since(stamp, now_ms) if stamp else _first_seen(value, now_ms)
 
 
-def _event_count(value: Json, _now: int) -> object:
-    return at(value, "series.count") or value.get("count") or value.get("deprecatedCount") or 1
+def _event_count(value: KubeObject, _now: int) -> int:
+    counts = (value.at("series", "count"), value.at("count"), value.at("deprecatedCount"))
+    return next((as_count(each) for each in counts if each), 1)
 
 
-def _event_message(value: Json, _now: int) -> object:
-    return str(value.get("message") or value.get("note") or "").strip()
+def _event_message(value: KubeObject, _now: int) -> str:
+    return str(value.at("message") or value.at("note") or "").strip()
 
 
 _EVENT: Final = (
@@ -206,7 +212,7 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     ("scheduling.k8s.io", "PriorityClass"): (
         NAME,
         number("Value", count("value")),
-        flag("Global-Default", lambda value, _now: value.get("globalDefault") is True),
+        flag("Global-Default", lambda value, _now: value.at("globalDefault") is True),
         AGE,
         text("PreemptionPolicy", text_at("preemptionPolicy", "PreemptLowerPriority")),
     ),

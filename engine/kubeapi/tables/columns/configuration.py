@@ -12,6 +12,7 @@ from engine.kubeapi.tables.columns.cells import (
     Column,
     at,
     count,
+    fields,
     items,
     joined,
     number,
@@ -20,7 +21,8 @@ from engine.kubeapi.tables.columns.cells import (
     text_at,
 )
 from engine.kubeapi.values import ages
-from events.json_values import Json, as_object, list_at, object_at
+from events.json_values import list_at, objects_at
+from events.kube_objects import KubeObject
 
 _ADDRESSES_MAX: Final = 3
 """Addresses and ports listed individually in a cell; the rest is counted."""
@@ -29,8 +31,8 @@ _ADDRESSES_MAX: Final = 3
 def _quota(name: str, *, limits: bool) -> Column:
     """Column with used and hard amounts of the resources whose names begin with ``limits``, or of all others."""
 
-    def read(value: Json, _now: int) -> object:
-        hard, used = object_at(at(value, "status.hard")), object_at(at(value, "status.used"))
+    def read(value: KubeObject, _now: int) -> str:
+        hard, used = fields(value, "status.hard"), fields(value, "status.used")
         return ", ".join(
             f"{resource}: {used.get(resource, 0)}/{most}"
             for resource, most in sorted(hard.items())
@@ -45,32 +47,32 @@ def _joined(words: list[str], absent: str) -> str:
     return (joined(words[:_ADDRESSES_MAX], "") + more) or absent
 
 
-def _endpoints(value: Json, _now: int) -> object:
+def _endpoints(value: KubeObject, _now: int) -> str:
     result: list[str] = []
     for subset in items(value, "subsets"):
-        ports = [f":{each.get('port')}" for each in items(subset, "ports")] or [""]
-        result += [f"{each.get('ip')}{port}" for port in ports for each in items(subset, "addresses")]
+        ports = [f":{each.get('port')}" for each in objects_at(subset, "ports")] or [""]
+        result += [f"{each.get('ip')}{port}" for port in ports for each in objects_at(subset, "addresses")]
     return _joined(result, NONE)
 
 
-def _slice_ports(value: Json, _now: int) -> object:
+def _slice_ports(value: KubeObject, _now: int) -> str:
     return _joined([str(each.get("port", "*")) for each in items(value, "ports")], UNSET)
 
 
-def _slice_addresses(value: Json, _now: int) -> object:
+def _slice_addresses(value: KubeObject, _now: int) -> str:
     endpoints = items(value, "endpoints")
     return _joined([str(address) for each in endpoints for address in list_at(each, "addresses")], UNSET)
 
 
-def _parameters(value: Json, _now: int) -> object:
-    fields = as_object(at(value, "spec.parameters"))
-    if fields is None:
+def _parameters(value: KubeObject, _now: int) -> str:
+    parameters = fields(value, "spec.parameters")
+    if not parameters:
         return NONE
-    group = f".{fields['apiGroup']}" if fields.get("apiGroup") else ""
-    return f"{fields.get('kind')}{group}/{fields.get('name')}"
+    group = f".{parameters['apiGroup']}" if parameters.get("apiGroup") else ""
+    return f"{parameters.get('kind')}{group}/{parameters.get('name')}"
 
 
-def _controller(value: Json, _now: int) -> object:
+def _controller(value: KubeObject, _now: int) -> str:
     for each in items(value, "metadata.ownerReferences"):
         if each.get("controller") is True:
             group, slash, _version = str(each.get("apiVersion")).partition("/")
@@ -78,7 +80,7 @@ def _controller(value: Json, _now: int) -> object:
     return NONE
 
 
-def _webhooks(value: Json, _now: int) -> object:
+def _webhooks(value: KubeObject, _now: int) -> int:
     return len(items(value, "webhooks"))
 
 
@@ -91,12 +93,12 @@ def _of_template(name: str, field: str) -> Column:
     )
 
 
-def _duration(value: Json, _now: int) -> object:
+def _duration(value: KubeObject, _now: int) -> str:
     seconds = at(value, "spec.expirationSeconds")
     return ages.duration(seconds) if isinstance(seconds, int) else NONE
 
 
-def _decision(value: Json, _now: int) -> object:
+def _decision(value: KubeObject, _now: int) -> str:
     """Whether a certificate signing request is approved, and its certificate issued."""
     kinds = [each.get("type") for each in items(value, "status.conditions")]
     decision = next((kind for kind in ("Denied", "Approved") if kind in kinds), "Pending")

@@ -8,16 +8,16 @@ from engine.kubeapi.tables.columns.cells import (
     NAME,
     NONE,
     Column,
-    at,
     condition,
     items,
     joined,
+    optional,
     since,
     text,
     text_at,
     wide,
 )
-from events.json_values import Json, list_at
+from events.kube_objects import KubeObject
 
 
 def _when(kind: str) -> Column:
@@ -25,12 +25,7 @@ def _when(kind: str) -> Column:
     return text(kind.upper(), lambda value, _now: condition(value, kind))
 
 
-def _priority(value: Json, _now: int) -> object:
-    priority = at(value, "spec.priority")
-    return None if priority is None else str(priority)
-
-
-def _kinds(value: Json, _now: int) -> object:
+def _kinds(value: KubeObject, _now: int) -> str:
     return " ".join(str(each.get("kind", "")) for each in items(value, "spec.workload.manifests"))
 
 
@@ -38,8 +33,8 @@ _CAPITAL_AGE: Final = Column(name="AGE", reading=since("metadata.creationTimesta
 _BINDING: Final = (NAME, _when("Scheduled"), _when("FullyApplied"), _CAPITAL_AGE)
 _POLICY: Final = (
     NAME,
-    text("CONFLICT-RESOLUTION", lambda value, _now: at(value, "spec.conflictResolution")),
-    text("PRIORITY", _priority),
+    text("CONFLICT-RESOLUTION", optional("spec.conflictResolution")),
+    text("PRIORITY", optional("spec.priority")),
     _CAPITAL_AGE,
 )
 
@@ -51,7 +46,7 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
         text("Ready", lambda value, _now: condition(value, "Ready") or "Unknown"),
         AGE,
         *wide(
-            text("Zones", lambda value, _now: joined(list_at(at(value, "spec.zones")))),
+            text("Zones", lambda value, _now: joined(value.list_at("spec", "zones"))),
             text("Region", text_at("spec.region", NONE)),
             text("Provider", text_at("spec.provider", NONE)),
             text("API-Endpoint", text_at("spec.apiEndpoint", NONE)),

@@ -15,7 +15,8 @@ from engine.kubeapi.tables.columns.cells import (
     text_at,
     wide,
 )
-from events.json_values import Json, as_list, list_at, object_at
+from events.json_values import list_at
+from events.kube_objects import KubeObject
 
 _MODES: Final[Mapping[object, str]] = {
     "ReadWriteOnce": "RWO",
@@ -27,34 +28,33 @@ _DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 
 
 def _modes(path: str) -> Column:
-    def read(value: Json, _now: int) -> object:
+    def read(value: KubeObject, _now: int) -> str:
         entries = list_at(at(value, path))
         return joined((short for mode, short in _MODES.items() if mode in entries), "")
 
     return text("Access Modes", read)
 
 
-def _claim(value: Json, _now: int) -> object:
+def _claim(value: KubeObject, _now: int) -> str:
     name = at(value, "spec.claimRef.name")
     return f"{at(value, 'spec.claimRef.namespace')}/{name}" if name else ""
 
 
-def _class_name(value: Json, _now: int) -> object:
-    annotations = object_at(at(value, "metadata.annotations"))
-    mark = " (default)" if annotations.get(_DEFAULT_CLASS) == "true" else ""
-    return f"{at(value, 'metadata.name')}{mark}"
+def _class_name(value: KubeObject, _now: int) -> str:
+    mark = " (default)" if value.annotations.get(_DEFAULT_CLASS) == "true" else ""
+    return f"{value.name}{mark}"
 
 
-def _audiences(value: Json, _now: int) -> object:
+def _audiences(value: KubeObject, _now: int) -> str:
     return joined((each.get("audience", "") for each in items(value, "spec.tokenRequests")), UNSET)
 
 
-def _lives(value: Json, _now: int) -> object:
-    return joined(as_list(at(value, "spec.volumeLifecycleModes")) or ["Persistent"])
+def _lives(value: KubeObject, _now: int) -> str:
+    return joined(value.list_at("spec", "volumeLifecycleModes") or ["Persistent"])
 
 
 def _flag(name: str, path: str, *, otherwise: bool = False, kind: str = "boolean") -> Column:
-    def read(value: Json, _now: int) -> object:
+    def read(value: KubeObject, _now: int) -> bool:
         content = at(value, path)
         return otherwise if content is None else content is True
 

@@ -24,7 +24,9 @@ from engine.kubeapi.tables.columns.cells import (
 from engine.kubeapi.tables.columns.cells import text as column
 from engine.kubeapi.values import ages
 from events import times
-from events.json_values import Json, as_object
+from events.json_values import Json, as_count
+from events.json_values import at as value_at
+from events.kube_objects import KubeObject
 
 _TEMPLATE: Final = "spec.template"
 _SELECTOR: Final = "spec.selector"
@@ -34,11 +36,11 @@ _TARGETS_MAX: Final = 2
 """Metrics of an autoscaler listed individually in a cell; the rest is counted."""
 
 
-def _scaled(value: Json, _now: int) -> object:
+def _scaled(value: KubeObject, _now: int) -> str:
     return f"{at(value, 'spec.scaleTargetRef.kind')}/{at(value, 'spec.scaleTargetRef.name')}"
 
 
-def _targets(value: Json, _now: int) -> object:
+def _targets(value: KubeObject, _now: int) -> str:
     """Cell: current and target value of each metric, as ``cpu: 12%/80%``."""
     currents = items(value, "status.currentMetrics")
     metrics = [
@@ -61,11 +63,11 @@ def _target(metric: Json, current: Json) -> str:
         ("averageValue", "", " (avg)" if kind in ("Object", "External") else ""),
         ("value", "", ""),
     ):
-        wanted = at(metric, f"{source}.target.{field}")
+        wanted = value_at(metric, source, "target", field)
         if wanted is not None:
-            used = at(current, f"{source}.current.{field}")
+            used = value_at(current, source, "current", field)
             shown = f"{'<unknown>' if used is None else f'{used}{mark}'}/{wanted}{mark}{after}"
-            return f"{at(metric, f'{source}.name')}: {shown}" if kind.endswith("Resource") else shown
+            return f"{value_at(metric, source, 'name')}: {shown}" if kind.endswith("Resource") else shown
     return "<unknown>"
 
 
@@ -73,45 +75,48 @@ def _of(ready: str, wanted: str) -> Column:
     return column("Ready", lambda value, _now: f"{at(value, ready) or 0}/{at(value, wanted) or 0}")
 
 
-def _pod_ready(value: Json, _now: int) -> object:
+def _pod_ready(value: KubeObject, _now: int) -> str:
     ready = sum(each.get("ready") is True for each in items(value, "status.containerStatuses"))
     return f"{ready}/{len(items(value, 'spec.containers'))}"
 
 
-def _pod_status(value: Json, _now: int) -> object:
+def _pod_status(value: KubeObject, _now: int) -> str:
     """Cell: Terminating, or the reason of a waiting or terminated container, or the pod's reason or phase."""
-    if at(value, "metadata.deletionTimestamp"):
+    if value.is_ending:
         return "Terminating"
     reasons = list(_reasons(items(value, "status.containerStatuses")))
-    return reasons[-1] if reasons else at(value, "status.reason") or at(value, "status.phase") or "Unknown"
+    phase = value.text_at("status", "reason") or value.text_at("status", "phase") or "Unknown"
+    return reasons[-1] if reasons else phase
 
 
 def _reasons(statuses: list[Json]) -> Iterator[str]:
     for each in reversed(statuses):
         for state in ("waiting", "terminated"):
-            reason = at(each, f"state.{state}.reason")
+            reason = value_at(each, "state", state, "reason")
             if reason:
                 yield str(reason)
 
 
-def _restarts(value: Json, now_ms: int) -> object:
+def _restarts(value: KubeObject, now_ms: int) -> str:
     statuses = items(value, "status.containerStatuses")
-    restarts = sum(held for each in statuses if isinstance(held := each.get("restartCount"), int))
-    ended = [str(end) for each in statuses if (end := at(each, "lastState.terminated.finishedAt"))]
+    restarts = sum(as_count(each.get("restartCount")) for each in statuses)
+    ended = [
+        str(end) for each in statuses if (end := value_at(each, "lastState", "terminated", "finishedAt"))
+    ]
     return f"{restarts} ({ages.since(max(ended), now_ms)} ago)" if restarts and ended else str(restarts)
 
 
-def _gates(value: Json, _now: int) -> object:
+def _gates(value: KubeObject, _now: int) -> str:
     gates = [each.get("conditionType") for each in items(value, "spec.readinessGates")]
     passed = sum(condition(value, str(gate)) == "True" for gate in gates)
     return f"{passed}/{len(gates)}" if gates else NONE
 
 
-def _job_status(value: Json, _now: int) -> object:
+def _job_status(value: KubeObject, _now: int) -> str:
     for kind in ("Complete", "Failed"):
         if condition(value, kind) == "True":
             return kind
-    if at(value, "metadata.deletionTimestamp"):
+    if value.is_ending:
         return "Terminating"
     for kind in ("Suspended", "FailureTarget", "SuccessCriteriaMet"):
         if condition(value, kind) == "True":
@@ -119,7 +124,7 @@ def _job_status(value: Json, _now: int) -> object:
     return "Running"
 
 
-def _completions(value: Json, _now: int) -> object:
+def _completions(value: KubeObject, _now: int) -> str:
     done, wanted = at(value, "status.succeeded") or 0, at(value, "spec.completions")
     if wanted is not None:
         return f"{done}/{wanted}"
@@ -127,7 +132,7 @@ def _completions(value: Json, _now: int) -> object:
     return f"{done}/1 of {parallel}" if isinstance(parallel, int) and parallel > 1 else f"{done}/1"
 
 
-def _job_duration(value: Json, now_ms: int) -> object:
+def _job_duration(value: KubeObject, now_ms: int) -> str:
     start, end = at(value, "status.startTime"), at(value, "status.completionTime")
     if not isinstance(start, str):
         return ""
@@ -138,18 +143,13 @@ def _job_duration(value: Json, now_ms: int) -> object:
         return ages.UNKNOWN
 
 
-def _suspended(value: Json, _now: int) -> object:
+def _suspended(value: KubeObject, _now: int) -> str:
     suspended = at(value, "spec.suspend")
     return UNSET if suspended is None else str(suspended is True)
 
 
-def _active(value: Json, _now: int) -> object:
+def _active(value: KubeObject, _now: int) -> int:
     return len(items(value, "status.active"))
-
-
-def _node_selector(value: Json, now_ms: int) -> object:
-    fields = as_object(at(value, "spec.template.spec.nodeSelector"))
-    return pairs("spec.template.spec.nodeSelector")(value, now_ms) if fields else NONE
 
 
 COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
@@ -199,7 +199,7 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
         number("Ready", count("status.numberReady")),
         number("Up-to-date", count("status.updatedNumberScheduled")),
         number("Available", count("status.numberAvailable")),
-        column("Node Selector", _node_selector),
+        column("Node Selector", pairs("spec.template.spec.nodeSelector")),
         AGE,
         *of_pods(_TEMPLATE, chosen=_SELECTOR),
     ),
