@@ -211,7 +211,8 @@ class _Model:
             return
         for (key, name), mode in now.begun.items():
             binding = now.bindings.get(key)
-            if mode != "Directly" or binding is None:
+            # A reschedule request in the same step may place it there again.
+            if mode != "Directly" or binding is None or name in binding.clusters:
                 continue
             if name in binding.works and not any(name in each for each in binding.required.values()):
                 yield f"budget: {key} leaves {name} directly, which is told nothing of it"
