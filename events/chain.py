@@ -39,8 +39,11 @@ def mark_at(declared: str, index: int) -> str:
 
 def may_be_step(record: records.StoredRecord) -> bool:
     """Whether a decision has to be decoded: in structured content mode only the value contains the event type."""
-    is_binary = not record.headers.get(envelope.CONTENT_TYPE, "").lower().startswith(envelope.STRUCTURED)
-    return not is_binary or record.headers.get("ce_type") == _STEP
+    headers = record.headers
+    if headers.get("ce_type") == _STEP:
+        return True
+    media_type = headers.get(envelope.CONTENT_TYPE)
+    return media_type is not None and media_type.lower().startswith(envelope.STRUCTURED)
 
 
 _STEP: Final = catalogue.BY_STRUCT[decisions.StepTaken].type

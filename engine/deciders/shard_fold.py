@@ -128,7 +128,9 @@ class ShardFold:
         match verdict:
             case verdicts.Taken():
                 intake.take(self.state, verdict)
-                self.indexes.update(record.key, self.state.bindings.get(record.key))
+                # Reports of members, the most frequent input, change nothing that is indexed.
+                if record.topic != topics.HEALTH:
+                    self.indexes.update(record.key, self.state.bindings.get(record.key))
             case verdicts.Refused():
                 self._refused.append(verdict)
             case verdicts.Skipped():
