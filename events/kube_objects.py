@@ -4,9 +4,10 @@ Documents are decoded into one where they enter the process and encoded where th
 ``KubeObject``, so that only its document can be written.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
-from events.json_values import Json, at, list_at, object_at, objects_at
+from events.json_values import Json, as_text, at, list_at, object_at, objects_at
 
 
 class KubeObject:
@@ -16,10 +17,11 @@ class KubeObject:
     empty value if a field is missing or of another type.
     """
 
-    __slots__ = ("document",)
+    __slots__ = ("document", "metadata")
 
     def __init__(self, document: Json) -> None:
         self.document: Final = document
+        self.metadata: Final = object_at(document, "metadata")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, KubeObject) and self.document == other.document
@@ -32,26 +34,26 @@ class KubeObject:
 
     @property
     def api_version(self) -> str:
-        value = self.document.get("apiVersion")
-        return value if isinstance(value, str) else ""
+        return as_text(self.document.get("apiVersion"))
 
     @property
     def kind(self) -> str:
-        value = self.document.get("kind")
-        return value if isinstance(value, str) else ""
+        return as_text(self.document.get("kind"))
 
     @property
-    def metadata(self) -> Json:
-        return object_at(self.document, "metadata")
+    def type_meta(self) -> tuple[str, str]:
+        """The fields apiVersion and kind, which Kubernetes calls TypeMeta."""
+        api_version, kind = self.document.get("apiVersion"), self.document.get("kind")
+        return api_version if isinstance(api_version, str) else "", kind if isinstance(kind, str) else ""
 
     @property
     def name(self) -> str:
-        return self.text_at("metadata", "name")
+        return as_text(self.metadata.get("name"))
 
     @property
     def namespace(self) -> str:
         """The namespace; empty for an object without one."""
-        return self.text_at("metadata", "namespace")
+        return as_text(self.metadata.get("namespace"))
 
     @property
     def key(self) -> tuple[str, str]:
@@ -60,24 +62,24 @@ class KubeObject:
 
     @property
     def uid(self) -> str:
-        return self.text_at("metadata", "uid")
+        return as_text(self.metadata.get("uid"))
 
     @property
     def resource_version(self) -> str:
-        return self.text_at("metadata", "resourceVersion")
+        return as_text(self.metadata.get("resourceVersion"))
 
     @property
     def labels(self) -> Json:
-        return object_at(self.document, "metadata", "labels")
+        return object_at(self.metadata, "labels")
 
     @property
     def annotations(self) -> Json:
-        return object_at(self.document, "metadata", "annotations")
+        return object_at(self.metadata, "annotations")
 
     @property
     def is_ending(self) -> bool:
         """Whether the object has a deletionTimestamp."""
-        return "deletionTimestamp" in object_at(self.document, "metadata")
+        return "deletionTimestamp" in self.metadata
 
     def at(self, *path: str) -> object:
         """Return the value at a path of field names; None if there is none."""
@@ -85,8 +87,7 @@ class KubeObject:
 
     def text_at(self, *path: str) -> str:
         """Return the text at a path of field names."""
-        value = at(self.document, *path)
-        return value if isinstance(value, str) else ""
+        return as_text(at(self.document, *path))
 
     def object_at(self, *path: str) -> Json:
         """Return the JSON object at a path of field names."""
@@ -100,11 +101,10 @@ class KubeObject:
         """Return the items of the list at a path; items that are not objects become empty objects."""
         return objects_at(self.document, *path)
 
-    def with_fields(self, fields: Json) -> "KubeObject":
+    def with_fields(self, fields: Mapping[str, object]) -> "KubeObject":
         """Return the object with other values of some top-level fields."""
         return KubeObject({**self.document, **fields})
 
-    def with_metadata(self, fields: Json) -> "KubeObject":
+    def with_metadata(self, fields: Mapping[str, object]) -> "KubeObject":
         """Return the object with other values of some fields of its metadata."""
-        metadata = {**object_at(self.document, "metadata"), **fields}
-        return KubeObject({**self.document, "metadata": metadata})
+        return KubeObject({**self.document, "metadata": {**self.metadata, **fields}})

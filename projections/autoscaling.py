@@ -7,7 +7,8 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import marks
-from events.json_values import Json, at, object_at
+from events.json_values import at, object_at
+from events.kube_objects import KubeObject
 from projections import bindings, changes
 from projections.documents.objects import decoded
 from projections.placements import stored as stored_placement
@@ -59,13 +60,13 @@ class Template(Struct, frozen=True, kw_only=True):
     target: ScaleTarget
     number: int
     label: str
-    value: Json
+    value: KubeObject
     decided: int | None = None
 
     @property
     def replicas(self) -> object:
         """The number of replicas in the template."""
-        return object_at(self.value, "spec").get("replicas", 1)
+        return self.value.object_at("spec").get("replicas", 1)
 
 
 def scalers(rows: Rows, span: Span | None) -> dict[int, ScaleTarget]:
@@ -119,7 +120,7 @@ def _templates(rows: Rows, condition: str, where: list[Value]) -> Iterator[Templ
     for api_version, kind, namespace, name, number, uid, labels, manifest, body in rows.select(
         _TEMPLATES + condition, where
     ):
-        value = decoded(manifest)
+        value = KubeObject(decoded(manifest))
         binding = bindings.decode(body) if body else None
         is_own = binding is not None and binding.template_uid == uid
         yield Template(
@@ -132,11 +133,11 @@ def _templates(rows: Rows, condition: str, where: list[Value]) -> Iterator[Templ
         )
 
 
-def _decided(rows: Rows, binding: bindings.Binding, value: Json) -> int | None:
+def _decided(rows: Rows, binding: bindings.Binding, value: KubeObject) -> int | None:
     """Return the replicas that run in all members; None while these may not be the members' own decision."""
     members = binding.status.members if binding.status else ()
     is_settled = (
-        binding.replicas == object_at(value, "spec").get("replicas", 1)
+        binding.replicas == value.object_at("spec").get("replicas", 1)
         and binding.scheduled_generation == binding.generation
         and {name for name, _ in binding.clusters} == {member.cluster for member in members}
     )

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from events import ids, keys, observations, times
 from events.envelope import Envelope
-from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 from projections.documents.objects import instant
 from projections.port import Row, Rows, Value
 
@@ -42,16 +42,16 @@ class ClientEvent(Struct, frozen=True, array_like=True, gc=False):
     manifest: msgspec.Raw
 
     @property
-    def document(self) -> Json:
+    def document(self) -> KubeObject:
         """The Event with its derived metadata."""
-        value: Json = msgspec.json.decode(self.manifest, type=dict[str, object])
-        metadata = {
-            **object_at(value, "metadata"),
-            "uid": self.uid,
-            "resourceVersion": str(self.number),
-            "creationTimestamp": instant(self.created_ms),
-        }
-        return {**value, "metadata": metadata}
+        value = KubeObject(msgspec.json.decode(self.manifest, type=dict[str, object]))
+        return value.with_metadata(
+            {
+                "uid": self.uid,
+                "resourceVersion": str(self.number),
+                "creationTimestamp": instant(self.created_ms),
+            }
+        )
 
 
 _decode: Final = msgspec.json.Decoder(ClientEvent).decode
@@ -86,7 +86,7 @@ class ClientEvents:
             times.from_text(envelope.time) if previous is None else previous.created_ms,
             data.manifest,
         )
-        involved = str(object_at(event.document, "involvedObject").get("name", ""))
+        involved = event.document.text_at("involvedObject", "name")
         self._changed[key] = event, (key, number, data.namespace, involved, _encode(event))
 
     def flush(self, rows: Rows) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from events import keys, shapes
-from events.json_values import Json
+from events.kube_objects import KubeObject
 from projections import bindings, changes, clusters, rebalancers, works
 from projections.documents import remedies
 from projections.documents.bindings import binding_document, binding_row
@@ -72,7 +72,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     namespace: str = ""
     name: str = ""
     brief: bool = False
-    fits: Callable[[Json], bool] | None = None
+    fits: Callable[[KubeObject], bool] | None = None
 
 
 class Page(Struct, frozen=True):
@@ -81,7 +81,7 @@ class Page(Struct, frozen=True):
     ``left`` is the number of objects after a first page, before filtering; 0 if not counted.
     """
 
-    items: list[Json]
+    items: list[KubeObject]
     after: str = ""
     left: int = 0
 
@@ -97,7 +97,7 @@ Place = tuple[int, int]
 """Key id of an object, and key id of its cluster for works (0 for all others)."""
 
 
-def get(rows: Rows, kind: Kind, namespace: str, name: str) -> Json | None:
+def get(rows: Rows, kind: Kind, namespace: str, name: str) -> KubeObject | None:
     """Return the object with this name; None if there is none."""
     page_found = page(rows, Wanted(kind=kind, namespace=namespace, name=name), limit=1)
     return page_found.items[0] if page_found.items else None
@@ -105,7 +105,7 @@ def get(rows: Rows, kind: Kind, namespace: str, name: str) -> Json | None:
 
 def page(rows: Rows, wanted: Wanted, *, limit: int = 0, after: str = "") -> Page:
     """Return a page of the selected objects, ordered by namespace and name; ``limit`` 0 means all."""
-    items: list[Json] = []
+    items: list[KubeObject] = []
     mark = ""
     for result in _scan(rows, wanted, after):
         if limit and len(items) == limit:
@@ -116,9 +116,9 @@ def page(rows: Rows, wanted: Wanted, *, limit: int = 0, after: str = "") -> Page
     return Page(items)
 
 
-def by_keys(rows: Rows, kind: Kind, places: Iterable[Place]) -> dict[Place, Json]:
+def by_keys(rows: Rows, kind: Kind, places: Iterable[Place]) -> dict[Place, KubeObject]:
     """Return the objects with these keys that exist."""
-    items: dict[Place, Json] = {}
+    items: dict[Place, KubeObject] = {}
     for where in places:
         item = _at(rows, kind, where)
         if item is not None:
@@ -126,7 +126,7 @@ def by_keys(rows: Rows, kind: Kind, places: Iterable[Place]) -> dict[Place, Json
     return items
 
 
-def _scan(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:
+def _scan(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, KubeObject | None]]:
     match wanted.kind.of_change:
         case changes.CLUSTER:
             return _clusters(rows, wanted, after)
@@ -138,7 +138,7 @@ def _scan(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | 
             return _objects(rows, wanted, after)
 
 
-def _at(rows: Rows, kind: Kind, place: Place) -> Json | None:
+def _at(rows: Rows, kind: Kind, place: Place) -> KubeObject | None:
     key_id, member = place
     match kind.of_change:
         case changes.CLUSTER:
@@ -155,7 +155,7 @@ def _at(rows: Rows, kind: Kind, place: Place) -> Json | None:
             return _object(matches[0], kind) if matches else None
 
 
-def _objects(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:
+def _objects(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, KubeObject | None]]:
     statement, where = f"{_OBJECTS} WHERE kind = ?", [wanted.kind.kind]
     for column in ("namespace", "name"):
         value: str = getattr(wanted, column)
@@ -192,7 +192,7 @@ def _left(rows: Rows, wanted: Wanted, mark: str) -> int:
     return int(count)
 
 
-def _object(row: Found, kind: Kind) -> Json | None:
+def _object(row: Found, kind: Kind) -> KubeObject | None:
     _id, binding_body, rebalancer_body, *fields = row
     object_row = ObjectRow(*fields)
     if changes.kind_of(object_row.api_version, object_row.kind) != kind.of_change:
@@ -201,10 +201,10 @@ def _object(row: Found, kind: Kind) -> Json | None:
     rebalancer = rebalancers.decode(rebalancer_body) if rebalancer_body else None
     document = object_document(object_row, binding, rebalancer, managed=True)
     document["apiVersion"] = kind.api_version
-    return document
+    return KubeObject(document)
 
 
-def _bindings(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:
+def _bindings(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, KubeObject | None]]:
     statement = f"{_BINDINGS} WHERE key > ?"
     where: list[Value] = [after]
     if wanted.kind.of_change == changes.CLUSTER_RESOURCE_BINDING:
@@ -223,7 +223,9 @@ def _bindings(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Jso
         yield row[1], _binding(rows, row, placements, brief=wanted.brief)
 
 
-def _binding(rows: Rows, row: Found, placements: dict[str, bytes | None], *, brief: bool = False) -> Json:
+def _binding(
+    rows: Rows, row: Found, placements: dict[str, bytes | None], *, brief: bool = False
+) -> KubeObject:
     """Render a binding; ``placements`` caches placements by digest, since many bindings share them."""
     binding = bindings.decode(row[2])
     for digest in (binding.placement, binding.applied):
@@ -231,12 +233,12 @@ def _binding(rows: Rows, row: Found, placements: dict[str, bytes | None], *, bri
             placements[digest] = stored_placement(rows, digest)
     dependents = bindings.dependents(rows, binding)
     if brief:
-        return binding_row(binding, placements[binding.applied], dependents)
+        return KubeObject(binding_row(binding, placements[binding.applied], dependents))
     placement, applied = placements[binding.placement], placements[binding.applied]
-    return binding_document(binding, placement, applied, managed=True, dependents=dependents)
+    return KubeObject(binding_document(binding, placement, applied, managed=True, dependents=dependents))
 
 
-def _clusters(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:
+def _clusters(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, KubeObject | None]]:
     statement = f"{_CLUSTERS} WHERE key > ?"
     where: list[Value] = [after]
     if wanted.name:
@@ -247,11 +249,11 @@ def _clusters(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Jso
         yield row[1], _cluster(row, known)
 
 
-def _cluster(row: Found, known: list[remedies.Remedy]) -> Json:
-    return remedies.with_actions(cluster_document(clusters.decode(row[2]), managed=True), known)
+def _cluster(row: Found, known: list[remedies.Remedy]) -> KubeObject:
+    return KubeObject(remedies.with_actions(cluster_document(clusters.decode(row[2]), managed=True), known))
 
 
-def _works(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:
+def _works(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, KubeObject | None]]:
     reached, last_name, last_id = _read_mark(after) if after else ("", "", 0)
     for member, member_key in _clusters_with_works(rows, wanted.namespace):
         if member_key < reached:
@@ -277,14 +279,14 @@ def _clusters_with_works(rows: Rows, namespace: str) -> list[tuple[int, str]]:
     return [] if member is None else rows.select(_CLUSTER_KEY, (keys.cluster_key(member),))
 
 
-def _work(rows: Rows, row: Found) -> Json:
+def _work(rows: Rows, row: Found) -> KubeObject:
     key_id, member_key, _name, body = row
     matches = rows.select(f"{_OBJECTS} WHERE o.id = ?", (key_id,))
     template = ObjectRow(*matches[0][3:]) if matches else None
     name = str(member_key).removeprefix(keys.cluster_key(""))
     work = works.decode(body)
     policies = {ref: _policy(rows, ref) for ref in work.overrides}
-    return work_object(name, work, template, policies)
+    return KubeObject(work_object(name, work, template, policies))
 
 
 def _policy(rows: Rows, ref: shapes.OverrideRef) -> bytes:

@@ -18,6 +18,7 @@ from engine.proof import rules, verification
 from engine.reconcilers.explanation import Explained
 from events import objects
 from events.json_values import Json, as_list, object_at
+from events.kube_objects import KubeObject
 from events.shapes import PolicyRef
 from events.validation import manifests as validation
 
@@ -81,19 +82,19 @@ def _specs(names: list[str]) -> dict[PolicyRef, Json]:
         for entry in manifests.read(content, file=name, limits=apply.LIMITS):
             if isinstance(entry, manifests.Fault):
                 raise failures.Failure(f"{name}: {entry.field}: {entry.reason}", entry.remedy)
-            ref, spec = _policy(name, entry.value)
+            ref, spec = _policy(name, KubeObject(entry.value))
             result[ref] = spec
     return result
 
 
-def _policy(file: str, value: Json) -> tuple[PolicyRef, Json]:
-    kind, metadata = str(value.get("kind")), object_at(value, "metadata")
+def _policy(file: str, value: KubeObject) -> tuple[PolicyRef, Json]:
+    kind = value.kind
     if kind not in (*policies.KINDS, *override_policies.KINDS):
         raise failures.Failure(f"{file}: {kind} is not a policy", f"write a {policies.PROPAGATION_POLICY}")
-    namespace = "" if kind.startswith("Cluster") else str(metadata.get("namespace") or "default")
-    named = {**metadata, "namespace": namespace} if namespace else metadata
-    filled = defaults.with_defaults({**value, "metadata": named})
-    raw = msgspec.Raw(msgspec.json.encode(filled))
+    namespace = "" if kind.startswith("Cluster") else value.namespace or "default"
+    named = value.with_metadata({"namespace": namespace}) if namespace else value
+    filled = defaults.with_defaults(named)
+    raw = msgspec.Raw(msgspec.json.encode(filled.document))
     try:
         manifest = msgspec.json.decode(raw, type=objects.Manifest)
         validation.check(manifest, raw)
@@ -102,7 +103,7 @@ def _policy(file: str, value: Json) -> tuple[PolicyRef, Json]:
     except msgspec.MsgspecError as error:
         raise failures.Failure(f"{file}: {error}", "correct the policy") from None
     ref = PolicyRef(kind=kind, name=manifest.metadata.name, namespace=namespace)
-    return ref, object_at(filled, "spec")
+    return ref, filled.object_at("spec")
 
 
 def _show(found: audits.Audit) -> None:

@@ -12,7 +12,8 @@ from engine.karmada import default_tolerations
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.objects import policies
 from events import times
-from events.json_values import Json, as_list, as_object, at, object_at, objects_at
+from events.json_values import Json, as_list, as_object, object_at, objects_at
+from events.kube_objects import KubeObject
 from events.validation import kind_schemas, known_kinds
 
 _POLICY: Final = "policy.karmada.PropagationSpec"
@@ -25,27 +26,25 @@ _LEFT_TO_POLICIES: Final = TolerationSeconds()
 
 
 def with_defaults(
-    value: Json, now_ms: int | None = None, tolerated: TolerationSeconds = _LEFT_TO_POLICIES
-) -> Json:
+    value: KubeObject, now_ms: int | None = None, tolerated: TolerationSeconds = _LEFT_TO_POLICIES
+) -> KubeObject:
     """Return the object with defaults; templates and malformed objects are unchanged.
 
     ``now_ms`` is the time of new NoExecute taints; without it clusters get no defaults. ``tolerated`` are the
     default toleration times of policies.
     """
-    spec = as_object(value.get("spec"))
-    kind = value.get("kind")
+    spec = as_object(value.at("spec"))
+    kind = value.kind
     if spec is None:
         return value
-    match value.get("apiVersion"):
+    match value.api_version:
         case known_kinds.POLICY_GROUP if kind in policies.KINDS:
-            return {
-                **value,
-                "spec": _policy(default_tolerations.with_tolerations(spec, tolerated), _namespace(value)),
-            }
+            tolerating = default_tolerations.with_tolerations(spec, tolerated)
+            return value.with_fields({"spec": _policy(tolerating, value.namespace)})
         case known_kinds.POLICY_GROUP if kind in _OVERRIDE_KINDS:
-            return {**value, "spec": _selected(spec, _namespace(value))}
+            return value.with_fields({"spec": _selected(spec, value.namespace)})
         case known_kinds.CLUSTER_GROUP if kind == "Cluster" and now_ms is not None:
-            return {**value, "spec": _cluster(spec, now_ms)}
+            return value.with_fields({"spec": _cluster(spec, now_ms)})
         case _:
             return value
 
@@ -139,8 +138,3 @@ def _cluster(spec: Json, now_ms: int) -> Json:
         for item in taints
     ]
     return {**spec, "taints": filled}
-
-
-def _namespace(value: Json) -> str:
-    namespace = at(value, "metadata", "namespace")
-    return namespace if isinstance(namespace, str) else ""

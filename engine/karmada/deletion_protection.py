@@ -4,7 +4,7 @@ from typing import Final
 
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
-from events.json_values import Json, at, object_at
+from events.kube_objects import KubeObject
 
 LABEL: Final = "resourcetemplate.karmada.io/deletion-protected"
 ALWAYS: Final = "Always"
@@ -12,18 +12,17 @@ _WEBHOOK: Final = "resourcedeletionprotection.karmada.io"
 _REASON: Final = f"This resource is protected, please make sure to remove the label: {LABEL}"
 
 
-def is_protected(value: Json) -> bool:
+def is_protected(value: KubeObject) -> bool:
     """Return whether an object may not be deleted; values of the label other than Always have no effect."""
-    metadata = object_at(value, "metadata")
-    return at(metadata, "labels", LABEL) == ALWAYS
+    return value.labels.get(LABEL) == ALWAYS
 
 
-def check(value: Json) -> None:
+def check(value: KubeObject) -> None:
     """Raise StatusError (403) if the object is protected; Clusters are refused by their API server, without webhook."""
     if not is_protected(value):
         return
-    if value.get("kind") == "Cluster":
-        name = str(object_at(value, "metadata").get("name", ""))
+    if value.kind == "Cluster":
+        name = value.name
         message = f'clusters.cluster.karmada.io "{name}" is forbidden: {_REASON}'
         raise StatusError(
             403, "Forbidden", message, {"name": name, "group": "cluster.karmada.io", "kind": "clusters"}

@@ -18,6 +18,7 @@ from engine.objects import dependencies
 from engine.objects import policies as propagation_policies
 from events import limits, objects
 from events.json_values import Json, as_list, as_object, at, object_at, objects_at
+from events.kube_objects import KubeObject
 from events.validation import manifests, names, policies
 from events.validation import sizes as validation_sizes
 
@@ -39,8 +40,9 @@ def webhook(kind: str) -> str:
     return _WEBHOOKS.get(kind, "")
 
 
-def form_causes(value: Json) -> list[Cause]:
+def form_causes(changed: KubeObject) -> list[Cause]:
     """Return the schema errors of an object (status 422), in field order."""
+    value = changed.document
     if large := list(validation_sizes.faults(value)):
         return list(causes.of_faults(large, value))
     raw = msgspec.Raw(msgspec.json.encode(value))
@@ -60,10 +62,10 @@ def form_causes(value: Json) -> list[Cause]:
         # These are errors of admission (403).
         broken = set(policies.propagation_rules(value.get("spec")))
         wrong = [fault for fault in wrong if fault not in broken]
-    return [*causes.of_faults(wrong, value), *(_cluster(value) if manifest.kind == "Cluster" else ())]
+    return [*causes.of_faults(wrong, value), *(_cluster(changed) if manifest.kind == "Cluster" else ())]
 
 
-def rule_causes(value: Json, old: Json | None) -> list[Cause]:
+def rule_causes(value: KubeObject, old: KubeObject | None) -> list[Cause]:
     """Return the admission errors of an object (status 403); ``old`` is the stored object, None for a create."""
     return list(_rules(value, old))
 
@@ -74,14 +76,13 @@ def denial(found: Iterable[Cause]) -> str:
     return f"[{', '.join(texts)}]" if len(texts) > 1 else "".join(texts)
 
 
-def _rules(value: Json, old: Json | None) -> Iterator[Cause]:
-    spec = object_at(value, "spec")
-    kind = value.get("kind")
-    match kind:
+def _rules(value: KubeObject, old: KubeObject | None) -> Iterator[Cause]:
+    spec = value.object_at("spec")
+    match value.kind:
         case "PropagationPolicy" | "ClusterPropagationPolicy":
             if old is not None:
-                yield from _policy_update(str(kind), value, old)
-            yield from causes.of_faults(policies.propagation_rules(spec), value)
+                yield from _policy_update(value, old)
+            yield from causes.of_faults(policies.propagation_rules(spec), value.document)
             yield from _repeated_fields(objects_at(spec, "placement", "spreadConstraints"))
             yield from _failover(as_object(at(spec, "failover", "application")))
         case "OverridePolicy" | "ClusterOverridePolicy":
@@ -96,12 +97,11 @@ def _rules(value: Json, old: Json | None) -> Iterator[Cause]:
             return
 
 
-def _policy_update(kind: str, value: Json, old: Json) -> Iterator[Cause]:
-    before, after = object_at(old, "spec"), object_at(value, "spec")
-    if before.get("schedulerName", "") != after.get("schedulerName", ""):
+def _policy_update(value: KubeObject, old: KubeObject) -> Iterator[Cause]:
+    if old.text_at("spec", "schedulerName") != value.text_at("spec", "schedulerName"):
         yield Cause(field="", reason="FieldValueForbidden", message="the schedulerName should not be updated")
-    label = marks.POLICY_IDS[kind]
-    if causes.at(old, "metadata.labels") and _label(old, label) != _label(value, label):
+    label = marks.POLICY_IDS[value.kind]
+    if old.labels and old.labels.get(label) != value.labels.get(label):
         message = f"label {label} is immutable, it can only be set by the system during creation"
         yield Cause(field="", reason="FieldValueForbidden", message=message)
 
@@ -210,9 +210,8 @@ def _quota(spec: Json) -> Iterator[Cause]:
                 yield causes.invalid(f"{path}.hard[{resource}]", resource, detail)
 
 
-def _cluster(value: Json) -> Iterator[Cause]:
-    spec = object_at(value, "spec")
-    name = causes.at(value, "metadata.name")
+def _cluster(value: KubeObject) -> Iterator[Cause]:
+    spec, name = value.object_at("spec"), value.at("metadata", "name")
     if isinstance(name, str) and (reason := _cluster_name_fault(name)):
         yield causes.invalid("metadata.name", name, reason)
     if not spec.get("syncMode"):
@@ -241,7 +240,3 @@ def _cluster_name_fault(name: str) -> str:
     if "." in name or not names.is_dns_name(name):
         return "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'"
     return ""
-
-
-def _label(value: Json, name: str) -> object:
-    return object_at(causes.at(value, "metadata.labels")).get(name)

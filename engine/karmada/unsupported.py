@@ -7,7 +7,8 @@ from typing import Final
 
 from engine.domain import bindings
 from engine.objects import policies
-from events.json_values import Json, at, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 from events.validation import known_kinds
 
 KINDS: Final = {
@@ -29,29 +30,28 @@ _CONDITIONS: Final = {"FederatedHPA": "ScalingActive", "MultiClusterService": "S
 """The type of the condition that shows whether a controller acts on the object, by kind."""
 
 
-def warnings(value: Json) -> tuple[str, ...]:
+def warnings(value: KubeObject) -> tuple[str, ...]:
     """Return a warning for each part of an object that has no effect."""
-    api_version, kind = str(value.get("apiVersion")), str(value.get("kind"))
+    api_version, kind = value.type_meta
     if (missing := KINDS.get((api_version, kind))) is not None:
         return (f"{kind} is stored without effect: {missing}",)
     if api_version != known_kinds.POLICY_GROUP or kind not in policies.KINDS:
         return ()
-    reason = bindings.not_scheduled_here(str(at(value, "spec", "schedulerName") or ""))
+    reason = bindings.not_scheduled_here(value.text_at("spec", "schedulerName"))
     return (f"spec.schedulerName: {reason}",) if reason else ()
 
 
-def with_condition(value: Json) -> Json:
+def with_condition(value: KubeObject) -> KubeObject:
     """Return the object with a condition that no controller acts on it, unless a client wrote conditions."""
-    kind = str(value.get("kind"))
-    missing = KINDS.get((str(value.get("apiVersion")), kind))
-    status = object_at(value, "status")
-    if missing is None or kind not in _CONDITIONS or status.get("conditions"):
+    kind = value.kind
+    missing = KINDS.get((value.api_version, kind))
+    if missing is None or kind not in _CONDITIONS or value.at("status", "conditions"):
         return value
     condition: Json = {
         "type": _CONDITIONS[kind],
         "status": "False",
         "reason": "NotSupported",
         "message": missing,
-        "lastTransitionTime": at(value, "metadata", "creationTimestamp"),
+        "lastTransitionTime": value.at("metadata", "creationTimestamp"),
     }
-    return {**value, "status": {**status, "conditions": [condition]}}
+    return value.with_fields({"status": {**value.object_at("status"), "conditions": [condition]}})

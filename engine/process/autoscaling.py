@@ -23,7 +23,8 @@ from engine.log.port import LogError
 from engine.process.controller_writes import ControllerWrites
 from engine.writing.object_changes import Change
 from engine.writing.targets import Target
-from events.json_values import Json, object_at, objects_at
+from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 from projections import autoscaling, changes, query
 from projections.autoscaling import ScaleTarget, Span, Template
 from projections.port import ProjectionError, Rows
@@ -138,10 +139,10 @@ def _labelled(text: str | None) -> Json:
     return {"metadata": {"labels": {marks.RETAIN_REPLICAS: text}}}
 
 
-def _is_ours(value: Json) -> bool:
+def _is_ours(value: KubeObject) -> bool:
     """Whether the marker set the label, by the object's field owners."""
     return any(
         entry.get("manager") == MARKER
         and f"f:{marks.RETAIN_REPLICAS}" in object_at(entry, "fieldsV1", "f:metadata", "f:labels")
-        for entry in objects_at(managed_fields.in_object(value))
+        for entry in managed_fields.entries(value)
     )

@@ -29,7 +29,8 @@ from engine.process.controller_writes import ControllerWrites
 from engine.writing.object_changes import Change, StatusChange
 from engine.writing.targets import Target
 from events import times
-from events.json_values import Json, at, objects_at
+from events.json_values import Json, objects_at
+from events.kube_objects import KubeObject
 from events.validation.known_kinds import AUTOSCALING_GROUP
 from projections import changes, query
 from projections.port import ProjectionError, Rows
@@ -242,7 +243,7 @@ def _jobs(rows: Rows) -> Iterator[Job]:
                 yield Job(namespace, name, spec.scale_target_ref, rule)
 
 
-def _is_recorded(scaler: Json, rule: str, due_ms: int) -> bool:
+def _is_recorded(scaler: KubeObject, rule: str, due_ms: int) -> bool:
     """Whether another server has carried out a rule already."""
     history = _history(scaler, rule)
     scheduled = times.to_seconds_text(due_ms)
@@ -253,12 +254,12 @@ def _is_recorded(scaler: Json, rule: str, due_ms: int) -> bool:
     )
 
 
-def _history(scaler: Json, rule: str) -> Json:
-    histories = objects_at(at(scaler, "status", "executionHistories"))
+def _history(scaler: KubeObject, rule: str) -> Json:
+    histories = scaler.objects_at("status", "executionHistories")
     return next((each for each in histories if each.get("ruleName") == rule), {"ruleName": rule})
 
 
-def _histories(scaler: Json, done: _Execution, fault: str) -> list[Json]:
+def _histories(scaler: KubeObject, done: _Execution, fault: str) -> list[Json]:
     """Return the histories of a scaler after an execution, the newest execution first."""
     rule = done.job.rule
     history = _history(scaler, rule.name)
@@ -282,7 +283,7 @@ def _histories(scaler: Json, done: _Execution, fault: str) -> list[Json]:
         history = {**history, "nextExecutionTime": times.to_seconds_text(done.following_ms)}
     others = [
         each
-        for each in objects_at(at(scaler, "status", "executionHistories"))
+        for each in scaler.objects_at("status", "executionHistories")
         if each.get("ruleName") != rule.name
     ]
     return [*others, {**history, field: kept}]

@@ -34,7 +34,8 @@ from engine.writing.object_changes import Change, Removal
 from engine.writing.stored_objects import StoredViews
 from engine.writing.targets import Target
 from engine.writing.write_api import SERVER_SOURCE, WriteApi
-from events.json_values import Json, as_object, at, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 from projections import object_tables
 from projections.port import ProjectionError, Rows, Views
 
@@ -116,7 +117,7 @@ class _Publication(Struct, frozen=True):
     own: Keys
     instead: str
 
-    def apply(self, live: Json | None) -> Edited:
+    def apply(self, live: KubeObject | None) -> Edited:
         if live is not None and _data(live).get("fingerprint") not in ("", None, self.instead):
             return Edited(live)
         data: Json = {"fingerprint": self.own.fingerprint, "authority": self.own.certificate}
@@ -130,7 +131,7 @@ class _Request(Struct, frozen=True):
     fingerprint: str
     public: str
 
-    def apply(self, live: Json | None) -> Edited:
+    def apply(self, live: KubeObject | None) -> Edited:
         return Edited(live or _object(self.name, {"for": self.fingerprint, "reader": self.public}, live))
 
 
@@ -139,11 +140,11 @@ class _SealedAnswer(Struct, frozen=True):
 
     text: str
 
-    def apply(self, live: Json | None) -> Edited:
+    def apply(self, live: KubeObject | None) -> Edited:
         if live is None:
             raise StatusError(404, "NotFound", "the key request no longer exists")
         data = _data(live)
-        return Edited({**live, "data": {**data, "sealed": data.get("sealed") or self.text}})
+        return Edited(live.with_fields({"data": {**data, "sealed": data.get("sealed") or self.text}}))
 
 
 async def _requested_keys(
@@ -159,7 +160,7 @@ async def _requested_keys(
         while time.monotonic() < deadline:
             target = _target(name)
             request = (await views.objects((target.key,))).get(target.key)
-            data = {} if request is None else _data(msgspec.json.decode(request.manifest, type=Json))
+            data = {} if request is None else _data(request.content)
             if "sealed" in data:
                 return _opened(str(data["sealed"]), own, fingerprint)
             await asyncio.sleep(_POLL_SECONDS)
@@ -187,7 +188,7 @@ def _waiting(rows: Rows, fingerprint: str) -> list[tuple[str, bytes]]:
     requests: list[tuple[str, bytes]] = []
     selection = object_tables.Wanted(kind=_MAPS, namespace=reserved_objects.NAMESPACE)
     for item in object_tables.page(rows, selection).items:
-        name, data = str(at(item, "metadata", "name")), _data(item)
+        name, data = item.name, _data(item)
         if (
             name.startswith(reserved_objects.ASKING)
             and data.get("for") == fingerprint
@@ -211,7 +212,7 @@ def _keep(directory: Path, keys: Keys) -> None:
     server_token.keep(directory, keys.token)
 
 
-async def _change(write_api: WriteApi, name: str, edit: Edit) -> Json:
+async def _change(write_api: WriteApi, name: str, edit: Edit) -> KubeObject:
     """Carry out an edit; return the object after it."""
     answer = await write_api.change(Change(target=_target(name), edit=edit), source=SERVER_SOURCE)
     if isinstance(answer, Problem):
@@ -223,13 +224,11 @@ def _target(name: str) -> Target:
     return Target(api_version="v1", kind="ConfigMap", namespace=reserved_objects.NAMESPACE, name=name)
 
 
-def _object(name: str, data: Json, live: Json | None) -> Json:
-    metadata = as_object((live or {}).get("metadata")) or {
-        "name": name,
-        "namespace": reserved_objects.NAMESPACE,
-    }
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+def _object(name: str, data: Json, live: KubeObject | None) -> KubeObject:
+    new = {"name": name, "namespace": reserved_objects.NAMESPACE}
+    metadata = new if live is None else live.metadata or new
+    return KubeObject({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 
 
-def _data(value: Json | None) -> Json:
-    return object_at(value, "data")
+def _data(value: KubeObject) -> Json:
+    return value.object_at("data")

@@ -28,6 +28,7 @@ from engine.works import templates
 from engine.works.manifests import declared_replicas_path
 from events import times
 from events.json_values import Json, as_object, object_at, objects_at
+from events.kube_objects import KubeObject
 
 BUILT_IN_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
@@ -39,7 +40,7 @@ Group = tuple[Workload, bytes]
 
 def workload_object(
     state: MemberState, workload: Workload, manifest: bytes, propagation: marks.Propagation | None = None
-) -> Json:
+) -> KubeObject:
     """Return a workload as the member has it: the work's manifest with the member's replicas and status.
 
     Its marks follow from ``propagation``; a workload that was released to the cluster has none.
@@ -74,10 +75,10 @@ def workload_object(
             result = workloads.with_field(result, workloads.COMPLETIONS, workload.completions)
     if status := statuses.status(state, workload):
         result["status"] = status
-    return result
+    return KubeObject(result)
 
 
-def unmanaged_object(state: MemberState, key: str, item: Unmanaged) -> Json:
+def unmanaged_object(state: MemberState, key: str, item: Unmanaged) -> KubeObject:
     """Return an object that clients of the member wrote, with its status and the metadata that an API server sets."""
     value: Json = msgspec.json.decode(item.manifest, type=dict[str, object])
     ref = item.ref
@@ -103,10 +104,10 @@ def unmanaged_object(state: MemberState, key: str, item: Unmanaged) -> Json:
         status["observedGeneration"] = item.generation
     if status:
         result["status"] = status
-    return result
+    return KubeObject(result)
 
 
-def pods(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Json]:
+def pods(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[KubeObject]:
     """Yield the pods of a workload, oldest first."""
     template = template_of(manifest)
     spec = object_at(template, "spec")
@@ -131,25 +132,27 @@ def pods(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Js
             "ownerReferences": [owner_of_pods(state, workload)],
         }
         placement: Json = {"nodeName": nodes.name_of(state, places.of(pod))} if pod.ready else {}
-        yield {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": metadata,
-            "spec": {**spec, **priority, **placement},
-            "status": _pod_status(pod, names, since, unschedulable),
-        }
+        yield KubeObject(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": metadata,
+                "spec": {**spec, **priority, **placement},
+                "status": _pod_status(pod, names, since, unschedulable),
+            }
+        )
 
 
 class PropagatedNamespace(NamedTuple):
     """A namespace that is propagated to a member: the object with its marks, and the time of its creation."""
 
-    manifest: Json
+    manifest: KubeObject
     created_ms: int
 
 
 def namespaces(
-    state: MemberState, created_ms: int, written: list[Json], propagated: list[PropagatedNamespace]
-) -> list[Json]:
+    state: MemberState, created_ms: int, written: list[KubeObject], propagated: list[PropagatedNamespace]
+) -> list[KubeObject]:
     """Return the namespaces of a member: built-in ones, those with workloads, ``propagated`` and ``written`` ones.
 
     Clients of the member wrote the latter. A propagated namespace keeps the labels and annotations that they
@@ -158,28 +161,24 @@ def namespaces(
     used = {workload.ref.namespace for workload in state.workloads.values() if workload.ref.namespace}
     names = (*BUILT_IN_NAMESPACES, *used)
     by_name = {name: _namespace(name, created_ms, {}, _uid(state, "namespace", name)) for name in names}
-    edits: dict[str, Json] = {}
-    for value in written:
-        metadata = object_at(value, "metadata")
-        if marks.WORK_NAME in object_at(metadata, "annotations"):
-            edits[str(metadata["name"])] = metadata
+    edits = {value.name: value for value in written if marks.WORK_NAME in value.annotations}
+    nothing = KubeObject({})
     for item in propagated:
-        metadata = object_at(item.manifest, "metadata")
-        name = str(metadata["name"])
+        name = item.manifest.name
+        edited = edits.get(name, nothing)
         merged: Json = {
-            field: {**object_at(edits.get(name, {}), field), **object_at(metadata, field)}
-            for field in ("labels", "annotations")
+            "labels": {**edited.labels, **item.manifest.labels},
+            "annotations": {**edited.annotations, **item.manifest.annotations},
         }
         uid = _uid(state, "namespace", name, str(item.created_ms))
         by_name[name] = _namespace(name, item.created_ms, merged, uid)
     for value in written:
-        name = str(object_at(value, "metadata")["name"])
-        if name not in edits:
-            by_name[name] = value
+        if value.name not in edits:
+            by_name[value.name] = value
     return [by_name[name] for name in sorted(by_name)]
 
 
-def _namespace(name: str, created_ms: int, texts: Json, uid: str) -> Json:
+def _namespace(name: str, created_ms: int, texts: Json, uid: str) -> KubeObject:
     metadata: Json = {
         "name": name,
         "uid": uid,
@@ -187,13 +186,15 @@ def _namespace(name: str, created_ms: int, texts: Json, uid: str) -> Json:
         **{field: item for field, item in texts.items() if item},
     }
     metadata["labels"] = {_NAME_LABEL: name, **object_at(metadata, "labels")}
-    return {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": metadata,
-        "spec": {"finalizers": ["kubernetes"]},
-        "status": {"phase": "Active"},
-    }
+    return KubeObject(
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": metadata,
+            "spec": {"finalizers": ["kubernetes"]},
+            "status": {"phase": "Active"},
+        }
+    )
 
 
 def _pod_status(pod: lists.Pod, names: list[str], since: str, unschedulable: str) -> Json:
@@ -233,7 +234,7 @@ def template_of(manifest: bytes) -> Json:
     return object_at(value, "spec", "template")
 
 
-def sets(state: MemberState, groups: Sequence[Group]) -> Iterator[Json]:
+def sets(state: MemberState, groups: Sequence[Group]) -> Iterator[KubeObject]:
     """Yield the ReplicaSets of a Deployment: those of earlier revisions, and those that own its pods."""
     workload, manifest = groups[-1]
     item = state.unmanaged.get(workload.object_key) if workload.is_unmanaged else None
@@ -263,37 +264,31 @@ def with_template(manifest: bytes, revision: Revision) -> bytes:
     )
 
 
-def _with_revision(value: Json, revision: Revision) -> Json:
-    metadata = object_at(value, "metadata")
-    annotations = {**object_at(metadata, "annotations"), replica_sets.REVISION: str(revision.number)}
+def _with_revision(value: KubeObject, revision: Revision) -> KubeObject:
+    annotations = {**value.annotations, replica_sets.REVISION: str(revision.number)}
     created = times.to_seconds_text(revision.created_ms)
-    return {**value, "metadata": {**metadata, "annotations": annotations, "creationTimestamp": created}}
+    return value.with_metadata({"annotations": annotations, "creationTimestamp": created})
 
 
-def _replica_set(state: MemberState, workload: Workload, manifest: bytes) -> Json:
+def _replica_set(state: MemberState, workload: Workload, manifest: bytes) -> KubeObject:
     owner = workload_object(state, workload, manifest)
-    template = object_at(owner, "spec", "template")
+    template = owner.object_at("spec", "template")
     value = replica_sets.manifest(owner, template, workload.template.digest, workload.replicas or 0, 1)
-    status = object_at(owner, "status")
+    status = owner.object_at("status")
     fields = ("replicas", "readyReplicas", "availableReplicas")
-    return {
-        **value,
-        "metadata": {
-            **object_at(value, "metadata"),
+    owned = value.with_metadata(
+        {
             "uid": uids.of_replica_set(state.spec.name, workload.object_key, workload.template.digest),
             "generation": 1,
             "creationTimestamp": times.to_seconds_text(workload.created_ms),
             "ownerReferences": [_owned_by(state, workload)],
-        },
-        "status": {
-            "observedGeneration": 1,
-            "fullyLabeledReplicas": status.get("replicas", 0),
-            **{name: status.get(name, 0) for name in fields},
-        },
-    }
+        }
+    )
+    counts: Json = {"observedGeneration": 1, "fullyLabeledReplicas": status.get("replicas", 0)}
+    return owned.with_fields({"status": {**counts, **{name: status.get(name, 0) for name in fields}}})
 
 
-def started_jobs(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Json]:
+def started_jobs(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[KubeObject]:
     """Yield the Jobs that a CronJob has started and that it keeps, newest first."""
     if workload.template.cron is None:
         return
@@ -306,23 +301,25 @@ def started_jobs(state: MemberState, workload: Workload, manifest: bytes) -> Ite
             at = times.to_seconds_text(end_ms)
             complete = {"type": "Complete", "status": "True", "lastProbeTime": at, "lastTransitionTime": at}
             ended = {"completionTime": at, "succeeded": 1, "conditions": [complete]}
-        yield {
-            "apiVersion": "batch/v1",
-            "kind": "Job",
-            "metadata": {
-                **object_at(template, "metadata"),
-                "name": name,
-                "namespace": workload.ref.namespace,
-                "uid": _uid(state, workload.object_key, "job", name),
-                "creationTimestamp": began,
-                "ownerReferences": [_owned_by(state, workload)],
-            },
-            "spec": object_at(template, "spec"),
-            "status": {"startTime": began, **(ended or {"active": 1, "ready": 1})},
-        }
+        yield KubeObject(
+            {
+                "apiVersion": "batch/v1",
+                "kind": "Job",
+                "metadata": {
+                    **object_at(template, "metadata"),
+                    "name": name,
+                    "namespace": workload.ref.namespace,
+                    "uid": _uid(state, workload.object_key, "job", name),
+                    "creationTimestamp": began,
+                    "ownerReferences": [_owned_by(state, workload)],
+                },
+                "spec": object_at(template, "spec"),
+                "status": {"startTime": began, **(ended or {"active": 1, "ready": 1})},
+            }
+        )
 
 
-def controller_revisions(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Json]:
+def controller_revisions(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[KubeObject]:
     """Yield the ControllerRevisions of a StatefulSet or DaemonSet: of earlier pod templates, and of the current one."""
     item = state.unmanaged.get(workload.object_key) if workload.is_unmanaged else None
     template = template_of(manifest)
@@ -331,20 +328,22 @@ def controller_revisions(state: MemberState, workload: Workload, manifest: bytes
     for revision in (current,) if item is None else item.revisions:
         content: Json = msgspec.json.decode(revision.template, type=dict[str, object])
         name = f"{workload.ref.name}-{revision.digest}"
-        yield {
-            "apiVersion": "apps/v1",
-            "kind": "ControllerRevision",
-            "metadata": {
-                "name": name,
-                "namespace": workload.ref.namespace,
-                "uid": _uid(state, workload.object_key, "revision", revision.digest),
-                "creationTimestamp": times.to_seconds_text(revision.created_ms),
-                "labels": {**labels, "controller.kubernetes.io/hash": revision.digest},
-                "ownerReferences": [{**_owned_by(state, workload), "blockOwnerDeletion": True}],
-            },
-            "data": {"spec": {"template": {**content, "$patch": "replace"}}},
-            "revision": revision.number,
-        }
+        yield KubeObject(
+            {
+                "apiVersion": "apps/v1",
+                "kind": "ControllerRevision",
+                "metadata": {
+                    "name": name,
+                    "namespace": workload.ref.namespace,
+                    "uid": _uid(state, workload.object_key, "revision", revision.digest),
+                    "creationTimestamp": times.to_seconds_text(revision.created_ms),
+                    "labels": {**labels, "controller.kubernetes.io/hash": revision.digest},
+                    "ownerReferences": [{**_owned_by(state, workload), "blockOwnerDeletion": True}],
+                },
+                "data": {"spec": {"template": {**content, "$patch": "replace"}}},
+                "revision": revision.number,
+            }
+        )
 
 
 def owner_of_pods(state: MemberState, workload: Workload) -> Json:

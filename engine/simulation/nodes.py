@@ -13,6 +13,7 @@ from engine.simulation.specs import RELEASE, uid
 from engine.simulation.state import MemberState, Workload
 from events import times
 from events.json_values import Json, at, object_at, objects_at
+from events.kube_objects import KubeObject
 
 NODES_MAX: Final = 5_000
 _HOST: Final = "kubernetes.io/hostname"
@@ -157,27 +158,23 @@ def unschedulable(state: MemberState, workload: Workload) -> str:
     )
 
 
-def objects(state: MemberState, created_ms: int) -> Iterator[Json]:
+def objects(state: MemberState, created_ms: int) -> Iterator[KubeObject]:
     """Yield the nodes of a member with the labels, annotations, taints and cordons that its clients wrote."""
     for value in _derived(state, created_ms):
-        metadata = object_at(value, "metadata")
-        item = state.nodes.get(str(metadata["name"]))
+        item = state.nodes.get(value.name)
         if item is None:
             yield value
             continue
         written: Json = msgspec.json.decode(item.manifest, type=dict[str, object])
         texts: Json = {
-            field: {**object_at(metadata, field), **object_at(written, "metadata", field)}
+            field: {**value.object_at("metadata", field), **object_at(written, "metadata", field)}
             for field in ("labels", "annotations")
         }
-        yield {
-            **value,
-            "metadata": {**metadata, **texts, "generation": item.generation},
-            "spec": object_at(written, "spec"),
-        }
+        labelled = value.with_metadata({**texts, "generation": item.generation})
+        yield labelled.with_fields({"spec": object_at(written, "spec")})
 
 
-def _derived(state: MemberState, created_ms: int) -> Iterator[Json]:
+def _derived(state: MemberState, created_ms: int) -> Iterator[KubeObject]:
     """Yield the nodes of a member, at most ``NODES_MAX``."""
     created = times.to_seconds_text(created_ms)
     amounts = (group.allocatable for group in state.spec.nodes for _ in range(group.count))
@@ -191,28 +188,30 @@ def _derived(state: MemberState, created_ms: int) -> Iterator[Json]:
             "message": "simulated",
             "lastTransitionTime": created,
         }
-        yield {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {
-                "name": name,
-                "uid": uid(state.spec.name, "node", name),
-                "creationTimestamp": created,
-                "labels": labels,
-            },
-            "spec": {},
-            "status": {
-                "capacity": allocatable,
-                "allocatable": allocatable,
-                "addresses": [
-                    {"type": "InternalIP", "address": addresses.of_node(state.spec.name, name)},
-                    {"type": "Hostname", "address": name},
-                ],
-                "conditions": [ready],
-                "nodeInfo": {
-                    "kubeletVersion": RELEASE,
-                    "osImage": "simulated",
-                    "operatingSystem": "linux",
+        yield KubeObject(
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {
+                    "name": name,
+                    "uid": uid(state.spec.name, "node", name),
+                    "creationTimestamp": created,
+                    "labels": labels,
                 },
-            },
-        }
+                "spec": {},
+                "status": {
+                    "capacity": allocatable,
+                    "allocatable": allocatable,
+                    "addresses": [
+                        {"type": "InternalIP", "address": addresses.of_node(state.spec.name, name)},
+                        {"type": "Hostname", "address": name},
+                    ],
+                    "conditions": [ready],
+                    "nodeInfo": {
+                        "kubeletVersion": RELEASE,
+                        "osImage": "simulated",
+                        "operatingSystem": "linux",
+                    },
+                },
+            }
+        )

@@ -13,6 +13,7 @@ from engine.simulation import lists, replica_sets, uids
 from engine.simulation.state import Origin, Revision, Unmanaged, Workload
 from events import keys, shapes
 from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 
 DEPLOYMENT: Final = "Deployment"
 POD: Final = "Pod"
@@ -45,7 +46,7 @@ def forget(index: Index, key: str, item: Unmanaged) -> None:
 
 def replica_sets_of(cluster: str, key: str, deployment: Unmanaged, replicas: int) -> dict[str, Unmanaged]:
     """Return the ReplicaSets of a deleted Deployment by key: of earlier revisions first, that of the pods last."""
-    value: Json = msgspec.json.decode(deployment.manifest, type=dict[str, object])
+    value = KubeObject(msgspec.json.decode(deployment.manifest, type=dict[str, object]))
     result: dict[str, Unmanaged] = {}
     for each in deployment.revisions:
         count = replicas if each is deployment.revisions[-1] else 0
@@ -59,7 +60,7 @@ def replica_sets_of(cluster: str, key: str, deployment: Unmanaged, replicas: int
         )
         result[keys.binding_key(ref.kind, ref.namespace, ref.name)] = Unmanaged(
             ref=ref,
-            manifest=msgspec.json.encode(manifest),
+            manifest=msgspec.json.encode(manifest.document),
             uid=uids.of_replica_set(cluster, key, each.digest),
             created_ms=each.created_ms,
             digest="",

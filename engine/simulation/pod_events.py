@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 
 from engine.simulation.specs import uid
 from events import times
-from events.json_values import Json, at, condition, object_at, objects_at
+from events.json_values import Json, at, condition
+from events.kube_objects import KubeObject
 
 SHOWN_MS: Final = times.HOUR_MS
 PODS_MAX: Final = 1_000
@@ -34,58 +35,57 @@ class _PodMessage(NamedTuple):
     type: str = "Normal"
 
 
-def events(cluster: str, pods: Iterable[Json]) -> Iterator[Json]:
+def events(cluster: str, pods: Iterable[KubeObject]) -> Iterator[KubeObject]:
     """Yield the Events about some pods of a cluster."""
     for pod in pods:
-        metadata = object_at(pod, "metadata")
-        namespace, since = str(metadata.get("namespace")), str(metadata.get("creationTimestamp"))
-        for event in (*_of_owner(metadata), *_of_pod(pod, metadata)):
+        namespace, since = pod.namespace, pod.text_at("metadata", "creationTimestamp")
+        for event in (*_of_owner(pod), *_of_pod(pod)):
             number = f"{zlib.crc32(f'{event.reason} {event.message}'.encode()):08x}"
             name = f"{event.involved['name']}.{number}{times.from_text(since) & 0xFFFFFFFF:08x}"
-            yield {
-                "apiVersion": "v1",
-                "kind": "Event",
-                "metadata": {
-                    "name": name,
-                    "namespace": namespace,
-                    "uid": uid(cluster, namespace, name),
-                    "creationTimestamp": since,
-                },
-                "involvedObject": {**event.involved, "namespace": namespace},
-                "type": event.type,
-                "reason": event.reason,
-                "message": event.message,
-                "source": {"component": event.component},
-                "firstTimestamp": since,
-                "lastTimestamp": since,
-                "count": 1,
-            }
+            yield KubeObject(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Event",
+                    "metadata": {
+                        "name": name,
+                        "namespace": namespace,
+                        "uid": uid(cluster, namespace, name),
+                        "creationTimestamp": since,
+                    },
+                    "involvedObject": {**event.involved, "namespace": namespace},
+                    "type": event.type,
+                    "reason": event.reason,
+                    "message": event.message,
+                    "source": {"component": event.component},
+                    "firstTimestamp": since,
+                    "lastTimestamp": since,
+                    "count": 1,
+                }
+            )
 
 
-def _of_owner(metadata: Json) -> Iterator[_PodMessage]:
-    for owner in objects_at(metadata, "ownerReferences"):
+def _of_owner(pod: KubeObject) -> Iterator[_PodMessage]:
+    for owner in pod.objects_at("metadata", "ownerReferences"):
         component, message = _CREATED.get(str(owner.get("kind")), ("", ""))
         if component:
             involved = {name: owner[name] for name in ("apiVersion", "kind", "name", "uid")}
-            text = message.format(pod=metadata.get("name"), owner=owner["name"])
+            text = message.format(pod=pod.name, owner=owner["name"])
             yield _PodMessage("SuccessfulCreate", text, component, involved)
 
 
-def _of_pod(pod: Json, metadata: Json) -> Iterator[_PodMessage]:
+def _of_pod(pod: KubeObject) -> Iterator[_PodMessage]:
     """The Events about a pod: its scheduling, and for each container its image and its start."""
-    name, spec, status = str(metadata.get("name")), object_at(pod, "spec"), object_at(pod, "status")
-    about: Json = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": metadata.get("uid")}
-    waiting = [
-        str(at(each, "state", "waiting", "reason") or "") for each in objects_at(status, "containerStatuses")
-    ]
-    unscheduled = condition(pod, "PodScheduled")
+    about: Json = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid}
+    statuses = pod.objects_at("status", "containerStatuses")
+    waiting = [str(at(each, "state", "waiting", "reason") or "") for each in statuses]
+    unscheduled = condition(pod.document, "PodScheduled")
     if unscheduled.get("status") == "False":
         yield _PodMessage("FailedScheduling", str(unscheduled["message"]), _SCHEDULER, about, "Warning")
         return
-    if node := spec.get("nodeName"):
-        text = f"Successfully assigned {metadata.get('namespace')}/{name} to {node}"
+    if node := pod.at("spec", "nodeName"):
+        text = f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
         yield _PodMessage("Scheduled", text, _SCHEDULER, about)
-    for container in objects_at(spec, "containers"):
+    for container in pod.objects_at("spec", "containers"):
         image, container_name = container.get("image"), container.get("name")
         if any(waiting):
             yield _PodMessage("BackOff", f'Back-off pulling image "{image}"', _KUBELET, about, "Warning")

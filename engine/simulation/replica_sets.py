@@ -4,6 +4,7 @@ from typing import Final
 
 from engine.works.templates import HASH_LABEL
 from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 
 REVISION: Final = "deployment.kubernetes.io/revision"
 
@@ -13,24 +14,25 @@ def name(deployment: str, digest: str) -> str:
     return f"{deployment}-{digest}"
 
 
-def manifest(deployment: Json, template: Json, digest: str, replicas: int, revision: int) -> Json:
+def manifest(deployment: KubeObject, template: Json, digest: str, replicas: int, revision: int) -> KubeObject:
     """Return the ReplicaSet of a Deployment for one of its pod templates."""
-    owner, spec = object_at(deployment, "metadata"), object_at(deployment, "spec")
-    metadata, selector = object_at(template, "metadata"), object_at(spec, "selector")
+    metadata, selector = object_at(template, "metadata"), deployment.object_at("spec", "selector")
     labels = {**object_at(metadata, "labels"), HASH_LABEL: digest}
     matched = {**object_at(selector, "matchLabels"), HASH_LABEL: digest}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {
-            "name": name(str(owner.get("name")), digest),
-            "namespace": owner.get("namespace"),
-            "labels": labels,
-            "annotations": {REVISION: str(revision)},
-        },
-        "spec": {
-            "replicas": replicas,
-            "selector": {**selector, "matchLabels": matched},
-            "template": {**template, "metadata": {**metadata, "labels": labels}},
-        },
-    }
+    return KubeObject(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": {
+                "name": name(deployment.name, digest),
+                "namespace": deployment.namespace,
+                "labels": labels,
+                "annotations": {REVISION: str(revision)},
+            },
+            "spec": {
+                "replicas": replicas,
+                "selector": {**selector, "matchLabels": matched},
+                "template": {**template, "metadata": {**metadata, "labels": labels}},
+            },
+        }
+    )

@@ -8,7 +8,8 @@ from typing import Final
 
 from engine.simulation import addresses
 from engine.simulation.specs import uid
-from events.json_values import Json, as_list, at, object_at, objects_at
+from events.json_values import Json, as_list, objects_at
+from events.kube_objects import KubeObject
 
 _WITH_NODE_PORTS: Final = ("LoadBalancer", "NodePort")
 _SERVICE_NAME: Final = "kubernetes.io/service-name"
@@ -16,123 +17,119 @@ _SLICE_ENDPOINTS_MAX: Final = 1_000
 """Maximum number of endpoints of a slice in the Kubernetes API; more are left out."""
 
 
-def with_addresses(cluster: str, service: Json) -> Json:
+def with_addresses(cluster: str, service: KubeObject) -> KubeObject:
     """Return a Service with its cluster IP and node ports; values in its manifest, ``None`` included, stay."""
-    spec, metadata = object_at(service, "spec"), object_at(service, "metadata")
+    spec = service.object_at("spec")
     if spec.get("type") == "ExternalName":
         return service
-    names = cluster, str(metadata.get("namespace", "")), str(metadata["name"])
-    address = spec.get("clusterIP") or addresses.of_service(*names)
+    address = spec.get("clusterIP") or addresses.of_service(cluster, *service.key)
     assigned: Json = {"clusterIP": address, "clusterIPs": [address]}
     if spec.get("type") in _WITH_NODE_PORTS:
         assigned["ports"] = [
-            {**port, "nodePort": port.get("nodePort") or addresses.node_port(*names[1:], port.get("port"))}
+            {**port, "nodePort": port.get("nodePort") or addresses.node_port(*service.key, port.get("port"))}
             for port in objects_at(spec, "ports")
         ]
-    return {**service, "spec": {**spec, **assigned}}
+    return service.with_fields({"spec": {**spec, **assigned}})
 
 
-def endpoint_slices(cluster: str, services: Iterable[Json], pods: list[Json]) -> list[Json]:
+def endpoint_slices(cluster: str, services: Iterable[KubeObject], pods: list[KubeObject]) -> list[KubeObject]:
     """Return the EndpointSlices of all Services that have a selector."""
-    by_namespace: dict[object, list[Json]] = {}
+    by_namespace: dict[str, list[KubeObject]] = {}
     for pod in pods:
-        by_namespace.setdefault(at(pod, "metadata", "namespace"), []).append(pod)
+        by_namespace.setdefault(pod.namespace, []).append(pod)
     return [
-        _slice(cluster, service, by_namespace.get(at(service, "metadata", "namespace"), []))
+        _slice(cluster, service, by_namespace.get(service.namespace, []))
         for service in services
-        if object_at(service, "spec", "selector") and at(service, "spec", "type") != "ExternalName"
+        if service.object_at("spec", "selector") and service.at("spec", "type") != "ExternalName"
     ]
 
 
-def endpoints(cluster: str, slices: Iterable[Json]) -> list[Json]:
+def endpoints(cluster: str, slices: Iterable[KubeObject]) -> list[KubeObject]:
     """Return the Endpoints of the Services with these EndpointSlices."""
     return [_endpoints(cluster, each) for each in slices]
 
 
-def _endpoints(cluster: str, of_slice: Json) -> Json:
-    metadata = object_at(of_slice, "metadata")
-    name, namespace = str(object_at(metadata, "labels")[_SERVICE_NAME]), str(metadata["namespace"])
+def _endpoints(cluster: str, of_slice: KubeObject) -> KubeObject:
     addresses = [
         {"ip": address, **{field: each[field] for field in ("nodeName", "targetRef") if field in each}}
-        for each in objects_at(of_slice, "endpoints")
+        for each in of_slice.objects_at("endpoints")
         for address in as_list(each["addresses"]) or ()
     ]
-    subset: Json = {"addresses": addresses, "ports": of_slice["ports"]}
-    return {
-        "apiVersion": "v1",
-        "kind": "Endpoints",
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "uid": uid(cluster, "endpoints", str(metadata["uid"])),
-            "creationTimestamp": metadata["creationTimestamp"],
-            "labels": {"endpoints.kubernetes.io/managed-by": "endpoint-controller"},
-        },
-        "subsets": [subset] if addresses else [],
-    }
+    subset: Json = {"addresses": addresses, "ports": of_slice.at("ports")}
+    return KubeObject(
+        {
+            "apiVersion": "v1",
+            "kind": "Endpoints",
+            "metadata": {
+                "name": of_slice.labels[_SERVICE_NAME],
+                "namespace": of_slice.namespace,
+                "uid": uid(cluster, "endpoints", of_slice.uid),
+                "creationTimestamp": of_slice.at("metadata", "creationTimestamp"),
+                "labels": {"endpoints.kubernetes.io/managed-by": "endpoint-controller"},
+            },
+            "subsets": [subset] if addresses else [],
+        }
+    )
 
 
-def _slice(cluster: str, service: Json, pods: list[Json]) -> Json:
-    metadata, spec = object_at(service, "metadata"), object_at(service, "spec")
-    name, namespace = str(metadata["name"]), str(metadata.get("namespace", ""))
-    selector = object_at(spec, "selector")
-    chosen = [
-        pod
-        for pod in pods
-        if selector.items() <= object_at(pod, "metadata", "labels").items() and at(pod, "status", "podIP")
-    ]
+def _slice(cluster: str, service: KubeObject, pods: list[KubeObject]) -> KubeObject:
+    namespace, name = service.key
+    selector = service.object_at("spec", "selector")
+    chosen = [pod for pod in pods if selector.items() <= pod.labels.items() and pod.at("status", "podIP")]
     owner = {
         "apiVersion": "v1",
         "kind": "Service",
         "name": name,
-        "uid": metadata["uid"],
+        "uid": service.uid,
         "controller": True,
         "blockOwnerDeletion": True,
     }
-    return {
-        "apiVersion": "discovery.k8s.io/v1",
-        "kind": "EndpointSlice",
-        "metadata": {
-            "name": f"{name}-{uid(cluster, 'slice', namespace, name)[:5]}",
-            "namespace": namespace,
-            "uid": uid(cluster, "slice", str(metadata["uid"])),
-            "creationTimestamp": metadata["creationTimestamp"],
-            "labels": {
-                _SERVICE_NAME: name,
-                "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+    return KubeObject(
+        {
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {
+                "name": f"{name}-{uid(cluster, 'slice', namespace, name)[:5]}",
+                "namespace": namespace,
+                "uid": uid(cluster, "slice", service.uid),
+                "creationTimestamp": service.at("metadata", "creationTimestamp"),
+                "labels": {
+                    _SERVICE_NAME: name,
+                    "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+                },
+                "ownerReferences": [owner],
             },
-            "ownerReferences": [owner],
-        },
-        "addressType": "IPv4",
-        "endpoints": [_endpoint(pod) for pod in chosen[:_SLICE_ENDPOINTS_MAX]],
-        "ports": [_port(port, chosen) for port in objects_at(spec, "ports")],
-    }
+            "addressType": "IPv4",
+            "endpoints": [_endpoint(pod) for pod in chosen[:_SLICE_ENDPOINTS_MAX]],
+            "ports": [_port(port, chosen) for port in service.objects_at("spec", "ports")],
+        }
+    )
 
 
-def _endpoint(pod: Json) -> Json:
-    metadata, spec, status = (object_at(pod, field) for field in ("metadata", "spec", "status"))
-    node: Json = {"nodeName": spec["nodeName"]} if spec.get("nodeName") else {}
+def _endpoint(pod: KubeObject) -> Json:
+    name = pod.at("spec", "nodeName")
+    node: Json = {"nodeName": name} if name else {}
     return {
-        "addresses": [status["podIP"]],
+        "addresses": [pod.at("status", "podIP")],
         "conditions": {"ready": True, "serving": True, "terminating": False},
         "targetRef": {
             "kind": "Pod",
-            "name": metadata["name"],
-            "namespace": metadata.get("namespace", ""),
-            "uid": metadata["uid"],
+            "name": pod.name,
+            "namespace": pod.namespace,
+            "uid": pod.uid,
         },
         **node,
     }
 
 
-def _port(port: Json, pods: list[Json]) -> Json:
+def _port(port: Json, pods: list[KubeObject]) -> Json:
     """Return a port of a slice; the number of a named target port is that of the first pod that has it."""
     target = port.get("targetPort") or port.get("port")
     if isinstance(target, str):
         numbers = (
             each.get("containerPort")
             for pod in pods
-            for container in objects_at(pod, "spec", "containers")
+            for container in pod.objects_at("spec", "containers")
             for each in objects_at(container, "ports")
             if each.get("name") == target
         )

@@ -12,7 +12,8 @@ from engine.simulation import addresses, nodes
 from engine.simulation.specs import RELEASE, uid
 from engine.simulation.state import MemberState
 from events import times
-from events.json_values import Json, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 
 NAMESPACE: Final = "kube-system"
 _DNS: Final = "coredns"
@@ -25,7 +26,7 @@ _PROXY_LABELS: Final[Json] = {"k8s-app": _PROXY}
 _ROLES: Final = frozenset({"cluster-admin", "admin", "edit", "view"})
 
 
-def of_kind(state: MemberState, qualified: str, created_ms: int) -> Iterator[Json]:
+def of_kind(state: MemberState, qualified: str, created_ms: int) -> Iterator[KubeObject]:
     """Yield the objects of a kind; ``created_ms`` is when the member joined."""
     created = times.to_seconds_text(created_ms)
     match qualified:
@@ -34,41 +35,35 @@ def of_kind(state: MemberState, qualified: str, created_ms: int) -> Iterator[Jso
         case "deployments.apps":
             status = {"replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2}
             available = {"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"}
-            yield {
-                **_object(state, "apps/v1", "Deployment", _DNS, created),
-                "spec": {"replicas": 2, **_template(_DNS, _DNS_LABELS)},
-                "status": {"observedGeneration": 1, **status, "conditions": [available]},
-            }
+            yield _object(state, "apps/v1", "Deployment", _DNS, created).with_fields(
+                {
+                    "spec": {"replicas": 2, **_template(_DNS, _DNS_LABELS)},
+                    "status": {"observedGeneration": 1, **status, "conditions": [available]},
+                }
+            )
         case "replicasets.apps":
             value = _object(state, "apps/v1", "ReplicaSet", f"{_DNS}-{_DNS_HASH}", created)
             owned = _owned(state, value, "Deployment", _DNS)
-            spec: Json = {"replicas": 2, **_template(_DNS, _DNS_LABELS)}
-            yield {
-                **owned,
-                "spec": spec,
-                "status": {"replicas": 2, "readyReplicas": 2, "availableReplicas": 2},
-            }
+            yield owned.with_fields(
+                {
+                    "spec": {"replicas": 2, **_template(_DNS, _DNS_LABELS)},
+                    "status": {"replicas": 2, "readyReplicas": 2, "availableReplicas": 2},
+                }
+            )
         case "daemonsets.apps":
             counts = dict.fromkeys(
                 ("currentNumberScheduled", "desiredNumberScheduled", "numberReady", "numberAvailable"), 1
             )
-            yield {
-                **_object(state, "apps/v1", "DaemonSet", _PROXY, created),
-                "spec": _template(_PROXY, _PROXY_LABELS),
-                "status": {
-                    "observedGeneration": 1,
-                    "numberMisscheduled": 0,
-                    **counts,
-                    "updatedNumberScheduled": 1,
-                },
-            }
+            status = {"observedGeneration": 1, "numberMisscheduled": 0, **counts, "updatedNumberScheduled": 1}
+            value = _object(state, "apps/v1", "DaemonSet", _PROXY, created)
+            yield value.with_fields({"spec": _template(_PROXY, _PROXY_LABELS), "status": status})
         case "clusterroles.rbac.authorization.k8s.io" | "clusterrolebindings.rbac.authorization.k8s.io":
             yield from _roles(state, qualified.partition(".")[0], created)
         case _:
             return
 
 
-def _pods(state: MemberState, created: str) -> Iterator[Json]:
+def _pods(state: MemberState, created: str) -> Iterator[KubeObject]:
     for name in _STATIC:
         pod = _object(
             state, "v1", "Pod", f"{name}-{nodes.control_plane(state)}", created, {"component": name}
@@ -83,8 +78,7 @@ def _pods(state: MemberState, created: str) -> Iterator[Json]:
     yield _running(state, _owned(state, pod, "DaemonSet", _PROXY), _PROXY, created)
 
 
-def _running(state: MemberState, pod: Json, container: str, created: str) -> Json:
-    name = str(object_at(pod, "metadata")["name"])
+def _running(state: MemberState, pod: KubeObject, container: str, created: str) -> KubeObject:
     conditions = [
         {"type": kind, "status": "True", "lastTransitionTime": created}
         for kind in ("PodScheduled", "Initialized", "ContainersReady", "Ready")
@@ -96,32 +90,31 @@ def _running(state: MemberState, pod: Json, container: str, created: str) -> Jso
         "restartCount": 0,
         "state": {"running": {"startedAt": created}},
     }
-    return {
-        **pod,
-        "spec": {"nodeName": nodes.control_plane(state), "containers": _containers(container)},
-        "status": {
-            "phase": "Running",
-            "podIP": addresses.of_pod(state.spec.name, NAMESPACE, name),
-            "hostIP": addresses.of_node(state.spec.name, nodes.control_plane(state)),
-            "startTime": created,
-            "conditions": conditions,
-            "containerStatuses": [running],
-        },
-    }
+    return pod.with_fields(
+        {
+            "spec": {"nodeName": nodes.control_plane(state), "containers": _containers(container)},
+            "status": {
+                "phase": "Running",
+                "podIP": addresses.of_pod(state.spec.name, NAMESPACE, pod.name),
+                "hostIP": addresses.of_node(state.spec.name, nodes.control_plane(state)),
+                "startTime": created,
+                "conditions": conditions,
+                "containerStatuses": [running],
+            },
+        }
+    )
 
 
-def _roles(state: MemberState, plural: str, created: str) -> Iterator[Json]:
+def _roles(state: MemberState, plural: str, created: str) -> Iterator[KubeObject]:
     for value in bootstrap_roles.objects():
-        metadata = object_at(value, "metadata")
-        if f"{str(value['kind']).lower()}s" == plural and metadata.get("name") in _ROLES:
-            name = str(metadata["name"])
-            own = {"uid": uid(state.spec.name, plural, name), "creationTimestamp": created}
-            yield {**value, "metadata": {**metadata, **own}}
+        if f"{value.kind.lower()}s" == plural and value.name in _ROLES:
+            own = {"uid": uid(state.spec.name, plural, value.name), "creationTimestamp": created}
+            yield value.with_metadata(own)
 
 
 def _object(
     state: MemberState, api_version: str, kind: str, name: str, created: str, labels: Json | None = None
-) -> Json:
+) -> KubeObject:
     metadata: Json = {
         "name": name,
         "namespace": NAMESPACE,
@@ -129,14 +122,16 @@ def _object(
         "creationTimestamp": created,
         "labels": labels or (_PROXY_LABELS if kind == "DaemonSet" else _DNS_LABELS),
     }
-    return {
-        "apiVersion": api_version,
-        "kind": kind,
-        "metadata": metadata | ({} if kind == "Pod" else {"generation": 1}),
-    }
+    return KubeObject(
+        {
+            "apiVersion": api_version,
+            "kind": kind,
+            "metadata": metadata | ({} if kind == "Pod" else {"generation": 1}),
+        }
+    )
 
 
-def _owned(state: MemberState, value: Json, kind: str, name: str) -> Json:
+def _owned(state: MemberState, value: KubeObject, kind: str, name: str) -> KubeObject:
     owner: Json = {
         "apiVersion": "apps/v1",
         "kind": kind,
@@ -145,7 +140,7 @@ def _owned(state: MemberState, value: Json, kind: str, name: str) -> Json:
         "controller": True,
         "blockOwnerDeletion": True,
     }
-    return {**value, "metadata": {**object_at(value, "metadata"), "ownerReferences": [owner]}}
+    return value.with_metadata({"ownerReferences": [owner]})
 
 
 def _template(name: str, labels: Json) -> Json:

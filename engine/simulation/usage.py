@@ -11,7 +11,8 @@ from engine.kubeapi.values import quantity
 from engine.simulation import api_objects, autoscaling, lists, nodes
 from engine.simulation.state import MemberState, Workload
 from events import times
-from events.json_values import Json, at, object_at, objects_at
+from events.json_values import Json, object_at, objects_at
+from events.kube_objects import KubeObject
 
 API_VERSION: Final = "metrics.k8s.io/v1beta1"
 CLUSTER: Final = "resource.karmada.io/cluster"
@@ -21,7 +22,7 @@ _WINDOW: Final = "15s"
 _RESOURCES: Final = ("cpu", "memory")
 
 
-def pod_usage(state: MemberState, workload: Workload, manifest: bytes, now_ms: int) -> Iterator[Json]:
+def pod_usage(state: MemberState, workload: Workload, manifest: bytes, now_ms: int) -> Iterator[KubeObject]:
     """Yield the usage of a workload's ready pods."""
     specs = objects_at(api_objects.template_of(manifest), "spec", "containers")
     load, parts = autoscaling.load_of(workload) or {}, max(workload.ready, 1) * max(len(specs), 1)
@@ -32,30 +33,26 @@ def pod_usage(state: MemberState, workload: Workload, manifest: bytes, now_ms: i
     for pod in lists.pods_of(state.spec.name, workload):
         if pod.ready:
             base = _metrics_object(state, "PodMetrics", pod.name, now_ms)
-            metadata = object_at(base, "metadata")
-            labels = {"labels": {**pod.labels}} if pod.labels else {}
-            yield {
-                **base,
-                "metadata": {**metadata, "namespace": pod.namespace, **labels},
-                "containers": containers,
-            }
+            labels: Json = {"labels": {**pod.labels}} if pod.labels else {}
+            named = base.with_metadata({"namespace": pod.namespace, **labels})
+            yield named.with_fields({"containers": containers})
 
 
-def single_pod_usage(state: MemberState, pod: Json, now_ms: int) -> Iterator[Json]:
+def single_pod_usage(state: MemberState, pod: KubeObject, now_ms: int) -> Iterator[KubeObject]:
     """Yield the usage of a Pod without a controller, if it runs."""
-    if at(pod, "status", "phase") != "Running":
+    if pod.at("status", "phase") != "Running":
         return
-    metadata = object_at(pod, "metadata")
-    base = _metrics_object(state, "PodMetrics", str(metadata["name"]), now_ms)
+    metadata = pod.metadata
+    base = _metrics_object(state, "PodMetrics", pod.name, now_ms)
     shared = {name: metadata[name] for name in ("namespace", "labels") if name in metadata}
     containers = [
         {"name": str(each.get("name", "")), "usage": _usage(each)}
-        for each in objects_at(pod, "spec", "containers")
+        for each in pod.objects_at("spec", "containers")
     ]
-    yield {**base, "metadata": {**object_at(base, "metadata"), **shared}, "containers": containers}
+    yield base.with_metadata(shared).with_fields({"containers": containers})
 
 
-def node_usage(state: MemberState, now_ms: int) -> Iterator[Json]:
+def node_usage(state: MemberState, now_ms: int) -> Iterator[KubeObject]:
     """Yield the usage of a member's nodes: the total in equal parts."""
     all_nodes = list(nodes.objects(state, now_ms))
     usage = {
@@ -63,22 +60,22 @@ def node_usage(state: MemberState, now_ms: int) -> Iterator[Json]:
         for name in _RESOURCES
     }
     for node in all_nodes:
-        metadata = object_at(node, "metadata")
-        base = _metrics_object(state, "NodeMetrics", str(metadata["name"]), now_ms)
-        labelled = {**object_at(base, "metadata"), "labels": metadata["labels"]}
-        yield {**base, "metadata": labelled, "usage": usage}
+        base = _metrics_object(state, "NodeMetrics", node.name, now_ms)
+        yield base.with_metadata({"labels": node.labels}).with_fields({"usage": usage})
 
 
-def _metrics_object(state: MemberState, kind: str, name: str, now_ms: int) -> Json:
+def _metrics_object(state: MemberState, kind: str, name: str, now_ms: int) -> KubeObject:
     time = times.to_seconds_text(now_ms)
     metadata = {"name": name, "creationTimestamp": time, "annotations": {CLUSTER: state.spec.name}}
-    return {
-        "apiVersion": API_VERSION,
-        "kind": kind,
-        "metadata": metadata,
-        "timestamp": time,
-        "window": _WINDOW,
-    }
+    return KubeObject(
+        {
+            "apiVersion": API_VERSION,
+            "kind": kind,
+            "metadata": metadata,
+            "timestamp": time,
+            "window": _WINDOW,
+        }
+    )
 
 
 def _usage(container: Json) -> Json:

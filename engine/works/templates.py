@@ -21,7 +21,8 @@ from engine.objects import workloads
 from engine.works import autoscalers, budgets, node_rules, quotas, strategies
 from engine.works.amounts import ONE_POD, Amounts, amounts_of
 from events import vocabulary
-from events.json_values import Json, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 
 _DIGEST_LETTERS: Final = 10
 PRIORITY_CLASS: Final = "PriorityClass"
@@ -287,15 +288,15 @@ def _served(decoded: _Manifest, manifest: bytes | msgspec.Raw) -> tuple[Resource
     if decoded.kind != DEFINITION:
         return ()
     try:
-        return custom_kinds.read(_ANY.decode(manifest))
+        return custom_kinds.read(KubeObject(_ANY.decode(manifest)))
     except (DefinitionError, ValueError):
         return ()
 
 
 def _pod_template(manifest: bytes | msgspec.Raw) -> Json:
     """The pod template with the API's defaults, so that a client may write them or not without a difference."""
-    value = built_in_defaults.with_defaults(_ANY.decode(manifest))
-    return object_at(value, "spec", "template")
+    value = built_in_defaults.with_defaults(KubeObject(_ANY.decode(manifest)))
+    return value.object_at("spec", "template")
 
 
 def _containers(manifest: _Manifest) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from engine.domain.clusters import Spec, edited
 from engine.kubeapi.values import quantity
 from events import clusters, enums, shapes, times
 from events.json_values import Json, as_list, as_object, list_at, object_at, objects_at
+from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
 from projections.clusters import Cluster
 from projections.documents import field_owners
@@ -28,10 +29,9 @@ def left(cluster: Cluster) -> clusters.ClusterLeft:
     return clusters.ClusterLeft(name=cluster.name, uid=cluster.head.uid, expects=cluster.head.version)
 
 
-def is_released(cluster: Cluster, value: Json) -> bool:
+def is_released(cluster: Cluster, value: KubeObject) -> bool:
     """Whether a client removed the finalizer of a leaving cluster, so that it leaves without further waiting."""
-    metadata = object_at(value, "metadata")
-    return bool(cluster.leaving_ms) and FINALIZER not in list_at(metadata, "finalizers")
+    return bool(cluster.leaving_ms) and FINALIZER not in value.list_at("metadata", "finalizers")
 
 
 def built_in_apis() -> tuple[clusters.ApiKind, ...]:
@@ -136,14 +136,13 @@ def _joined(name: str, spec: Spec, expects: int) -> clusters.ClusterJoined:
     )
 
 
-def spec_of(value: Json, cluster: Cluster | None, status: Json) -> Spec:
+def spec_of(value: KubeObject, cluster: Cluster | None, status: Json) -> Spec:
     """The spec of a validated Cluster object; kinds and release that ``status`` lacks are kept from ``cluster``."""
-    spec = object_at(value, "spec")
-    metadata = object_at(value, "metadata")
+    spec = value.object_at("spec")
     zones = as_list(spec.get("zones")) or ([spec["zone"]] if spec.get("zone") else [])
     apis = _apis(list_at(status, "apiEnablements")) or (cluster.spec.apis if cluster else ())
     return Spec(
-        labels={name: str(text) for name, text in object_at(metadata, "labels").items()},
+        labels={name: str(text) for name, text in value.labels.items()},
         provider=str(spec.get("provider", "")),
         region=str(spec.get("region", "")),
         zones=tuple(str(zone) for zone in zones),
@@ -159,8 +158,8 @@ def spec_of(value: Json, cluster: Cluster | None, status: Json) -> Spec:
         kubernetes_version=str(
             status.get("kubernetesVersion") or (cluster.spec.kubernetes_version if cluster else "")
         ),
-        annotations={name: str(text) for name, text in object_at(metadata, "annotations").items()},
-        managed_fields=field_owners.of_entries(list_at(metadata, "managedFields")),
+        annotations={name: str(text) for name, text in value.annotations.items()},
+        managed_fields=field_owners.of_entries(value.list_at("metadata", "managedFields")),
     )
 
 

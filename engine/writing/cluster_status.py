@@ -8,6 +8,7 @@ from engine.writing.mutations import Action, Edited, Mutated
 from engine.writing.targets import Target
 from events import clusters, shapes, times
 from events.json_values import Json, as_object, list_at, object_at, objects_at
+from events.kube_objects import KubeObject
 from events.validation import clusters as validation_clusters
 from projections.clusters import Cluster
 from projections.documents import field_owners
@@ -42,9 +43,9 @@ def mutated(target: Target, cluster: Cluster, edited: Edited) -> Mutated:
     )
 
 
-def _events(target: Target, cluster: Cluster, before: Json, desired: Json) -> list[shapes.Event]:
+def _events(target: Target, cluster: Cluster, before: Json, desired: KubeObject) -> list[shapes.Event]:
     events: list[shapes.Event] = []
-    status = object_at(desired, "status")
+    status = desired.object_at("status")
     capacity_fields = ("resourceSummary", "nodeSummary")
     if any(status.get(name) for name in capacity_fields):
         capacity = _capacity(target.name, status)
@@ -56,24 +57,23 @@ def _events(target: Target, cluster: Cluster, before: Json, desired: Json) -> li
     reported = _conditions(target.name, status)
     if reported != _conditions(target.name, before):
         events.append(reported)
-    whole = {**cluster_document(cluster), "metadata": desired.get("metadata")}
-    if _fields(desired) == _fields(cluster_document(cluster, managed=True)):
+    whole = KubeObject({**cluster_document(cluster), "metadata": desired.metadata})
+    managed = KubeObject(cluster_document(cluster, managed=True))
+    if _fields(desired) == _fields(managed):
         # A repeated report changes nothing but the times of its field owners; keep those, or each heartbeat
         # would write the cluster.
-        whole = cluster_document(cluster, managed=True)
+        whole = managed
     return [
         *events,
         *cluster_changes.events_of(target.name, cluster, cluster_changes.spec_of(whole, cluster, status)),
     ]
 
 
-def _fields(value: Json) -> list[Json]:
+def _fields(value: KubeObject) -> list[Json]:
     """Entries of ``managedFields`` without their times and without the engine's own."""
-    metadata = object_at(value, "metadata")
-    entries = objects_at(metadata, "managedFields")
     return [
         {name: item for name, item in entry.items() if name != "time"}
-        for entry in entries
+        for entry in value.objects_at("metadata", "managedFields")
         if not field_owners.is_engines(entry)
     ]
 

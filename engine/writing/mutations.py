@@ -11,7 +11,7 @@ from msgspec import Struct
 from engine.writing.stored_objects import StoredObject
 from engine.writing.targets import Target
 from events import shapes, specs
-from events.json_values import Json
+from events.kube_objects import KubeObject
 from projections.clusters import Cluster
 
 StoredState = StoredObject | Cluster | None
@@ -35,7 +35,7 @@ class Mutated(Struct, frozen=True, kw_only=True):
     """
 
     action: Action
-    value: Json = {}
+    value: KubeObject = KubeObject({})
     events: tuple[shapes.Event, ...] = ()
     warnings: tuple[str, ...] = ()
     is_report: bool = False
@@ -86,14 +86,14 @@ class Mutation(Protocol):
 class Edited(Struct, frozen=True):
     """An object after an edit, and warnings for the client."""
 
-    value: Json
+    value: KubeObject
     warnings: tuple[str, ...] = ()
 
 
 class Edit(Protocol):
     """A change of an object as clients see it."""
 
-    def apply(self, live: Json | None) -> Edited:
+    def apply(self, live: KubeObject | None) -> Edited:
         """Return the new object; ``live`` is the current one, if it exists. Pure; raises StatusError."""
         ...
 

@@ -20,7 +20,8 @@ from engine.writing.mutations import Action, Edit, Edited, Mutated, Problem, Sto
 from engine.writing.stored_objects import StoredObject
 from engine.writing.targets import Target, encode
 from events import limits, objects, policies, shapes, specs, times
-from events.json_values import Json, as_list, object_at
+from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 from projections.clusters import Cluster
 from projections.documents import field_owners
 from projections.documents import objects as documents_objects
@@ -54,10 +55,12 @@ class Change(Struct, frozen=True, kw_only=True):
             _check_name(self.target, stored)
         edited = self.edit.apply(None if stored is None else live_object(self.target, stored))
         raw = manifest(edited.value)
-        value = _with_generation(edited.value, stored, raw)
         if stored is None:
+            value = edited.value.with_metadata({"generation": 1})
             event = _APPLIED[self.target.route](manifest=msgspec.Raw(raw), expects=0)
             return _mutated(Action.CREATED, value, edited, event)
+        is_spec_changed = objects.spec_digest(msgspec.Raw(raw)) != stored.head.digest
+        value = edited.value.with_metadata({"generation": stored.head.generation + is_spec_changed})
         if raw == stored.manifest:
             return _mutated(Action.UNCHANGED, value, edited)
         version = stored.head.version
@@ -72,7 +75,7 @@ class Change(Struct, frozen=True, kw_only=True):
         edited = self.edit.apply(None if stored is None else _live_cluster(stored))
         if stored is not None and cluster_changes.is_released(stored, edited.value):
             return _mutated(Action.DELETED, edited.value, edited, cluster_changes.left(stored))
-        status = object_at(edited.value, "status")
+        status = edited.value.object_at("status")
         try:
             spec = cluster_changes.spec_of(edited.value, stored, {} if stored else status)
         except ValueError as error:
@@ -98,13 +101,13 @@ class StatusChange(Struct, frozen=True, kw_only=True):
             return not_found(self.target)
         live = live_object(self.target, stored)
         if stored.status:
-            live = {**live, "status": documents_objects.decoded(stored.status)}
+            live = live.with_fields({"status": documents_objects.decoded(stored.status)})
         edited = self.edit.apply(_with_status_owners(live, stored))
-        status = object_at(edited.value, "status")
+        status = edited.value.object_at("status")
         owned = field_owners.of_entries(
             [each for each in managed_fields.entries(edited.value) if field_owners.is_of_status(each)]
         )
-        if (_within_limit(_encoded(status)), field_owners.encode(owned)) == (
+        if (_encoded(status), field_owners.encode(owned)) == (
             stored.status or b"{}",
             stored.owners,
         ):
@@ -120,18 +123,15 @@ class Preconditions(Struct, frozen=True, kw_only=True):
     uid: str = ""
     resource_version: str = ""
 
-    def check(self, live: Json) -> None:
+    def check(self, live: KubeObject) -> None:
         """Raise StatusError (409) if the object is another one, or was written since."""
-        metadata = object_at(live, "metadata")
         required = (
-            ("uid", "UID", self.uid),
-            ("resourceVersion", "ResourceVersion", self.resource_version),
+            ("UID", self.uid, live.uid),
+            ("ResourceVersion", self.resource_version, live.resource_version),
         )
-        for field, what, expected in required:
-            actual = str(metadata.get(field, ""))
+        for what, expected, actual in required:
             if expected and expected != actual:
-                name = str(metadata.get("name", ""))
-                raise status_objects.unwanted_deletion(self.resource, name, what, expected, actual)
+                raise status_objects.unwanted_deletion(self.resource, live.name, what, expected, actual)
 
 
 class Removal(Struct, frozen=True, kw_only=True):
@@ -155,10 +155,9 @@ class Removal(Struct, frozen=True, kw_only=True):
             return not_found(self.target)
         live = live_object(self.target, stored)
         self._check(live)
-        metadata = object_at(live, "metadata")
         version = stored.head.version
-        is_marked = "deletionTimestamp" in metadata
-        stays = self.is_kept or bool(marks.finalizers(metadata))
+        is_marked = live.is_ending
+        stays = self.is_kept or bool(marks.finalizers(live.metadata))
         if (stays and is_marked) or (self.is_final and (stays or not is_marked)):
             return Mutated(action=Action.UNCHANGED, value=live)
         if not stays:
@@ -170,14 +169,14 @@ class Removal(Struct, frozen=True, kw_only=True):
 
     def _apply_to_cluster(self, stored: Cluster) -> Mutated:
         """Start a cluster's departure; it stays until its workloads have been removed."""
-        self._check(cluster_document(stored, managed=True))
+        self._check(KubeObject(cluster_document(stored, managed=True)))
         leaving = msgspec.structs.replace(stored, leaving_ms=stored.leaving_ms or self.now_ms)
-        value = cluster_document(leaving, managed=True)
+        value = KubeObject(cluster_document(leaving, managed=True))
         if stored.leaving_ms:
             return Mutated(action=Action.UNCHANGED, value=value)
         return Mutated(action=Action.MARKED, value=value, events=(cluster_changes.leaving(stored),))
 
-    def _check(self, live: Json) -> None:
+    def _check(self, live: KubeObject) -> None:
         """Raise StatusError if a precondition is not met, or the object is protected against deletion."""
         if self.preconditions is not None:
             self.preconditions.check(live)
@@ -218,34 +217,33 @@ def _status_written(
     )
 
 
-def _mutated(action: Action, value: Json, edited: Edited, *events: shapes.Event) -> Mutated:
+def _mutated(action: Action, value: KubeObject, edited: Edited, *events: shapes.Event) -> Mutated:
     return Mutated(action=action, value=value, events=events, warnings=edited.warnings)
 
 
-def live_object(target: Target, stored: StoredObject) -> Json:
+def live_object(target: Target, stored: StoredObject) -> KubeObject:
     """The stored object with the metadata that is derived: uid, resourceVersion, generation, creation time."""
     value = stored.content
     head = stored.head
     metadata = {
-        **object_at(value, "metadata"),
+        **value.metadata,
         "name": target.name,
         "uid": head.uid,
         "resourceVersion": str(stored.number),
         "generation": head.generation,
         "creationTimestamp": times.to_seconds_text(head.created_ms),
     }
-    return {**value, "metadata": marks.of_policy(target.kind, head.uid, metadata)}
+    return value.with_fields({"metadata": marks.of_policy(target.kind, head.uid, metadata)})
 
 
-def _live_cluster(stored: Cluster) -> Json:
+def _live_cluster(stored: Cluster) -> KubeObject:
     """The Cluster with the resourceVersion of its last write: clients do not conflict with reports."""
-    return cluster_document(msgspec.structs.replace(stored, number=stored.written), managed=True)
+    return KubeObject(cluster_document(msgspec.structs.replace(stored, number=stored.written), managed=True))
 
 
-def _with_status_owners(live: Json, stored: StoredObject) -> Json:
-    metadata = object_at(live, "metadata")
+def _with_status_owners(live: KubeObject, stored: StoredObject) -> KubeObject:
     written = [*managed_fields.entries(live), *field_owners.entries(field_owners.decode(stored.owners))]
-    return {**live, "metadata": {**metadata, **({"managedFields": written} if written else {})}}
+    return live.with_metadata({"managedFields": written}) if written else live
 
 
 def is_ending(stored: StoredObject) -> bool:
@@ -253,7 +251,7 @@ def is_ending(stored: StoredObject) -> bool:
     # Searching the bytes first avoids decoding nearly every object.
     if b"deletionTimestamp" not in stored.manifest:
         return False
-    return "deletionTimestamp" in object_at(stored.content, "metadata")
+    return stored.content.is_ending
 
 
 def _is_same(target: Target, stored: StoredObject) -> bool:
@@ -278,26 +276,22 @@ def _check_name(target: Target, stored: StoredObject) -> None:
         raise StatusError(409, "Conflict", message)
 
 
-def marked(value: Json, now_ms: int) -> Json:
+def marked(value: KubeObject, now_ms: int) -> KubeObject:
     """The object as being deleted from now on; it waits for its finalizers."""
     stamp = times.to_seconds_text(now_ms)
-    metadata = object_at(value, "metadata")
-    return {
-        **value,
-        "metadata": {**metadata, "deletionTimestamp": stamp, "deletionGracePeriodSeconds": 0},
-    }
+    return value.with_metadata({"deletionTimestamp": stamp, "deletionGracePeriodSeconds": 0})
 
 
-def is_finalized(value: Json) -> bool:
+def is_finalized(value: KubeObject) -> bool:
     """Whether an object is being deleted and has no finalizers left."""
-    metadata = object_at(value, "metadata")
-    return "deletionTimestamp" in metadata and not as_list(metadata.get("finalizers"))
+    return value.is_ending and not value.list_at("metadata", "finalizers")
 
 
-def manifest(value: Json) -> bytes:
+def manifest(value: KubeObject) -> bytes:
     """The bytes of an object to store: without derived metadata, engine labels, status and its field owners."""
-    unfiltered = object_at(value, "metadata")
-    metadata = {name: item for name, item in unfiltered.items() if name not in _DERIVED and item is not None}
+    metadata = {
+        name: item for name, item in value.metadata.items() if name not in _DERIVED and item is not None
+    }
     for name in ("labels", "annotations"):
         texts = object_at(metadata.pop(name, None))
         kept = {mark: text for mark, text in texts.items() if mark not in marks.CLAIMS}
@@ -312,31 +306,18 @@ def manifest(value: Json) -> bytes:
         kept_entries = [each for each in managed_fields.entries(value) if not field_owners.is_of_status(each)]
         metadata.pop("managedFields")
         metadata |= {"managedFields": kept_entries} if kept_entries else {}
-    manifest = {**{name: item for name, item in value.items() if name != "status"}, "metadata": metadata}
-    return _within_limit(_encoded(manifest))
+    document = value.document
+    manifest = {**{name: item for name, item in document.items() if name != "status"}, "metadata": metadata}
+    return _encoded(manifest)
 
 
 def _encoded(value: object) -> bytes:
+    """The value as JSON; raises StatusError: 400 if that is impossible, 413 if it is too large to be kept."""
     try:
-        return encode(value)
+        raw = encode(value)
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
         raise StatusError(400, "BadRequest", f"the object can't be written as JSON: {error}") from None
-
-
-def _within_limit(raw: bytes) -> bytes:
-    """The bytes; raises StatusError (413) if they are too many to be kept."""
     if len(raw) > limits.OBJECT_BYTES_MAX:
         message = f"the object has {len(raw)} bytes; at most {limits.OBJECT_BYTES_MAX} are kept"
         raise StatusError(413, "RequestEntityTooLarge", message)
     return raw
-
-
-def _with_generation(desired: Json, stored: StoredObject | None, raw: bytes) -> Json:
-    """The object with the generation that this write will give it."""
-    metadata = dict(object_at(desired, "metadata"))
-    if stored is None:
-        metadata["generation"] = 1
-    else:
-        changed = objects.spec_digest(msgspec.Raw(raw)) != stored.head.digest
-        metadata["generation"] = stored.head.generation + changed
-    return {**desired, "metadata": metadata}

@@ -14,7 +14,7 @@ from engine.writing.execution import Turn, WriteExecution, raised
 from engine.writing.mutations import Action, Mutated, Mutation, Problem, Written
 from engine.writing.stored_objects import StoredObject, Views
 from engine.writing.targets import Target
-from events import json_values, objects, shapes
+from events import objects, shapes
 from events.clusters import ClusterJoined, ClusterLeft
 from events.records import Record
 from events.validation.known_kinds import CLUSTER_GROUP
@@ -116,10 +116,10 @@ def _changed(cluster: clusters.Cluster | None, mutated: Mutated) -> clusters.Clu
 
 def _stored(target: Target, manifest: bytes, mutated: Mutated, before: StoredObject | None) -> StoredObject:
     """Return an object as it would be stored after a planned change; its version and uid are not known yet."""
-    metadata = json_values.object_at(mutated.value, "metadata")
+    generation = mutated.value.at("metadata", "generation")
     head = Head(
         version=0,
-        generation=int(str(metadata.get("generation", 1))),
+        generation=generation if isinstance(generation, int) else 1,
         uid=before.head.uid if before else "",
         created_ms=before.head.created_ms if before else 0,
         digest=objects.spec_digest(msgspec.Raw(manifest)),

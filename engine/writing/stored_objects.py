@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from events import keys
-from events.json_values import Json
+from events.kube_objects import KubeObject
 from events.validation.verdicts import Head
 from projections import clusters, port
 
@@ -35,9 +35,9 @@ class StoredObject(Struct, frozen=True, kw_only=True):
     owners: bytes = b""
 
     @property
-    def content(self) -> Json:
+    def content(self) -> KubeObject:
         """The object as written, decoded."""
-        return msgspec.json.decode(self.manifest, type=dict[str, object])
+        return KubeObject(msgspec.json.decode(self.manifest, type=dict[str, object]))
 
 
 class Views(Protocol):

@@ -86,7 +86,7 @@ async def test_each_event_has_its_own_number_even_after_the_object_is_deleted() 
         behind = await looked_at(services, came, end)
 
         assert [word for word, _ in changes_of(behind.changes)] == ["MODIFIED", "DELETED"]
-        assert [int(version(each.value)) for each in behind.changes] == [
+        assert [int(each.value.resource_version) for each in behind.changes] == [
             each.number for each in behind.changes
         ]
         assert behind.changes[0].number == number < behind.changes[1].number

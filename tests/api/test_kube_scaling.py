@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from engine.kubeapi.patching import managed_fields
-from events.json_values import list_at, object_at
+from events.kube_objects import KubeObject
 from tests.api.test_kube import Json, api
 from tests.builders.manifests import manifest
 from tests.kube.oracle.objects import deployment
@@ -35,7 +35,7 @@ def scale(replicas: object, **metadata: str) -> Json:
 
 def owners(value: Json) -> dict[object, bool]:
     """Return the managers, and whether each owns the replicas."""
-    entries = (object_at(each) for each in list_at(managed_fields.in_object(value)))
+    entries = managed_fields.entries(KubeObject(value))
     return {each["manager"]: "f:replicas" in str(each["fieldsV1"]) for each in entries}
 
 

@@ -11,6 +11,7 @@ from engine.writing.stored_objects import StoredObject
 from engine.writing.targets import Target, encode
 from events import specs, times
 from events.json_values import Json
+from events.kube_objects import KubeObject
 from events.validation.verdicts import Head
 from tests.builders.manifests import deployment
 
@@ -23,8 +24,8 @@ class Set(Struct, frozen=True):
 
     fields: Json
 
-    def apply(self, live: Json | None) -> Edited:
-        return Edited({**(live or deployment("web", 1)), **self.fields}, ("a warning",))
+    def apply(self, live: KubeObject | None) -> Edited:
+        return Edited((live or KubeObject(deployment("web", 1))).with_fields(self.fields), ("a warning",))
 
 
 def stored(value: Json) -> StoredObject:
@@ -42,7 +43,7 @@ def test_change_of_nothing_creates() -> None:
     mutated = Change(target=WEB, edit=Set({})).apply(None)
     assert isinstance(mutated, Mutated)
     assert (mutated.action, mutated.warnings) == (Action.CREATED, ("a warning",))
-    assert mutated.value["metadata"]["generation"] == 1  # type: ignore[index]
+    assert mutated.value.at("metadata", "generation") == 1
     (event,) = mutated.events
     assert isinstance(event, specs.TemplateApplied)
     assert event.expects == 0
@@ -74,7 +75,7 @@ def test_object_with_finalizers_is_marked_and_without_is_deleted() -> None:
     assert isinstance(marked, Mutated)
     assert isinstance(deleted, Mutated)
     assert marked.action == Action.MARKED
-    assert marked.value["metadata"]["deletionTimestamp"] == "2026-01-01T00:00:00Z"  # type: ignore[index]
+    assert marked.value.at("metadata", "deletionTimestamp") == "2026-01-01T00:00:00Z"
     assert deleted.action == Action.DELETED
     assert deleted.events == (specs.TemplateDeleted(template=WEB.reference, expects=7),)
 

@@ -14,7 +14,7 @@ from engine.writing.mutations import Action, Edited, Problem, Written
 from engine.writing.object_changes import Change, Removal
 from engine.writing.write_api import WriteApi
 from events import times
-from events.json_values import Json
+from events.kube_objects import KubeObject
 from events.records import Record, StoredRecord
 from events.validation import manifests
 from projections.runner import Projector
@@ -66,10 +66,10 @@ def _target(name: str) -> targets.Target:
 class Creation(Struct, frozen=True):
     name: str
 
-    def apply(self, live: Json | None) -> Edited:
+    def apply(self, live: KubeObject | None) -> Edited:
         if live is not None:
             raise StatusError(409, "AlreadyExists", f"{self.name} exists")
-        return Edited(manifest("v1", "ConfigMap", self.name, "default"))
+        return Edited(KubeObject(manifest("v1", "ConfigMap", self.name, "default")))
 
 
 def _created(name: str) -> Change:

@@ -8,7 +8,8 @@ import pytest
 from engine.kubeapi.admission import value_validation
 from engine.kubeapi.conversion import autoscalers
 from engine.kubeapi.schema.resources import control_plane
-from events.json_values import Json, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 
 REFERENCE = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 CPU: Json = {
@@ -69,7 +70,7 @@ CURRENT: list[Json] = [
         "resource": {"name": "cpu", "current": {"averageUtilization": 41, "averageValue": "410m"}},
     },
 ]
-WHOLE: Json = {
+_WHOLE: Json = {
     "apiVersion": "autoscaling/v2",
     "kind": "HorizontalPodAutoscaler",
     "metadata": {
@@ -99,6 +100,7 @@ WHOLE: Json = {
         "conditions": [{"type": "AbleToScale", "status": "True", "reason": "Ready", "message": ""}],
     },
 }
+WHOLE = KubeObject(_WHOLE)
 
 
 def part(value: Json, *names: str) -> Json:
@@ -109,19 +111,19 @@ def part(value: Json, *names: str) -> Json:
 
 def test_autoscaler_round_trips_through_v1() -> None:
     shown = autoscalers.shown(WHOLE)
-    assert shown["apiVersion"] == "autoscaling/v1"
-    assert object_at(shown, "spec") == {
+    assert shown.api_version == "autoscaling/v1"
+    assert shown.object_at("spec") == {
         "scaleTargetRef": REFERENCE,
         "minReplicas": 2,
         "maxReplicas": 9,
         "targetCPUUtilizationPercentage": 70,
     }
-    assert object_at(shown, "status") == {
+    assert shown.object_at("status") == {
         "currentReplicas": 3,
         "desiredReplicas": 4,
         "currentCPUUtilizationPercentage": 41,
     }
-    notes = object_at(shown, "metadata", "annotations")
+    notes = shown.annotations
     assert json.loads(str(notes["autoscaling.alpha.kubernetes.io/metrics"]))[2] == {
         "type": "Pods",
         "pods": {
@@ -130,31 +132,33 @@ def test_autoscaler_round_trips_through_v1() -> None:
             "targetAverageValue": "1k",
         },
     }
-    owned = cast("list[Json]", object_at(shown, "metadata")["managedFields"])[0]["fieldsV1"]
+    owned = shown.objects_at("metadata", "managedFields")[0]["fieldsV1"]
     assert owned == {"f:spec": {"f:maxReplicas": {}, "f:targetCPUUtilizationPercentage": {}}}
     assert autoscalers.kept(shown) == WHOLE
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_each_metric_round_trips(metric: Json) -> None:
-    value = {**WHOLE, "spec": {"scaleTargetRef": REFERENCE, "maxReplicas": 3, "metrics": [metric]}}
+    value = WHOLE.with_fields({"spec": {"scaleTargetRef": REFERENCE, "maxReplicas": 3, "metrics": [metric]}})
     assert autoscalers.kept(autoscalers.shown(value)) == value
 
 
 @pytest.mark.parametrize("metric", CURRENT)
 def test_each_current_metric_round_trips(metric: Json) -> None:
-    value = {**WHOLE, "status": {"currentReplicas": 1, "desiredReplicas": 1, "currentMetrics": [metric]}}
+    value = WHOLE.with_fields(
+        {"status": {"currentReplicas": 1, "desiredReplicas": 1, "currentMetrics": [metric]}}
+    )
     assert autoscalers.kept(autoscalers.shown(value)) == value
 
 
 def test_converted_autoscaler_fits_the_v1_schema() -> None:
     resource = control_plane().resource("autoscaling", "v1", "horizontalpodautoscalers")
     assert resource is not None
-    assert list(value_validation.faults(autoscalers.shown(WHOLE), resource.schema)) == []
+    assert list(value_validation.faults(autoscalers.shown(WHOLE).document, resource.schema)) == []
 
 
 def test_cpu_metric_of_v1_comes_last() -> None:
-    first = {**WHOLE, "spec": {**object_at(WHOLE, "spec"), "metrics": [CPU, *METRICS[:-1]]}}
+    first = WHOLE.with_fields({"spec": {**WHOLE.object_at("spec"), "metrics": [CPU, *METRICS[:-1]]}})
     assert autoscalers.kept(autoscalers.shown(first)) == WHOLE
 
 
@@ -163,17 +167,18 @@ def test_cpu_metric_of_v1_comes_last() -> None:
 def test_annotations_that_are_no_json_are_refused(name: str, text: str) -> None:
     notes = {"annotations": {f"autoscaling.alpha.kubernetes.io/{name}": text}}
     with pytest.raises(autoscalers.ConversionError):
-        autoscalers.kept({**WHOLE, "apiVersion": "autoscaling/v1", "metadata": notes})
+        autoscalers.kept(WHOLE.with_fields({"apiVersion": "autoscaling/v1", "metadata": notes}))
 
 
 @pytest.mark.parametrize("found", [7, None, [], {}, [7], [{}], [{"type": 7}], [{"type": "Pods", "pods": 7}]])
 def test_arbitrary_values_are_converted(found: object) -> None:
     for name in ("metrics", "behavior"):
-        assert autoscalers.shown({**WHOLE, "spec": {name: found}})["kind"]
+        assert autoscalers.shown(WHOLE.with_fields({"spec": {name: found}})).kind
     for name in ("currentMetrics", "conditions"):
-        assert autoscalers.shown({**WHOLE, "status": {name: found}})["kind"]
+        assert autoscalers.shown(WHOLE.with_fields({"status": {name: found}})).kind
     for name in ("metrics", "behavior", "current-metrics", "conditions"):
         notes = {"annotations": {f"autoscaling.alpha.kubernetes.io/{name}": json.dumps(found)}}
-        assert autoscalers.kept({**WHOLE, "metadata": notes})["kind"]
-    assert autoscalers.kept({"metadata": found, "spec": found, "status": found})["apiVersion"]
-    assert autoscalers.shown({"metadata": found, "spec": found, "status": found})["apiVersion"]
+        assert autoscalers.kept(WHOLE.with_fields({"metadata": notes})).kind
+    value = KubeObject({"metadata": found, "spec": found, "status": found})
+    assert autoscalers.kept(value).api_version
+    assert autoscalers.shown(value).api_version

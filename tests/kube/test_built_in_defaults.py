@@ -6,6 +6,7 @@ import pytest
 
 from engine.kubeapi.admission.built_in_defaults import same, with_defaults
 from events.json_values import Json
+from events.kube_objects import KubeObject
 
 
 def workload(api_version: str, kind: str, **spec: object) -> Json:
@@ -15,7 +16,7 @@ def workload(api_version: str, kind: str, **spec: object) -> Json:
 
 
 def shown(value: Json) -> dict[str, object]:
-    return cast("dict[str, object]", with_defaults(value)["spec"])
+    return with_defaults(KubeObject(value)).object_at("spec")
 
 
 def test_deployment_gets_defaults() -> None:
@@ -93,8 +94,8 @@ def test_replication_controller_selects_the_labels_of_its_template() -> None:
 
 def test_pod_template_gets_defaults() -> None:
     template = workload("v1", "PodTemplate")["spec"]
-    pod = with_defaults({"apiVersion": "v1", "kind": "PodTemplate", **cast("Json", template)})["template"]
-    assert cast("Json", cast("Json", pod)["spec"])["restartPolicy"] == "Always"
+    value = KubeObject({"apiVersion": "v1", "kind": "PodTemplate", **cast("Json", template)})
+    assert with_defaults(value).at("template", "spec", "restartPolicy") == "Always"
 
 
 def test_network_policy_types_depend_on_its_rules() -> None:
@@ -131,7 +132,7 @@ def test_volumes_and_csi_drivers_get_defaults() -> None:
 
 def test_endpoint_ports_default_to_tcp() -> None:
     value: Json = {"apiVersion": "v1", "kind": "Endpoints", "subsets": [{"ports": [{"port": 80}]}]}
-    assert with_defaults(value)["subsets"] == [{"ports": [{"port": 80, "protocol": "TCP"}]}]
+    assert with_defaults(KubeObject(value)).at("subsets") == [{"ports": [{"port": 80, "protocol": "TCP"}]}]
 
 
 def test_probes_volumes_and_requests_get_defaults() -> None:
@@ -155,15 +156,16 @@ def test_probes_volumes_and_requests_get_defaults() -> None:
 
 
 def test_defaulted_object_written_back_is_unchanged() -> None:
-    value = workload("apps/v1", "Deployment")
+    value = KubeObject(workload("apps/v1", "Deployment"))
     again = with_defaults(value)
     assert with_defaults(again) == again
-    assert same(value, {**again, "metadata": {"labels": {"a": "b"}}, "status": {"replicas": 1}})
-    assert not same(value, workload("apps/v1", "Deployment", replicas=2))
+    assert same(value, again.with_fields({"metadata": {"labels": {"a": "b"}}, "status": {"replicas": 1}}))
+    assert not same(value, KubeObject(workload("apps/v1", "Deployment", replicas=2)))
 
 
 @pytest.mark.parametrize(
     "spec", [None, 7, [], {"template": 3}, {"template": {"spec": {"containers": [None, 3]}}}]
 )
 def test_malformed_spec_is_left_unchanged(spec: object) -> None:
-    with_defaults({"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec})
+    value = KubeObject({"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec})
+    assert isinstance(with_defaults(value), KubeObject)

@@ -7,6 +7,7 @@ from engine.kubeapi.patching import managed_fields, server_side_apply
 from engine.kubeapi.schema import custom_kinds, discovery, openapi, openapi_schemas, resources
 from engine.kubeapi.schema.schemas import ListOf, Scalar
 from events.json_values import Json, list_at, object_at
+from events.kube_objects import KubeObject
 from tests.builders.manifests import manifest
 
 SCHEMA: Json = {
@@ -48,10 +49,10 @@ VERSION: Json = {
 }
 
 
-def _definition(**spec: object) -> Json:
+def _definition(**spec: object) -> KubeObject:
     names: Json = {"plural": "houses", "kind": "House", "shortNames": ["ho"]}
     held: Json = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [VERSION]}
-    return {"metadata": {"name": "houses.example.com"}, "spec": {**held, **spec}}
+    return KubeObject({"metadata": {"name": "houses.example.com"}, "spec": {**held, **spec}})
 
 
 def _house(**spec: object) -> Json:
@@ -94,7 +95,7 @@ def test_changed_definition_replaces_its_versions() -> None:
 
 def test_definition_cannot_replace_a_builtin_kind() -> None:
     names: Json = {"plural": "deployments", "kind": "Deployment"}
-    wrong = {**_definition(group="apps", names=names), "metadata": {"name": "deployments.apps"}}
+    wrong = _definition(group="apps", names=names).with_metadata({"name": "deployments.apps"})
     before = resources.control_plane()
     after = before.with_custom(custom_kinds.read(wrong))
     assert after.of_kind("apps/v1", "Deployment") is before.of_kind("apps/v1", "Deployment")
@@ -102,7 +103,7 @@ def test_definition_cannot_replace_a_builtin_kind() -> None:
 
 def test_lists_with_keys_are_merged_by_key() -> None:
     house = custom_kinds.read(_definition())[0]
-    live: Json | None = None
+    live: KubeObject | None = None
     for name in ("front", "back"):
         manager = managed_fields.Manager(name=name, operation="Apply")
         write = server_side_apply.Write(
@@ -111,11 +112,10 @@ def test_lists_with_keys_are_merged_by_key() -> None:
             time="",
             untouched=server_side_apply.untouched(house),
         )
-        live = server_side_apply.applied(
-            live, _house(doors=[{"name": name}], labels={name: "x"}), house.schema, write
-        )
+        wanted = KubeObject(_house(doors=[{"name": name}], labels={name: "x"}))
+        live = server_side_apply.applied(live, wanted, house.schema, write)
     assert live
-    spec = object_at(live, "spec")
+    spec = live.object_at("spec")
     assert spec["doors"] == [{"name": "front"}, {"name": "back"}]
     assert spec["labels"] == {"front": "x", "back": "x"}
 
@@ -139,17 +139,17 @@ def test_scalars_and_lists_without_keys_are_read() -> None:
     assert marked == ListOf(item=Scalar(form="str"), relation="set")
 
 
-WRONG: list[tuple[Json, str]] = [
+WRONG: list[tuple[KubeObject, str]] = [
     (_definition(scope="Everywhere"), "spec.scope"),
     (_definition(group=""), "spec.group"),
     (_definition(versions=[{**VERSION, "served": False}]), "no version is served"),
     (_definition(versions=[{"name": "v1", "served": True}]), "schemas are required"),
-    ({**_definition(), "metadata": {"name": "other"}}, "houses.example.com"),
+    (_definition().with_metadata({"name": "other"}), "houses.example.com"),
 ]
 
 
 @pytest.mark.parametrize(("definition", "words"), WRONG)
-def test_invalid_definition_is_refused(definition: Json, words: str) -> None:
+def test_invalid_definition_is_refused(definition: KubeObject, words: str) -> None:
     with pytest.raises(custom_kinds.DefinitionError, match=words):
         custom_kinds.read(definition)
 

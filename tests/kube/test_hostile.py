@@ -99,17 +99,17 @@ REFUSALS = (
 def test_arbitrary_writes_raise_their_own_errors_only(
     data: st.DataObject, resource: resources.Resource
 ) -> None:
-    live, new = data.draw(objects(resource)), data.draw(objects(resource))
+    live, new = KubeObject(data.draw(objects(resource))), KubeObject(data.draw(objects(resource)))
     patch = data.draw(objects(resource, patch=True))
-    tries: list[Callable[[], Json]] = [
+    tries: list[Callable[[], KubeObject]] = [
         lambda: server_side_apply.updated(live, new, resource.schema, WRITE),
         lambda: server_side_apply.applied(live, new, resource.schema, WRITE, force=True),
-        lambda: strategic_merge.patched(live, patch, resource.schema),
+        lambda: KubeObject(strategic_merge.patched(live.document, patch, resource.schema)),
         lambda: scales.scaled(resource, live, scales.scale_of(resource, new)),
     ]
     for attempt in tries:
         try:
-            assert as_object(attempt()) is not None
+            assert as_object(attempt().document) is not None
         except REFUSALS:
             continue
 
@@ -157,8 +157,8 @@ def _is_new(before: Mapping[field_sets.Path, object], path: field_sets.Path, hel
 def test_arbitrary_objects_pass_admission_or_have_causes(
     data: st.DataObject, resource: resources.Resource
 ) -> None:
-    value = defaults.with_defaults(data.draw(objects(resource)), 0)
-    old = data.draw(st.none() | objects(resource))
+    value = defaults.with_defaults(KubeObject(data.draw(objects(resource))), 0)
+    old = data.draw(st.none() | objects(resource).map(KubeObject))
     for cause in (*rules.form_causes(value), *rules.rule_causes(value, old)):
         assert cause.message
 
@@ -170,7 +170,7 @@ DEFINITIONS = resources.control_plane().resource("apiextensions.k8s.io", "v1", "
 @given(st.data())
 def test_arbitrary_definitions_are_read_or_refused(data: st.DataObject) -> None:
     assert DEFINITIONS
-    value = data.draw(objects(DEFINITIONS))
+    value = KubeObject(data.draw(objects(DEFINITIONS)))
     try:
         found = custom_kinds.read(value)
     except custom_kinds.DefinitionError:
@@ -204,8 +204,9 @@ ENTRY = st.fixed_dictionaries(
 @given(st.lists(ENTRY) | JUNK)
 def test_arbitrary_managed_fields_are_read_or_refused(entries: object) -> None:
     try:
-        owners = managed_fields.read(entries)
+        owners = managed_fields.read(KubeObject({"metadata": {"managedFields": entries}}))
     except managed_fields.ManagedFieldsError:
         return
     written = managed_fields.write(owners)
-    assert managed_fields.write(managed_fields.read(written)) == written
+    again = KubeObject({"metadata": {"managedFields": written}})
+    assert managed_fields.write(managed_fields.read(again)) == written

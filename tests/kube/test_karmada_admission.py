@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from engine.domain import marks
 from engine.karmada import defaults, rules
 from engine.karmada.default_tolerations import NOT_READY, UNREACHABLE, TolerationSeconds
-from events.json_values import Json, at, object_at
+from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 from tests.builders.manifests import manifest
 
 NOW_MS = 1_767_225_600_000
@@ -26,11 +27,11 @@ def _cluster(name: str = "member1", **spec: object) -> Json:
 
 
 def _filled(value: Json) -> Json:
-    return object_at(defaults.with_defaults(value, NOW_MS), "spec")
+    return defaults.with_defaults(KubeObject(value), NOW_MS).object_at("spec")
 
 
 def _words(value: Json, old: Json | None = None) -> str:
-    return rules.denial(rules.rule_causes(value, old))
+    return rules.denial(rules.rule_causes(KubeObject(value), None if old is None else KubeObject(old)))
 
 
 def test_policy_gets_defaults() -> None:
@@ -61,8 +62,9 @@ def test_placement_gets_defaults() -> None:
 
 
 def _tolerations(value: Json, seconds: TolerationSeconds) -> object:
-    spec = object_at(defaults.with_defaults(value, NOW_MS, seconds), "spec")
-    return at(spec, "placement", "clusterTolerations")
+    return defaults.with_defaults(KubeObject(value), NOW_MS, seconds).at(
+        "spec", "placement", "clusterTolerations"
+    )
 
 
 def test_policy_gets_default_tolerations_of_failing_clusters() -> None:
@@ -95,8 +97,8 @@ def test_existing_toleration_is_kept(own: Json) -> None:
 
 @pytest.mark.parametrize("placement", ["nowhere", {"clusterTolerations": "all"}])
 def test_malformed_placement_is_left_for_validation(placement: object) -> None:
-    given = _policy(placement=placement)
-    assert defaults.with_defaults(given, NOW_MS, TolerationSeconds(not_ready=300))["spec"] == {
+    given = KubeObject(_policy(placement=placement))
+    assert defaults.with_defaults(given, NOW_MS, TolerationSeconds(not_ready=300)).at("spec") == {
         **_filled(_policy()),
         "placement": placement,
     }
@@ -139,7 +141,7 @@ SPECS: st.SearchStrategy[Json] = st.fixed_dictionaries(
 
 @given(SPECS, st.sampled_from(["PropagationPolicy", "ClusterPropagationPolicy"]))
 def test_defaulting_is_idempotent_and_valid(spec: Json, kind: str) -> None:
-    once = defaults.with_defaults(_policy(kind, **spec), NOW_MS)
+    once = defaults.with_defaults(KubeObject(_policy(kind, **spec)), NOW_MS)
     assert defaults.with_defaults(once, NOW_MS + 60_000) == once
     assert rules.form_causes(once) == []
     assert rules.rule_causes(once, None) == []
@@ -162,7 +164,7 @@ FORMS: list[tuple[Json, str]] = [
 
 @pytest.mark.parametrize(("value", "words"), FORMS)
 def test_malformed_fields_are_refused(value: Json, words: str) -> None:
-    assert words in ", ".join(cause.text for cause in rules.form_causes(value))
+    assert words in ", ".join(cause.text for cause in rules.form_causes(KubeObject(value)))
 
 
 AFFINITY: Json = {"clusterNames": ["member1"]}
@@ -246,12 +248,12 @@ def test_immutable_policy_fields_cannot_change() -> None:
     [("Deployment", "apps/v1", "spec.template.spec"), ("Ingress", "networking.k8s.io/v1", "spec.tls")],
 )
 def test_references_of_a_workload_are_limited(kind: str, api_version: str, field: str) -> None:
-    def value(count: int) -> Json:
+    def value(count: int) -> KubeObject:
         names = [f"s{index}" for index in range(count)]
         pod: Json = {"imagePullSecrets": [{"name": name} for name in names]}
         spec: Json = {"template": {"spec": pod}, "tls": [{"secretName": name} for name in names]}
         metadata: Json = {"name": "web", "namespace": "shop"}
-        return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
+        return KubeObject({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec})
 
     assert rules.form_causes(value(1_000)) == []
     (cause,) = rules.form_causes(value(1_001))

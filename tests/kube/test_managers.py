@@ -8,6 +8,7 @@ from engine.kubeapi.patching import managed_fields, server_side_apply
 from engine.kubeapi.patching.managed_fields import Manager
 from engine.kubeapi.schema.types import parsing
 from events.json_values import Json, list_at, object_at
+from events.kube_objects import KubeObject
 from tests.builders.manifests import manifest
 
 DEPLOYMENT = parsing.named("apps.Deployment")
@@ -25,20 +26,22 @@ def _write(
     return server_side_apply.Write(manager=manager, api_version="apps/v1", time=time, untouched=roots)
 
 
-def _deployment(**spec: object) -> Json:
-    return manifest("apps/v1", "Deployment", "web", spec=spec)
+def _deployment(**spec: object) -> KubeObject:
+    return KubeObject(manifest("apps/v1", "Deployment", "web", spec=spec))
 
 
-def _apply(live: Json | None, wanted: Json, name: str, *, force: bool = False, time: str = NOON) -> Json:
+def _apply(
+    live: KubeObject | None, wanted: KubeObject, name: str, *, force: bool = False, time: str = NOON
+) -> KubeObject:
     return server_side_apply.applied(live, wanted, DEPLOYMENT, _write(name, time=time), force=force)
 
 
-def _spec(value: Json) -> Json:
-    return object_at(value, "spec")
+def _spec(value: KubeObject) -> Json:
+    return value.object_at("spec")
 
 
-def _owned(value: Json, name: str) -> object:
-    for entry in list_at(managed_fields.in_object(value)):
+def _owned(value: KubeObject, name: str) -> object:
+    for entry in list_at(value.metadata.get("managedFields")):
         held = object_at(entry)
         if held["manager"] == name:
             return held["fieldsV1"]
@@ -53,7 +56,7 @@ def test_applier_owns_the_applied_fields() -> None:
     live = _apply(None, _deployment(replicas=1, template=_containers(web="nginx")), "me")
     keys = 'k:{"name":"web"}'
     containers: Json = {keys: {".": {}, "f:name": {}, "f:image": {}}}
-    assert managed_fields.in_object(live) == [
+    assert live.metadata.get("managedFields") == [
         {
             "manager": "me",
             "operation": "Apply",
@@ -94,7 +97,7 @@ def test_creator_owns_all_new_fields() -> None:
     wanted = _deployment(
         replicas=1, template=_containers(web="nginx"), strategy={"rollingUpdate": {"maxSurge": 1}}
     )
-    wanted["metadata"] = {"name": "web", "labels": {"a": "b"}}
+    wanted = wanted.with_metadata({"labels": {"a": "b"}})
     live = server_side_apply.updated(None, wanted, DEPLOYMENT, _write("kubectl-create", "Update"))
     containers: Json = {'k:{"name":"web"}': {".": {}, "f:name": {}, "f:image": {}}}
     assert _owned(live, "kubectl-create") == {
@@ -126,7 +129,10 @@ def test_equal_values_may_have_two_owners() -> None:
 def test_update_takes_ownership_of_changed_fields() -> None:
     live = _apply(None, _deployment(replicas=1, paused=True), "me")
     live = server_side_apply.updated(
-        live, {**live, "spec": {"replicas": 5, "paused": True}}, DEPLOYMENT, _write("scaler", "Update", LATER)
+        live,
+        live.with_fields({"spec": {"replicas": 5, "paused": True}}),
+        DEPLOYMENT,
+        _write("scaler", "Update", LATER),
     )
     assert _owned(live, "scaler") == {"f:spec": {"f:replicas": {}}}
     assert _owned(live, "me") == {"f:spec": {"f:paused": {}}}
@@ -155,11 +161,14 @@ def test_null_field_is_ignored() -> None:
 
 
 def test_status_is_ignored_by_an_apply_to_the_object() -> None:
-    live = _apply(None, {**_deployment(replicas=1), "status": {"replicas": 7}}, "me")
-    assert "status" not in live
+    live = _apply(None, _deployment(replicas=1).with_fields({"status": {"replicas": 7}}), "me")
+    assert "status" not in live.document
     assert _owned(live, "me") == {"f:spec": {"f:replicas": {}}}
     reported = server_side_apply.updated(
-        live, {**live, "status": {"replicas": 1}}, DEPLOYMENT, _write("agent", "Update", subresource="status")
+        live,
+        live.with_fields({"status": {"replicas": 1}}),
+        DEPLOYMENT,
+        _write("agent", "Update", subresource="status"),
     )
     assert _owned(reported, "agent") == {"f:status": {".": {}, "f:replicas": {}}}
 
@@ -173,7 +182,7 @@ def test_items_keep_their_order_and_new_ones_follow() -> None:
 
 
 def test_ports_are_distinguished_by_number_and_protocol() -> None:
-    def web(*ports: Json) -> Json:
+    def web(*ports: Json) -> KubeObject:
         return _deployment(template={"spec": {"containers": [{"name": "web", "ports": list(ports)}]}})
 
     live = _apply(None, web({"containerPort": 53}), "me")
@@ -185,7 +194,7 @@ def test_ports_are_distinguished_by_number_and_protocol() -> None:
 
 def test_labels_are_merged_and_selectors_are_atomic() -> None:
     wanted = _deployment(selector={"matchLabels": {"a": "b"}})
-    wanted["metadata"] = {"name": "web", "labels": {"a": "b"}, "finalizers": ["x/y"]}
+    wanted = wanted.with_metadata({"labels": {"a": "b"}, "finalizers": ["x/y"]})
     assert _owned(_apply(None, wanted, "me"), "me") == {
         "f:metadata": {"f:labels": {"f:a": {}}, "f:finalizers": {'v:"x/y"': {}}},
         "f:spec": {"f:selector": {}},
@@ -204,12 +213,12 @@ MISFITS: list[tuple[Json, str]] = [
 @pytest.mark.parametrize(("wanted", "words"), MISFITS)
 def test_invalid_object_is_not_applied(wanted: Json, words: str) -> None:
     with pytest.raises(server_side_apply.ApplyError, match=words):
-        _apply(None, wanted, "me")
+        _apply(None, KubeObject(wanted), "me")
 
 
 def test_client_may_transfer_ownership() -> None:
     live = server_side_apply.updated(None, _deployment(replicas=1), DEPLOYMENT, _write("old", "Update"))
-    entries = [{**object_at(e), "manager": "new"} for e in list_at(managed_fields.in_object(live))]
+    entries = [{**object_at(e), "manager": "new"} for e in list_at(live.metadata.get("managedFields"))]
     moved = server_side_apply.updated(
         live, managed_fields.replaced(live, entries), DEPLOYMENT, _write("x", "Update")
     )
@@ -218,23 +227,22 @@ def test_client_may_transfer_ownership() -> None:
     forgotten = server_side_apply.updated(
         live, managed_fields.replaced(live, [{}]), DEPLOYMENT, _write("x", "Update")
     )
-    assert managed_fields.in_object(forgotten) is None
+    assert forgotten.metadata.get("managedFields") is None
 
 
 def test_many_updaters_share_an_entry() -> None:
-    live: Json | None = None
+    live: KubeObject | None = None
     for number in range(14):
-        spec = _deployment(**{**(_spec(live) if live else {}), "replicas": number})
-        metadata = object_at((live or spec), "metadata")
-        labels = {**object_at(metadata, "labels"), f"l{number}": "x"}
-        spec["metadata"] = {"name": "web", "labels": labels}
-        live = server_side_apply.updated(live, spec, DEPLOYMENT, _write(f"m{number:02}", "Update"))
-    names = [object_at(entry)["manager"] for entry in list_at(managed_fields.in_object(live or {}))]
+        new = _deployment(**{**(_spec(live) if live else {}), "replicas": number})
+        new = new.with_metadata({"labels": {**(live or new).labels, f"l{number}": "x"}})
+        live = server_side_apply.updated(live, new, DEPLOYMENT, _write(f"m{number:02}", "Update"))
+    assert live
+    names = [entry["manager"] for entry in managed_fields.entries(live)]
     assert len(names) == 10
     assert "ancient-changes" in names
 
 
-NOTHING: Json = manifest("apps/v1", "Deployment", "web")
+NOTHING = KubeObject(manifest("apps/v1", "Deployment", "web"))
 FIELDS: dict[str, st.SearchStrategy[object]] = {
     "replicas": st.integers(0, 3),
     "paused": st.booleans(),
@@ -254,14 +262,14 @@ def test_managers_of_disjoint_fields_never_conflict(first: Json, second: Json) -
     live = _apply(_apply(None, _deployment(**first), "a"), second_wish, "b")
     assert _spec(live) == {**first, **others}
     live = _apply(live, NOTHING, "a")
-    assert _spec({"spec": {}, **live}) == others
+    assert _spec(live) == others
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), WISHES), min_size=1, max_size=6))
 def test_last_forced_values_are_set_and_a_second_apply_changes_nothing(
     writes: list[tuple[str, Json]],
 ) -> None:
-    live: Json | None = None
+    live: KubeObject | None = None
     for name, wish in writes:
         live = _apply(live, _deployment(**wish), name, force=True)
         assert _apply(live, _deployment(**wish), name, time=LATER) is live

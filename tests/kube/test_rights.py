@@ -7,17 +7,18 @@ from hypothesis import strategies as st
 from engine.kubeapi.rights import bootstrap_roles, parsing, rbac
 from engine.kubeapi.rights.rbac import Act, Rule, User
 from events.json_values import Json
+from events.kube_objects import KubeObject
 
 ALICE = User(name="alice", groups=("team", rbac.AUTHENTICATED))
 ROBOT = User(name="system:serviceaccount:shop:robot", groups=rbac.service_account_groups("shop"))
 MASTER = User(name="root", groups=(rbac.MASTERS,))
 
 
-def role(name: str, *rules: Json, namespace: str = "", **more: object) -> Json:
+def role(name: str, *rules: Json, namespace: str = "", **more: object) -> KubeObject:
     metadata: Json = {"name": name, **({"namespace": namespace} if namespace else {})}
     kind = "Role" if namespace else "ClusterRole"
     head: Json = {"apiVersion": parsing.API_VERSION, "kind": kind, "metadata": metadata}
-    return {**head, "rules": list(rules), **more}
+    return KubeObject({**head, "rules": list(rules), **more})
 
 
 def rule(verbs: str, resources: str, groups: str = "", names: str = "") -> Json:
@@ -25,7 +26,9 @@ def rule(verbs: str, resources: str, groups: str = "", names: str = "") -> Json:
     return {**found, "resourceNames": names.split()} if names else found
 
 
-def binding(name: str, to: str, *subjects: Json, namespace: str = "", kind: str = "ClusterRole") -> Json:
+def binding(
+    name: str, to: str, *subjects: Json, namespace: str = "", kind: str = "ClusterRole"
+) -> KubeObject:
     metadata: Json = {"name": name, **({"namespace": namespace} if namespace else {})}
     reference = {"apiGroup": parsing.GROUP, "kind": kind, "name": to}
     head: Json = {
@@ -33,14 +36,14 @@ def binding(name: str, to: str, *subjects: Json, namespace: str = "", kind: str 
         "kind": "RoleBinding" if namespace else "ClusterRoleBinding",
         "metadata": metadata,
     }
-    return {**head, "roleRef": reference, "subjects": list(subjects)}
+    return KubeObject({**head, "roleRef": reference, "subjects": list(subjects)})
 
 
 def user(name: str) -> Json:
     return {"kind": "User", "name": name}
 
 
-def may(values: list[Json], who: User, verb: str, resource: str, **more: str) -> bool:
+def may(values: list[KubeObject], who: User, verb: str, resource: str, **more: str) -> bool:
     resource, _slash, part = resource.partition("/")
     return parsing.rights(values).may(who, Act(verb=verb, resource=resource, part=part, **more))
 
@@ -109,13 +112,9 @@ def test_cluster_role_aggregates_by_labels() -> None:
     known = parsing.rights(
         [
             *bootstrap_roles.objects(),
-            {
-                **role("extra", rule("get", "foos", "example.io")),
-                "metadata": {
-                    "name": "extra",
-                    "labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"},
-                },
-            },
+            role("extra", rule("get", "foos", "example.io")).with_metadata(
+                {"labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}}
+            ),
             binding("b", "edit", user("alice"), namespace="shop"),
         ]
     )
@@ -160,8 +159,8 @@ def test_cluster_role_aggregates_by_expressions(selector: object, fits: bool) ->
     gold = role("gold", rule("get", "foos", "example.io"))
     known = parsing.rights(
         [
-            {**gold, "metadata": {"name": "gold", "labels": {"tier": "gold"}}},
-            {**role("all"), "aggregationRule": {"clusterRoleSelectors": [selector]}},
+            gold.with_metadata({"labels": {"tier": "gold"}}),
+            role("all").with_fields({"aggregationRule": {"clusterRoleSelectors": [selector]}}),
             binding("b", "all", user("alice")),
         ]
     )
@@ -189,10 +188,10 @@ def test_permissions_beyond_the_own_ones_cannot_be_granted() -> None:
         binding("b", "mine", user("alice"), namespace="shop"),
     ]
     known = parsing.rights(values)
-    fine = parsing.rules({"rules": [rule("get", "pods"), rule("get", "secrets", names="a")]})
+    fine = parsing.rules(KubeObject({"rules": [rule("get", "pods"), rule("get", "secrets", names="a")]}))
     assert known.beyond(ALICE, fine, "shop") == []
     assert known.beyond(ALICE, fine, "other") != []
-    wild = parsing.rules({"rules": [rule("*", "pods"), rule("get", "secrets")]})
+    wild = parsing.rules(KubeObject({"rules": [rule("*", "pods"), rule("get", "secrets")]}))
     assert known.beyond(ALICE, wild, "shop") == [
         Rule(verbs=("*",), groups=("",), resources=("pods",)),
         Rule(verbs=("get",), groups=("",), resources=("secrets",)),
@@ -210,7 +209,7 @@ _DAMAGED: list[Json] = [
 
 @pytest.mark.parametrize("damaged", _DAMAGED)
 def test_malformed_role_permits_nothing(damaged: Json) -> None:
-    values: list[Json] = [damaged, binding("b", "reader", user("alice"))]
+    values = [KubeObject(damaged), binding("b", "reader", user("alice"))]
     assert not may(values, ALICE, "get", "pods")
 
 

@@ -4,13 +4,14 @@ import pytest
 
 from engine.kubeapi.admission.rules.autoscaling import autoscaler
 from events.json_values import Json
+from events.kube_objects import KubeObject
 
 TARGET: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 
 
 def wrong(**spec: object) -> list[str]:
     value: Json = {"spec": {"scaleTargetRef": TARGET, "maxReplicas": 3, **spec}}
-    return [f"{cause.field}: {cause.message}" for cause in autoscaler(value, None)]
+    return [f"{cause.field}: {cause.message}" for cause in autoscaler(KubeObject(value), None)]
 
 
 def of_cpu(**target: object) -> Json:

@@ -4,8 +4,9 @@ import pytest
 
 from engine.kubeapi.conversion import secrets
 from events.json_values import Json
+from events.kube_objects import KubeObject
 
-HEAD: Json = {"apiVersion": "v1", "kind": "Secret"}
+HEAD = KubeObject({"apiVersion": "v1", "kind": "Secret"})
 
 
 def owned(*names: str) -> Json:
@@ -22,21 +23,23 @@ def owned(*names: str) -> Json:
 
 
 def test_string_data_becomes_data_and_takes_precedence() -> None:
-    found = secrets.kept({**HEAD, "data": {"a": "eA==", "c": "eQ=="}, "stringData": {"a": "b", "d": "ü"}})
-    assert found == {**HEAD, "data": {"a": "Yg==", "c": "eQ==", "d": "w7w="}}
+    found = secrets.kept(
+        HEAD.with_fields({"data": {"a": "eA==", "c": "eQ=="}, "stringData": {"a": "b", "d": "ü"}})
+    )
+    assert found == HEAD.with_fields({"data": {"a": "Yg==", "c": "eQ==", "d": "w7w="}})
 
 
 def test_manager_of_string_data_owns_the_field_of_data() -> None:
-    found = secrets.kept({**HEAD, "metadata": owned("stringData"), "stringData": {"a": "b"}})
-    assert found == {**HEAD, "metadata": owned("data"), "data": {"a": "Yg=="}}
+    found = secrets.kept(HEAD.with_fields({"metadata": owned("stringData"), "stringData": {"a": "b"}}))
+    assert found == HEAD.with_fields({"metadata": owned("data"), "data": {"a": "Yg=="}})
 
 
 @pytest.mark.parametrize("empty", [None, {}])
 def test_empty_string_data_is_dropped(empty: object) -> None:
-    assert secrets.kept({**HEAD, "stringData": empty}) == HEAD
+    assert secrets.kept(HEAD.with_fields({"stringData": empty})) == HEAD
 
 
 @pytest.mark.parametrize("wrong", [7, ["a"], {"a": 1}, {"a": None}])
 def test_malformed_string_data_is_left_for_validation(wrong: object) -> None:
-    value: Json = {**HEAD, "stringData": wrong}
+    value = HEAD.with_fields({"stringData": wrong})
     assert secrets.kept(value) == value

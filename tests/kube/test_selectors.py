@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from engine.kubeapi.requests import field_selectors, label_selectors
 from engine.kubeapi.schema import resources
-from events.json_values import Json
+from events.kube_objects import KubeObject
 
 CATALOGUE = resources.control_plane()
 EVENTS = CATALOGUE.resource("", "v1", "events")
@@ -76,20 +76,22 @@ def test_event_fields_are_selected() -> None:
     assert EVENTS
     text = "involvedObject.kind=Deployment,involvedObject.name=web,type!=Warning,source=scheduler"
     found = field_selectors.fields(text, EVENTS)
-    event: Json = {
-        "involvedObject": {"kind": "Deployment", "name": "web"},
-        "type": "Normal",
-        "source": {"component": "scheduler"},
-    }
+    event = KubeObject(
+        {
+            "involvedObject": {"kind": "Deployment", "name": "web"},
+            "type": "Normal",
+            "source": {"component": "scheduler"},
+        }
+    )
     assert found.matches(event)
-    assert not found.matches({**event, "type": "Warning"})
+    assert not found.matches(event.with_fields({"type": "Warning"}))
     assert found.exact("involvedObject.name") == "web"
     assert found.exact("type") is None
 
 
 def test_absent_field_is_empty_and_values_may_be_escaped() -> None:
     assert PODS
-    assert field_selectors.fields("spec.nodeName=", PODS).matches({"spec": {}})
+    assert field_selectors.fields("spec.nodeName=", PODS).matches(KubeObject({"spec": {}}))
     assert field_selectors.fields(r"status.phase=a\,b\=c\\", PODS).exact("status.phase") == "a,b=c\\"
 
 

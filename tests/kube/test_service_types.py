@@ -4,12 +4,13 @@ import pytest
 
 from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.admission.service_types import without_former
-from events.json_values import Json, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 
 
-def service(**spec: object) -> Json:
+def service(**spec: object) -> KubeObject:
     value: Json = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": spec}
-    return built_in_defaults.with_defaults(value)
+    return built_in_defaults.with_defaults(KubeObject(value))
 
 
 BALANCED = service(
@@ -23,9 +24,8 @@ BALANCED = service(
 
 def changed(**spec: object) -> Json:
     """The spec of the balanced Service after a patch."""
-    return object_at(
-        without_former(BALANCED, {**BALANCED, "spec": {**object_at(BALANCED, "spec"), **spec}}), "spec"
-    )
+    new = BALANCED.with_fields({"spec": {**BALANCED.object_at("spec"), **spec}})
+    return without_former(BALANCED, new).object_at("spec")
 
 
 def test_balanced_service_that_becomes_internal_has_no_external_fields() -> None:
@@ -57,5 +57,5 @@ def test_field_that_the_request_changes_stays() -> None:
 
 @pytest.mark.parametrize("spec", [{}, {"externalTrafficPolicy": "Cluster"}])
 def test_other_changes_drop_nothing(spec: Json) -> None:
-    assert changed(**spec) == {**object_at(BALANCED, "spec"), **spec}
+    assert changed(**spec) == {**BALANCED.object_at("spec"), **spec}
     assert without_former(None, BALANCED) == BALANCED

@@ -7,6 +7,7 @@ from engine.simulation import api_objects
 from engine.works import manifests
 from events import health, keys, shapes, works
 from events.json_values import Json
+from events.kube_objects import KubeObject
 from tests.builders import inputs
 from tests.builders.manifests import manifest, raw
 from tests.members.examples import Stage, applied, key_of, ready, removed, reports
@@ -33,7 +34,7 @@ def plain(path: str, value: object, operator: str = "replace") -> Json:
     return {"plaintext": [{"path": path, "operator": operator, "value": value}]}
 
 
-async def shown(stage: Stage, name: str = "web") -> Json:
+async def shown(stage: Stage, name: str = "web") -> KubeObject:
     """Return the workload as the member's own API shows it."""
     state = stage.members.state_of("member1")
     held = state.workloads[key_of(name)]
@@ -64,8 +65,8 @@ async def test_overridden_template_runs() -> None:
     said = await stage.turn()
     assert faults(said) == [""]
     found = await shown(stage)
-    assert found["metadata"]["labels"]["site"] == "edge"  # type: ignore[index]
-    spec = msgspec.convert(found["spec"], dict[str, object])
+    assert found.labels["site"] == "edge"
+    spec = found.object_at("spec")
     assert spec["replicas"] == 2
     assert msgspec.json.encode(spec["template"]).count(b'"nginx:2"') == 1
     workload = stage.members.state_of("member1").workloads[WEB]
@@ -79,7 +80,7 @@ async def test_policies_are_applied_in_the_order_of_the_work() -> None:
     second = await policy(stage, plain("/metadata/labels/a", "2"), name="a")
     await stage.work(applied("web", 1, offset=offset, overrides=(first, second)))
     await stage.turn()
-    labels = (await shown(stage))["metadata"]["labels"]  # type: ignore[index]
+    labels = (await shown(stage)).labels
     assert (labels["a"], labels["b"]) == ("2", "1")
 
 

@@ -50,11 +50,9 @@ def shown(rows: Rows) -> Shown:
             places = rows.select(
                 "SELECT id, 0 FROM objects WHERE kind = ? AND api_version = ?", (kind.kind, kind.api_version)
             )
-        for (key_id, member), document in object_tables.by_keys(
-            rows, kind, [(a, b) for a, b in places]
-        ).items():
+        for (key_id, member), value in object_tables.by_keys(rows, kind, [(a, b) for a, b in places]).items():
             # Encoded and decoded, as clients see the objects.
-            found[kind.of_change, key_id, member] = msgspec.json.decode(msgspec.json.encode(document))
+            found[kind.of_change, key_id, member] = msgspec.json.decode(msgspec.json.encode(value.document))
     return found
 
 

@@ -1,6 +1,6 @@
 """Work objects as the Kubernetes API lists them: by namespace and name, in pages, and one by its name."""
 
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
@@ -9,6 +9,7 @@ from events import keys, works
 from events.records import Record
 from projections import object_tables
 from projections.object_tables import Kind, Wanted
+from projections.port import Rows
 from tests.builders.inputs import ref
 from tests.projections.asking import Ask, views_of
 from tests.projections.logs import Pen
@@ -44,8 +45,20 @@ def applied(key: str, app: str, cluster: str) -> works.WorkApplied:
     )
 
 
-def place_of(work: dict[str, Any]) -> tuple[str, str]:
-    return work["metadata"]["namespace"], work["metadata"]["name"]
+def listed(rows: Rows, wanted: Wanted, after: str) -> tuple[list[tuple[str, str]], str]:
+    """Return namespace and name of each object of a page, and where the next page begins."""
+    page = object_tables.page(rows, wanted, limit=4, after=after)
+    return [item.key for item in page.items], page.after
+
+
+def place_of(namespace: str, name: str) -> Callable[[Rows], tuple[str, str] | None]:
+    """Return the question for the namespace and name of the Work that is read by them."""
+
+    def question(rows: Rows) -> tuple[str, str] | None:
+        work = object_tables.get(rows, WORK, namespace, name)
+        return None if work is None else work.key
+
+    return question
 
 
 @pytest.mark.parametrize(
@@ -58,9 +71,9 @@ async def test_pages_of_works_follow_by_namespace_and_name(
     seen: list[tuple[str, str]] = []
     after = ""
     while True:
-        page = await ask(lambda rows, after=after: object_tables.page(rows, wanted, limit=4, after=after))
-        seen += map(place_of, page["items"])
-        if not (after := page["after"]):
+        places, after = await ask(lambda rows, after=after: listed(rows, wanted, after))
+        seen += map(tuple, places)
+        if not after:
             break
 
     names = sorted(marks.work_name("Deployment", "default", app) for app in APPS)
@@ -70,9 +83,7 @@ async def test_pages_of_works_follow_by_namespace_and_name(
 async def test_work_is_read_by_its_name_in_the_namespace_of_its_cluster(ask: Ask) -> None:
     name = marks.work_name("Deployment", "default", "app-7")
 
-    work = await ask(lambda rows: object_tables.get(rows, WORK, "karmada-es-member10", name))
-
-    assert place_of(work) == ("karmada-es-member10", name)
+    assert await ask(place_of("karmada-es-member10", name)) == ["karmada-es-member10", name]
     for namespace in ("karmada-es-member3", "default"):
-        assert await ask(lambda rows, where=namespace: object_tables.get(rows, WORK, where, name)) is None
-    assert await ask(lambda rows: object_tables.get(rows, WORK, "karmada-es-member1", "app-7")) is None
+        assert await ask(place_of(namespace, name)) is None
+    assert await ask(place_of("karmada-es-member1", "app-7")) is None

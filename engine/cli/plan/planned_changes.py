@@ -9,6 +9,7 @@ from engine.kubeapi.patching import patches
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import Resource
 from events.json_values import Json, object_at, objects_at
+from events.kube_objects import KubeObject
 
 _NAMESPACES: Final = "api/v1/namespaces"
 _DEFINITIONS: Final = "apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -73,7 +74,7 @@ class PlannedChanges:
 
     def _defined(self) -> list[Resource]:
         created = [each for each in self._created if each.startswith(f"{_DEFINITIONS}/")]
-        return [kind for each in created for kind in custom_kinds.read(self._objects[each] or {})]
+        return [kind for each in created for kind in custom_kinds.read(KubeObject(self._objects[each] or {}))]
 
 
 def _object_path(method: str, path: str, body: object) -> str:

@@ -13,7 +13,7 @@ from engine.writing.mutations import Edited
 from engine.writing.object_changes import StatusChange
 from engine.writing.write_api import WriteApi, cluster_target
 from events import clusters, health, shapes
-from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 from events.validation import clusters as validation_clusters
 from projections.documents.clusters import enablements
 
@@ -60,13 +60,15 @@ class _ServedEdit(Struct, frozen=True):
     cluster: str
     report: messages.ApisReport
 
-    def apply(self, live: Json | None) -> Edited:
+    def apply(self, live: KubeObject | None) -> Edited:
         if live is None:
             raise status_objects.unavailable(f"cluster {self.cluster} has left")
-        status = object_at(live, "status")
+        status = live.object_at("status")
         apis = enablements(self.report.apis)
         version = self.report.kubernetes_version or status.get("kubernetesVersion", "")
-        return Edited({**live, "status": {**status, "apiEnablements": apis, "kubernetesVersion": version}})
+        return Edited(
+            live.with_fields({"status": {**status, "apiEnablements": apis, "kubernetesVersion": version}})
+        )
 
 
 def _event(

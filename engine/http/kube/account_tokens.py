@@ -15,7 +15,7 @@ from engine.kubeapi.rights import rbac, service_tokens
 from engine.kubeapi.schema.resources import Resource, control_plane
 from engine.kubeapi.schema.schemas import Named
 from events import times
-from events.json_values import Json, as_object, list_at, object_at
+from events.json_values import Json, as_object, list_at
 
 _SECONDS: Final = 3_600
 _SECONDS_MIN: Final = 600
@@ -45,11 +45,9 @@ class AccountTokens:
         if request.method != "POST":
             raise status_objects.method_not_allowed()
         body = await requests.body(request, _REQUEST)
-        if body.get("kind", _REQUEST.kind) != _REQUEST.kind:
-            raise status_objects.bad_request(
-                f"the object provided is a {body.get('kind')}, not a TokenRequest"
-            )
-        spec = object_at(body, "spec")
+        if body.kind != _REQUEST.kind:
+            raise status_objects.bad_request(f"the object provided is a {body.kind}, not a TokenRequest")
+        spec = body.object_at("spec")
         account = await self._plane.get(resource, api_path.namespace, api_path.name)
         if account is None:
             raise status_objects.not_found(resource, api_path.name)
@@ -63,7 +61,7 @@ class AccountTokens:
             exp=now_ms // 1000 + seconds,
             namespace=api_path.namespace,
             account=api_path.name,
-            uid=_uid(account),
+            uid=account.uid,
             member=self._member,
             **await self._bound(api_path, as_object(spec.get("boundObjectRef"))),
         )
@@ -91,10 +89,9 @@ class AccountTokens:
         target = await self._plane.get(resource, api_path.namespace, name)
         if target is None:
             raise status_objects.not_found(resource, name)
-        uid = _uid(target)
-        if reference.get("uid") not in (None, "", uid):
+        if reference.get("uid") not in (None, "", target.uid):
             raise status_objects.conflict(resource, name, "the UID in the bound object reference is another")
-        return {"bound_kind": kind, "bound_name": name, "bound_uid": uid}
+        return {"bound_kind": kind, "bound_name": name, "bound_uid": target.uid}
 
 
 def _seconds(spec: Json) -> int:
@@ -109,7 +106,3 @@ def _seconds(spec: Json) -> int:
         )
         raise status_objects.invalid(_REQUEST, "", [cause])
     return seconds
-
-
-def _uid(value: Json) -> str:
-    return str(object_at(value, "metadata").get("uid", ""))

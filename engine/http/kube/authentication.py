@@ -22,7 +22,8 @@ from engine.kubeapi.rights import bootstrap_tokens, rbac, service_tokens
 from engine.kubeapi.rights.rbac import Act, User
 from engine.kubeapi.rights.service_tokens import Claims
 from engine.kubeapi.schema.resources import Resource, control_plane
-from events.json_values import Json, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 from events.validation import known_kinds
 
 ADMIN: Final = User(name="reballast-admin", groups=(rbac.MASTERS, rbac.AUTHENTICATED))
@@ -100,22 +101,22 @@ class Users:
         cluster = await _get(
             self._plane, _resource(_CLUSTER_GROUP, "v1alpha1", "clusters"), "", claims.member
         )
-        if cluster is None or _uid(cluster) != claims.uid:
+        if cluster is None or cluster.uid != claims.uid:
             return None
         return User(name=claims.sub, groups=(rbac.AUTHENTICATED,), member=claims.member)
 
     async def _account(self, claims: Claims, plane: Plane) -> User | None:
         account = await _get(plane, _resource("", "v1", "serviceaccounts"), claims.namespace, claims.account)
-        if account is None or (claims.uid and _uid(account) != claims.uid):
+        if account is None or (claims.uid and account.uid != claims.uid):
             return None
         if claims.bound_kind:
             plural = f"{claims.bound_kind.lower()}s"
             bound = await _get(plane, _resource("", "v1", plural), claims.namespace, claims.bound_name)
-            if bound is None or _uid(bound) != claims.bound_uid or _is_older(bound, account):
+            if bound is None or bound.uid != claims.bound_uid or _is_older(bound, account):
                 return None
         return User(
             name=rbac.service_account(claims.namespace, claims.account),
-            uid=_uid(account),
+            uid=account.uid,
             groups=rbac.service_account_groups(claims.namespace),
             member=claims.member,
             is_account=bool(claims.member),
@@ -146,7 +147,7 @@ class Users:
         return User(name=name, uid=uid, groups=groups, extra=extra)
 
 
-async def _get(plane: Plane, resource: Resource, namespace: str, name: str) -> Json | None:
+async def _get(plane: Plane, resource: Resource, namespace: str, name: str) -> KubeObject | None:
     """An object that a token refers to; the log is only asked if this server does not know the object."""
     value = await plane.get(resource, namespace, name, is_fresh=False)
     return value or await plane.get(resource, namespace, name)
@@ -209,13 +210,7 @@ def _resource(group: str, version: str, plural: str) -> Resource:
     return resource
 
 
-def _uid(value: Json) -> str:
-    return str(object_at(value, "metadata").get("uid", ""))
-
-
-def _is_older(bound: Json, account: Json) -> bool:
+def _is_older(bound: KubeObject, account: KubeObject) -> bool:
     """Whether the bound object was created before the account, so for an earlier account of that name."""
-    made, since = (
-        str(object_at(value, "metadata").get("creationTimestamp", "")) for value in (bound, account)
-    )
+    made, since = (value.text_at("metadata", "creationTimestamp") for value in (bound, account))
     return made < since

@@ -14,6 +14,7 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.requests import field_selectors
 from engine.kubeapi.rights import bootstrap_roles, parsing
 from engine.kubeapi.rights.rbac import Act, Rights, User
+from events.kube_objects import KubeObject
 from projections import changes, query
 from projections.port import Rows
 
@@ -152,7 +153,7 @@ def _read(rows: Rows) -> Rights:
     for api_version, manifest in rows.select(_OBJECTS):
         if api_version == parsing.API_VERSION:
             try:
-                values.append(msgspec.json.decode(manifest, type=dict[str, object]))
+                values.append(KubeObject(msgspec.json.decode(manifest, type=dict[str, object])))
             except (msgspec.MsgspecError, ValueError, RecursionError):
                 continue  # a role that can't be read grants nothing
     return parsing.rights(values)

@@ -14,7 +14,8 @@ from engine.kubeapi.schema.resources import Resource
 from engine.writing.mutations import BindingChange, Edit, Edited
 from engine.writing.targets import Target
 from events import vocabulary
-from events.json_values import Json, at, object_at, objects_at
+from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 
 _GROUP: Final = "work.karmada.io"
 _TASKS: Final = "gracefulEvictionTasks"
@@ -31,12 +32,12 @@ def is_binding(resource: Resource) -> bool:
     return resource.group == _GROUP and resource.kind in vocabulary.BINDING_KINDS
 
 
-def read(resource: Resource, shown: Json, edit: Edit) -> tuple[BindingChange, Edited]:
+def read(resource: Resource, shown: KubeObject, edit: Edit) -> tuple[BindingChange, Edited]:
     """The change that an edit of a binding makes, and the binding with it.
 
     Raises StatusError (403) if the write changes anything else.
     """
-    live = msgspec.json.decode(msgspec.json.encode(shown), type=Json)
+    live = KubeObject(msgspec.json.decode(msgspec.json.encode(shown.document), type=Json))
     edited = _edited(resource, live, edit)
     desired = edited.value
     old, new = _tasks(live), _tasks(desired)
@@ -49,7 +50,7 @@ def read(resource: Resource, shown: Json, edit: Edit) -> tuple[BindingChange, Ed
         if changed_task.get(_SUPPRESS) is not False:
             raise _forbidden(resource, live)
         clusters.append(str(task.get("fromCluster")))
-    template = object_at(live, "spec", "resource")
+    template = live.object_at("spec", "resource")
     target = Target(
         api_version=str(template.get("apiVersion")),
         kind=str(template.get("kind")),
@@ -63,7 +64,7 @@ def read(resource: Resource, shown: Json, edit: Edit) -> tuple[BindingChange, Ed
     return change, edited
 
 
-def _edited(resource: Resource, live: Json, edit: Edit) -> Edited:
+def _edited(resource: Resource, live: KubeObject, edit: Edit) -> Edited:
     """The edited binding.
 
     A forbidden patch based on an older version is refused as forbidden (403), not as a conflict (409): the engine
@@ -75,20 +76,19 @@ def _edited(resource: Resource, live: Json, edit: Edit) -> Edited:
     except StatusError as error:
         if error.code != _CONFLICT or isinstance(edit, Replacement):
             raise
-        metadata = object_at(live, "metadata")
-        unversioned: Json = {**live, "metadata": {**metadata, "resourceVersion": "0"}}
+        unversioned = live.with_metadata({"resourceVersion": "0"})
         if _rest(live) != _rest(edit.apply(unversioned).value):
             raise _forbidden(resource, live) from None
         raise
 
 
-def _tasks(value: Json) -> list[Json]:
-    return objects_at(value, "spec", _TASKS)
+def _tasks(value: KubeObject) -> list[Json]:
+    return value.objects_at("spec", _TASKS)
 
 
-def _rest(value: Json) -> Json:
+def _rest(value: KubeObject) -> Json:
     """The binding without writable fields, field owners and version."""
-    spec, metadata = object_at(value, "spec"), object_at(value, "metadata")
+    spec, metadata = value.object_at("spec"), value.metadata
     suspension = object_at(spec, _SUSPENSION)
     return {
         "spec": {name: item for name, item in spec.items() if name not in (_TASKS, _SUSPENSION)},
@@ -97,9 +97,9 @@ def _rest(value: Json) -> Json:
     }
 
 
-def _changed(name: str, live: Json, desired: Json) -> bool | None:
+def _changed(name: str, live: KubeObject, desired: KubeObject) -> bool | None:
     """Whether an edit suspends scheduling or dispatching; None if it leaves that as it is."""
-    before, after = (at(value, "spec", _SUSPENSION, name) is True for value in (live, desired))
+    before, after = (value.at("spec", _SUSPENSION, name) is True for value in (live, desired))
     return None if before == after else after
 
 
@@ -108,8 +108,8 @@ def _settled(tasks: list[Json]) -> list[Json]:
     return [{name: item for name, item in task.items() if name != _SUPPRESS} for task in tasks]
 
 
-def _forbidden(resource: Resource, live: Json) -> StatusError:
-    name = str(at(live, "metadata", "name"))
+def _forbidden(resource: Resource, live: KubeObject) -> StatusError:
+    name = live.name
     message = (
         f'{resource.qualified} "{name}" is forbidden: a {resource.kind} is made by the engine; write a template and '
         f"a policy instead. Only spec.{_SUSPENSION}.scheduling and .dispatching can be set, and "

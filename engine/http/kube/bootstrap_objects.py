@@ -19,7 +19,8 @@ from engine.log.port import LogCutError
 from engine.objects import dependencies
 from engine.writing.execution import BUILT_IN_NAMESPACES
 from events import ids, times
-from events.json_values import Json, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 from projections import object_tables
 from projections.port import Rows
 
@@ -46,19 +47,17 @@ NAMES: Final[dict[object_tables.Kind, str]] = {
 """Names of the objects that every namespace contains."""
 
 
-def _roles() -> dict[tuple[str, str, str], Json]:
+def _roles() -> dict[tuple[str, str, str], KubeObject]:
     """The default roles by kind, namespace and name; aggregated roles include the rules they collect."""
     values = bootstrap_roles.objects()
     known = parsing.rights(values)
-    roles: dict[tuple[str, str, str], Json] = {}
+    roles: dict[tuple[str, str, str], KubeObject] = {}
     for value in values:
-        metadata = object_at(value, "metadata")
-        namespace, name = str(metadata.get("namespace", "")), str(metadata["name"])
-        if "aggregationRule" in value:
-            rules = [parsing.shown(rule) for rule in known.rules(name, "") or ()]
-            roles[str(value["kind"]), namespace, name] = {**value, "rules": rules}
+        if value.at("aggregationRule") is None:
+            roles[value.kind, *value.key] = value
         else:
-            roles[str(value["kind"]), namespace, name] = value
+            rules = [parsing.shown(rule) for rule in known.rules(value.name, "") or ()]
+            roles[value.kind, *value.key] = value.with_fields({"rules": rules})
     return roles
 
 
@@ -74,7 +73,7 @@ class BootstrapObjects:
         self._authority = authority.decode()
         self._began = ""
 
-    async def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
+    async def get(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
         """One bootstrap object, even if a stored object replaces it; None if there is none."""
         kind = object_tables.Kind(resource.api_version, resource.kind)
         if kind == NAMESPACE:
@@ -87,7 +86,7 @@ class BootstrapObjects:
         role = _ROLES.get((resource.kind, namespace, name))
         return None if role is None else await self._role(role)
 
-    async def listed(self, resource: Resource, namespace: str) -> list[Json]:
+    async def listed(self, resource: Resource, namespace: str) -> list[KubeObject]:
         """All bootstrap objects of a kind, in one namespace or all."""
         kind = object_tables.Kind(resource.api_version, resource.kind)
         if kind == NAMESPACE:
@@ -107,36 +106,35 @@ class BootstrapObjects:
         """Whether namespaces contain an object of this kind; the CA ConfigMap exists only if there is a certificate."""
         return kind == ACCOUNT or (kind == CONFIG_MAP and bool(self._authority))
 
-    def of_namespace(self, kind: object_tables.Kind, namespace: Json) -> Json:
+    def of_namespace(self, kind: object_tables.Kind, namespace: KubeObject) -> KubeObject:
         """The object of this kind that a namespace contains."""
         value = object_of_namespace(kind, namespace, self._authority)
-        version = object_at(namespace, "metadata").get("resourceVersion", "1")
-        return {**value, "metadata": {**object_at(value, "metadata"), "resourceVersion": version}}
+        return value.with_metadata({"resourceVersion": namespace.resource_version or "1"})
 
-    async def _namespace(self, name: str) -> Json | None:
+    async def _namespace(self, name: str) -> KubeObject | None:
         if name in BUILT_IN_NAMESPACES or name in await self._read(_works_namespaces):
             return await self._namespace_object(name)
         return None
 
-    async def _namespaces(self) -> list[Json]:
+    async def _namespaces(self) -> list[KubeObject]:
         names = {*BUILT_IN_NAMESPACES, *await self._read(_works_namespaces)}
         return [await self._namespace_object(name) for name in sorted(names)]
 
-    async def _of_namespace(self, kind: object_tables.Kind, namespace: str) -> Json | None:
+    async def _of_namespace(self, kind: object_tables.Kind, namespace: str) -> KubeObject | None:
         stored = await self._read(lambda rows: object_tables.get(rows, NAMESPACE, "", namespace))
         value = stored or await self._namespace(namespace)
         return None if value is None else self.of_namespace(kind, value)
 
-    async def _of_namespaces(self, kind: object_tables.Kind, namespace: str) -> list[Json]:
+    async def _of_namespaces(self, kind: object_tables.Kind, namespace: str) -> list[KubeObject]:
         if namespace:
             value = await self._of_namespace(kind, namespace)
             return [] if value is None else [value]
-        built_in = {str(object_at(item, "metadata")["name"]): item for item in await self._namespaces()}
+        built_in = {item.name: item for item in await self._namespaces()}
         page = await self._read(lambda rows: object_tables.page(rows, object_tables.Wanted(kind=NAMESPACE)))
-        stored = {str(object_at(item, "metadata")["name"]): item for item in page.items}
+        stored = {item.name: item for item in page.items}
         return [self.of_namespace(kind, item) for item in {**built_in, **stored}.values()]
 
-    async def _cluster_info(self) -> Json:
+    async def _cluster_info(self) -> KubeObject:
         """The ConfigMap in which clients that join find the address of the API and the certificate of its authority.
 
         It is signed with each bootstrap token that is valid for that.
@@ -144,33 +142,32 @@ class BootstrapObjects:
         content = kubeconfig.of_server(self._services.url, self._authority.encode())
         tokens = await self._read(_bootstrap_tokens)
         signatures = (bootstrap_tokens.signature(token, content, self._clock_ms()) for token in tokens)
-        return {
-            "apiVersion": CONFIG_MAP.api_version,
-            "kind": CONFIG_MAP.kind,
-            "metadata": {
-                "name": _CLUSTER_INFO,
-                "namespace": _PUBLIC,
-                **await self._identity(f"{_PUBLIC}/{_CLUSTER_INFO}"),
-            },
-            "data": {
-                "kubeconfig": content,
-                **{f"jws-kubeconfig-{signed[0]}": signed[1] for signed in signatures if signed is not None},
-            },
-        }
+        signed = {f"jws-kubeconfig-{each[0]}": each[1] for each in signatures if each is not None}
+        identity = await self._identity(f"{_PUBLIC}/{_CLUSTER_INFO}")
+        return KubeObject(
+            {
+                "apiVersion": CONFIG_MAP.api_version,
+                "kind": CONFIG_MAP.kind,
+                "metadata": {"name": _CLUSTER_INFO, "namespace": _PUBLIC, **identity},
+                "data": {"kubeconfig": content, **signed},
+            }
+        )
 
-    async def _role(self, role: Json) -> Json:
-        metadata = object_at(role, "metadata")
-        return {**role, "metadata": {**metadata, **await self._identity(str(metadata["name"]))}}
+    async def _role(self, role: KubeObject) -> KubeObject:
+        return role.with_metadata(await self._identity(role.name))
 
-    async def _namespace_object(self, name: str) -> Json:
+    async def _namespace_object(self, name: str) -> KubeObject:
         labels = {"kubernetes.io/metadata.name": name}
-        return {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {"name": name, **await self._identity(name), "generation": 1, "labels": labels},
-            "spec": {"finalizers": ["kubernetes"]},
-            "status": {"phase": "Active"},
-        }
+        identity = await self._identity(name)
+        return KubeObject(
+            {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {"name": name, **identity, "generation": 1, "labels": labels},
+                "spec": {"finalizers": ["kubernetes"]},
+                "status": {"phase": "Active"},
+            }
+        )
 
     async def _identity(self, name: str) -> Json:
         """Derived metadata: a stable uid, and the time of the log's first record as the creation time."""
@@ -192,21 +189,20 @@ class BootstrapObjects:
             return query(rows)
 
 
-def object_of_namespace(kind: object_tables.Kind, namespace: Json, authority: str) -> Json:
+def object_of_namespace(kind: object_tables.Kind, namespace: KubeObject, authority: str) -> KubeObject:
     """The object of this kind that a namespace contains, in the control plane or in a member; without a version."""
-    owner = object_at(namespace, "metadata")
     metadata: Json = {
         "name": NAMES[kind],
-        "namespace": str(owner.get("name", "")),
-        "uid": ids.object_uid(_SOURCE, str(owner.get("uid", "")), NAMES[kind]),
+        "namespace": namespace.name,
+        "uid": ids.object_uid(_SOURCE, namespace.uid, NAMES[kind]),
     }
-    if "creationTimestamp" in owner:
-        metadata["creationTimestamp"] = owner["creationTimestamp"]
+    if "creationTimestamp" in namespace.metadata:
+        metadata["creationTimestamp"] = namespace.metadata["creationTimestamp"]
     head: Json = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
     if kind == ACCOUNT:
-        return head
+        return KubeObject(head)
     metadata["annotations"] = {"kubernetes.io/description": "By which clients know the servers here."}
-    return {**head, "data": {"ca.crt": authority}}
+    return KubeObject({**head, "data": {"ca.crt": authority}})
 
 
 def has_bootstrap_objects(resource: Resource) -> bool:
@@ -214,9 +210,9 @@ def has_bootstrap_objects(resource: Resource) -> bool:
     return kind in (NAMESPACE, *OF_NAMESPACES) or resource.kind in {role_kind for role_kind, *_name in _ROLES}
 
 
-def _bootstrap_tokens(rows: Rows) -> list[Json]:
-    def is_token(value: Json) -> bool:
-        return value.get("type") == bootstrap_tokens.SECRET_TYPE
+def _bootstrap_tokens(rows: Rows) -> list[KubeObject]:
+    def is_token(value: KubeObject) -> bool:
+        return value.at("type") == bootstrap_tokens.SECRET_TYPE
 
     wanted = object_tables.Wanted(kind=_SECRET, namespace=bootstrap_tokens.NAMESPACE, fits=is_token)
     return object_tables.page(rows, wanted).items

@@ -24,7 +24,8 @@ from engine.kubeapi.rights.rbac import Act, Rights, User
 from engine.kubeapi.schema.resources import Resource
 from engine.writing.mutations import Edited
 from events import times
-from events.json_values import Json, list_at, object_at, objects_at
+from events.json_values import Json, list_at, objects_at
+from events.kube_objects import KubeObject
 
 Sign = Callable[[bytes, dt.datetime, dt.timedelta], bytes]
 """Return the certificate (PEM) for a request (PEM), a time and a validity; raises CertificateError."""
@@ -58,21 +59,21 @@ class Admission(Struct, frozen=True, kw_only=True):
     now_ms: int
     sign: Sign | None
 
-    def __call__(self, value: Json, before: Json | None) -> Json:
+    def __call__(self, value: KubeObject, before: KubeObject | None) -> KubeObject:
         """Return the object to store in the place of ``before``."""
         if before is None:
-            return {**value, "spec": self._requested(value)}
+            return value.with_fields({"spec": self._requested(value)})
         if not self.part:
-            return {**value, "spec": before.get("spec")}
-        now, known = object_at(value, "status"), object_at(before, "status")
+            return value.with_fields({"spec": before.at("spec")})
+        now, known = value.object_at("status"), before.object_at("status")
         status = (
             self._decided(before, now, known) if self.part == APPROVAL else self._reported(before, now, known)
         )
-        return {**value, "status": status}
+        return value.with_fields({"status": status})
 
-    def _requested(self, value: Json) -> Json:
+    def _requested(self, value: KubeObject) -> Json:
         """The spec of a new request, with the user that makes it."""
-        spec, name, user = object_at(value, "spec"), _name(value), self.permission.user
+        spec, name, user = value.object_at("spec"), value.name, self.permission.user
         if wrong := list(_faults(spec)):
             raise status_objects.invalid(self.resource, name, wrong)
         if spec.get("signerName") == _SIGNER and rbac.MASTERS in subject_of(_request(spec)).groups:
@@ -85,19 +86,18 @@ class Admission(Struct, frozen=True, kw_only=True):
             requester["extra"] = {key: list(texts) for key, texts in user.extra.items()}
         return {**{key: item for key, item in spec.items() if key not in _REQUESTER}, **requester}
 
-    def _decided(self, before: Json, now: Json, known: Json) -> Json:
+    def _decided(self, before: KubeObject, now: Json, known: Json) -> Json:
         """The status after an approval or denial; an approved request gets its certificate."""
         self._check(before, "approve")
         kept = [each for each in objects_at(known, "conditions") if each.get("type") not in _DECISIONS]
         decisions = [each for each in objects_at(now, "conditions") if each.get("type") in _DECISIONS]
         if wrong := list(_decision_faults(decisions, objects_at(known, "conditions"))):
-            raise status_objects.invalid(self.resource, _name(before), wrong)
+            raise status_objects.invalid(self.resource, before.name, wrong)
         conditions = [_timed(each, self.now_ms) for each in decisions] + kept
-        return with_certificate(
-            {**before, "status": {**known, "conditions": conditions}}, self.now_ms, self.sign
-        )
+        decided = before.with_fields({"status": {**known, "conditions": conditions}})
+        return with_certificate(decided, self.now_ms, self.sign)
 
-    def _reported(self, before: Json, now: Json, known: Json) -> Json:
+    def _reported(self, before: KubeObject, now: Json, known: Json) -> Json:
         """The status that an external signer writes; decisions stay as they are."""
         if now.get("certificate") != known.get("certificate"):
             self._check(before, "sign")
@@ -106,14 +106,14 @@ class Admission(Struct, frozen=True, kw_only=True):
         conditions = decisions + [_timed(each, self.now_ms) for each in others]
         return {**now, "conditions": conditions} if conditions else now
 
-    def _check(self, value: Json, verb: str) -> None:
+    def _check(self, value: KubeObject, verb: str) -> None:
         """Raise StatusError (403) if the user may not do this to requests for this signer."""
-        signer, rights = str(object_at(value, "spec").get("signerName")), self.permission.rights
+        signer, rights = str(value.at("spec", "signerName")), self.permission.rights
         names = (signer, f"{signer.partition('/')[0]}/*")
         acts = [Act(verb=verb, group=_GROUP, resource="signers", name=each) for each in names]
         if rights is not None and not any(rights.may(self.permission.user, act) for act in acts):
             reason = f'user not permitted to {verb} requests with signerName "{signer}"'
-            raise status_objects.forbidden(self.resource, _name(value), reason)
+            raise status_objects.forbidden(self.resource, value.name, reason)
 
 
 class AutomaticApproval(Struct, frozen=True, kw_only=True):
@@ -122,10 +122,10 @@ class AutomaticApproval(Struct, frozen=True, kw_only=True):
     now_ms: int
     sign: Sign | None
 
-    def apply(self, live: Json | None) -> Edited:
+    def apply(self, live: KubeObject | None) -> Edited:
         """Return the approved request; one that was decided meanwhile is left as it is."""
-        if live is None or _kinds(object_at(live, "status")) & {*_DECISIONS}:
-            return Edited(live or {})
+        if live is None or _kinds(live.object_at("status")) & {*_DECISIONS}:
+            return Edited(live or KubeObject({}))
         approved: Json = {
             "type": "Approved",
             "status": "True",
@@ -133,14 +133,14 @@ class AutomaticApproval(Struct, frozen=True, kw_only=True):
             "message": "Auto approving agent client certificate after SubjectAccessReview.",
         }
         status: Json = {"conditions": [_timed(approved, self.now_ms)]}
-        return Edited(
-            {**live, "status": with_certificate({**live, "status": status}, self.now_ms, self.sign)}
-        )
+        approval = live.with_fields({"status": status})
+        signed = with_certificate(approval, self.now_ms, self.sign)
+        return Edited(live.with_fields({"status": signed}))
 
 
-def is_approved_at_once(value: Json, user: User, rights: Rights) -> bool:
+def is_approved_at_once(value: KubeObject, user: User, rights: Rights) -> bool:
     """Whether a new request is for the certificate of an agent, and its requester needs no approval for that."""
-    spec = object_at(value, "spec")
+    spec = value.object_at("spec")
     if spec.get("signerName") != _SIGNER or set(list_at(spec, "usages")) - _USAGES:
         return False
     try:
@@ -154,9 +154,9 @@ def is_approved_at_once(value: Json, user: User, rights: Rights) -> bool:
     return any(rights.may(user, act) for act in acts)
 
 
-def with_certificate(value: Json, now_ms: int, sign: Sign | None) -> Json:
+def with_certificate(value: KubeObject, now_ms: int, sign: Sign | None) -> Json:
     """The status of a request, with the certificate if it is approved and this server signs for its signer."""
-    spec, status = object_at(value, "spec"), object_at(value, "status")
+    spec, status = value.object_at("spec"), value.object_at("status")
     is_open = _kinds(status) & {*_DECISIONS, "Failed"} == {"Approved"} and not status.get("certificate")
     if sign is None or not is_open or spec.get("signerName") != _SIGNER:
         return status
@@ -243,7 +243,3 @@ def _request(spec: Json) -> bytes:
         return base64.b64decode(str(spec.get("request", "")), validate=True)
     except binascii.Error as error:
         raise CertificateError(str(error)) from None
-
-
-def _name(value: Json) -> str:
-    return str(object_at(value, "metadata").get("name", ""))

@@ -6,6 +6,7 @@ are merged into the results.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Final, TypeVar
 
 import anyio.to_thread
@@ -20,7 +21,7 @@ from engine.http.kube.requests import Query
 from engine.http.services import Services
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import Catalogue, Resource, control_plane
-from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
 from projections import object_tables, query
 from projections.port import Rows
@@ -32,14 +33,14 @@ SELECT count(*), coalesce(max(number), 0) FROM objects WHERE kind = 'CustomResou
 _DEFINITIONS: Final = "SELECT manifest FROM objects WHERE kind = 'CustomResourceDefinition' ORDER BY name"
 _EVENT: Final = "Event"
 METRICS: Final = "metrics.k8s.io"
-Figures = Callable[[Resource, str, ObjectFilter], Awaitable[list[Json]]]
+Figures = Callable[[Resource, str, ObjectFilter], Awaitable[list[KubeObject]]]
 """Resource metrics of the members' nodes or pods: (metrics kind, namespace, filter) to objects."""
 
 
 class Listed(msgspec.Struct, frozen=True):
     """One page: objects, continue token, the sequence number that the views had folded, and the objects left."""
 
-    items: list[Json]
+    items: list[KubeObject]
     after: str
     number: int
     left: int = 0
@@ -104,7 +105,7 @@ class ControlPlane:
 
     async def get(
         self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
-    ) -> Json | None:
+    ) -> KubeObject | None:
         """One object, None if there is none; ``is_fresh`` as in ``read``."""
         if resource.kind == _EVENT:
             return await self.events.named(resource, namespace, name)
@@ -118,7 +119,7 @@ class ControlPlane:
             await self._services.catch_up()
         return await self.current(resource, namespace, name)
 
-    async def current(self, resource: Resource, namespace: str, name: str) -> Json | None:
+    async def current(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
         """One object from the views as they are; current enough for a client that has just written it."""
         value = self._stored(resource, namespace, name)
         if value is None and has_bootstrap_objects(resource):
@@ -154,14 +155,14 @@ class ControlPlane:
             used = await self.figures(resource, namespace, fits) if self.figures is not None else []
             return Listed(used, "", self._services.views.folded)
         kind = object_tables.Kind(resource.api_version, resource.kind)
-        bootstrap_values: list[Json] = []
+        bootstrap_values: list[KubeObject] = []
         if has_bootstrap_objects(resource) and not after:
             bootstrap_values = await self.bootstrap.listed(resource, namespace)
-        chosen: dict[int, Json] = {}
+        chosen: dict[int, KubeObject] = {}
 
-        # The filter needs the rendered object, so keep it by the stored dict's id(). The page returns the same
-        # dicts and keeps them alive; copying them in ``object_tables.page`` would break this.
-        def is_wanted(item: Json) -> bool:
+        # The filter needs the rendered object, so keep it by the stored object's id(). The page returns the same
+        # objects and keeps them alive; copying them in ``object_tables.page`` would break this.
+        def is_wanted(item: KubeObject) -> bool:
             value = self.shown(resource, item)
             if fits(value):
                 chosen[id(item)] = value
@@ -180,14 +181,14 @@ class ControlPlane:
             kept = [
                 item
                 for item in filter(fits, bootstrap_values)
-                if object_tables.get(rows, kind, *_list_order(item)) is None
+                if object_tables.get(rows, kind, *item.key) is None
             ]
-            listed = sorted([*kept, *items], key=_list_order) if kept else items
+            listed = sorted([*kept, *items], key=attrgetter("key")) if kept else items
             return Listed(listed, page.after, number, page.left)
 
         return await self.read(read_page, is_fresh=is_fresh)
 
-    def _stored(self, resource: Resource, namespace: str, name: str) -> Json | None:
+    def _stored(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
         """One object of the views, read on the event loop: a switch of threads takes ten times as long."""
         kind = object_tables.Kind(resource.api_version, resource.kind)
         return self._at_once(lambda rows: object_tables.get(rows, kind, namespace, name))
@@ -228,11 +229,6 @@ def is_empty(resource: Resource) -> bool:
 def _custom(manifest: bytes) -> Iterable[Resource]:
     """The kinds of a CustomResourceDefinition; none if it is invalid, which was reported when it was written."""
     try:
-        return custom_kinds.read(msgspec.json.decode(manifest, type=dict[str, object]))
+        return custom_kinds.read(KubeObject(msgspec.json.decode(manifest, type=dict[str, object])))
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return ()
-
-
-def _list_order(value: Json) -> tuple[str, str]:
-    metadata = object_at(value, "metadata")
-    return str(metadata.get("namespace", "")), str(metadata.get("name", ""))

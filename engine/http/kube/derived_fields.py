@@ -19,7 +19,8 @@ from engine.kubeapi.rights import service_tokens
 from engine.kubeapi.schema import built_in_shapes, custom_kinds
 from engine.kubeapi.schema.resources import Resource
 from engine.overrides import application
-from events.json_values import Json, as_list, object_at
+from events.json_values import as_list, object_at
+from events.kube_objects import KubeObject
 from projections.documents import works
 
 WORKS: Final = "work.karmada.io"
@@ -40,55 +41,50 @@ class Showing:
         self.key = service_tokens.key_of(token)
         self.authority = authority
 
-    def __call__(self, resource: Resource, value: Json) -> Json:
+    def __call__(self, resource: Resource, value: KubeObject) -> KubeObject:
         """The object with its derived fields, in the API version of ``resource``."""
         kept = versions.stored(resource)
         if kept is not resource:
-            return versions.shown(resource, self(kept, {**value, "apiVersion": kept.api_version}))
+            return versions.shown(resource, self(kept, value.with_fields({"apiVersion": kept.api_version})))
         value = built_in_shapes.shown(built_in_defaults.with_defaults(value))
         match resource.kind:
             case "CustomResourceDefinition":
-                return {**value, "status": custom_kinds.established(value)}
-            case "Secret" if value.get("type") == TOKEN_SECRET:
+                return custom_kinds.established(value)
+            case "Secret" if value.at("type") == TOKEN_SECRET:
                 return self.with_token(value)
-            case "Secret" if MEMBER in _annotations(value):
+            case "Secret" if MEMBER in value.annotations:
                 return self._with_member_token(value)
             case "Work" if resource.group == WORKS:
                 return _overridden(value)
             case _:
                 return unsupported.with_condition(value)
 
-    def _with_member_token(self, value: Json) -> Json:
-        texts = _annotations(value)
+    def _with_member_token(self, value: KubeObject) -> KubeObject:
+        texts = value.annotations
         member, uid = str(texts[MEMBER]), str(texts.get(MEMBER_UID, ""))
         claims = service_tokens.Claims(sub=f"system:member:{member}", uid=uid, member=member)
         token = base64.b64encode(service_tokens.signed(claims, self.key).encode()).decode()
-        return {**value, "data": {**object_at(value, "data"), "token": token}}
+        return value.with_fields({"data": {**value.object_at("data"), "token": token}})
 
-    def with_token(self, value: Json, member: str = "") -> Json:
+    def with_token(self, value: KubeObject, member: str = "") -> KubeObject:
         """The Secret with the token of the account that it names, of the control plane or of a member."""
-        metadata = object_at(value, "metadata")
-        account = _annotations(value).get(ACCOUNT_NAME)
+        account = value.annotations.get(ACCOUNT_NAME)
         if not isinstance(account, str) or not account:
             return value
-        namespace = str(metadata.get("namespace", ""))
+        namespace = value.namespace
         claims = service_tokens.Claims(
             sub=f"system:serviceaccount:{namespace}:{account}",
             namespace=namespace,
             account=account,
             member=member,
             bound_kind="Secret",
-            bound_name=str(metadata.get("name", "")),
-            bound_uid=str(metadata.get("uid", "")),
+            bound_name=value.name,
+            bound_uid=value.uid,
         )
         token = service_tokens.signed(claims, self.key).encode()
         parts = {"ca.crt": self.authority, "namespace": namespace.encode(), "token": token}
         data = {name: base64.b64encode(part).decode() for name, part in parts.items()}
-        return {**value, "data": {**object_at(value, "data"), **data}}
-
-
-def _annotations(value: Json) -> Json:
-    return object_at(value, "metadata", "annotations")
+        return value.with_fields({"data": {**value.object_at("data"), **data}})
 
 
 class _Applied(Struct, frozen=True, rename="camel"):
@@ -98,16 +94,16 @@ class _Applied(Struct, frozen=True, rename="camel"):
 _APPLIED: Final = msgspec.json.Decoder(list[_Applied])
 
 
-def _overridden(work: Json) -> Json:
+def _overridden(work: KubeObject) -> KubeObject:
     """The work with its manifest changed by the overrides in its annotations.
 
     If an override fails the manifest stays as it is; the work's condition shows the reason.
     """
-    texts = _annotations(work)
+    texts = work.annotations
     applied = [str(texts[name]) for name in works.APPLIED.values() if name in texts]
     if not applied:
         return work
-    spec = object_at(work, "spec")
+    spec = work.object_at("spec")
     workload = object_at(spec, "workload")
     (manifest,) = (object_at(item) for item in as_list(workload.get("manifests")) or [{}])
     under = application.OverrideApplication(manifest)
@@ -119,4 +115,4 @@ def _overridden(work: Json) -> Json:
         return work
     changed = under.value
     changed["metadata"] = marks.listed(object_at(changed, "metadata"))
-    return {**work, "spec": {**spec, "workload": {**workload, "manifests": [changed]}}}
+    return work.with_fields({"spec": {**spec, "workload": {**workload, "manifests": [changed]}}})

@@ -14,7 +14,7 @@ from engine.plans.planning import Question
 from engine.plans.predictions import Prediction
 from engine.writing.targets import Target
 from events import shapes
-from events.json_values import Json, at
+from events.kube_objects import KubeObject
 
 ANNOTATION: Final = "reballast.io/plan"
 RUNNING_MAX: Final = 2
@@ -33,10 +33,10 @@ class Forecasts:
         self._running = 0
 
     async def warnings(
-        self, value: Json, target: Target, events: Sequence[shapes.Event], source: str
+        self, value: KubeObject, target: Target, events: Sequence[shapes.Event], source: str
     ) -> tuple[str, ...]:
         """Return warnings with the effect of the events that would write an object; none without its annotation."""
-        if at(value, "metadata", "annotations", ANNOTATION) != "true":
+        if value.annotations.get(ANNOTATION) != "true":
             return ()
         if self._running == RUNNING_MAX:
             return (_BUSY,)

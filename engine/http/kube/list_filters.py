@@ -4,7 +4,7 @@ from engine.http.kube.requests import Query
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.requests import field_selectors, label_selectors
 from engine.kubeapi.schema.resources import Resource
-from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 
 
 class ObjectFilter:
@@ -18,12 +18,11 @@ class ObjectFilter:
             raise status_objects.bad_request(str(error)) from None
         self._name = name
 
-    def __call__(self, value: Json) -> bool:
-        metadata = object_at(value, "metadata")
-        if self._name and metadata.get("name") != self._name:
+    def __call__(self, value: KubeObject) -> bool:
+        if self._name and value.name != self._name:
             return False
         if self._labels is not None:
-            labels = object_at(metadata, "labels")
-            if not self._labels.matches({key: str(text) for key, text in labels.items()}):
+            labels = {key: str(text) for key, text in value.labels.items()}
+            if not self._labels.matches(labels):
                 return False
         return self.fields.matches(value)

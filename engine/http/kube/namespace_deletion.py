@@ -22,7 +22,7 @@ from engine.writing.mutations import Action, Problem, Written
 from engine.writing.object_changes import Preconditions, Removal
 from engine.writing.targets import Target
 from engine.writing.write_api import CLIENT_SOURCE, Writes
-from events.json_values import at, object_at
+from events.kube_objects import KubeObject
 from projections.port import ProjectionError, Rows
 
 GRACE_MS: Final = 2_000
@@ -109,7 +109,7 @@ class Namespaces:
             return True
         if answer.mutated.action != Action.DELETED:
             return False
-        labels = object_at(answer.mutated.value, "metadata", "labels")
+        labels = answer.mutated.value.labels
         if namespaces.is_propagated(name, {label: str(text) for label, text in labels.items()}):
             await self._on_gone(name)
         return True
@@ -168,5 +168,7 @@ class Namespaces:
 
 def _marked(rows: Rows) -> list[str]:
     """Return the names of the namespaces that are marked for deletion."""
-    stored = ((str(name), msgspec.json.decode(manifest)) for name, manifest in rows.select(_STORED))
-    return [name for name, value in stored if at(value, "metadata", "deletionTimestamp")]
+    stored = (
+        (str(name), KubeObject(msgspec.json.decode(manifest))) for name, manifest in rows.select(_STORED)
+    )
+    return [name for name, value in stored if value.is_ending]

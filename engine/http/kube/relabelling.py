@@ -7,7 +7,7 @@ from engine.http.kube.control_plane import ControlPlane
 from engine.kubeapi.schema.resources import control_plane
 from engine.objects import policies, selector_index
 from events import keys, shapes
-from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 from events.validation.known_kinds import POLICY_GROUP
 
 
@@ -22,16 +22,14 @@ class Relabelling:
     def __init__(self) -> None:
         self._is_found = False
 
-    def __call__(self, value: Json, before: Json | None) -> Json:
+    def __call__(self, value: KubeObject, before: KubeObject | None) -> KubeObject:
         """Return ``value`` unchanged, and record whether its labels differ from those of ``before``."""
-        self._is_found = before is not None and _labels(value) != _labels(before)
+        self._is_found = before is not None and value.labels != before.labels
         return value
 
-    async def warnings(self, plane: ControlPlane, value: Json) -> tuple[str, ...]:
+    async def warnings(self, plane: ControlPlane, value: KubeObject) -> tuple[str, ...]:
         """Return a warning if the labels were changed and the claiming policy no longer selects the template."""
-        policy = (
-            marks.claiming_policy(object_at(value, "metadata", "annotations")) if self._is_found else None
-        )
+        policy = marks.claiming_policy(value.annotations) if self._is_found else None
         resource = None if policy is None else control_plane().of_kind(POLICY_GROUP, policy.kind)
         if policy is None or resource is None:
             return ()
@@ -39,23 +37,17 @@ class Relabelling:
         if stored is None:
             return ()
         template = _template(value)
-        if selector_index.Selection(policies.decode(msgspec.json.encode(stored)).selectors).selects(template):
+        if selector_index.Selection(policies.decode(msgspec.json.encode(stored.document)).selectors).selects(
+            template
+        ):
             return ()
         name = keys.full_name(policy.namespace, policy.name)
         kept = f"this {template.ref.kind}, which keeps its placement until that policy is changed or deleted"
         return (f"{policy.kind} {name} no longer selects {kept}",)
 
 
-def _template(value: Json) -> _Template:
-    metadata = object_at(value, "metadata")
+def _template(value: KubeObject) -> _Template:
     ref = shapes.WorkloadRef(
-        api_version=str(value.get("apiVersion")),
-        kind=str(value.get("kind")),
-        name=str(metadata.get("name")),
-        namespace=str(metadata.get("namespace") or ""),
+        api_version=value.api_version, kind=value.kind, name=value.name, namespace=value.namespace
     )
-    return _Template(ref, {name: str(text) for name, text in _labels(value).items()})
-
-
-def _labels(value: Json) -> Json:
-    return object_at(value, "metadata", "labels")
+    return _Template(ref, {name: str(text) for name, text in value.labels.items()})

@@ -11,7 +11,7 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.tables import tables
 from events import envelope
-from events.json_values import Json, object_at
+from events.json_values import Json
 from events.kube_objects import KubeObject
 
 Include = Literal["None", "Metadata", "Object"]
@@ -68,23 +68,22 @@ def form(accept: str, include: Include = "Metadata") -> Form:
     return Form()
 
 
-def one(resource: Resource, value: Json, form: Form, now_ms: int) -> Json:
-    """Render one object."""
+def one(resource: Resource, value: KubeObject, form: Form, now_ms: int) -> Json:
+    """Render one object as the body of a response."""
     if form.table:
-        metadata = object_at(value, "metadata")
-        version: Json = {"resourceVersion": metadata.get("resourceVersion", "")}
+        version: Json = {"resourceVersion": value.resource_version}
         return tables.table(
-            resource, [KubeObject(value)], now_ms, metadata=version, version=form.table, include=form.include
+            resource, [value], now_ms, metadata=version, version=form.table, include=form.include
         )
-    return tables.partial(KubeObject(value), form.partial) if form.partial else value
+    return tables.partial(value, form.partial) if form.partial else value.document
 
 
-def many(resource: Resource, values: Sequence[Json], form: Form, now_ms: int, metadata: Json) -> Json:
-    """Render a list; ``metadata`` holds its resourceVersion and continue token."""
+def many(resource: Resource, values: Sequence[KubeObject], form: Form, now_ms: int, metadata: Json) -> Json:
+    """Render a list as the body of a response; ``metadata`` holds its resourceVersion and continue token."""
     if form.table:
         return tables.table(
             resource,
-            map(KubeObject, values),
+            values,
             now_ms,
             metadata=metadata,
             version=form.table,
@@ -95,19 +94,19 @@ def many(resource: Resource, values: Sequence[Json], form: Form, now_ms: int, me
             "kind": "PartialObjectMetadataList",
             "apiVersion": f"meta.k8s.io/{form.partial}",
             "metadata": metadata,
-            "items": [tables.partial(KubeObject(value), form.partial) for value in values],
+            "items": [tables.partial(value, form.partial) for value in values],
         }
     return {
         "kind": f"{resource.kind}List",
         "apiVersion": resource.api_version,
         "metadata": metadata,
-        "items": [_item(value) for value in values] if resource.is_kubernetes_own else values,
+        "items": [_item(value) if resource.is_kubernetes_own else value.document for value in values],
     }
 
 
-def _item(value: Json) -> Json:
+def _item(value: KubeObject) -> Json:
     """An item of a list of a built-in kind: without apiVersion and kind, as Kubernetes sends them."""
-    return {name: item for name, item in value.items() if name not in ("apiVersion", "kind")}
+    return {name: item for name, item in value.document.items() if name not in ("apiVersion", "kind")}
 
 
 def _shown(warnings: Iterable[str]) -> list[str]:

@@ -26,6 +26,7 @@ from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
 from events import limits
 from events.json_values import Json, as_object
+from events.kube_objects import KubeObject
 from events.validation import depths
 
 Validation = Literal["Strict", "Warn", "Ignore"]
@@ -144,7 +145,7 @@ async def content(request: Request) -> bytes:
         raise status_objects.too_large(BODY_BYTES_MAX) from None
 
 
-async def body(request: Request, resource: Resource, repeated: list[str] | None = None) -> Json:
+async def body(request: Request, resource: Resource, repeated: list[str] | None = None) -> KubeObject:
     """Parse the object in the body and check it against its resource; raises StatusError.
 
     The paths of duplicate fields are appended to ``repeated``.
@@ -159,7 +160,7 @@ def _parsing_size(raw: bytes, *, is_yaml: bool) -> int:
     return loop_share.LARGE_BYTES + 1 if is_yaml else len(raw)
 
 
-def _read(kind: str, raw: bytes, resource: Resource, repeated: list[str] | None) -> Json:
+def _read(kind: str, raw: bytes, resource: Resource, repeated: list[str] | None) -> KubeObject:
     if kind == protobuf.MEDIA_TYPE:
         return _protobuf(raw, resource)
     if kind in _JSON:
@@ -170,13 +171,15 @@ def _read(kind: str, raw: bytes, resource: Resource, repeated: list[str] | None)
         value = yaml_object(raw, repeated)
     else:
         raise status_objects.unsupported_media_type(patch=False)
-    value = _named(value, resource)
-    kind_check.check(resource, value, raw)
-    if not resource.is_kubernetes_own or plain_objects.is_plain(value, resource.schema):
-        return value
-    if (wrong := type_errors.mistyped(value, resource.schema)) is not None:
+    named = KubeObject(value)
+    if "." not in resource.group or resource.group.endswith(".k8s.io"):
+        named = kind_check.with_kind(resource, named)
+    kind_check.check(resource, named, raw)
+    if not resource.is_kubernetes_own or plain_objects.is_plain(named.document, resource.schema):
+        return named
+    if (wrong := type_errors.mistyped(named.document, resource.schema)) is not None:
         raise status_objects.undecodable(resource, wrong.message)
-    return value
+    return named
 
 
 async def patch_value(raw: bytes, repeated: list[str]) -> object:
@@ -193,10 +196,10 @@ def _patch_value(raw: bytes, repeated: list[str]) -> object:
     return patch
 
 
-async def applied_object(raw: bytes, repeated: list[str]) -> Json:
+async def applied_object(raw: bytes, repeated: list[str]) -> KubeObject:
     """Parse the object of a server-side apply from YAML or JSON; arguments and errors as in ``patch_value``."""
     size = _parsing_size(raw, is_yaml=not raw.lstrip().startswith(b"{"))
-    return await loop_share.apart(size, yaml_object, raw, repeated)
+    return KubeObject(await loop_share.apart(size, yaml_object, raw, repeated))
 
 
 def _json_of(raw: bytes, resource: Resource) -> Json:
@@ -206,14 +209,6 @@ def _json_of(raw: bytes, resource: Resource) -> Json:
     except _CutError:
         message = f"couldn't get version/kind; json parse error: {_END_OF_JSON}"
         raise kind_check.unrecognized(resource, message, raw) from None
-
-
-def _named(value: Json, resource: Resource) -> Json:
-    """Fill in apiVersion and kind of built-in kinds from the path, where clients may omit them."""
-    if "." in resource.group and not resource.group.endswith(".k8s.io"):
-        return value
-    missing = {"apiVersion": resource.api_version, "kind": resource.kind}
-    return {**value, **{name: text for name, text in missing.items() if not value.get(name)}}
 
 
 async def options(request: Request) -> Json:
@@ -292,7 +287,7 @@ def yaml_object(raw: bytes, repeated: list[str] | None = None) -> Json:
     return document.value
 
 
-def _protobuf(raw: bytes, resource: Resource) -> Json:
+def _protobuf(raw: bytes, resource: Resource) -> KubeObject:
     try:
         api_version, kind = protobuf.kind_of(raw)
         if (api_version, kind) != (resource.api_version, resource.kind):
@@ -301,7 +296,7 @@ def _protobuf(raw: bytes, resource: Resource) -> Json:
         value = protobuf.decode(raw, resolved(resource.schema), depth_max=limits.DEPTH_MAX)
     except protobuf.ProtobufError as error:
         raise status_objects.bad_request(f"the body can't be read as protobuf: {error}") from None
-    return {"apiVersion": api_version, "kind": kind, **value}
+    return KubeObject({"apiVersion": api_version, "kind": kind, **value})
 
 
 def version_fault(text: str) -> str:

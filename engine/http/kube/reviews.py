@@ -14,7 +14,7 @@ from engine.kubeapi.errors.status_objects import Cause, StatusError
 from engine.kubeapi.rights import parsing
 from engine.kubeapi.rights.rbac import Act, User
 from engine.kubeapi.schema.resources import Resource
-from events.json_values import Json, as_object, list_at, object_at
+from events.json_values import Json, as_object, list_at
 
 _GROUP: Final = "authorization.k8s.io"
 _ASKED: Final = "spec.resourceAttributes"
@@ -33,7 +33,7 @@ class Reviews:
     async def answer(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """The review in the body, with its status; raises StatusError."""
         body = await requests.body(request, resource)
-        spec = object_at(body, "spec")
+        spec = body.object_at("spec")
         user = authentication.of(request)
         status: Json
         match resource.kind:
@@ -50,7 +50,7 @@ class Reviews:
             case _:
                 status = await self._access(_named(spec), spec, api_path.namespace)
         head: Json = {"apiVersion": resource.api_version, "kind": resource.kind}
-        return rendering.answer({**body, **head, "status": status}, 201)
+        return rendering.answer({**body.document, **head, "status": status}, 201)
 
     async def _token(self, spec: Json) -> Json:
         user = await self._users.known(_text(spec, "token"))

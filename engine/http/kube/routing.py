@@ -18,6 +18,7 @@ from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.requests import options
 from engine.kubeapi.schema.resources import Catalogue, Resource, control_plane
 from events.json_values import Json
+from events.kube_objects import KubeObject
 
 Verb = Callable[[Request, Resource, ApiPath], Awaitable[Response]]
 Guard = Callable[[Request, ApiPath | None, str], Awaitable[None]]
@@ -39,7 +40,7 @@ class Plane(Protocol):
 
     async def get(
         self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
-    ) -> Json | None:
+    ) -> KubeObject | None:
         """One object, None if there is none: the newest, or with ``is_fresh`` false as this server knows it."""
         ...
 
@@ -96,7 +97,7 @@ class Writes(Protocol):
         ...
 
     async def delete_all(
-        self, request: Request, resource: Resource, api_path: ApiPath, fitting: list[Json]
+        self, request: Request, resource: Resource, api_path: ApiPath, fitting: list[KubeObject]
     ) -> Response:
         """Handle DELETE of a collection; ``fitting`` are the objects that the selectors chose."""
         ...
@@ -269,7 +270,7 @@ class KubeApi:
 
         return await anyio.to_thread.run_sync(rendered)
 
-    async def _object(self, resource: Resource, api_path: ApiPath, *, is_fresh: bool = True) -> Json:
+    async def _object(self, resource: Resource, api_path: ApiPath, *, is_fresh: bool = True) -> KubeObject:
         value = await self._plane.get(resource, api_path.namespace, api_path.name, is_fresh=is_fresh)
         if value is None:
             raise status_objects.not_found(resource, api_path.name)

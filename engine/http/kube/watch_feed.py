@@ -20,7 +20,7 @@ from engine.http.services import Services
 from engine.kubeapi.conversion import versions
 from engine.kubeapi.schema.resources import Resource, control_plane
 from engine.log.port import LogError
-from events.json_values import Json
+from events.kube_objects import KubeObject
 from projections import changes, object_tables, query
 from projections.changes import Change
 from projections.port import ProjectionError, Rows
@@ -47,7 +47,7 @@ class ObjectChange:
 
     __slots__ = ("change_type", "key", "lines", "number", "value")
 
-    def __init__(self, number: int, change_type: str, key: object_tables.Place, value: Json) -> None:
+    def __init__(self, number: int, change_type: str, key: object_tables.Place, value: KubeObject) -> None:
         self.number = number
         self.change_type = change_type
         self.key = key
@@ -329,7 +329,7 @@ def _object_changes(
     resource: Resource,
     key: object_tables.Place,
     history: list[Change],
-    current: Json | None,
+    current: KubeObject | None,
     plane: ControlPlane,
 ) -> Iterable[ObjectChange]:
     for index, change in enumerate(history):
@@ -345,18 +345,14 @@ def _object_changes(
             if change.verb != changes.DELETED and value is not current:
                 # Use this change's number, not the deletion's: a watch that resumes from it must still see
                 # the deletion.
-                value = {**value, "metadata": {**_metadata(value), "resourceVersion": str(number)}}
+                value = value.with_metadata({"resourceVersion": str(number)})
             elif change.verb != changes.DELETED:
-                number = max(number, int(str(_metadata(value)["resourceVersion"])))
+                number = max(number, int(value.resource_version))
             yield ObjectChange(number, _WORDS[change.verb], key, plane.shown(resource, value))
 
 
-def _metadata(value: Json) -> Json:
-    return msgspec.convert(value["metadata"], Json)
-
-
-def _last(resource: Resource, change: Change) -> Json | None:
+def _last(resource: Resource, change: Change) -> KubeObject | None:
     if change.body is None:
         return None
-    value = msgspec.json.decode(change.body, type=dict[str, object])
-    return versions.shown(resource, {**value, "apiVersion": resource.api_version})
+    value = KubeObject(msgspec.json.decode(change.body, type=dict[str, object]))
+    return versions.shown(resource, value.with_fields({"apiVersion": resource.api_version}))

@@ -21,7 +21,8 @@ from engine.http.kube.watch_feed import Feed, ObjectChange, Subscriber
 from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
-from events.json_values import Json, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 from projections import changes
 
 WATCHERS_MAX: Final = 1_024
@@ -108,7 +109,7 @@ class Watching:
             yield watch.line("ADDED", value)
         watch.floor = watch.position = listed.number
         if watch.is_selective:
-            watch.known = {_name(value) for value in listed.items}
+            watch.known = {value.key for value in listed.items}
         if query.initial_events:
             yield watch.bookmark({_INITIAL_END: "true"})
         async for line in self._catch_up(watch, listed.number, subscriber):
@@ -130,7 +131,7 @@ class Watching:
 
     async def _known(self, watch: "_Watch") -> set[tuple[str, str]]:
         listed = await self._plane.listed(watch.resource, watch.namespace, watch.fits, is_fresh=False)
-        return {_name(value) for value in listed.items}
+        return {value.key for value in listed.items}
 
     async def _wait(self, subscriber: Subscriber) -> bool:
         """Wait for changes; False when a bookmark is due. Also returns when the process stops."""
@@ -168,7 +169,7 @@ class _Watch:
         """Lines that report a change to this watch; none if it concerns others."""
         if happening.number <= self.floor:
             return []
-        name = _name(happening.value)
+        name = happening.value.key
         if self.namespace and name[0] != self.namespace:
             return []
         event_type = happening.change_type
@@ -182,7 +183,7 @@ class _Watch:
             line = happening.lines[key] = self.line(event_type, happening.value)
         return [line]
 
-    def line(self, event_type: str, value: Json) -> bytes:
+    def line(self, event_type: str, value: KubeObject) -> bytes:
         shown = rendering.one(self.resource, value, self.form, self._clock_ms())
         return rendering.encode({"type": event_type, "object": shown}) + b"\n"
 
@@ -202,7 +203,7 @@ class _Watch:
             value = {**table, "rows": [{"cells": [], "object": head}]}
         return rendering.encode({"type": "BOOKMARK", "object": value}) + b"\n"
 
-    def _selected(self, event_type: str, name: tuple[str, str], value: Json) -> str:
+    def _selected(self, event_type: str, name: tuple[str, str], value: KubeObject) -> str:
         """The event type for a watch with selectors; empty if the object is and was outside of it."""
         was_there = name in self.known
         if event_type != "DELETED" and self.fits(value):
@@ -233,8 +234,3 @@ def _since(version: str) -> int:
     if wrong := version_fault(version):
         raise status_objects.bad_request(wrong)
     return int(version or 0)
-
-
-def _name(value: Json) -> tuple[str, str]:
-    metadata = object_at(value, "metadata")
-    return str(metadata.get("namespace", "")), str(metadata.get("name", ""))

@@ -30,7 +30,7 @@ from engine.kubeapi.rights.rbac import User
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import Resource
 from events import vocabulary
-from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 
 _DEFINITION: Final = "CustomResourceDefinition"
 _GENERATED_LETTERS: Final = 5
@@ -73,7 +73,7 @@ class Parsing:
         """Parse a POST to a collection."""
         repeated: list[str] = []
         body = await requests.body(request, resource, repeated)
-        metadata = dict(object_at(body, "metadata"))
+        metadata = body.metadata
         name = metadata.get("name")
         prefix = metadata.get("generateName")
         if not name and isinstance(prefix, str) and prefix:
@@ -86,18 +86,17 @@ class Parsing:
                 message="Required value: name or generateName is required",
             )
             raise status_objects.invalid(resource, "", [cause])
-        namespace = str(metadata.get("namespace") or "") if not api_path.namespace else api_path.namespace
+        namespace = api_path.namespace or body.namespace
         if resource.namespaced and not namespace:
             namespace = "default"
         if metadata.get("resourceVersion"):
             raise status_objects.bad_request("resourceVersion should not be set on objects to be created")
-        metadata["name"] = name
         write = self.read(request, resource, api_path, name, namespace if resource.namespaced else "")
         if repeated:
             write = _with_repeated(write, repeated)
         if resource.kind == _DEFINITION:
             await loop_share.apart(write.body_bytes, _check_served, resource, body)
-        return write, Creation(write.writer, {**body, "metadata": metadata})
+        return write, Creation(write.writer, body.with_metadata({"name": name}))
 
     async def replacement(
         self, request: Request, resource: Resource, api_path: ApiPath
@@ -190,13 +189,12 @@ def _with_repeated(write: WriteRequest, paths: list[str]) -> WriteRequest:
     return structs.replace(write, warnings=write.warnings + messages)
 
 
-def _check_served(resource: Resource, body: Json) -> None:
+def _check_served(resource: Resource, body: KubeObject) -> None:
     """Raise StatusError for a CustomResourceDefinition whose kind could not be served."""
-    name = str(object_at(body, "metadata").get("name", ""))
     if wrong := list(definitions.faults(body)):
-        raise status_objects.invalid(resource, name, wrong)
+        raise status_objects.invalid(resource, body.name, wrong)
     try:
         custom_kinds.read(body)
     except custom_kinds.DefinitionError as error:
         cause = Cause(field=error.field, reason="FieldValueInvalid", message=error.reason)
-        raise status_objects.invalid(resource, name, [cause]) from None
+        raise status_objects.invalid(resource, body.name, [cause]) from None

@@ -41,7 +41,8 @@ from engine.writing.object_changes import Change, Preconditions, Removal, Status
 from engine.writing.targets import Target
 from engine.writing.write_api import CLIENT_SOURCE, Writes
 from events import times
-from events.json_values import Json, list_at, object_at
+from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
 from projections.documents import field_owners
 
@@ -121,13 +122,12 @@ class WriteRequests:
         return rendering.answer(body)
 
     async def delete_all(
-        self, request: Request, resource: Resource, api_path: ApiPath, fitting: list[Json]
+        self, request: Request, resource: Resource, api_path: ApiPath, fitting: list[KubeObject]
     ) -> Response:
         """Handle DELETE of a collection; ``fitting`` are the objects that the selectors chose."""
         options = await requests.options(request)
         for value in fitting:
-            metadata = object_at(value, "metadata")
-            name, namespace = str(metadata.get("name")), str(metadata.get("namespace") or "")
+            namespace, name = value.key
             write = self._parsing.read(request, resource, api_path, name, namespace)
             if await self._plane.is_bootstrap_object(resource, namespace, name):
                 continue
@@ -169,18 +169,17 @@ class WriteRequests:
             answer = await self._write_api.change(removal, dry_run=dry_run, source=CLIENT_SOURCE)
         written = _written(answer, resource, target.name)
         removed = written.mutated.value
-        metadata = object_at(removed, "metadata")
         is_gone = is_namespace_gone or written.mutated.action == Action.DELETED
         if is_gone and resource.qualified not in _DELETES_RETURN_OBJECT:
-            return status_objects.deleted(resource, target.name, str(metadata.get("uid", "")))
+            return status_objects.deleted(resource, target.name, removed.uid)
         if is_gone and written.resource_version:
-            metadata = {**metadata, "resourceVersion": str(written.resource_version)}
-        return self._plane.shown(resource, {**removed, "metadata": metadata})
+            removed = removed.with_metadata({"resourceVersion": str(written.resource_version)})
+        return self._plane.shown(resource, removed).document
 
     async def _scale(self, write: WriteRequest, edit: RequestedEdit) -> Response:
         value, written = await self._written_object(write, edit)
         warnings = write.warnings + written.mutated.warnings
-        return rendering.answer(scales.scale_of(write.resource, value), warnings=warnings)
+        return rendering.answer(scales.scale_of(write.resource, value).document, warnings=warnings)
 
     async def _status(self, write: WriteRequest, edit: RequestedEdit) -> Response:
         """Write a status, if clients may write that of this kind; else respond with a warning."""
@@ -198,11 +197,12 @@ class WriteRequests:
         if kinds.route_of(write.resource.api_version, write.resource.kind) == "cluster":
             return None
         value = await self._plane.get(write.resource, write.path.namespace, write.path.name)
-        entries = list_at(managed_fields.in_object(value or {}))
-        for entry in (object_at(entry) for entry in entries):
+        if value is None:
+            return None
+        for entry in managed_fields.entries(value):
             if field_owners.is_engines(entry) and field_owners.is_of_status(entry):
                 owned = object_at(entry, "fieldsV1", "f:status")
-                status = object_at(value, "status")
+                status = value.object_at("status")
                 values = {name: item for name, item in status.items() if f"f:{name}" in owned}
                 return DerivedStatus(status=values, entry=entry)
         return None
@@ -250,7 +250,7 @@ class WriteRequests:
 
     async def _written_object(
         self, write: WriteRequest, edit: RequestedEdit, relabelling: Relabelling | None = None
-    ) -> tuple[Json, Written]:
+    ) -> tuple[KubeObject, Written]:
         """Write an edited object; return it as it is now, and the result of the write API."""
         resource, target, dry_run = write.resource, _target(write), write.query.dry_run
         written = await self._submit(write, target, edit, relabelling)
@@ -313,7 +313,7 @@ class WriteRequests:
             sign=self.sign,
         )
 
-    async def _approve_at_once(self, write: WriteRequest, request: Json) -> None:
+    async def _approve_at_once(self, write: WriteRequest, request: KubeObject) -> None:
         """Approve a new certificate signing request if its requester needs no approval by a user."""
         rights = await self._authorizer.rights()
         if certificate_requests.is_approved_at_once(request, write.user, rights):
@@ -332,10 +332,10 @@ class WriteRequests:
             change, dry_run=write.query.dry_run, source=CLIENT_SOURCE, body_bytes=write.body_bytes
         )
 
-    def _as_shown(self, outcome: Json, current: Json | None, write: WriteRequest) -> Json:
+    def _as_shown(self, outcome: KubeObject, current: KubeObject | None, write: WriteRequest) -> KubeObject:
         """Render an object that was not stored (dry run, deletion), with the engine's labels and status."""
-        resource, current_metadata = write.resource, object_at(current, "metadata")
-        metadata = dict(object_at(outcome, "metadata"))
+        resource, current_metadata = write.resource, {} if current is None else current.metadata
+        metadata = dict(outcome.metadata)
         for name in ("labels", "annotations"):
             current_texts = object_at(current_metadata, name)
             texts = {**object_at(metadata, name)}
@@ -350,9 +350,9 @@ class WriteRequests:
             "name": write.writer.name,
         }
         head: Json = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": new | metadata}
-        is_kept = current is not None and "status" in current and write.path.part != "status"
-        status: Json = {"status": current["status"]} if current is not None and is_kept else {}
-        return self._plane.shown(resource, {**outcome, **head, **status})
+        if current is not None and "status" in current.document and write.path.part != "status":
+            head["status"] = current.at("status")
+        return self._plane.shown(resource, outcome.with_fields(head))
 
 
 def _kind(resource: Resource) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from typing import Final
 
 from engine.kubeapi.admission.rules import rbac
 from events.json_values import Json, as_list, as_object, at, object_at
+from events.kube_objects import KubeObject
 
 _MODE: Final = 420
 _PROBE: Final[Json] = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
@@ -36,21 +37,26 @@ _METRICS: Final = (
 """Default metrics of an autoscaler that has none."""
 
 
-def with_defaults(value: Json) -> Json:
+def with_defaults(value: KubeObject) -> KubeObject:
     """Return the object with API server defaults; unknown kinds and malformed specs are returned unchanged."""
-    fill = _KINDS.get((str(value.get("apiVersion")), str(value.get("kind"))))
+    type_meta = value.type_meta
+    fill = _KINDS.get(type_meta)
     if fill is None:
         return value
-    if whole := _WHOLE.get(str(value.get("kind"))):
-        return whole(value)
-    spec = as_object(value.get("spec") or {})
-    return value if spec is None else {**value, "spec": fill(spec)}
+    if whole := _WHOLE.get(type_meta[1]):
+        return KubeObject(whole(value.document))
+    spec = as_object(value.document.get("spec") or {})
+    return value if spec is None else value.with_fields({"spec": fill(spec)})
 
 
-def same(old: Json, new: Json) -> bool:
+def same(old: KubeObject, new: KubeObject) -> bool:
     """Whether two objects are equal after defaulting, except for metadata and status."""
     left, right = (
-        {name: item for name, item in with_defaults(each).items() if name not in ("metadata", "status")}
+        {
+            name: item
+            for name, item in with_defaults(each).document.items()
+            if name not in ("metadata", "status")
+        }
         for each in (old, new)
     )
     return left == right

@@ -6,7 +6,8 @@ values. Fields that it changed in the same request stay, and are validated.
 
 from typing import Final
 
-from events.json_values import Json, as_list, as_object, list_at, object_at
+from events.json_values import as_list, as_object, list_at
+from events.kube_objects import KubeObject
 
 _SERVICE: Final = ("v1", "Service")
 _EXTERNAL: Final = "ExternalName"
@@ -16,11 +17,11 @@ _OF_NODE_PORTS: Final = ("externalTrafficPolicy", "healthCheckNodePort")
 _OF_BALANCERS: Final = ("allocateLoadBalancerNodePorts", "loadBalancerClass")
 
 
-def without_former(before: Json | None, value: Json) -> Json:
+def without_former(before: KubeObject | None, value: KubeObject) -> KubeObject:
     """Return the object without the fields of its former type; ``before`` includes the API's defaults."""
-    if before is None or (value.get("apiVersion"), value.get("kind")) != _SERVICE:
+    if before is None or value.type_meta != _SERVICE:
         return value
-    old, new = object_at(before, "spec"), object_at(value, "spec")
+    old, new = before.object_at("spec"), value.object_at("spec")
     type_name = new.get("type") or "ClusterIP"
     if type_name == old.get("type"):
         return value
@@ -38,7 +39,7 @@ def without_former(before: Json | None, value: Json) -> Json:
         former_ports = list_at(old, "ports")
         assigned = [port.get("nodePort") for each in former_ports if (port := as_object(each)) is not None]
         spec["ports"] = [_without_node_port(port, assigned) for port in ports]
-    return {**value, "spec": spec}
+    return value.with_fields({"spec": spec})
 
 
 def _without_node_port(value: object, assigned: list[object]) -> object:

@@ -12,6 +12,7 @@ import msgspec
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.patching.field_sets import Path
 from events.json_values import Json, as_object, list_at, object_at
+from events.kube_objects import KubeObject
 
 V1: Final = "autoscaling/v1"
 V2: Final = "autoscaling/v2"
@@ -36,9 +37,9 @@ class ConversionError(ValueError):
     """A conversion annotation that is not valid JSON."""
 
 
-def shown(value: Json) -> Json:
+def shown(value: KubeObject) -> KubeObject:
     """Convert a v2 autoscaler to v1."""
-    spec, status = dict(_part(value, "spec")), dict(_part(value, "status"))
+    spec, status = dict(value.object_at("spec")), dict(value.object_at("status"))
     notes: Json = {}
     metrics = _objects(spec.pop("metrics", None))
     figure = next((each for each in metrics if _cpu_target(each) is not None), None)
@@ -61,10 +62,10 @@ def shown(value: Json) -> Json:
     return _owned_as(result, {two: one for one, two in _OWNED})
 
 
-def kept(value: Json) -> Json:
+def kept(value: KubeObject) -> KubeObject:
     """Convert a v1 autoscaler to v2; raises ConversionError."""
-    spec, status = dict(_part(value, "spec")), dict(_part(value, "status"))
-    notes = _part(_part(value, "metadata"), "annotations")
+    spec, status = dict(value.object_at("spec")), dict(value.object_at("status"))
+    notes = value.annotations
     metrics = [_nested(each, _TARGET) for each in _objects(_read(notes, _METRICS))]
     share = spec.pop("targetCPUUtilizationPercentage", None)
     if share is not None:
@@ -84,19 +85,19 @@ def kept(value: Json) -> Json:
     return _owned_as(_with(value, V2, spec, status, {}), dict(_OWNED))
 
 
-def _with(value: Json, api_version: str, spec: Json, status: Json, notes: Json) -> Json:
-    metadata = dict(_part(value, "metadata"))
+def _with(value: KubeObject, api_version: str, spec: Json, status: Json, notes: Json) -> KubeObject:
+    metadata = dict(value.metadata)
     held = object_at(metadata.pop("annotations", None))
     # Annotations of an earlier conversion are outdated: the fields may have changed since.
     texts = {**{name: text for name, text in held.items() if name not in _ROUND_TRIP}, **notes}
-    result: Json = {**value, "apiVersion": api_version}
+    result: Json = {**value.document, "apiVersion": api_version}
     if metadata or texts:
         result["metadata"] = {**metadata, **({"annotations": texts} if texts else {})}
     for name, part in (("spec", spec), ("status", status)):
         result.pop(name, None)
-        if name in value or part:
+        if name in value.document or part:
             result[name] = part
-    return result
+    return KubeObject(result)
 
 
 def _flat(metric: Json, word: str) -> Json:
@@ -180,7 +181,7 @@ def _cpu_target(metric: Json) -> object:
     return target.get("averageUtilization") if target.get("type") == "Utilization" else None
 
 
-def _owned_as(value: Json, names: dict[Path, Path]) -> Json:
+def _owned_as(value: KubeObject, names: dict[Path, Path]) -> KubeObject:
     """Return the object with field ownership translated to the other version's fields."""
     return managed_fields.renamed(value, lambda path: names.get(path, path))
 

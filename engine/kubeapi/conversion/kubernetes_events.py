@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from events.json_values import Json
+from events.kube_objects import KubeObject
 
 CORE: Final = "v1"
 _NAMES: Final = {
@@ -19,15 +19,16 @@ _NAMES: Final = {
 _CORE_NAMES: Final = {other: name for name, other in _NAMES.items()}
 
 
-def shown(value: Json, api_version: str) -> Json:
+def shown(value: KubeObject, api_version: str) -> KubeObject:
     """Return an Event of ``v1`` in another version."""
     return value if api_version == CORE else _renamed(value, _NAMES, api_version)
 
 
-def kept(value: Json) -> Json:
+def kept(value: KubeObject) -> KubeObject:
     """Return an Event in the form of ``v1``."""
-    return value if value.get("apiVersion") == CORE else _renamed(value, _CORE_NAMES, CORE)
+    return value if value.api_version == CORE else _renamed(value, _CORE_NAMES, CORE)
 
 
-def _renamed(value: Json, names: dict[str, str], api_version: str) -> Json:
-    return {names.get(name, name): item for name, item in value.items()} | {"apiVersion": api_version}
+def _renamed(value: KubeObject, names: dict[str, str], api_version: str) -> KubeObject:
+    fields = {names.get(name, name): item for name, item in value.document.items()}
+    return KubeObject(fields | {"apiVersion": api_version})

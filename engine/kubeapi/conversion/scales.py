@@ -12,6 +12,7 @@ from engine.kubeapi.schema.schemas import Named
 from engine.kubeapi.tables.columns.cells import selector_text
 from events import json_paths
 from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 
 _KEPT: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _PATHS: Final = ScalePaths(spec_replicas=".spec.replicas", status_replicas=".status.replicas")
@@ -40,26 +41,28 @@ class ScaleError(ValueError):
         self.reason = reason
 
 
-def scale_of(resource: Resource, value: Json) -> Json:
+def scale_of(resource: Resource, value: KubeObject) -> KubeObject:
     """Return the Scale (autoscaling/v1) of an object."""
     paths = resource.scale or _PATHS
-    metadata = object_at(value, "metadata")
+    metadata = value.metadata
     status: Json = {"replicas": _count(value, paths.status_replicas)}
     chosen = _selector(resource, value)
     if chosen:
         status["selector"] = chosen
-    return {
-        "kind": "Scale",
-        "apiVersion": "autoscaling/v1",
-        "metadata": {name: metadata[name] for name in _KEPT if name in metadata},
-        "spec": {"replicas": _count(value, paths.spec_replicas)},
-        "status": status,
-    }
+    return KubeObject(
+        {
+            "kind": "Scale",
+            "apiVersion": "autoscaling/v1",
+            "metadata": {name: metadata[name] for name in _KEPT if name in metadata},
+            "spec": {"replicas": _count(value, paths.spec_replicas)},
+            "status": status,
+        }
+    )
 
 
-def scaled(resource: Resource, value: Json, scale: Json) -> Json:
+def scaled(resource: Resource, value: KubeObject, scale: KubeObject) -> KubeObject:
     """Return the object with the replicas of a Scale; raises ScaleError if they are invalid."""
-    replicas = object_at(scale, "spec").get("replicas", 0)
+    replicas = scale.object_at("spec").get("replicas", 0)
     if isinstance(replicas, bool) or not isinstance(replicas, int):
         raise ScaleError("spec.replicas", replicas, "must be a whole number")
     if replicas < 0 and resource.custom:
@@ -67,13 +70,13 @@ def scaled(resource: Resource, value: Json, scale: Json) -> Json:
     if replicas < 0:
         raise ScaleError("spec.replicas", replicas, "must be greater than or equal to 0")
     paths = resource.scale or _PATHS
-    return _with(value, paths.spec_replicas.strip(".").split("."), replicas)
+    return KubeObject(_with(value.document, paths.spec_replicas.strip(".").split("."), replicas))
 
 
-def owned(resource: Resource, value: Json) -> list[Json]:
+def owned(resource: Resource, value: KubeObject) -> list[Json]:
     """Return the managers of an object's replicas as managedFields of its Scale; raises ManagedFieldsError."""
     path = _path(resource)
-    owners = managed_fields.read(managed_fields.in_object(value))
+    owners = managed_fields.read(value)
     return managed_fields.write(
         {
             manager: Owned(fields=frozenset({REPLICAS}), api_version=SCALE.api_version, time=owned.time)
@@ -83,14 +86,14 @@ def owned(resource: Resource, value: Json) -> list[Json]:
     )
 
 
-def with_owners(resource: Resource, value: Json, scale: Json) -> Json:
+def with_owners(resource: Resource, value: KubeObject, scale: KubeObject) -> KubeObject:
     """Return the object with its replicas owned by the owners in the Scale; raises ManagedFieldsError."""
     path = _path(resource)
     owners = {
         manager: structs.replace(owned, fields=owned.fields - {path})
-        for manager, owned in managed_fields.read(managed_fields.in_object(value)).items()
+        for manager, owned in managed_fields.read(value).items()
     }
-    for manager, owned in managed_fields.read(managed_fields.in_object(scale)).items():
+    for manager, owned in managed_fields.read(scale).items():
         if REPLICAS in owned.fields:
             before = owners.get(manager) or Owned(fields=frozenset(), api_version=resource.api_version)
             owners[manager] = structs.replace(before, fields=before.fields | {path})
@@ -109,16 +112,18 @@ def _with(value: Json, names: list[str], replicas: int) -> Json:
     return {**value, name: _with(held, below, replicas) if below else replicas}
 
 
-def _count(value: Json, path: str) -> int:
-    values = json_paths.found(value, path)
+def _count(value: KubeObject, path: str) -> int:
+    values = json_paths.found(value.document, path)
     return values[0] if values and isinstance(values[0], int) else 0
 
 
-def _selector(resource: Resource, value: Json) -> str:
+def _selector(resource: Resource, value: KubeObject) -> str:
     if resource.scale is not None:
         values = (
-            json_paths.found(value, resource.scale.label_selector) if resource.scale.label_selector else []
+            json_paths.found(value.document, resource.scale.label_selector)
+            if resource.scale.label_selector
+            else []
         )
         return str(values[0]) if values else ""
-    selector = object_at(value, "spec", "selector")
+    selector = value.object_at("spec", "selector")
     return selector_text(selector) if selector else ""

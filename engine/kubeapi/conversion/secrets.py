@@ -9,7 +9,8 @@ from typing import Final
 
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.patching.field_sets import Path
-from events.json_values import Json, as_object
+from events.json_values import as_object
+from events.kube_objects import KubeObject
 
 _TEXTS: Final = "stringData"
 _DATA: Final = "data"
@@ -17,18 +18,19 @@ _OWNED_TEXTS: Final = f"f:{_TEXTS}"
 _OWNED_DATA: Final = f"f:{_DATA}"
 
 
-def kept(value: Json) -> Json:
+def kept(value: KubeObject) -> KubeObject:
     """Return the stored form of a Secret; a malformed one is unchanged, so that validation reports it."""
-    texts, data = as_object(value.get(_TEXTS)), as_object(value.get(_DATA) or {})
-    if _TEXTS not in value:
+    document = value.document
+    if _TEXTS not in document:
         return value
-    rest = {name: item for name, item in value.items() if name != _TEXTS}
-    if not value[_TEXTS]:
+    texts, data = as_object(document[_TEXTS]), as_object(document.get(_DATA) or {})
+    rest = KubeObject({name: item for name, item in document.items() if name != _TEXTS})
+    if not document[_TEXTS]:
         return rest
     if texts is None or data is None or not all(isinstance(text, str) for text in texts.values()):
         return value
     encoded = {name: base64.b64encode(str(text).encode()).decode() for name, text in texts.items()}
-    return managed_fields.renamed({**rest, _DATA: {**data, **encoded}}, _renamed)
+    return managed_fields.renamed(rest.with_fields({_DATA: {**data, **encoded}}), _renamed)
 
 
 def _renamed(path: Path) -> Path:

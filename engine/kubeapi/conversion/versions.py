@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 from engine.kubeapi.conversion import autoscalers, secrets
 from engine.kubeapi.conversion.autoscalers import ConversionError
 from engine.kubeapi.schema.resources import Resource, control_plane
-from events.json_values import Json
+from events.kube_objects import KubeObject
 
 __all__ = ["ConversionError", "kept", "shown", "stored"]
 
@@ -17,15 +17,15 @@ class _Conversion(Struct, frozen=True):
     """The stored apiVersion of a kind, and the conversions from (``shown``) and to (``kept``) it."""
 
     api_version: str
-    shown: Callable[[Json], Json]
-    kept: Callable[[Json], Json]
+    shown: Callable[[KubeObject], KubeObject]
+    kept: Callable[[KubeObject], KubeObject]
 
 
 _CONVERSIONS: Final[Mapping[tuple[str, str], _Conversion]] = {
     (autoscalers.V1, "HorizontalPodAutoscaler"): _Conversion(
         autoscalers.V2, autoscalers.shown, autoscalers.kept
     ),
-    ("v1", "Secret"): _Conversion("v1", dict, secrets.kept),
+    ("v1", "Secret"): _Conversion("v1", lambda value: value, secrets.kept),
 }
 
 
@@ -38,13 +38,13 @@ def stored(resource: Resource) -> Resource:
     return stored_kind or structs.replace(resource, version=conversion.api_version.rpartition("/")[2])
 
 
-def shown(resource: Resource, value: Json) -> Json:
+def shown(resource: Resource, value: KubeObject) -> KubeObject:
     """Convert a stored object to the requested version."""
     conversion = _CONVERSIONS.get((resource.api_version, resource.kind))
     return value if conversion is None else conversion.shown(value)
 
 
-def kept(resource: Resource, value: Json) -> Json:
+def kept(resource: Resource, value: KubeObject) -> KubeObject:
     """Convert an object of the requested version to its stored form; raises ConversionError."""
     conversion = _CONVERSIONS.get((resource.api_version, resource.kind))
     return value if conversion is None else conversion.kept(value)

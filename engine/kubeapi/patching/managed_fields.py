@@ -8,7 +8,8 @@ from msgspec import Struct, structs
 
 from engine.kubeapi.patching import field_sets
 from engine.kubeapi.patching.field_sets import FieldSet, FieldsV1, Path
-from events.json_values import Json, as_list, as_object, at, list_at, object_at
+from events.json_values import Json, as_list, as_object, list_at, object_at
+from events.kube_objects import KubeObject
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
@@ -43,10 +44,11 @@ class Owned(Struct, frozen=True, kw_only=True):
 Owners = dict[Manager, Owned]
 
 
-def read(value: object) -> Owners:
-    """Parse ``managedFields``; raises ManagedFieldsError. Entries of the same manager are merged."""
+def read(value: KubeObject) -> Owners:
+    """Parse the ``managedFields`` of an object; raises ManagedFieldsError. Entries of the same manager are merged."""
     result: Owners = {}
-    entries = as_list(value) if value is not None else []
+    listed = value.metadata.get("managedFields")
+    entries = as_list(listed) if listed is not None else []
     if entries is None:
         raise ManagedFieldsError("managedFields is no list")
     for index, item in enumerate(entries):
@@ -70,9 +72,9 @@ def read(value: object) -> Owners:
     return result
 
 
-def renamed(value: Json, rename: Callable[[Path], Path]) -> Json:
+def renamed(value: KubeObject, rename: Callable[[Path], Path]) -> KubeObject:
     """Return the object with each owned path replaced by ``rename(path)``; unreadable entries stay unchanged."""
-    listed = as_list(in_object(value))
+    listed = as_list(value.metadata.get("managedFields"))
     if not listed:
         return value
     entries: list[Json] = []
@@ -165,22 +167,17 @@ def _text(entry: Json, name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def in_object(value: Json) -> object:
-    """Return ``metadata.managedFields`` of an object."""
-    return at(value, "metadata", "managedFields")
-
-
-def entries(value: Json) -> list[Json]:
+def entries(value: KubeObject) -> list[Json]:
     """Return the entries of ``metadata.managedFields`` that are objects."""
-    listed = list_at(value, "metadata", "managedFields")
+    listed = list_at(value.metadata, "managedFields")
     return [entry for each in listed if (entry := as_object(each)) is not None]
 
 
-def replaced(value: Json, entries: Iterable[Json] | None) -> Json:
+def replaced(value: KubeObject, entries: Iterable[Json] | None) -> KubeObject:
     """Return the object with these entries, or without ``managedFields`` if there are none."""
-    metadata = dict(object_at(value, "metadata"))
+    metadata = dict(value.metadata)
     metadata.pop("managedFields", None)
     listed = list(entries or ())
     if listed:
         metadata["managedFields"] = listed
-    return {**value, "metadata": metadata}
+    return value.with_fields({"metadata": metadata})

@@ -27,7 +27,8 @@ from engine.kubeapi.patching.field_sets import EMPTY, FieldSet, Path
 from engine.kubeapi.patching.managed_fields import Manager, Owned, Owners
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.schema.schemas import Schema
-from events.json_values import Json, as_object, at, object_at
+from events.json_values import Json, as_object, object_at
+from events.kube_objects import KubeObject
 
 BEFORE_FIRST_APPLY: Final = Manager(name="before-first-apply", operation="Update")
 _MAINTAINED: Final = frozenset({"apiVersion", "kind", "metadata"})
@@ -105,20 +106,23 @@ def untouched(resource: Resource, subresource: str = "") -> tuple[Path, ...]:
     return (("f:status",),) if resource.subresource("status") else ()
 
 
-def applied(live: Json | None, wanted: Json, schema: Schema, write: Write, *, force: bool = False) -> Json:
-    """Return the object after ``wanted`` is applied; ``live`` itself if nothing changes.
+def applied(
+    live: KubeObject | None, applied_object: KubeObject, schema: Schema, write: Write, *, force: bool = False
+) -> KubeObject:
+    """Return the object after another one is applied to it; ``live`` itself if nothing changes.
 
-    Raises ApplyConflictError unless forced; ApplyError if ``wanted`` cannot be applied; ManagedFieldsError if
+    Raises ApplyConflictError unless forced; ApplyError if the object cannot be applied; ManagedFieldsError if
     the managedFields of ``live`` are malformed.
     """
-    if managed_fields.in_object(wanted):
+    if applied_object.metadata.get("managedFields"):
         raise ApplyError("metadata.managedFields must be nil")
+    wanted = applied_object.document
     if blank(schema):
         wanted = empty_values.without_nulls(wanted, schema)
     for fault in check(wanted, schema):
         raise ApplyError(str(fault))
-    current = managed_fields.replaced(live or {}, None) if live is not None else {}
-    owners = managed_fields.read(managed_fields.in_object(live or {}))
+    current: Json = {} if live is None else managed_fields.replaced(live, None).document
+    owners = {} if live is None else managed_fields.read(live)
     if live is not None and not owners:
         fields = field_sets.beyond(owned(current, schema), write.untouched) - _UNOWNED
         # Fields written before the first apply get an owner, so that the apply conflicts with them instead of
@@ -141,30 +145,32 @@ def applied(live: Json | None, wanted: Json, schema: Schema, write: Write, *, fo
         # the object.
         unchanged = structs.replace(after[write.manager], time=before.time if before is not None else "")
         after = {**after, write.manager: unchanged}
-    return managed_fields.replaced(result, managed_fields.write(after))
+    return managed_fields.replaced(KubeObject(result), managed_fields.write(after))
 
 
-def updated(live: Json | None, new: Json, schema: Schema, write: Write) -> Json:
+def updated(live: KubeObject | None, new: KubeObject, schema: Schema, write: Write) -> KubeObject:
     """Return ``new`` with its managedFields after an update; see ``owners_after_update``."""
     return managed_fields.replaced(new, owners_after_update(live, new, schema, write))
 
 
-def owners_after_update(live: Json | None, new: Json, schema: Schema, write: Write) -> list[Json]:
+def owners_after_update(live: KubeObject | None, new: KubeObject, schema: Schema, write: Write) -> list[Json]:
     """Return the managedFields of ``new`` after an update: the writer owns the fields that it changed.
 
     Valid managedFields in ``new`` replace the stored ones, so clients can transfer ownership; an empty list,
     or one empty entry, discards it. A stored object without any owner gets none until its first apply.
     """
-    carried = managed_fields.in_object(new)
+    carried = new.metadata.get("managedFields")
     if live is None and carried is None:
         return _first_owner(new, schema, write)
     if managed_fields.is_reset(carried):
         return []
-    owners = _carried(carried) or managed_fields.read(managed_fields.in_object(live or {}))
-    if not owners and at(live, "metadata", "uid"):
+    known = {} if live is None else managed_fields.read(live)
+    owners = _carried(new) or known
+    if not owners and live is not None and live.uid:
         return []
-    before_it = survey(blank(schema) if live is None else managed_fields.replaced(live, None), schema)
-    after_it = survey(managed_fields.replaced(new, None), schema)
+    earlier = blank(schema) if live is None else managed_fields.replaced(live, None).document
+    before_it = survey(earlier, schema)
+    after_it = survey(managed_fields.replaced(new, None).document, schema)
     changes = _filtered(_differences(before_it, after_it), write)
     owners = _taken(owners, write.manager, changes, force=True)
     touched = (changes.added | changes.modified) - _UNOWNED
@@ -177,12 +183,12 @@ def owners_after_update(live: Json | None, new: Json, schema: Schema, write: Wri
     return managed_fields.write(owners)
 
 
-def _first_owner(value: Json, schema: Schema, write: Write) -> list[Json]:
+def _first_owner(value: KubeObject, schema: Schema, write: Write) -> list[Json]:
     """Return the managedFields of an object without owners: its first writer's, which needs no comparison of paths."""
-    metadata = object_at(value, "metadata")
+    metadata = value.metadata
     written = {
         name: item
-        for name, item in value.items()
+        for name, item in value.document.items()
         if name not in _MAINTAINED and (f"f:{name}",) not in write.untouched
     }
     written["metadata"] = {name: item for name, item in metadata.items() if name not in _MAINTAINED_METADATA}
@@ -194,7 +200,7 @@ def _first_owner(value: Json, schema: Schema, write: Write) -> list[Json]:
     return [managed_fields.entry(write.manager, write.api_version, write.time, fields)] if fields else []
 
 
-def _carried(value: object) -> Owners:
+def _carried(value: KubeObject) -> Owners:
     try:
         return managed_fields.read(value)
     except managed_fields.ManagedFieldsError:

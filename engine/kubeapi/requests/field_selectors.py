@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from engine.kubeapi.requests.label_selectors import TEXT_CHARS_MAX, SelectorError
 from engine.kubeapi.schema.resources import Resource
-from events.json_values import Json, at
+from events.kube_objects import KubeObject
 
 _EVERY_KIND: Final = ("metadata.name", "metadata.namespace")
 _EVENT: Final = tuple(
@@ -63,7 +63,7 @@ class FieldSelector(Struct, frozen=True, kw_only=True):
 
     terms: tuple[Term, ...] = ()
 
-    def matches(self, value: Json) -> bool:
+    def matches(self, value: KubeObject) -> bool:
         """Whether the object satisfies all terms; an absent field counts as the empty text."""
         return all((_text(value, term.field) == term.value) == term.equal for term in self.terms)
 
@@ -117,9 +117,9 @@ def _unescaped(value: str) -> str:
     return re.sub(r"\\(.)", r"\1", value)
 
 
-def _text(value: Json, field: str) -> str:
+def _text(value: KubeObject, field: str) -> str:
     for path in _ELSEWHERE.get(field, (field,)):
-        selected = at(value, *path.split("."))
+        selected = value.at(*path.split("."))
         if selected is not None and not isinstance(selected, dict | list):
             return str(selected).lower() if isinstance(selected, bool) else str(selected)
     return ""

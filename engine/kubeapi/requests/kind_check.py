@@ -5,6 +5,7 @@ from typing import Final
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource, built_in
 from events.json_values import Json
+from events.kube_objects import KubeObject
 
 _SCHEME: Final = "pkg/runtime/scheme.go:110"
 """Source position that a real API server's message contains; kept because clients may match the whole text."""
@@ -14,9 +15,9 @@ _BODY_MAX: Final = 1_024
 """Bytes of the body that an error message quotes."""
 
 
-def check(resource: Resource, value: Json, body: bytes = b"") -> None:
+def check(resource: Resource, value: KubeObject, body: bytes = b"") -> None:
     """Raise StatusError if the object has another kind or version; ``body`` is the text that it was decoded from."""
-    api_version, kind = str(value.get("apiVersion") or ""), str(value.get("kind") or "")
+    api_version, kind = value.type_meta
     if (api_version, kind) == (resource.api_version, resource.kind):
         return
     group, _slash, version = api_version.rpartition("/")
@@ -34,6 +35,13 @@ def check(resource: Resource, value: Json, body: bytes = b"") -> None:
         wanted = f"{resource.group.partition('.')[0] or 'core'}.{resource.kind}"
         why = f"converting ({version}.{kind}) to ({wanted}): unknown conversion"
     raise status_objects.undecodable(resource, why, kind, version)
+
+
+def with_kind(resource: Resource, value: KubeObject) -> KubeObject:
+    """Return the object with apiVersion and kind of its resource where they are missing."""
+    head = {"apiVersion": resource.api_version, "kind": resource.kind}
+    missing: Json = {name: text for name, text in head.items() if not value.document.get(name)}
+    return value.with_fields(missing) if missing else value
 
 
 def unrecognized(resource: Resource, why: str, body: bytes) -> status_objects.StatusError:

@@ -9,6 +9,7 @@ from typing import Final
 from engine.kubeapi.rights.parsing import API_VERSION, GROUP
 from engine.kubeapi.rights.rbac import ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED
 from events.json_values import Json
+from events.kube_objects import KubeObject
 
 
 def _split(text: str) -> tuple[str, ...]:
@@ -64,12 +65,12 @@ _EDITED_APPS: Final = _split(
 )
 
 
-def objects() -> list[Json]:
+def objects() -> list[KubeObject]:
     """Return all bootstrap objects, without uid and resourceVersion."""
     return [*_roles(), *_bindings(), *_of_cluster_info(), *_of_agents(), *_of_registration()]
 
 
-def _roles() -> list[Json]:
+def _roles() -> list[KubeObject]:
     everything: list[Json] = [_rule(("*",), ("*",), ("*",)), {"verbs": ["*"], "nonResourceURLs": ["*"]}]
     reviews = [
         _rule(
@@ -93,13 +94,13 @@ def _roles() -> list[Json]:
     ]
 
 
-def _of_cluster_info() -> list[Json]:
+def _of_cluster_info() -> list[KubeObject]:
     """The rights of clients without credentials: to read ``cluster-info``, as ``karmadactl register`` does first."""
     rule: Json = {**_rule(("get",), ("",), ("configmaps",)), "resourceNames": ["cluster-info"]}
     return _of_user(ANONYMOUS, f"{_KARMADA}bootstrap-signer-clusterinfo", "kube-public", rule)
 
 
-def _of_agents() -> list[Json]:
+def _of_agents() -> list[KubeObject]:
     """The rights by which an agent gets its certificate: the first with a bootstrap token, later ones with the last."""
     requests, approved = "certificatesigningrequests", f"{_KARMADA}certificatesigningrequest:"
     group = ("certificates.k8s.io",)
@@ -122,7 +123,7 @@ def _of_agents() -> list[Json]:
     ]
 
 
-def _of_registration() -> list[Json]:
+def _of_registration() -> list[KubeObject]:
     """The rights by which ``karmadactl register`` prepares a cluster: to write roles, and all that it grants in them.
 
     Every bootstrap token gives access to these rights. Karmada grants all rights here. These suffice: they
@@ -147,12 +148,12 @@ def _of_registration() -> list[Json]:
     of_secrets = _rule(("create", "get", "patch"), ("",), ("secrets",))
     return [
         _role(name, rules),
-        {**_binding(name), "subjects": [_user(user)]},
+        _binding(name).with_fields({"subjects": [_user(user)]}),
         *_of_user(user, f"{name}-secret", "karmada-cluster", of_secrets),
     ]
 
 
-def _bindings() -> list[Json]:
+def _bindings() -> list[KubeObject]:
     return [
         _binding("cluster-admin", MASTERS),
         _binding("system:basic-user", AUTHENTICATED),
@@ -207,33 +208,38 @@ def _rule(verbs: Sequence[str], groups: Sequence[str], resources: Sequence[str])
     return {"verbs": list(verbs), "apiGroups": list(groups), "resources": list(resources)}
 
 
-def _role(name: str, rules: list[Json], gathered_by: set[str] | None = None) -> Json:
+def _role(name: str, rules: list[Json], gathered_by: set[str] | None = None) -> KubeObject:
     labels = {**_BOOTSTRAP, **{f"{_AGGREGATE}{each}": "true" for each in sorted(gathered_by or ())}}
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "ClusterRole",
-        "metadata": {"name": name, "labels": labels},
-        "rules": rules,
-    }
+    return KubeObject(
+        {
+            "apiVersion": API_VERSION,
+            "kind": "ClusterRole",
+            "metadata": {"name": name, "labels": labels},
+            "rules": rules,
+        }
+    )
 
 
-def _gathering(name: str, gathers: tuple[str, ...], gathered_by: set[str]) -> Json:
+def _gathering(name: str, gathers: tuple[str, ...], gathered_by: set[str]) -> KubeObject:
     selectors = [{"matchLabels": {f"{_AGGREGATE}{each}": "true"}} for each in gathers]
-    return {**_role(name, [], gathered_by), "aggregationRule": {"clusterRoleSelectors": selectors}}
+    rule = {"clusterRoleSelectors": selectors}
+    return _role(name, [], gathered_by).with_fields({"aggregationRule": rule})
 
 
-def _of_user(user: str, name: str, namespace: str, rule: Json) -> list[Json]:
+def _of_user(user: str, name: str, namespace: str, rule: Json) -> list[KubeObject]:
     """A Role of one rule in a namespace, and its binding to a user."""
     metadata: Json = {"name": name, "namespace": namespace, "labels": {**_BOOTSTRAP}}
     return [
-        {"apiVersion": API_VERSION, "kind": "Role", "metadata": metadata, "rules": [rule]},
-        {
-            "apiVersion": API_VERSION,
-            "kind": "RoleBinding",
-            "metadata": metadata,
-            "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": name},
-            "subjects": [_user(user)],
-        },
+        KubeObject({"apiVersion": API_VERSION, "kind": "Role", "metadata": metadata, "rules": [rule]}),
+        KubeObject(
+            {
+                "apiVersion": API_VERSION,
+                "kind": "RoleBinding",
+                "metadata": metadata,
+                "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": name},
+                "subjects": [_user(user)],
+            }
+        ),
     ]
 
 
@@ -241,11 +247,13 @@ def _user(name: str) -> Json:
     return {"apiGroup": GROUP, "kind": "User", "name": name}
 
 
-def _binding(role: str, *groups: str, name: str = "") -> Json:
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": name or role, "labels": {**_BOOTSTRAP}},
-        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": role},
-        "subjects": [{"apiGroup": GROUP, "kind": "Group", "name": each} for each in groups],
-    }
+def _binding(role: str, *groups: str, name: str = "") -> KubeObject:
+    return KubeObject(
+        {
+            "apiVersion": API_VERSION,
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": name or role, "labels": {**_BOOTSTRAP}},
+            "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": role},
+            "subjects": [{"apiGroup": GROUP, "kind": "Group", "name": each} for each in groups],
+        }
+    )

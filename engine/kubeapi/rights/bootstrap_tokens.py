@@ -15,7 +15,7 @@ import msgspec
 from engine.kubeapi.rights.rbac import AUTHENTICATED, User
 from engine.kubeapi.rights.service_tokens import base64url
 from events import times
-from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 
 NAMESPACE: Final = "kube-system"
 SECRET_TYPE: Final = "bootstrap.kubernetes.io/token"  # noqa: S105  # a type of Secret, no token
@@ -32,7 +32,7 @@ def split(token: str) -> tuple[str, str]:
     return (name, secret) if _ID.fullmatch(name) and _SECRET.fullmatch(secret) else ("", "")
 
 
-def user(value: Json, secret: str, now_ms: int) -> User | None:
+def user(value: KubeObject, secret: str, now_ms: int) -> User | None:
     """Return the user whom the Secret ``value`` authenticates with this secret; None if it is not valid for that."""
     data = _valid(value, now_ms, "authentication")
     if not hmac.compare_digest(data.get("token-secret", "").encode(), secret.encode()) or not secret:
@@ -44,7 +44,7 @@ def user(value: Json, secret: str, now_ms: int) -> User | None:
     return User(name=f"system:bootstrap:{data['token-id']}", groups=named)
 
 
-def signature(value: Json, content: str, now_ms: int) -> tuple[str, str] | None:
+def signature(value: KubeObject, content: str, now_ms: int) -> tuple[str, str] | None:
     """Return the token's id and its detached signature of a text (JWS, HS256); None if it is not valid for that."""
     data = _valid(value, now_ms, "signing")
     if not data:
@@ -54,15 +54,14 @@ def signature(value: Json, content: str, now_ms: int) -> tuple[str, str] | None:
     return data["token-id"], b"..".join((header, base64url(mac))).decode()
 
 
-def _valid(value: Json, now_ms: int, usage: str) -> dict[str, str]:
+def _valid(value: KubeObject, now_ms: int, usage: str) -> dict[str, str]:
     """The decoded data of a Secret whose token is valid for a usage now; empty if it is not valid."""
-    metadata = object_at(value, "metadata")
-    if value.get("type") != SECRET_TYPE or metadata.get("deletionTimestamp"):
+    if value.at("type") != SECRET_TYPE or value.is_ending:
         return {}
-    data = {name: _decoded(text) for name, text in object_at(value, "data").items()}
+    data = {name: _decoded(text) for name, text in value.object_at("data").items()}
     name = data.get("token-id", "")
     is_whole = _ID.fullmatch(name) and _SECRET.fullmatch(data.get("token-secret", ""))
-    if not is_whole or metadata.get("name") != f"{NAME_PREFIX}{name}":
+    if not is_whole or value.name != f"{NAME_PREFIX}{name}":
         return {}
     if data.get(f"usage-bootstrap-{usage}") != "true" or _is_expired(data.get("expiration", ""), now_ms):
         return {}

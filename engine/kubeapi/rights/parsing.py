@@ -10,7 +10,8 @@ import msgspec
 
 from engine.kubeapi.rights.rbac import Binding, Rights, Role, Rule, Subject
 from engine.kubeapi.values.selectors import LabelSelector
-from events.json_values import Json, as_object, list_at, object_at
+from events.json_values import Json, as_object, list_at
+from events.kube_objects import KubeObject
 
 API_VERSION: Final = "rbac.authorization.k8s.io/v1"
 GROUP: Final = "rbac.authorization.k8s.io"
@@ -20,14 +21,13 @@ _OPERATORS: Final = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist":
 KINDS: Final = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
 
-def rights(values: Iterable[Json]) -> Rights:
+def rights(values: Iterable[KubeObject]) -> Rights:
     """Build the rights from RBAC objects; a later object replaces an earlier one of the same name."""
     roles: dict[tuple[str, str, str], Role] = {}
     bindings: dict[tuple[str, str, str], Binding] = {}
     for value in values:
-        kind, metadata = str(value.get("kind")), object_at(value, "metadata")
-        key = (kind, _text(metadata, "namespace"), _text(metadata, "name"))
-        match kind:
+        key = (value.kind, *value.key)
+        match value.kind:
             case "Role" | "ClusterRole":
                 roles[key] = role(value)
             case "RoleBinding" | "ClusterRoleBinding":
@@ -37,18 +37,17 @@ def rights(values: Iterable[Json]) -> Rights:
     return Rights(roles.values(), bindings.values())
 
 
-def role(value: Json) -> Role:
-    metadata = object_at(value, "metadata")
+def role(value: KubeObject) -> Role:
     return Role(
-        name=_text(metadata, "name"),
-        namespace=_text(metadata, "namespace") if value.get("kind") == "Role" else "",
+        name=value.name,
+        namespace=value.namespace if value.kind == "Role" else "",
         rules=rules(value),
-        labels=_labels(metadata.get("labels")),
+        labels={name: text for name, text in value.labels.items() if isinstance(text, str)},
         gathers=tuple(_gathers(value)),
     )
 
 
-def rules(value: Json) -> tuple[Rule, ...]:
+def rules(value: KubeObject) -> tuple[Rule, ...]:
     """Return the rules of a role, or of any object with a list ``rules``."""
     return tuple(
         Rule(
@@ -58,18 +57,17 @@ def rules(value: Json) -> tuple[Rule, ...]:
             names=_texts(rule, "resourceNames"),
             paths=_texts(rule, "nonResourceURLs"),
         )
-        for item in list_at(value, "rules")
+        for item in value.list_at("rules")
         if (rule := as_object(item)) is not None
     )
 
 
-def binding(value: Json) -> Binding:
-    metadata = object_at(value, "metadata")
-    is_global = value.get("kind") == "ClusterRoleBinding"
-    namespace = "" if is_global else _text(metadata, "namespace")
-    reference = object_at(value, "roleRef")
+def binding(value: KubeObject) -> Binding:
+    is_global = value.kind == "ClusterRoleBinding"
+    namespace = "" if is_global else value.namespace
+    reference = value.object_at("roleRef")
     return Binding(
-        name=_text(metadata, "name"),
+        name=value.name,
         namespace=namespace,
         role=_text(reference, "name"),
         of_cluster=is_global or reference.get("kind") == "ClusterRole",
@@ -89,18 +87,16 @@ def shown(found: Rule) -> Json:
     return {**value, "resourceNames": list(found.names)} if found.names else value
 
 
-def _subjects(value: Json, namespace: str) -> Iterable[Subject]:
-    for item in list_at(value, "subjects"):
-        subject = object_at(item)
+def _subjects(value: KubeObject, namespace: str) -> Iterable[Subject]:
+    for subject in value.objects_at("subjects"):
         kind = _text(subject, "kind")
         # A ServiceAccount subject without a namespace belongs to the namespace of the binding.
         subject_namespace = _text(subject, "namespace") or namespace if kind == "ServiceAccount" else ""
         yield Subject(kind=kind, name=_text(subject, "name"), namespace=subject_namespace)
 
 
-def _gathers(value: Json) -> Iterable[LabelSelector]:
-    gathering = object_at(value, "aggregationRule")
-    for item in list_at(gathering, "clusterRoleSelectors"):
+def _gathers(value: KubeObject) -> Iterable[LabelSelector]:
+    for item in value.list_at("aggregationRule", "clusterRoleSelectors"):
         if as_object(item) is None:
             continue
         try:
@@ -109,10 +105,6 @@ def _gathers(value: Json) -> Iterable[LabelSelector]:
             continue  # an invalid selector aggregates nothing
         if all(bool(each.values) == _OPERATORS.get(each.operator) for each in selector.match_expressions):
             yield selector
-
-
-def _labels(value: object) -> dict[str, str]:
-    return {name: text for name, text in object_at(value).items() if isinstance(text, str)}
 
 
 def _text(value: Json, name: str) -> str:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from events.json_values import Json, as_object, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 
 _BALANCED: Final[Json] = {"loadBalancer": {}}
 _STATUSES: Final[Mapping[tuple[str, str], Json]] = {
@@ -62,16 +63,16 @@ _WITHOUT_GENERATION: Final = frozenset(
 _OF_ONE_GENERATION: Final = ("scheduling.k8s.io/v1", "PriorityClass")
 
 
-def shown(value: Json) -> Json:
+def shown(value: KubeObject) -> KubeObject:
     """Return the object in the shape in which its API returns it; other kinds are unchanged."""
-    kind = (str(value.get("apiVersion")), str(value.get("kind")))
+    kind = value.type_meta
     begun = _STATUSES.get(kind)
     if begun is not None:
-        value = {**value, "status": {**begun, **object_at(value, "status")}}
-    metadata = as_object(value.get("metadata"))
-    if kind in _WITHOUT_GENERATION and metadata is not None and "generation" in metadata:
+        value = value.with_fields({"status": {**begun, **value.object_at("status")}})
+    metadata = value.metadata
+    if kind in _WITHOUT_GENERATION and "generation" in metadata:
         plain = {name: item for name, item in metadata.items() if name != "generation"}
-        value = {**value, "metadata": plain}
-    if kind == _OF_ONE_GENERATION and metadata is not None:
-        value = {**value, "metadata": {**metadata, "generation": 1}}
+        value = value.with_fields({"metadata": plain})
+    if kind == _OF_ONE_GENERATION and metadata:
+        value = value.with_metadata({"generation": 1})
     return value

@@ -12,6 +12,7 @@ from engine.kubeapi.schema.openapi_schemas import DefinitionError, from_openapi,
 from engine.kubeapi.schema.resources import PrinterColumn, Resource, ScalePaths, Subresource
 from engine.kubeapi.schema.schemas import Field, Fields, MapOf, Named, Scalar, Schema
 from events.json_values import Json, as_object, at, list_at, object_at, objects_at
+from events.kube_objects import KubeObject
 
 _TEXT: Final = Field(schema=Scalar(form="str"))
 _HEAD: Final[Mapping[str, Field]] = {
@@ -21,17 +22,16 @@ _HEAD: Final[Mapping[str, Field]] = {
 }
 
 
-def read(definition: Json) -> tuple[Resource, ...]:
+def read(definition: KubeObject) -> tuple[Resource, ...]:
     """Return one resource per served version of a definition; raises DefinitionError."""
-    spec = object_at(definition, "spec")
+    spec = definition.object_at("spec")
     names = object_at(spec, "names")
     group, plural, kind = (
         _text(spec, "group", "spec"),
         _text(names, "plural", "spec.names"),
         _text(names, "kind", "spec.names"),
     )
-    name = at(definition, "metadata", "name")
-    if name != f"{plural}.{group}":
+    if definition.name != f"{plural}.{group}":
         raise DefinitionError("metadata.name", f"must be spec.names.plural+.+spec.group: {plural}.{group}")
     scope = spec.get("scope")
     if scope not in ("Namespaced", "Cluster"):
@@ -124,11 +124,10 @@ def _text(held: Json, name: str, path: str) -> str:
     return value
 
 
-def established(definition: Json) -> Json:
-    """Return the status of a definition; it is served as soon as it is stored."""
-    spec = object_at(definition, "spec")
-    head = object_at(definition, "metadata")
-    since = head.get("creationTimestamp")
+def established(definition: KubeObject) -> KubeObject:
+    """Return a definition with its status; it is served as soon as it is stored."""
+    spec = definition.object_at("spec")
+    since = definition.at("metadata", "creationTimestamp")
     conditions = [
         {
             "type": kind,
@@ -144,4 +143,5 @@ def established(definition: Json) -> Json:
     ]
     versions = objects_at(spec, "versions")
     stored = [version["name"] for version in versions if version.get("storage") is True]
-    return {"acceptedNames": spec.get("names", {}), "conditions": conditions, "storedVersions": stored}
+    status = {"acceptedNames": spec.get("names", {}), "conditions": conditions, "storedVersions": stored}
+    return definition.with_fields({"status": status})

@@ -6,21 +6,22 @@ from engine.http.kube.edits.writer import Writer
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.patching import field_paths, managed_fields, server_side_apply
 from engine.writing.mutations import Edited
-from events.json_values import Json, as_object, object_at
+from events.json_values import Json, as_object
+from events.kube_objects import KubeObject
 
 
-def applicable(writer: Writer, desired: Json) -> Edited:
+def applicable(writer: Writer, desired: KubeObject) -> Edited:
     """The object to apply with the types of its schema; raises StatusError if it does not fit."""
-    resource, metadata = writer.resource, object_at(desired, "metadata")
-    named = (desired.get("apiVersion"), desired.get("kind"))
+    resource = writer.resource
+    named = (desired.at("apiVersion"), desired.at("kind"))
     if named != (resource.api_version, resource.kind):
         group_version, kind = (str(item or "") for item in named)
         raise status_objects.bad_request(f"invalid object type: {group_version or '/'}, Kind={kind}")
     if not (resource.is_kubernetes_own or resource.custom):
         return with_known_fields(writer, desired)
     desired = without_nulls(writer, desired)
-    for fault in field_paths.check(desired, resource.schema):
-        where = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
+    for fault in field_paths.check(desired.document, resource.schema):
+        where = f"{desired.namespace}/{desired.name}"
         named_type = f"{resource.api_version}, Kind={resource.kind}"
         raise status_objects.bad_request(
             f"failed to create typed patch object ({where}; {named_type}): {fault}"
@@ -28,33 +29,38 @@ def applicable(writer: Writer, desired: Json) -> Edited:
     return Edited(plain(writer, desired))
 
 
-def with_path_identity(writer: Writer, value: Json) -> Json:
+def with_path_identity(writer: Writer, value: KubeObject) -> KubeObject:
     """The object with the name and the namespace of the path, where it has none."""
-    metadata = object_at(value, "metadata")
+    metadata = value.metadata
     identity = {"name": writer.name, "namespace": writer.namespace}
     missing = {name: text for name, text in identity.items() if text and not metadata.get(name)}
-    return {**value, "metadata": {**metadata, **missing}} if missing else value
+    return value.with_metadata(missing) if missing else value
 
 
-def without_claims(value: Json) -> Json:
+def without_claims(value: KubeObject) -> KubeObject:
     """The object without the marks of claims, except for policies.
 
     The engine adds these marks on each read and does not store them, so an apply that contains them would always
     count as a change.
     """
-    metadata = object_at(value, "metadata")
-    if value.get("kind") in marks.POLICY_IDS:
+    metadata = value.metadata
+    if value.kind in marks.POLICY_IDS:
         return value
-    stripped = dict(metadata)
+    stripped: Json = {}
     for name in ("labels", "annotations"):
         if texts := as_object(metadata.get(name)):
             stripped[name] = {mark: text for mark, text in texts.items() if mark not in marks.CLAIMS}
-    return {**value, "metadata": stripped}
+    return value.with_metadata(stripped)
 
 
 def applied_to(
-    writer: Writer, live: Json | None, desired: Json, write: server_side_apply.Write, *, force: bool
-) -> Json:
+    writer: Writer,
+    live: KubeObject | None,
+    desired: KubeObject,
+    write: server_side_apply.Write,
+    *,
+    force: bool,
+) -> KubeObject:
     """Merge an applied object and its field owners into the current one; raises StatusError on conflicts.
 
     Returns ``live`` itself if nothing changed.

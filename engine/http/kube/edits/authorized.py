@@ -17,7 +17,8 @@ from engine.kubeapi.rights import parsing
 from engine.kubeapi.rights.rbac import Act, Rights, Rule, User
 from engine.kubeapi.schema.resources import Resource
 from engine.writing.mutations import Edited
-from events.json_values import Json, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 
 _SHOWN_MAX: Final = 8
 _GROUP: Final = parsing.GROUP
@@ -34,7 +35,7 @@ class Permission(Struct, frozen=True, kw_only=True):
     rights: Rights | None
     creates: bool
 
-    def check(self, writer: Writer, value: Json, before: Json | None) -> None:
+    def check(self, writer: Writer, value: KubeObject, before: KubeObject | None) -> None:
         """Raise StatusError (403) if the user may not write ``value`` in the place of ``before``."""
         if self.rights is not None and before is None and not self.creates:
             self._check_creation(self.rights, writer)
@@ -64,10 +65,10 @@ class AuthorizedEdit(Struct, frozen=True, kw_only=True):
 
     edit: RequestedEdit
     permission: Permission
-    bootstrap: Json | None
-    admit: Callable[[Json, Json | None], Json] | None = None
+    bootstrap: KubeObject | None
+    admit: Callable[[KubeObject, KubeObject | None], KubeObject] | None = None
 
-    def apply(self, live: Json | None) -> Edited:
+    def apply(self, live: KubeObject | None) -> Edited:
         """Return the stored form of the edited object; raises StatusError (403) without the rights."""
         writer = self.edit.writer
         before = live or self.bootstrap
@@ -82,14 +83,14 @@ class AuthorizedEdit(Struct, frozen=True, kw_only=True):
 
 
 def _check_escalation(
-    resource: Resource, user: User, known: Rights | None, value: Json, live: Json | None
+    resource: Resource, user: User, known: Rights | None, value: KubeObject, live: KubeObject | None
 ) -> None:
     """Raise StatusError if the user may not write this role or binding.
 
     ``known`` may be None for ``system:masters``.
     """
-    name = str(object_at(value, "metadata").get("name", ""))
-    if resource.kind.endswith("Binding") and live is not None and live.get("roleRef") != value.get("roleRef"):
+    name = value.name
+    if resource.kind.endswith("Binding") and live is not None and live.at("roleRef") != value.at("roleRef"):
         message = "Invalid value: cannot change roleRef"
         cause = Cause(field="roleRef", reason="FieldValueInvalid", message=message)
         raise status_objects.invalid(resource, name, [cause])
@@ -101,10 +102,11 @@ def _check_escalation(
         _check_role(resource, user, known, value, live)
 
 
-def _check_role(resource: Resource, user: User, known: Rights, value: Json, live: Json | None) -> None:
-    metadata = object_at(value, "metadata")
+def _check_role(
+    resource: Resource, user: User, known: Rights, value: KubeObject, live: KubeObject | None
+) -> None:
     rules = parsing.rules(value)
-    if value.get("aggregationRule"):
+    if value.at("aggregationRule"):
         # An aggregated role can come to include any rule, so only unrestricted users may create one.
         rules = (
             *rules,
@@ -117,14 +119,13 @@ def _check_role(resource: Resource, user: User, known: Rights, value: Json, live
         verb="escalate",
         group=_GROUP,
         resource=resource.plural,
-        namespace=str(metadata.get("namespace") or ""),
-        name=str(metadata.get("name", "")),
+        namespace=value.namespace,
+        name=value.name,
     )
     _check_rules(resource, act.name, user, known, rules, act)
 
 
-def _check_binding(resource: Resource, user: User, known: Rights, value: Json) -> None:
-    metadata = object_at(value, "metadata")
+def _check_binding(resource: Resource, user: User, known: Rights, value: KubeObject) -> None:
     bound = parsing.binding(value)
     act = Act(
         verb="bind",
@@ -137,7 +138,7 @@ def _check_binding(resource: Resource, user: User, known: Rights, value: Json) -
     if rules is None:
         details: Json = {"name": bound.role, "group": _GROUP, "kind": act.resource}
         raise StatusError(404, "NotFound", f'{act.resource}.{_GROUP} "{bound.role}" not found', details)
-    _check_rules(resource, str(metadata.get("name", "")), user, known, rules, act)
+    _check_rules(resource, value.name, user, known, rules, act)
 
 
 def _check_rules(

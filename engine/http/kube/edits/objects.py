@@ -2,7 +2,6 @@
 
 from engine.http.kube.edits import applying, patching
 from engine.http.kube.edits.completion import (
-    check_kind,
     check_types,
     check_whole,
     completed,
@@ -15,28 +14,28 @@ from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.patching import managed_fields
 from engine.writing.mutations import Edited
-from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 
 
 class Creation(RequestedEdit, frozen=True):
     """Create the object in the body."""
 
-    body: Json
+    body: KubeObject
 
-    def apply(self, live: Json | None) -> Edited:
+    def apply(self, live: KubeObject | None) -> Edited:
         """Return the created object; raises StatusError (409) if there is one."""
         if live is not None:
-            is_ending = "deletionTimestamp" in object_at(live, "metadata")
-            raise status_objects.already_exists(self.writer.resource, self.writer.name, is_ending=is_ending)
+            resource, name = self.writer.resource, self.writer.name
+            raise status_objects.already_exists(resource, name, is_ending=live.is_ending)
         return completed(self.writer, None, with_known_fields(self.writer, self.body))
 
 
 class Replacement(RequestedEdit, frozen=True):
     """Replace the current object by the one in the body."""
 
-    body: Json
+    body: KubeObject
 
-    def apply(self, live: Json | None) -> Edited:
+    def apply(self, live: KubeObject | None) -> Edited:
         """Return the replaced object."""
         return completed(self.writer, self.existing(live), with_known_fields(self.writer, self.body))
 
@@ -47,7 +46,7 @@ class Patch(RequestedEdit, frozen=True):
     kind: str
     patch: object
 
-    def apply(self, live: Json | None) -> Edited:
+    def apply(self, live: KubeObject | None) -> Edited:
         """Return the patched object."""
         current = self.existing(live)
         # Patches apply to the object as rendered: they may test, replace or remove defaults of the API.
@@ -60,10 +59,10 @@ class Patch(RequestedEdit, frozen=True):
 class Application(RequestedEdit, frozen=True):
     """Server-side apply; creates the object if it does not exist."""
 
-    desired: Json
+    desired: KubeObject
     force: bool
 
-    def apply(self, live: Json | None) -> Edited:
+    def apply(self, live: KubeObject | None) -> Edited:
         """Return the merged object, which is ``live`` itself if nothing changes."""
         writer = self.writer
         known = applying.applicable(writer, self.desired)
@@ -76,6 +75,5 @@ class Application(RequestedEdit, frozen=True):
         if merged is live:
             return Edited(merged, known.warnings)
         filled = filled_in(writer, live, merged)
-        check_kind(writer, shown(live), built_in_defaults.with_defaults(filled))
-        check_whole(writer, live, filled)
+        check_whole(writer, live, filled, shown(live), built_in_defaults.with_defaults(filled))
         return Edited(filled, known.warnings)

@@ -12,7 +12,8 @@ from engine.kubeapi.requests import kind_check
 from engine.kubeapi.schema import type_errors
 from engine.kubeapi.values import go_texts
 from engine.writing.mutations import Edited
-from events.json_values import Json, as_list, as_object, object_at
+from events.json_values import as_list, as_object, object_at
+from events.kube_objects import KubeObject
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -26,24 +27,26 @@ def check_patch_type(writer: Writer, kind: str) -> None:
         raise status_objects.unsupported_media_type(patch=True, known=is_known)
 
 
-def patched_to(writer: Writer, kind: str, live: Json, patch: object) -> Edited:
+def patched_to(writer: Writer, kind: str, live: KubeObject, patch: object) -> Edited:
     """The object after a patch, without unknown fields; raises StatusError if it is not a valid object."""
     resource, made = writer.resource, _patch(writer, kind, live, patch)
     if resource.is_kubernetes_own:
-        head: Json = {"apiVersion": resource.api_version, "kind": resource.kind}
-        made = {**made, **{name: text for name, text in head.items() if not made.get(name)}}
+        made = kind_check.with_kind(resource, made)
     try:
         kind_check.check(resource, made)
-        if resource.is_kubernetes_own and (wrong := type_errors.mistyped(made, resource.schema)) is not None:
+        if (
+            resource.is_kubernetes_own
+            and (wrong := type_errors.mistyped(made.document, resource.schema)) is not None
+        ):
             message = wrong.expected if kind == STRATEGIC_PATCH else wrong.message
             raise status_objects.undecodable(resource, message)
         return with_known_fields(writer, made)
     except status_objects.UndecodableError as error:
-        shown = go_texts.of(patch) if kind == STRATEGIC_PATCH else msgspec.json.encode(made).decode()
+        shown = go_texts.of(patch) if kind == STRATEGIC_PATCH else msgspec.json.encode(made.document).decode()
         raise status_objects.unfit_result(causes.invalid("patch", shown, error.detail)) from None
 
 
-def _patch(writer: Writer, kind: str, live: Json, patch: object) -> Json:
+def _patch(writer: Writer, kind: str, live: KubeObject, patch: object) -> KubeObject:
     if kind == JSON_PATCH:
         return json_patched(live, patch)
     if patch is None:
@@ -54,23 +57,23 @@ def _patch(writer: Writer, kind: str, live: Json, patch: object) -> Json:
         message = f"json: cannot unmarshal {json_type} into Go value of type map[string]interface {{}}"
         raise status_objects.undecodable_patch(message)
     if kind == MERGE_PATCH:
-        return object_at(patches.merge_patched(live, changes))
+        return KubeObject(object_at(patches.merge_patched(live.document, changes)))
     try:
-        return strategic_merge.patched(live, changes, writer.resource.schema)
+        return KubeObject(strategic_merge.patched(live.document, changes, writer.resource.schema))
     except strategic_merge.StrategicMergeError as error:
         raise status_objects.bad_request(str(error)) from None
 
 
-def json_patched(value: Json, patch: object) -> Json:
+def json_patched(value: KubeObject, patch: object) -> KubeObject:
     """The object after a JSON patch; raises StatusError."""
     if as_list(patch) is None:
         json_type = type_errors.json_type_of(patch)
         message = f"json: cannot unmarshal {json_type} into Go value of type []handlers.jsonPatchOp"
         raise status_objects.undecodable_patch(message)
     try:
-        patched = as_object(patches.json_patched(value, patch))
+        patched = as_object(patches.json_patched(value.document, patch))
     except patches.PatchError:
         raise status_objects.unfit_patch() from None
     if patched is None:
         raise status_objects.unfit_patch()
-    return patched
+    return KubeObject(patched)

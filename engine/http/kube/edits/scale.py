@@ -11,15 +11,16 @@ from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.patching import field_paths, managed_fields, patches, server_side_apply
 from engine.kubeapi.schema import type_errors
 from engine.writing.mutations import Edited
-from events.json_values import Json, object_at
+from events.json_values import object_at
+from events.kube_objects import KubeObject
 
 
 class ScaleReplacement(RequestedEdit, frozen=True):
     """The object with the replicas of this Scale."""
 
-    scale: Json
+    scale: KubeObject
 
-    def apply(self, live: Json | None) -> Edited:
+    def apply(self, live: KubeObject | None) -> Edited:
         """Return the scaled object."""
         return _scaled(self.writer, self.existing(live), self.scale)
 
@@ -30,16 +31,16 @@ class ScalePatch(RequestedEdit, frozen=True):
     kind: str
     patch: object
 
-    def apply(self, live: Json | None) -> Edited:
+    def apply(self, live: KubeObject | None) -> Edited:
         """Return the scaled object."""
         current = self.existing(live)
         scale = scales.scale_of(self.writer.resource, current)
         if self.kind == JSON_PATCH:
             changed = json_patched(scale, self.patch)
         else:
-            changed = object_at(patches.merge_patched(scale, self.patch))
-        if wrong := type_errors.mistyped(changed, scales.SCALE.schema):
-            shown = msgspec.json.encode(changed).decode()
+            changed = KubeObject(object_at(patches.merge_patched(scale.document, self.patch)))
+        if wrong := type_errors.mistyped(changed.document, scales.SCALE.schema):
+            shown = msgspec.json.encode(changed.document).decode()
             raise status_objects.unfit_result(causes.invalid("patch", shown, wrong.message))
         return _scaled(self.writer, current, changed)
 
@@ -47,15 +48,15 @@ class ScalePatch(RequestedEdit, frozen=True):
 class ScaleApplication(RequestedEdit, frozen=True):
     """The object with the replicas of a Scale that is applied server-side to the object's own Scale."""
 
-    desired: Json
+    desired: KubeObject
     force: bool
 
-    def apply(self, live: Json | None) -> Edited:
+    def apply(self, live: KubeObject | None) -> Edited:
         """Return the scaled object; the field owners of its replicas are those of the merged Scale."""
         current, writer = self.existing(live), self.writer
         resource = writer.resource
         write = structs.replace(writer, resource=scales.SCALE, part=SCALE).write(managed_fields.APPLY)
-        for fault in field_paths.check(self.desired, scales.SCALE.schema):
+        for fault in field_paths.check(self.desired.document, scales.SCALE.schema):
             raise status_objects.bad_request(f"failed to create typed patch object: {fault}")
         try:
             owned = scales.owned(resource, current)
@@ -74,14 +75,14 @@ class ScaleApplication(RequestedEdit, frozen=True):
             raise status_objects.bad_request(str(error)) from None
 
 
-def _scaled(writer: Writer, live: Json, scale: Json) -> Edited:
+def _scaled(writer: Writer, live: KubeObject, scale: KubeObject) -> Edited:
     check_named(writer, scale)
-    check_version(writer, live, object_at(scale, "metadata"))
+    check_version(writer, live, scale)
     of_scale = structs.replace(writer, part=SCALE)
     return completed(of_scale, live, Edited(_with_replicas(writer, live, scale)))
 
 
-def _with_replicas(writer: Writer, live: Json, scale: Json) -> Json:
+def _with_replicas(writer: Writer, live: KubeObject, scale: KubeObject) -> KubeObject:
     try:
         return scales.scaled(writer.resource, live, scale)
     except scales.ScaleError as error:

@@ -10,7 +10,8 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.patching import field_paths, managed_fields, server_side_apply
 from engine.writing.mutations import Edited
-from events.json_values import Json, as_object, object_at
+from events.json_values import Json, as_object
+from events.kube_objects import KubeObject
 
 
 class DerivedStatus(Struct, frozen=True, kw_only=True):
@@ -23,10 +24,10 @@ class DerivedStatus(Struct, frozen=True, kw_only=True):
 class StatusReplacement(RequestedEdit, frozen=True):
     """The current object with the status of the body."""
 
-    body: Json
+    body: KubeObject
     derived: DerivedStatus | None = None
 
-    def apply(self, live: Json | None) -> Edited:
+    def apply(self, live: KubeObject | None) -> Edited:
         """Return the object with the new status."""
         current = self.existing(live)
         check_head(self.writer, current, self.body)
@@ -40,7 +41,7 @@ class StatusPatch(RequestedEdit, frozen=True):
     patch: object
     derived: DerivedStatus | None = None
 
-    def apply(self, live: Json | None) -> Edited:
+    def apply(self, live: KubeObject | None) -> Edited:
         """Return the object with the patched status."""
         current = self.existing(live)
         patched = patching.patched_to(self.writer, self.kind, current, self.patch)
@@ -54,11 +55,11 @@ class StatusApplication(RequestedEdit, frozen=True):
     the ownership, but reads still show the derived value.
     """
 
-    desired: Json
+    desired: KubeObject
     force: bool
     derived: DerivedStatus | None = None
 
-    def apply(self, live: Json | None) -> Edited:
+    def apply(self, live: KubeObject | None) -> Edited:
         """Return the object with the merged status, which is ``live`` itself if nothing changes."""
         current, writer, derived = self.existing(live), self.writer, self.derived
         known = with_known_fields(writer, self.desired)
@@ -75,55 +76,59 @@ class StatusApplication(RequestedEdit, frozen=True):
         return Edited(_same_but_for_status(writer, current, own, is_owned=True), known.warnings)
 
 
-def _with_status(writer: Writer, live: Json, edited: Edited, derived: DerivedStatus | None) -> Edited:
-    check_version(writer, live, object_at(edited.value, "metadata"))
+def _with_status(writer: Writer, live: KubeObject, edited: Edited, derived: DerivedStatus | None) -> Edited:
+    check_version(writer, live, edited.value)
     new = _same_but_for_status(writer, live, edited.value, is_owned=False)
     _check_counts(writer, new, derived)
     # A built-in kind always has a status, so the field ``status`` itself has no owner.
     begun: Json = {"status": {}} if "status" in field_paths.blank(writer.resource.schema) else {}
     write = structs.replace(writer, part=STATUS).write(managed_fields.UPDATE)
     try:
-        owned = server_side_apply.updated({**begun, **live}, new, writer.resource.schema, write)
+        owned = server_side_apply.updated(
+            KubeObject({**begun, **live.document}), new, writer.resource.schema, write
+        )
     except managed_fields.ManagedFieldsError as error:
         raise status_objects.bad_request(str(error)) from None
     return Edited(owned, edited.warnings)
 
 
-def _with_derived(live: Json, derived: DerivedStatus) -> Json:
-    status = {**object_at(live, "status"), **derived.status}
+def _with_derived(live: KubeObject, derived: DerivedStatus) -> KubeObject:
     owners = [*managed_fields.entries(live), derived.entry]
-    metadata = {**object_at(live, "metadata"), "managedFields": owners}
-    return {**live, "metadata": metadata, "status": status}
+    shown = live.with_metadata({"managedFields": owners})
+    return shown.with_fields({"status": {**live.object_at("status"), **derived.status}})
 
 
-def _without_derived(merged: Json, live: Json, desired: Json, derived: DerivedStatus | None) -> Json:
+def _without_derived(
+    merged: KubeObject, live: KubeObject, desired: KubeObject, derived: DerivedStatus | None
+) -> KubeObject:
     """The object without the engine's derived status, which is rendered again on each read.
 
     Fields that this client or an earlier one wrote are kept.
     """
     if derived is None:
         return merged
-    written = {*object_at(live, "status"), *object_at(desired, "status")}
-    status = object_at(merged, "status")
+    written = {*live.object_at("status"), *desired.object_at("status")}
+    status = merged.object_at("status")
     kept = {name: item for name, item in status.items() if name in written or name not in derived.status}
-    return {**merged, "status": kept}
+    return merged.with_fields({"status": kept})
 
 
-def _same_but_for_status(writer: Writer, live: Json, made: Json, *, is_owned: bool) -> Json:
+def _same_but_for_status(writer: Writer, live: KubeObject, made: KubeObject, *, is_owned: bool) -> KubeObject:
     """The current object with the status of ``made``, with ``is_owned`` also its metadata, for the field owners."""
-    status = as_object({} if made.get("status") is None else made["status"])
+    current = made.at("status")
+    status = as_object({} if current is None else current)
     if status is None:
         message = "Invalid value: must be an object"
         cause = Cause(field="status", reason="FieldValueInvalid", message=message)
         raise status_objects.invalid(writer.resource, writer.name, [cause])
-    owners: Json = {"metadata": made["metadata"]} if is_owned else {}
-    result = {**live, **owners, "status": status}
+    owners: Json = {"metadata": made.metadata} if is_owned else {}
+    result = live.with_fields({**owners, "status": status})
     check_structure(writer, live, result, STATUS)
     return result
 
 
-def _check_counts(writer: Writer, value: Json, derived: DerivedStatus | None) -> None:
+def _check_counts(writer: Writer, value: KubeObject, derived: DerivedStatus | None) -> None:
     """Raise StatusError if the replica counts of the status, with the engine's values, are invalid."""
-    status = {**object_at(value, "status"), **({} if derived is None else derived.status)}
+    status = {**value.object_at("status"), **({} if derived is None else derived.status)}
     if wrong := list(replica_counts.faults(writer.resource, status)):
         raise status_objects.invalid(writer.resource, writer.name, wrong)

@@ -13,7 +13,7 @@ from engine.kubeapi.requests import kind_check
 from engine.kubeapi.schema.resources import Resource
 from engine.writing.mutations import Edited
 from events import times
-from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 
 STATUS: Final = "status"
 APPROVAL: Final = "approval"
@@ -69,29 +69,28 @@ class RequestedEdit(Struct, frozen=True):
 
     writer: Writer
 
-    def apply(self, live: Json | None) -> Edited:
+    def apply(self, live: KubeObject | None) -> Edited:
         """Return the new object; ``live`` is the current one, if it exists. Pure; raises StatusError."""
         raise NotImplementedError
 
-    def existing(self, live: Json | None) -> Json:
+    def existing(self, live: KubeObject | None) -> KubeObject:
         """The current object; raises StatusError (404) if there is none."""
         if live is None:
             raise status_objects.not_found(self.writer.resource, self.writer.name)
         return live
 
 
-def check_head(writer: Writer, live: Json | None, new: Json) -> None:
+def check_head(writer: Writer, live: KubeObject | None, new: KubeObject) -> None:
     """Raise StatusError if name or namespace are not the path's, or uid or resourceVersion not the current object's."""
     kind_check.check(writer.resource, new)
     check_named(writer, new)
-    metadata = object_at(new, "metadata")
     if live is not None:
-        check_version(writer, live, metadata)
+        check_version(writer, live, new)
 
 
-def check_named(writer: Writer, new: Json) -> None:
+def check_named(writer: Writer, new: KubeObject) -> None:
     """Raise StatusError if name or namespace differ from those of the path."""
-    metadata = object_at(new, "metadata")
+    metadata = new.metadata
     name, namespace = metadata.get("name"), metadata.get("namespace") or writer.namespace
     if not name:
         message = (
@@ -106,17 +105,15 @@ def check_named(writer: Writer, new: Json) -> None:
         raise status_objects.bad_request(message)
 
 
-def check_version(writer: Writer, live: Json, metadata: Json) -> None:
-    """Raise StatusError if uid or resourceVersion in ``metadata`` are not those of ``live``."""
-    live_metadata = object_at(live, "metadata")
+def check_version(writer: Writer, live: KubeObject, new: KubeObject) -> None:
+    """Raise StatusError if uid or resourceVersion of ``new`` are set and not those of ``live``."""
+    metadata = new.metadata
     uid = metadata.get("uid")
-    if uid and uid != live_metadata.get("uid"):
-        raise status_objects.precondition_failed(
-            writer.resource, writer.name, "UID", str(uid), str(live_metadata.get("uid"))
-        )
+    if uid and uid != live.uid:
+        raise status_objects.precondition_failed(writer.resource, writer.name, "UID", str(uid), live.uid)
     seen = metadata.get("resourceVersion")
     # A resourceVersion also grows with the status, so one newer than the last write is no conflict.
-    if seen and (not _is_number(seen) or int(str(seen)) < int(str(live_metadata.get("resourceVersion")))):
+    if seen and (not _is_number(seen) or int(str(seen)) < int(live.resource_version)):
         raise status_objects.conflict(writer.resource, writer.name)
     if seen and int(str(seen)) > writer.newest:
         raise AheadError(writer.resource, writer.name)

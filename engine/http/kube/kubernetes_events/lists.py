@@ -20,7 +20,7 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
 from engine.log.port import LogCutError
 from events import codec, keys, observations, topics
-from events.json_values import Json, at, object_at
+from events.kube_objects import KubeObject
 from events.records import StoredRecord
 from projections import client_events, query
 from projections.documents.works import cluster_of
@@ -44,7 +44,9 @@ class Events:
         self._services = services
         self._watchers = 0
 
-    async def listed(self, resource: Resource, namespace: str, fits: ObjectFilter) -> tuple[list[Json], int]:
+    async def listed(
+        self, resource: Resource, namespace: str, fits: ObjectFilter
+    ) -> tuple[list[KubeObject], int]:
         """The matching Events, and the sequence number up to which the log was searched."""
         number = await self._services.catch_up()
         records = await self._records(namespace, fits, number)
@@ -52,7 +54,7 @@ class Events:
         shown = sorted([*own, *await self._of_clients(resource, namespace, fits, number)], key=_version)
         return [each for each in shown if _is_in(each, namespace) and fits(each)], number
 
-    async def named(self, resource: Resource, namespace: str, name: str) -> Json | None:
+    async def named(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
         """The Event with this name; None if there is none."""
         number = await self._services.catch_up()
 
@@ -85,7 +87,7 @@ class Events:
         fits: ObjectFilter,
         now_ms: int,
     ) -> AsyncGenerator[bytes]:
-        def line(value: Json, change: str = "ADDED") -> bytes:
+        def line(value: KubeObject, change: str = "ADDED") -> bytes:
             shown = rendering.one(resource, value, form, now_ms)
             return rendering.encode({"type": change, "object": shown}) + b"\n"
 
@@ -130,11 +132,11 @@ class Events:
 
     async def _of_clients(
         self, resource: Resource, namespace: str, fits: ObjectFilter, number: int
-    ) -> list[Json]:
+    ) -> list[KubeObject]:
         """The Events of clients; only those about one object if a field selector names it."""
         involved = next((name for prefix in _ABOUT if (name := fits.fields.exact(f"{prefix}.name"))), "")
 
-        def read() -> list[Json]:
+        def read() -> list[KubeObject]:
             with self._services.views.store.reading() as rows:
                 client_written = client_events.listed(rows, number, namespace=namespace, involved=involved)
             return [kubernetes_events.shown(each.document, resource.api_version) for each in client_written]
@@ -143,14 +145,14 @@ class Events:
 
     async def _shown(
         self, resource: Resource, records: Iterable[StoredRecord], *, of_clients: bool = True
-    ) -> list[tuple[str, Json]]:
+    ) -> list[tuple[str, KubeObject]]:
         shown = list(records)
         written = [each for each in shown if of_clients and each.topic == topics.OBSERVATIONS]
         return await anyio.to_thread.run_sync(self._events_of, resource.api_version, shown, written)
 
     def _events_of(
         self, api_version: str, records: list[StoredRecord], written: list[StoredRecord]
-    ) -> list[tuple[str, Json]]:
+    ) -> list[tuple[str, KubeObject]]:
         """Return the Events of records, each with the kind of its change.
 
         Events of clients come from the ``written`` records only, in their newest state.
@@ -162,7 +164,7 @@ class Events:
         return [*events, *((kind, kubernetes_events.shown(value, api_version)) for kind, value in changed)]
 
 
-def _change(rows: Rows, record: StoredRecord) -> tuple[str, Json] | None:
+def _change(rows: Rows, record: StoredRecord) -> tuple[str, KubeObject] | None:
     """Return the type of a change of a client's Event, and the Event; None for other records, and if it is outdated."""
     match codec.decode(record):
         case codec.Decoded(data=observations.KubernetesEventWritten()):
@@ -171,15 +173,14 @@ def _change(rows: Rows, record: StoredRecord) -> tuple[str, Json] | None:
                 return None
             return "ADDED" if event.first_number == record.number else "MODIFIED", event.document
         case codec.Decoded(data=observations.KubernetesEventDeleted(manifest=manifest)):
-            value: Json = msgspec.json.decode(manifest, type=dict[str, object])
-            metadata = {**object_at(value, "metadata"), "resourceVersion": str(record.number)}
-            return "DELETED", {**value, "metadata": metadata}
+            value = KubeObject(msgspec.json.decode(manifest, type=dict[str, object]))
+            return "DELETED", value.with_metadata({"resourceVersion": str(record.number)})
         case _:
             return None
 
 
-def _version(value: Json) -> int:
-    return int(str(object_at(value, "metadata").get("resourceVersion", 0)))
+def _version(value: KubeObject) -> int:
+    return int(value.resource_version or 0)
 
 
 def _keys(rows: Rows, namespace: str, fits: ObjectFilter) -> list[str]:
@@ -212,5 +213,5 @@ def _key_of_work(rows: Rows, cluster: str, name: str) -> str:
     return matches[0][0] if matches else name
 
 
-def _is_in(value: Json, namespace: str) -> bool:
-    return not namespace or at(value, "metadata", "namespace") == namespace
+def _is_in(value: KubeObject, namespace: str) -> bool:
+    return not namespace or value.namespace == namespace

@@ -11,6 +11,7 @@ from engine.http.kube.kubernetes_events.subjects import Subjects
 from engine.kubeapi.conversion import kubernetes_events
 from events import codec, times
 from events.json_values import Json
+from events.kube_objects import KubeObject
 from events.records import StoredRecord
 
 
@@ -46,7 +47,7 @@ def occurred(records: Iterable[StoredRecord], subjects: Subjects) -> list[Occurr
     return list(merged.values())
 
 
-def event(occurrence: Occurrence, api_version: str) -> Json:
+def event(occurrence: Occurrence, api_version: str) -> KubeObject:
     """The Event as an object of the core group or of ``events.k8s.io``."""
     involved, message = occurrence.involved, occurrence.message
     # One record can cause several Events about an object.
@@ -74,7 +75,7 @@ def event(occurrence: Occurrence, api_version: str) -> Json:
         "eventTime": None,
         "count": occurrence.count,
     }
-    return kubernetes_events.shown(value, api_version)
+    return kubernetes_events.shown(KubeObject(value), api_version)
 
 
 def _object_messages(

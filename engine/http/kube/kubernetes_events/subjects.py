@@ -2,7 +2,8 @@
 
 from engine.domain import federated_quotas
 from events import keys, shapes, times, vocabulary
-from events.json_values import Json, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 from events.records import StoredRecord
 from events.validation.known_kinds import POLICY_GROUP, WORK_GROUP
 from projections import bindings, clusters, object_tables, works
@@ -30,7 +31,7 @@ class Subjects:
         self._bindings: dict[str, Binding | None] = {}
         self._works: dict[tuple[str, str], Work | None] = {}
         self._clusters: dict[str, Cluster | None] = {}
-        self._quotas: dict[str, Json | None] = {}
+        self._quotas: dict[str, KubeObject | None] = {}
 
     def binding(self, key: str, record: StoredRecord) -> Binding | None:
         """Return the binding that a record is about; None if it does not exist, or was created after the record."""
@@ -62,13 +63,14 @@ class Subjects:
         if not key.startswith(_QUOTAS):
             return None
         if key not in self._quotas:
-            document = object_tables.get(self._rows, _QUOTA, *keys.split(key.removeprefix(_QUOTAS)))
-            self._quotas[key] = None if document is None else object_at(document, "metadata")
-        metadata = self._quotas[key]
-        if metadata is None or _time_ms(record) < times.from_text(str(metadata["creationTimestamp"])):
+            named = keys.split(key.removeprefix(_QUOTAS))
+            self._quotas[key] = object_tables.get(self._rows, _QUOTA, *named)
+        quota = self._quotas[key]
+        if quota is None or _time_ms(record) < times.from_text(
+            quota.text_at("metadata", "creationTimestamp")
+        ):
             return None
-        identity = (str(metadata["namespace"]), str(metadata["name"]), str(metadata["uid"]))
-        return _reference(_QUOTA.api_version, _QUOTA.kind, *identity)
+        return _reference(_QUOTA.api_version, _QUOTA.kind, quota.namespace, quota.name, quota.uid)
 
 
 def of_binding(binding: Binding) -> Json:

@@ -33,7 +33,7 @@ from engine.kubeapi.schema.resources import Resource
 from engine.simulation import faults, unmanaged
 from engine.simulation.state import MemberState
 from events import clusters, shapes
-from events.json_values import Json, object_at, objects_at
+from events.kube_objects import KubeObject
 from events.validation.known_kinds import CLUSTER_GROUP
 from projections import object_tables
 
@@ -198,9 +198,9 @@ class MemberApis:
             if unmanaged.fills(members.state_of(member), ref):
                 await members.write(member, clusters.MemberObjectDeleted(name=member, object=ref))
 
-    async def figures(self, resource: Resource, namespace: str, fits: ObjectFilter) -> list[Json]:
+    async def figures(self, resource: Resource, namespace: str, fits: ObjectFilter) -> list[KubeObject]:
         """Resource use in all members of this process that respond; a cluster that has left is no member."""
-        result: list[Json] = []
+        result: list[KubeObject] = []
         members = self._members
         if members is None:
             return result
@@ -230,9 +230,8 @@ def _with_members_roles(guard: Guard, plane: MemberPlane) -> Guard:
     return check
 
 
-def _containers(pod: Json) -> set[object]:
-    spec = object_at(pod, "spec")
-    return {each.get("name") for field in _CONTAINERS for each in objects_at(spec, field)}
+def _containers(pod: KubeObject) -> set[object]:
+    return {each.get("name") for field in _CONTAINERS for each in pod.objects_at("spec", field)}
 
 
 def _is_simulated(members: Members, name: str) -> bool:

@@ -7,7 +7,8 @@ from engine.simulation import garbage_collection, unmanaged
 from engine.simulation.state import MemberState
 from engine.writing import object_changes
 from events import clusters, shapes
-from events.json_values import Json, list_at, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 
 _ORPHAN: Final = "Orphan"
 _CRON_JOB: Final = "CronJob"
@@ -30,10 +31,10 @@ class Deletion(NamedTuple):
     warning: str = ""
 
 
-def of(state: MemberState, ref: shapes.WorkloadRef, live: Json, options: Json, now_ms: int) -> Deletion:
+def of(state: MemberState, ref: shapes.WorkloadRef, live: KubeObject, options: Json, now_ms: int) -> Deletion:
     """Return the deletion of an object: Orphan keeps its dependents, Foreground deletes them first."""
-    cluster, metadata = state.spec.name, object_at(live, "metadata")
-    key, uid = unmanaged.key_of(ref), str(metadata.get("uid"))
+    cluster = state.spec.name
+    key, uid = unmanaged.key_of(ref), live.uid
     policy = options.get("propagationPolicy")
     is_orphaning = policy == _ORPHAN or options.get("orphanDependents") is True
     is_managed = unmanaged.managed(state, key) is not None
@@ -41,17 +42,15 @@ def of(state: MemberState, ref: shapes.WorkloadRef, live: Json, options: Json, n
     result: list[clusters.MemberWrite] = []
     if is_orphaning:
         result += [garbage_collection.without(cluster, each, uid) for each in owned]
-    finalizers = list_at(metadata, "finalizers")
+    finalizers = live.list_at("metadata", "finalizers")
     if owned and policy == _FOREGROUND and garbage_collection.FOREGROUND not in finalizers:
         finalizers = [*finalizers, garbage_collection.FOREGROUND]
     warning = ""
     if is_orphaning and not is_managed and (ref.kind == _CRON_JOB or finalizers or key in state.workloads):
         warning = _LOST.format(cluster, f"{ref.kind} {ref.name}")
     if finalizers and not is_managed:
-        if "deletionTimestamp" not in metadata:
-            marked = object_changes.marked(
-                {**live, "metadata": {**metadata, "finalizers": finalizers}}, now_ms
-            )
+        if not live.is_ending:
+            marked = object_changes.marked(live.with_metadata({"finalizers": finalizers}), now_ms)
             item = state.unmanaged.get(key)
             result.append(object_edits.written(cluster, item, marked, has_status=False))
         return Deletion(result, is_final=False, is_managed=False, warning=warning)

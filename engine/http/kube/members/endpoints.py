@@ -23,7 +23,8 @@ from engine.writing.object_changes import Change
 from engine.writing.stored_objects import StoredViews
 from engine.writing.targets import Target
 from engine.writing.write_api import SERVER_SOURCE, cluster_target
-from events.json_values import Json, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 from projections.clusters import Cluster
 from projections.port import ProjectionError
 
@@ -67,9 +68,8 @@ async def _register(services: Services, cluster: Cluster, endpoint: str, authori
     )
 
 
-async def _write(services: Services, value: Json) -> None:
-    metadata = object_at(value, "metadata")
-    target = Target(api_version="v1", kind="Secret", namespace=NAMESPACE, name=str(metadata.get("name", "")))
+async def _write(services: Services, value: KubeObject) -> None:
+    target = Target(api_version="v1", kind="Secret", namespace=NAMESPACE, name=value.name)
     await services.write_api.change(Change(target=target, edit=_Whole(value)), source=SERVER_SOURCE)
 
 
@@ -79,27 +79,29 @@ class _EndpointEdit(Struct, frozen=True):
     cluster: str
     fields: Json
 
-    def apply(self, live: Json | None) -> Edited:
+    def apply(self, live: KubeObject | None) -> Edited:
         if live is None:
             raise status_objects.unavailable(f"cluster {self.cluster} has left")
-        return Edited({**live, "spec": {**object_at(live, "spec"), **self.fields}})
+        return Edited(live.with_fields({"spec": {**live.object_at("spec"), **self.fields}}))
 
 
 class _Whole(Struct, frozen=True):
     """Write an object."""
 
-    value: Json
+    value: KubeObject
 
-    def apply(self, live: Json | None) -> Edited:  # noqa: ARG002  # whatever there was before
+    def apply(self, live: KubeObject | None) -> Edited:  # noqa: ARG002  # whatever there was before
         return Edited(self.value)
 
 
-def _secret(cluster: Cluster, name: str, authority: bytes) -> Json:
+def _secret(cluster: Cluster, name: str, authority: bytes) -> KubeObject:
     marks = {MEMBER: cluster.name, MEMBER_UID: cluster.head.uid}
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": name, "namespace": NAMESPACE, "annotations": marks},
-        "type": "Opaque",
-        "data": {"caBundle": base64.b64encode(authority).decode()},
-    }
+    return KubeObject(
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": name, "namespace": NAMESPACE, "annotations": marks},
+            "type": "Opaque",
+            "data": {"caBundle": base64.b64encode(authority).decode()},
+        }
+    )

@@ -34,7 +34,7 @@ from engine.simulation.state import MemberState, Workload
 from engine.works import manifests
 from engine.writing.stored_objects import StoredViews
 from events import clusters, codec, specs, times, topics
-from events.json_values import Json, at
+from events.kube_objects import KubeObject
 from events.validation.known_kinds import CLUSTER_GROUP
 from projections import agent_queries, object_tables
 from projections.port import Rows
@@ -108,14 +108,14 @@ class MemberPlane(SnapshotPlane):
         """The kind that a path names; None if it is unknown."""
         return (await self.catalogue()).resource(api_path.group, api_path.version, api_path.plural)
 
-    async def _objects(self, resource: Resource) -> Iterable[Json]:
+    async def _objects(self, resource: Resource) -> Iterable[KubeObject]:
         began_ms = await self._began_ms()
         of_system = system_objects.of_kind(self.state(), resource.qualified, began_ms)
         # Built-in objects come first, so that written or propagated objects of the same name replace them.
         shown = [self._shown(resource, value) for value in of_system]
         return [*shown, *await self._own_objects(resource, began_ms)]
 
-    async def _own_objects(self, resource: Resource, began_ms: int) -> Iterable[Json]:
+    async def _own_objects(self, resource: Resource, began_ms: int) -> Iterable[KubeObject]:
         state = self.state()
         match resource.qualified:
             case "nodes":
@@ -123,7 +123,10 @@ class MemberPlane(SnapshotPlane):
             case "namespaces":
                 written = await self._workloads(state, resource)
                 propagated = await self._read(lambda rows: overridden_namespaces.of(rows, self._name))
-                namespaces = [api_objects.PropagatedNamespace(*item) for item in propagated]
+                namespaces = [
+                    api_objects.PropagatedNamespace(KubeObject(manifest), created_ms)
+                    for manifest, created_ms in propagated
+                ]
                 return api_objects.namespaces(state, began_ms, written, namespaces)
             case "pods":
                 return await self._all_pods(state)
@@ -139,7 +142,7 @@ class MemberPlane(SnapshotPlane):
             case _:
                 return await self._workloads(state, resource)
 
-    async def built_in(self, resource: Resource) -> list[Json]:
+    async def built_in(self, resource: Resource) -> list[KubeObject]:
         """The objects of a kind that the namespaces of the member contain from the start."""
         kind, authority = object_tables.Kind(resource.api_version, resource.kind), self._showing.authority
         namespaces = await self._objects(self._core_kind("namespaces"))
@@ -154,7 +157,7 @@ class MemberPlane(SnapshotPlane):
         cluster = await StoredViews(self._services.views).cluster(self._name)
         return 0 if cluster is None else cluster.head.created_ms
 
-    async def _workloads(self, state: MemberState, resource: Resource) -> list[Json]:
+    async def _workloads(self, state: MemberState, resource: Resource) -> list[KubeObject]:
         kept = versions.stored(resource)
         workloads = [
             workload
@@ -176,19 +179,19 @@ class MemberPlane(SnapshotPlane):
         ]
         return [self._shown(resource, value) for value in values]
 
-    def _shown(self, resource: Resource, value: Json) -> Json:
-        if resource.qualified == "secrets" and value.get("type") == TOKEN_SECRET:
+    def _shown(self, resource: Resource, value: KubeObject) -> KubeObject:
+        if resource.qualified == "secrets" and value.at("type") == TOKEN_SECRET:
             value = self._showing.with_token(value, self._name)
         elif resource.kind == "CustomResourceDefinition":
-            value = {**value, "status": custom_kinds.established(value)}
+            value = custom_kinds.established(value)
         elif resource.qualified == "persistentvolumeclaims":
             value = claims.bound(value)
         return versions.shown(resource, built_in_shapes.shown(built_in_defaults.with_defaults(value)))
 
-    async def _all_pods(self, state: MemberState) -> list[Json]:
+    async def _all_pods(self, state: MemberState) -> list[KubeObject]:
         return [*await self._workloads(state, self._core_kind("pods")), *await self._pods(state)]
 
-    async def _services_or_addresses(self, state: MemberState, resource: Resource) -> list[Json]:
+    async def _services_or_addresses(self, state: MemberState, resource: Resource) -> list[KubeObject]:
         kept = await self._workloads(state, self._core_kind("services"))
         shown = [services.with_addresses(self._name, value) for value in kept]
         if resource.qualified == "services":
@@ -226,7 +229,7 @@ class MemberPlane(SnapshotPlane):
 
         return await anyio.to_thread.run_sync(read)
 
-    async def _derived(self, state: MemberState, resource: Resource) -> Iterable[Json]:
+    async def _derived(self, state: MemberState, resource: Resource) -> Iterable[KubeObject]:
         """Return the objects of a kind that controllers of the member create."""
         match resource.kind:
             case "Job":
@@ -243,7 +246,7 @@ class MemberPlane(SnapshotPlane):
                 newest = await self._newest_pods(state)
                 return [*creation_events.events(state), *pod_events.events(self._name, newest)]
 
-    async def _claims(self, state: MemberState, resource: Resource) -> list[Json]:
+    async def _claims(self, state: MemberState, resource: Resource) -> list[KubeObject]:
         return [
             self._shown(resource, value)
             for workload in list(state.workloads.values())
@@ -251,7 +254,7 @@ class MemberPlane(SnapshotPlane):
             for value in claims.claims(state, workload, await self._manifest(workload))
         ]
 
-    async def _replica_sets(self, state: MemberState) -> list[Json]:
+    async def _replica_sets(self, state: MemberState) -> list[KubeObject]:
         # With defaults like their Deployments: kubectl finds the current one by its equal template.
         return [
             built_in_defaults.with_defaults(value)
@@ -260,7 +263,7 @@ class MemberPlane(SnapshotPlane):
             for value in api_objects.sets(state, await self._groups(workload))
         ]
 
-    async def _controller_revisions(self, state: MemberState) -> list[Json]:
+    async def _controller_revisions(self, state: MemberState) -> list[KubeObject]:
         return [
             value
             for workload in list(state.workloads.values())
@@ -268,16 +271,16 @@ class MemberPlane(SnapshotPlane):
             for value in api_objects.controller_revisions(state, workload, await self._manifest(workload))
         ]
 
-    async def _started_jobs(self, state: MemberState) -> list[Json]:
+    async def _started_jobs(self, state: MemberState) -> list[KubeObject]:
         """Return the Jobs that CronJobs have started."""
-        jobs: list[Json] = []
+        jobs: list[KubeObject] = []
         for workload in list(state.workloads.values()):
             if workload.template.cron is not None:
                 jobs.extend(api_objects.started_jobs(state, workload, await self._manifest(workload)))
         return [built_in_defaults.with_defaults(job) for job in jobs]
 
-    async def _pod_figures(self, state: MemberState) -> list[Json]:
-        figures: list[Json] = []
+    async def _pod_figures(self, state: MemberState) -> list[KubeObject]:
+        figures: list[KubeObject] = []
         for workload in list(state.workloads.values()):
             if workload.replicas is not None:
                 figures.extend(
@@ -287,18 +290,18 @@ class MemberPlane(SnapshotPlane):
             figures.extend(usage.single_pod_usage(state, pod, self._clock_ms()))
         return figures
 
-    async def _pods(self, state: MemberState) -> list[Json]:
-        pods: list[Json] = []
+    async def _pods(self, state: MemberState) -> list[KubeObject]:
+        pods: list[KubeObject] = []
         for workload in list(state.workloads.values()):
             if workload.replicas is not None:
                 for group, manifest in await self._groups(workload):
                     pods.extend(api_objects.pods(state, group, manifest))
         return pods
 
-    async def _newest_pods(self, state: MemberState) -> list[Json]:
+    async def _newest_pods(self, state: MemberState) -> list[KubeObject]:
         """Return pods that are young enough for Events."""
         since_ms = self._clock_ms() - pod_events.SHOWN_MS
-        pods: list[Json] = []
+        pods: list[KubeObject] = []
         for workload in list(state.workloads.values()):
             is_young = any(cohort.created_ms > since_ms for cohort in workload.cohorts) or workload.pending
             if workload.replicas is None or not is_young or len(pods) >= pod_events.PODS_MAX:
@@ -306,7 +309,7 @@ class MemberPlane(SnapshotPlane):
             groups = await self._groups(workload)
             found = [pod for group in groups for pod in api_objects.pods(state, *group)]
             since = times.to_seconds_text(since_ms)
-            young = (pod for pod in found if str(at(pod, "metadata", "creationTimestamp")) > since)
+            young = (pod for pod in found if pod.text_at("metadata", "creationTimestamp") > since)
             pods.extend(itertools.islice(young, pod_events.PODS_MAX - len(pods)))
         return pods
 

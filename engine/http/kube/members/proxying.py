@@ -22,7 +22,8 @@ from engine.http.kube.routing import Guard, KubeApi
 from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Catalogue, Resource
-from events.json_values import Json, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 
 _NAME = "karmada"
 
@@ -45,25 +46,25 @@ class _Found(SnapshotPlane):
 
     async def get(
         self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
-    ) -> Json | None:
+    ) -> KubeObject | None:
         """One object; if several clusters have one of this name, that of the first cluster."""
         del is_fresh
         _number, taken = await self.snapshot(resource)
         named = sorted(key for key in taken.items if key[:2] == (namespace, name))
         return taken.items[named[0]][1] if named else None
 
-    async def _objects(self, resource: Resource) -> Iterable[Json]:
+    async def _objects(self, resource: Resource) -> Iterable[KubeObject]:
         registries = await self._plane.read(Registries)
         api_path = ApiPath(group=resource.group, version=resource.version, plural=resource.plural)
         values = [value for _, value in await registries.found(self._members, api_path, lambda _: True)]
-        self._versions[resource.qualified] = {self._key(value): _version(value) for value in values}
+        self._versions[resource.qualified] = {self._key(value): value.resource_version for value in values}
         return [without_version(value) for value in values]
 
-    def version(self, resource: Resource, value: Json) -> str:
+    def version(self, resource: Resource, value: KubeObject) -> str:
         """The resourceVersion that an object just read has in its cluster."""
         return self._versions[resource.qualified][self._key(value)]
 
-    def _key(self, value: Json) -> Name:
+    def _key(self, value: KubeObject) -> Name:
         return (*super()._key(value), cluster_of(value))
 
 
@@ -109,18 +110,17 @@ class Proxying:
         return await self._members.answer(request, kind, target)
 
 
-async def _replacement(request: Request, kind: Resource, current: Json, version: str) -> Request:
+async def _replacement(request: Request, kind: Resource, current: KubeObject, version: str) -> Request:
     """Return the request for the object's cluster: without the annotation, and with the cluster's own ``version``.
 
     Raises StatusError (409) if the client's version of the object is not the current one.
     """
     value = await requests.body(request, kind)
-    metadata = object_at(value, "metadata")
-    if (seen := _version(value)) and seen != _version(current):
-        raise status_objects.conflict(kind, str(metadata.get("name", "")))
-    annotations = {name: text for name, text in object_at(metadata, "annotations").items() if name != SOURCE}
-    own: Json = {**metadata, "annotations": annotations, **({"resourceVersion": version} if seen else {})}
-    body = msgspec.json.encode({**value, "metadata": own})
+    if (seen := value.resource_version) and seen != current.resource_version:
+        raise status_objects.conflict(kind, value.name)
+    annotations = {name: text for name, text in value.annotations.items() if name != SOURCE}
+    own: Json = {"annotations": annotations, **({"resourceVersion": version} if seen else {})}
+    body = msgspec.json.encode(value.with_metadata(own).document)
 
     async def receive() -> Message:
         return {"type": "http.request", "body": body, "more_body": False}
@@ -131,10 +131,6 @@ async def _replacement(request: Request, kind: Resource, current: Json, version:
     return Request({**request.scope, "headers": headers}, receive)
 
 
-def _version(value: Json) -> str:
-    return str(object_at(value, "metadata").get("resourceVersion", ""))
-
-
-def cluster_of(value: Json) -> str:
+def cluster_of(value: KubeObject) -> str:
     """Return the cluster of an object that was found."""
-    return str(object_at(value, "metadata", "annotations").get(SOURCE, ""))
+    return str(value.annotations.get(SOURCE, ""))

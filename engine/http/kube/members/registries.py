@@ -12,7 +12,7 @@ from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
 from engine.objects import clusters, placements
 from engine.placement import fleet
-from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 from events.validation.known_kinds import CLUSTER_GROUP, SEARCH_GROUP
 from projections import object_tables
 from projections.port import Rows
@@ -39,11 +39,11 @@ class Registries:
     """All ResourceRegistries, with the clusters that they may name."""
 
     def __init__(self, rows: Rows) -> None:
-        specs = (each.get("spec") for each in object_tables.page(rows, _REGISTRIES).items)
+        specs = (each.at("spec") for each in object_tables.page(rows, _REGISTRIES).items)
         self._registries = [msgspec.convert(spec, _Registry) for spec in specs]
         self._clusters = fleet.Fleet()
         for cluster in object_tables.page(rows, _CLUSTERS).items if self._registries else ():
-            self._clusters.put(msgspec.convert(cluster, clusters.ClusterManifest))
+            self._clusters.put(msgspec.convert(cluster.document, clusters.ClusterManifest))
 
     async def kind(self, members: MemberApis, api_path: ApiPath) -> Resource | None:
         """Return the kind at a path if a registry names it in a simulated member that serves it."""
@@ -55,13 +55,13 @@ class Registries:
         return None
 
     async def found(
-        self, members: MemberApis, api_path: ApiPath, fits: Callable[[Json], bool]
-    ) -> list[tuple[str, Json]]:
+        self, members: MemberApis, api_path: ApiPath, fits: Callable[[KubeObject], bool]
+    ) -> list[tuple[str, KubeObject]]:
         """Return the objects of a kind that fit, each with its cluster, in the order of the clusters.
 
         Members that do not respond are left out.
         """
-        result: list[tuple[str, Json]] = []
+        result: list[tuple[str, KubeObject]] = []
         for cluster in self._clusters.names():
             plane = members.plane(cluster)
             resource = None if plane is None else await plane.resource(api_path)
@@ -86,11 +86,9 @@ class Registries:
         }
 
 
-def _is_in(value: Json, scopes: set[str]) -> bool:
-    return "" in scopes or object_at(value, "metadata").get("namespace", "") in scopes
+def _is_in(value: KubeObject, scopes: set[str]) -> bool:
+    return "" in scopes or value.namespace in scopes
 
 
-def _from(cluster: str, value: Json) -> Json:
-    metadata = object_at(value, "metadata")
-    annotations = {**object_at(metadata, "annotations"), SOURCE: cluster}
-    return {**value, "metadata": {**metadata, "annotations": annotations}}
+def _from(cluster: str, value: KubeObject) -> KubeObject:
+    return value.with_metadata({"annotations": {**value.annotations, SOURCE: cluster}})

@@ -9,7 +9,7 @@ import msgspec
 
 from engine.http.kube.control_plane import Listed
 from engine.kubeapi.schema.resources import Resource
-from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 
 _SNAPSHOTS_KEPT: Final = 512
 
@@ -20,7 +20,7 @@ Name: TypeAlias = tuple[str, ...]
 class Snapshot(msgspec.Struct, frozen=True):
     """Snapshot of a kind's objects; each comes with the number of the snapshot in which it last changed."""
 
-    items: dict[Name, tuple[int, Json]]
+    items: dict[Name, tuple[int, KubeObject]]
 
 
 class SnapshotPlane(abc.ABC):
@@ -32,16 +32,15 @@ class SnapshotPlane(abc.ABC):
         self._snapshots: OrderedDict[tuple[str, int], Snapshot] = OrderedDict()
 
     @abc.abstractmethod
-    async def _objects(self, resource: Resource) -> Iterable[Json]:
+    async def _objects(self, resource: Resource) -> Iterable[KubeObject]:
         """Return all objects of a kind, without resourceVersion."""
 
-    def _key(self, value: Json) -> Name:
-        metadata = object_at(value, "metadata")
-        return str(metadata.get("namespace", "")), str(metadata.get("name", ""))
+    def _key(self, value: KubeObject) -> Name:
+        return value.key
 
     async def get(
         self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
-    ) -> Json | None:
+    ) -> KubeObject | None:
         """One object; None if there is none."""
         del is_fresh  # members run in this process, so every read is fresh
         _number, look = await self.snapshot(resource)
@@ -52,7 +51,7 @@ class SnapshotPlane(abc.ABC):
         self,
         resource: Resource,
         namespace: str,
-        fits: Callable[[Json], bool],
+        fits: Callable[[KubeObject], bool],
         *,
         limit: int = 0,
         after: str = "",
@@ -66,7 +65,7 @@ class SnapshotPlane(abc.ABC):
         if after:
             behind = msgspec.json.decode(after, type=Name)
             names = [name for name in names if name > behind]
-        items: list[Json] = []
+        items: list[KubeObject] = []
         mark: Name = ()
         for name in names:
             value = look.items[name][1]
@@ -85,12 +84,12 @@ class SnapshotPlane(abc.ABC):
         number = self._last_number
         kind = f"{resource.qualified} {resource.version}"
         before = self._last.get(kind, Snapshot({}))
-        items: dict[Name, tuple[int, Json]] = {}
+        items: dict[Name, tuple[int, KubeObject]] = {}
         for value in values:
-            metadata, name = object_at(value, "metadata"), self._key(value)
+            name = self._key(value)
             old = before.items.get(name)
             changed = number if old is None or without_version(old[1]) != value else old[0]
-            items[name] = (changed, {**value, "metadata": {**metadata, "resourceVersion": str(changed)}})
+            items[name] = (changed, value.with_metadata({"resourceVersion": str(changed)}))
         look = Snapshot(items)
         self._last[kind] = look
         self._snapshots[kind, number] = look
@@ -107,7 +106,7 @@ class SnapshotPlane(abc.ABC):
         return self._last_number
 
 
-def without_version(value: Json) -> Json:
+def without_version(value: KubeObject) -> KubeObject:
     """Return an object without its resourceVersion."""
-    metadata = {key: item for key, item in object_at(value, "metadata").items() if key != "resourceVersion"}
-    return {**value, "metadata": metadata}
+    metadata = {key: item for key, item in value.metadata.items() if key != "resourceVersion"}
+    return value.with_fields({"metadata": metadata})

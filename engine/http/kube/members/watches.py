@@ -16,7 +16,8 @@ from engine.http.kube.requests import Query
 from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
-from events.json_values import Json, at, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 
 _POLL_SECONDS: Final = 0.25
 _WATCHERS_MAX: Final = 256
@@ -45,11 +46,10 @@ class MemberWatches:
         if seen is None:
             raise status_objects.expired()
 
-        def is_selected(value: Json) -> bool:
-            metadata = object_at(value, "metadata")
-            return api_path.namespace in ("", metadata.get("namespace", "")) and fits(value)
+        def is_selected(value: KubeObject) -> bool:
+            return api_path.namespace in ("", value.namespace) and fits(value)
 
-        def line(event_type: str, value: Json) -> bytes:
+        def line(event_type: str, value: KubeObject) -> bytes:
             shown = rendering.one(resource, value, form, self._clock_ms())
             return rendering.encode({"type": event_type, "object": shown}) + b"\n"
 
@@ -60,8 +60,8 @@ class MemberWatches:
         self,
         resource: Resource,
         seen: Snapshot,
-        is_selected: Callable[[Json], bool],
-        line: Callable[[str, Json], bytes],
+        is_selected: Callable[[KubeObject], bool],
+        line: Callable[[str, KubeObject], bytes],
         query: Query,
     ) -> AsyncGenerator[bytes]:
         self._open += 1
@@ -73,7 +73,7 @@ class MemberWatches:
                 for name, (changed, value) in now.items():
                     if name not in known:
                         yield line("ADDED", value)
-                    elif _uid(known[name][1]) != _uid(value):
+                    elif known[name][1].uid != value.uid:
                         # The object was deleted and created again between two snapshots.
                         yield line("DELETED", known[name][1])
                         yield line("ADDED", value)
@@ -92,13 +92,9 @@ class MemberWatches:
             self._open -= 1
 
 
-def _bookmark(resource: Resource, number: int) -> Json:
+def _bookmark(resource: Resource, number: int) -> KubeObject:
     metadata: Json = {
         "resourceVersion": str(number),
         "annotations": {"k8s.io/initial-events-end": "true"},
     }
-    return {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
-
-
-def _uid(value: Json) -> object:
-    return at(value, "metadata", "uid")
+    return KubeObject({"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata})

@@ -30,6 +30,7 @@ from engine.writing import object_changes
 from engine.writing.mutations import Edited
 from events import clusters, shapes
 from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 from projections import object_tables
 
 _PLAIN: Final = rendering.Form()
@@ -85,7 +86,7 @@ class MemberWrites:
         return rendering.answer(removed, warnings=(warning,) if warning else ())
 
     async def delete_all(
-        self, request: Request, resource: Resource, api_path: ApiPath, fitting: list[Json]
+        self, request: Request, resource: Resource, api_path: ApiPath, fitting: list[KubeObject]
     ) -> Response:
         """Handle DELETE of a collection; ``fitting`` are the objects that the selectors chose."""
         del api_path  # the objects name their namespaces
@@ -93,10 +94,8 @@ class MemberWrites:
         dry_run = requests.query(request).dry_run or options.get("dryRun") == ["All"]
         async with self._lock:
             for value in fitting:
-                metadata = object_at(value, "metadata")
-                namespace, name = str(metadata.get("namespace") or ""), str(metadata.get("name"))
                 own: Json = {**options, "preconditions": {}}
-                await self._remove(resource, namespace, name, own, dry_run=dry_run)
+                await self._remove(resource, value.namespace, value.name, own, dry_run=dry_run)
         listed: Json = {"resourceVersion": str(self._plane.last_number())}
         return rendering.answer(rendering.many(resource, fitting, _PLAIN, self._clock_ms(), listed))
 
@@ -141,7 +140,7 @@ class MemberWrites:
                 current = None
         return self._answer(write, edit, live, edited, current)
 
-    async def _write(self, write: WriteRequest, live: Json | None, edited: Edited) -> None:
+    async def _write(self, write: WriteRequest, live: KubeObject | None, edited: Edited) -> None:
         """Record an edit in the log and carry it out."""
         resource, state = write.resource, self._plane.state()
         try:
@@ -174,7 +173,7 @@ class MemberWrites:
             object_changes.Preconditions(resource=resource, uid=uid, resource_version=version).check(live)
             if not dry_run:
                 await self._record(replica)
-            return live, ""
+            return live.document, ""
         self._check_writable(resource, namespace, name, None if resource.qualified == _NODES else live)
         if resource.qualified == _NAMESPACES and name in BUILT_IN_NAMESPACES:
             message = f'namespaces "{name}" is forbidden: this namespace may not be deleted'
@@ -188,16 +187,16 @@ class MemberWrites:
         if deletion.writes and not dry_run:
             await self._record(*deletion.writes)
         if not deletion.is_final:
-            return await self._plane.get(resource, namespace, name) or live, deletion.warning
+            remaining = await self._plane.get(resource, namespace, name) or live
+            return remaining.document, deletion.warning
         if not dry_run and _is_built_in(resource, name) and not deletion.is_managed:
             await self._create_built_in(resource, namespace)
-        uid = str(object_at(live, "metadata").get("uid", ""))
-        return status_objects.deleted(resource, name, uid), deletion.warning
+        return status_objects.deleted(resource, name, live.uid), deletion.warning
 
     async def _create_built_in(self, resource: Resource, namespace: str) -> None:
         """Create an object again, as a new one, that a namespace always contains."""
         for value in await self._plane.built_in(resource):
-            if object_at(value, "metadata")["namespace"] == namespace:
+            if value.namespace == namespace:
                 await self._record(object_edits.written(self._name, None, value, has_status=False))
 
     async def _record(self, *data: clusters.MemberWrite) -> None:
@@ -212,7 +211,7 @@ class MemberWrites:
             return None
         return clusters.MemberPodDeleted(name=self._name, owner=found_pod.workload.ref, slot=found_pod.slot)
 
-    def _check_writable(self, resource: Resource, namespace: str, name: str, live: Json | None) -> None:
+    def _check_writable(self, resource: Resource, namespace: str, name: str, live: KubeObject | None) -> None:
         """Raise StatusError (403) for objects that the simulation derives."""
         state = self._plane.state()
         key = unmanaged.key_of(_reference(resource, namespace, name))
@@ -237,14 +236,16 @@ class MemberWrites:
             details: Json = {"name": namespace, "kind": _NAMESPACES}
             raise StatusError(404, "NotFound", f'namespaces "{namespace}" not found', details)
 
-    def _check_quota(self, write: WriteRequest, value: Json) -> None:
+    def _check_quota(self, write: WriteRequest, value: KubeObject) -> None:
         """Raise StatusError (403) for an object that a quota of its namespace does not allow."""
         state, resource, writer = self._plane.state(), write.resource, write.writer
         reason = ""
         if quotas.is_limited(state, writer.namespace):
             ref = _reference(resource, writer.namespace, writer.name)
             if resource.qualified == _PODS:
-                reason = quotas.refusal(state, writer.namespace, templates.read(msgspec.json.encode(value)))
+                reason = quotas.refusal(
+                    state, writer.namespace, templates.read(msgspec.json.encode(value.document))
+                )
             reason = reason or quotas.refusal_of_object(state, ref)
         if reason:
             message = quotas.FORBIDDEN.format(resource.qualified, writer.name, reason)
@@ -254,22 +255,22 @@ class MemberWrites:
         self,
         write: WriteRequest,
         edit: RequestedEdit,
-        live: Json | None,
+        live: KubeObject | None,
         edited: Edited,
-        current: Json | None,
+        current: KubeObject | None,
     ) -> Response:
         resource = write.resource
         value = edited.value
         if current is not None:
             # The simulation may already have corrected a managed object; respond with the written values and
             # the newest version.
-            newest = object_at(current, "metadata")
+            newest = current.metadata
             derived = {name: newest[name] for name in _IDENTITY if name in newest}
-            metadata = {**newest, **object_at(value, "metadata"), **derived}
-            value = {**current, **value, "metadata": metadata}
+            metadata = {**newest, **value.metadata, **derived}
+            value = current.with_fields({**value.document, "metadata": metadata})
         warnings = (*write.warnings, *edited.warnings)
         if isinstance(edit, ScaleReplacement | ScalePatch | ScaleApplication):
-            return rendering.answer(scales.scale_of(resource, value), warnings=warnings)
+            return rendering.answer(scales.scale_of(resource, value).document, warnings=warnings)
         code = 201 if live is None else 200
         return rendering.answer(rendering.one(resource, value, write.form, self._clock_ms()), code, warnings)
 

@@ -8,6 +8,7 @@ from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.values import quantity
 from events.json_values import Json, as_list, as_object, object_at, objects_at
+from events.kube_objects import KubeObject
 
 _SOURCES: Final[Mapping[str, str]] = {
     "ContainerResource": "containerResource",
@@ -23,8 +24,8 @@ _PERIOD_S_MAX: Final = 1_800
 _ABOVE_ZERO: Final = "must be greater than 0"
 
 
-def autoscaler(value: Json, _live: Json | None) -> Iterator[Cause]:
-    spec = object_at(value, "spec")
+def autoscaler(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
+    spec = value.object_at("spec")
     least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
     if words.is_number(least) and int(str(least)) < 1:
         yield causes.invalid("spec.minReplicas", least, "must be greater than or equal to 1")

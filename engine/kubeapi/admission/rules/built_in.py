@@ -21,9 +21,10 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.schema.resources import Resource
-from events.json_values import Json, list_at, object_at, objects_at
+from events.json_values import Json, list_at, objects_at
+from events.kube_objects import KubeObject
 
-_Rule = Callable[[Json, Json | None], Iterator[Cause]]
+_Rule = Callable[[KubeObject, KubeObject | None], Iterator[Cause]]
 _CRON_NAME_CHARS_MAX: Final = 52
 _STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
 
@@ -52,7 +53,7 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
 }
 
 
-def faults(resource: Resource, now: Json, before: Json | None) -> list[Cause]:
+def faults(resource: Resource, now: KubeObject, before: KubeObject | None) -> list[Cause]:
     """Return the errors of an object, or of its change from ``before``; both with defaults.
 
     For custom kinds only the metadata is validated. Other kinds (Karmada's) have no errors here.
@@ -67,9 +68,9 @@ def faults(resource: Resource, now: Json, before: Json | None) -> list[Cause]:
     return [cause for cause in result if cause not in known]
 
 
-def _faults(resource: Resource, value: Json, live: Json | None) -> Iterator[Cause]:
-    metadata = object_at(value, "metadata")
-    before = None if live is None else object_at(live, "metadata")
+def _faults(resource: Resource, value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
+    metadata = value.metadata
+    before = None if live is None else live.metadata
     yield from _names(resource, metadata)
     if "labels" in metadata:
         yield from words.labels(metadata["labels"], "metadata.labels")

@@ -13,9 +13,11 @@ from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.values import quantity
 from events.json_values import Json, as_object, at, list_at, object_at, objects_at
+from events.kube_objects import KubeObject
 
 _DATA_BYTES_MAX: Final = 1024 * 1024
 _WITHOUT_BREAKS: Final = str.maketrans("", "", "\r\n")
+_ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
 _DAY_S: Final = 86_400
 _NEEDED_OF_SECRETS: Final = {
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
@@ -29,8 +31,8 @@ _CLAIM_WORDS: Final = (
 )
 
 
-def config_map(value: Json, live: Json | None) -> Iterator[Cause]:
-    data, binary = object_at(value, "data"), object_at(value, "binaryData")
+def config_map(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
+    data, binary = value.object_at("data"), value.object_at("binaryData")
     size = 0
     for key, text in sorted(data.items()):
         yield from words.key_causes(f"data[{key}]", key)
@@ -45,22 +47,22 @@ def config_map(value: Json, live: Json | None) -> Iterator[Cause]:
     yield from _unchanged(value, live, ("data", "binaryData"))
 
 
-def secret(value: Json, live: Json | None) -> Iterator[Cause]:
+def secret(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
     """Yield the errors of a Secret; ``stringData`` is validated together with ``data``."""
-    data: Json = {**object_at(value, "data"), **object_at(value, "stringData")}
+    data: Json = {**value.object_at("data"), **value.object_at("stringData")}
     for key in sorted(data):
         yield from words.key_causes(f"data[{key}]", key)
     if sum(len(_bytes(text)) for text in data.values()) > _DATA_BYTES_MAX:
         yield causes.too_long("data", _DATA_BYTES_MAX)
-    type_name = str(value.get("type") or "Opaque")
+    type_name = value.text_at("type") or "Opaque"
     yield from _needed(value, data, type_name)
-    if live is not None and type_name != str(live.get("type") or "Opaque"):
+    if live is not None and type_name != (live.text_at("type") or "Opaque"):
         yield causes.invalid("type", type_name, words.IMMUTABLE)
     yield from _unchanged(value, live, ("data",))
 
 
-def service(value: Json, live: Json | None) -> Iterator[Cause]:
-    spec = object_at(value, "spec")
+def service(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
+    spec = value.object_at("spec")
     type_name, ports = spec.get("type"), objects_at(spec, "ports")
     if not ports and spec.get("clusterIP") != "None" and type_name != "ExternalName":
         yield causes.required("spec.ports")
@@ -94,13 +96,13 @@ def service(value: Json, live: Json | None) -> Iterator[Cause]:
     if policy and type_name == "ClusterIP" and not spec.get("externalIPs"):
         detail = "may only be set for externally-accessible services"
         yield causes.invalid("spec.externalTrafficPolicy", policy, detail)
-    before = object_at(live, "spec").get("clusterIP")
+    before = None if live is None else live.at("spec", "clusterIP")
     if before and cluster and before != cluster:
         yield causes.invalid("spec.clusterIPs[0]", [cluster], "may not change once set")
 
 
-def claim(value: Json, live: Json | None) -> Iterator[Cause]:
-    spec = object_at(value, "spec")
+def claim(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
+    spec = value.object_at("spec")
     modes = list_at(spec, "accessModes")
     if not modes:
         yield causes.required("spec.accessModes", "at least 1 access mode is required")
@@ -117,7 +119,7 @@ def claim(value: Json, live: Json | None) -> Iterator[Cause]:
     if isinstance(name, str) and name:
         yield from words.each_invalid("spec.storageClassName", name, words.subdomain_faults(name))
     yield from words.one_of(spec, "volumeMode", "spec", ("Block", "Filesystem"))
-    if live is not None and object_at(live, "spec") != spec:
+    if live is not None and live.object_at("spec") != spec:
         yield causes.forbidden("spec", _CLAIM_WORDS)
 
 
@@ -154,7 +156,7 @@ def _ports(ports: list[Json], sort: str) -> Iterator[Cause]:
         seen.add(key)
 
 
-def _needed(value: Json, data: Json, sort: str) -> Iterator[Cause]:
+def _needed(value: KubeObject, data: Json, sort: str) -> Iterator[Cause]:
     for key in _NEEDED_OF_SECRETS.get(sort, ()):
         if key not in data:
             yield causes.required(f"data[{key}]")
@@ -163,10 +165,8 @@ def _needed(value: Json, data: Json, sort: str) -> Iterator[Cause]:
     if sort == "kubernetes.io/basic-auth" and not {"username", "password"} & data.keys():
         yield causes.required("data[username]")
         yield causes.required("data[password]")
-    if sort == "kubernetes.io/service-account-token":
-        marks = object_at(value, "metadata", "annotations")
-        if not marks.get("kubernetes.io/service-account.name"):
-            yield causes.required("metadata.annotations[kubernetes.io/service-account.name]")
+    if sort == "kubernetes.io/service-account-token" and not value.annotations.get(_ACCOUNT_NAME):
+        yield causes.required(f"metadata.annotations[{_ACCOUNT_NAME}]")
 
 
 def _docker(key: str, content: bytes) -> Iterator[Cause]:
@@ -179,15 +179,15 @@ def _docker(key: str, content: bytes) -> Iterator[Cause]:
         yield causes.invalid(f"data[{key}]", "<secret contents redacted>", detail)
 
 
-def _unchanged(value: Json, live: Json | None, names: tuple[str, ...]) -> Iterator[Cause]:
+def _unchanged(value: KubeObject, live: KubeObject | None, names: tuple[str, ...]) -> Iterator[Cause]:
     """Yield an error for each changed field of an object with ``immutable: true``."""
-    if live is None or live.get("immutable") is not True:
+    if live is None or live.at("immutable") is not True:
         return
     detail = "field is immutable when `immutable` is set"
-    if value.get("immutable") is not True:
+    if value.at("immutable") is not True:
         yield causes.forbidden("immutable", detail)
     for name in names:
-        if (live.get(name) or {}) != (value.get(name) or {}):
+        if (live.at(name) or {}) != (value.at(name) or {}):
             yield causes.forbidden(name, detail)
 
 

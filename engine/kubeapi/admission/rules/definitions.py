@@ -7,6 +7,7 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from events.json_values import Json, as_object, at, list_at, object_at, objects_at
+from events.kube_objects import KubeObject
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
@@ -14,11 +15,11 @@ _DEPTH_MAX: Final = 64
 _ROOT: Final = "spec.validation.openAPIV3Schema"
 
 
-def faults(definition: Json) -> Iterator[Cause]:
+def faults(definition: KubeObject) -> Iterator[Cause]:
     """Yield the errors of a definition."""
-    spec = object_at(definition, "spec")
+    spec = definition.object_at("spec")
     names = object_at(spec, "names")
-    name = str(object_at(definition, "metadata").get("name", ""))
+    name = definition.name
     group, plural, kind = (
         str(each or "") for each in (spec.get("group"), names.get("plural"), names.get("kind"))
     )

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
-from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 
 
-def disruption_budget(value: Json, _live: Json | None) -> Iterator[Cause]:
-    spec = object_at(value, "spec")
+def disruption_budget(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
+    spec = value.object_at("spec")
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
     if least is not None and most is not None:
         shown = {

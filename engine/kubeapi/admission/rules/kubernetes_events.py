@@ -6,7 +6,7 @@ from typing import Final
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
-from events.json_values import Json, at
+from events.kube_objects import KubeObject
 
 _DEFAULT: Final = "default"
 _TEXT_MAX: Final = {"reportingController": 128, "reportingInstance": 128, "action": 128, "reason": 128}
@@ -23,35 +23,35 @@ _FIXED: Final = (
 _SPELLED: Final = {"regarding": "involvedObject", "reportingController": "reportingController"}
 
 
-def core_event(value: Json, _live: Json | None) -> Iterator[Cause]:
+def core_event(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
     """Errors of an Event of ``v1``."""
     yield from _namespace(value, "involvedObject")
 
 
-def event(value: Json, live: Json | None) -> Iterator[Cause]:
+def event(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
     """Errors of an Event of ``events.k8s.io/v1``."""
     yield from _namespace(value, "regarding")
     if live is None:
-        if not value.get("eventTime"):
+        if not value.at("eventTime"):
             yield causes.required("eventTime")
         for field, chars_max in _TEXT_MAX.items():
-            text = str(value.get(field) or "")
+            text = str(value.at(field) or "")
             if not text:
                 yield causes.required(field)
             elif len(text) > chars_max:
                 yield causes.invalid(field, text, f"can have at most {chars_max} characters")
-        yield from words.one_of(value, "type", "", ("Normal", "Warning"))
-        note = str(value.get("note") or "")
+        yield from words.one_of(value.document, "type", "", ("Normal", "Warning"))
+        note = value.text_at("note")
         if len(note) > _NOTE_MAX:
             yield causes.invalid("note", note, f"can have at most {_NOTE_MAX} characters")
         return
     for field in _FIXED:
-        if value.get(field) != live.get(field):
-            yield causes.invalid(_SPELLED.get(field, field), value.get(field), "field is immutable")
+        if value.at(field) != live.at(field):
+            yield causes.invalid(_SPELLED.get(field, field), value.at(field), "field is immutable")
 
 
-def _namespace(value: Json, about: str) -> Iterator[Cause]:
+def _namespace(value: KubeObject, about: str) -> Iterator[Cause]:
     """Yield an error unless the Event is in its object's namespace, or for cluster-scoped objects in an allowed one."""
-    own, of_object = (str(at(value, *path, "namespace") or "") for path in (("metadata",), (about,)))
+    own, of_object = (value.text_at(part, "namespace") for part in ("metadata", about))
     if own != of_object and (of_object or own != _DEFAULT):
         yield causes.invalid("involvedObject.namespace", of_object, "does not match event.namespace")

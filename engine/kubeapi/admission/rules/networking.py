@@ -8,10 +8,11 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from events.json_values import Json, as_object, list_at, object_at, objects_at
+from events.kube_objects import KubeObject
 
 
-def ingress(value: Json, _live: Json | None) -> Iterator[Cause]:
-    spec = object_at(value, "spec")
+def ingress(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
+    spec = value.object_at("spec")
     rules, default = objects_at(spec, "rules"), as_object(spec.get("defaultBackend"))
     if not rules and default is None:
         yield causes.invalid("spec", None, "either `defaultBackend` or `rules` must be specified")
@@ -27,8 +28,8 @@ def ingress(value: Json, _live: Json | None) -> Iterator[Cause]:
         yield from words.each_invalid("spec.ingressClassName", name, words.subdomain_faults(name))
 
 
-def network_policy(value: Json, _live: Json | None) -> Iterator[Cause]:
-    spec = object_at(value, "spec")
+def network_policy(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
+    spec = value.object_at("spec")
     yield from words.selector(spec.get("podSelector"), "spec.podSelector")
     for way, peers in (("ingress", "from"), ("egress", "to")):
         for index, rule in enumerate(objects_at(spec, way)):

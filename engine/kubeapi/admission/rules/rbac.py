@@ -6,15 +6,16 @@ from typing import Final
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
-from events.json_values import Json, as_object, list_at, object_at, objects_at
+from events.json_values import Json, as_object, list_at
+from events.kube_objects import KubeObject
 
 RIGHTS: Final = "rbac.authorization.k8s.io"
 
 
-def role(value: Json, _live: Json | None) -> Iterator[Cause]:
+def role(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
     """Yield the errors of a Role or ClusterRole."""
-    is_namespaced = value.get("kind") == "Role"
-    for index, rule in enumerate(objects_at(value, "rules")):
+    is_namespaced = value.kind == "Role"
+    for index, rule in enumerate(value.objects_at("rules")):
         where, paths = f"rules[{index}]", list_at(rule, "nonResourceURLs")
         if not rule.get("verbs"):
             yield causes.required(f"{where}.verbs", "verbs must contain at least one value")
@@ -27,28 +28,28 @@ def role(value: Json, _live: Json | None) -> Iterator[Cause]:
             yield causes.required(f"{where}.apiGroups", "resource rules must supply at least one api group")
         if not rule.get("resources"):
             yield causes.required(f"{where}.resources", "resource rules must supply at least one resource")
-    union = as_object(value.get("aggregationRule"))
+    union = as_object(value.at("aggregationRule"))
     if union is not None and not union.get("clusterRoleSelectors"):
         detail = "at least one clusterRoleSelector required if aggregationRule is non-nil"
         yield causes.required("aggregationRule.clusterRoleSelectors", detail)
 
 
-def role_binding(value: Json, live: Json | None) -> Iterator[Cause]:
+def role_binding(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
     """Yield the errors of a RoleBinding or ClusterRoleBinding; roleRef is immutable."""
-    ref = object_at(value, "roleRef")
+    ref = value.object_at("roleRef")
     if ref.get("apiGroup", RIGHTS) != RIGHTS:
         yield causes.unsupported("roleRef.apiGroup", ref["apiGroup"], (RIGHTS,))
-    choices = ("Role", "ClusterRole") if value.get("kind") == "RoleBinding" else ("ClusterRole",)
+    choices = ("Role", "ClusterRole") if value.kind == "RoleBinding" else ("ClusterRole",)
     if ref.get("kind", "") not in choices:
         yield causes.unsupported("roleRef.kind", ref.get("kind", ""), choices)
     name = str(ref.get("name") or "")
     if not name:
         yield causes.required("roleRef.name")
     yield from words.each_invalid("roleRef.name", name, words.segment_faults(name))
-    for index, subject in enumerate(objects_at(value, "subjects")):
+    for index, subject in enumerate(value.objects_at("subjects")):
         yield from _subject(subject, f"subjects[{index}]")
-    before = as_object((live or {}).get("roleRef"))
-    if before is not None and before != ref:
+    before = {} if live is None else live.object_at("roleRef")
+    if before and before != ref:
         shown = {"APIGroup": ref.get("apiGroup", ""), "Kind": ref.get("kind", ""), "Name": name}
         yield causes.invalid("roleRef", shown, "cannot change roleRef")
 

@@ -9,6 +9,7 @@ from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.values import schedules
 from events.json_values import Json, as_object, at, list_at, object_at
+from events.kube_objects import KubeObject
 
 _MISMATCH: Final = "`selector` does not match template `labels`"
 _TEMPLATE: Final = "spec.template.metadata.labels"
@@ -29,8 +30,8 @@ _SET_WORDS: Final = (
 )
 
 
-def deployment(value: Json, live: Json | None) -> Iterator[Cause]:
-    spec = object_at(value, "spec")
+def deployment(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
+    spec = value.object_at("spec")
     yield from words.not_negative(spec, "replicas", "spec")
     yield from _selected(spec, "deployment", second_error=": invalid label selector")
     yield from _strategy(object_at(spec, "strategy"))
@@ -44,8 +45,8 @@ def deployment(value: Json, live: Json | None) -> Iterator[Cause]:
         yield from _same_selector(spec, live)
 
 
-def replica_set(value: Json, live: Json | None) -> Iterator[Cause]:
-    spec = object_at(value, "spec")
+def replica_set(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
+    spec = value.object_at("spec")
     yield from words.not_negative(spec, "replicas", "spec")
     yield from words.not_negative(spec, "minReadySeconds", "spec")
     yield from _selected(spec, "replicaset")
@@ -53,8 +54,8 @@ def replica_set(value: Json, live: Json | None) -> Iterator[Cause]:
         yield from _same_selector(spec, live)
 
 
-def daemon_set(value: Json, live: Json | None) -> Iterator[Cause]:
-    spec = object_at(value, "spec")
+def daemon_set(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
+    spec = value.object_at("spec")
     if live is not None:
         yield from _same_selector(spec, live)
     yield from _selected(spec, "daemonset")
@@ -74,8 +75,8 @@ def daemon_set(value: Json, live: Json | None) -> Iterator[Cause]:
     yield from words.not_negative(spec, "revisionHistoryLimit", "spec")
 
 
-def stateful_set(value: Json, live: Json | None) -> Iterator[Cause]:
-    spec = object_at(value, "spec")
+def stateful_set(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
+    spec = value.object_at("spec")
     policy = spec.get("podManagementPolicy")
     if policy not in ("OrderedReady", "Parallel"):
         yield causes.invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")
@@ -90,16 +91,16 @@ def stateful_set(value: Json, live: Json | None) -> Iterator[Cause]:
     yield from words.not_negative(object_at(spec, "ordinals"), "start", "spec.ordinals")
     yield from _selected(spec, "statefulset", second_error="")
     if live is not None:
-        old = object_at(live, "spec")
+        old = live.object_at("spec")
         if any(old.get(name) != spec.get(name) for name in {*old, *spec} if name not in _SET_FIELDS):
             yield causes.forbidden("spec", _SET_WORDS)
 
 
-def job(value: Json, live: Json | None) -> Iterator[Cause]:
-    spec = object_at(value, "spec")
+def job(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
+    spec = value.object_at("spec")
     yield from _job_spec(spec, "spec")
     if live is not None:
-        old = object_at(live, "spec")
+        old = live.object_at("spec")
         if old.get("completions") != spec.get("completions"):
             yield causes.invalid("spec.completions", spec.get("completions"), words.IMMUTABLE)
         for name in ("selector", "template", "completionMode"):
@@ -107,8 +108,8 @@ def job(value: Json, live: Json | None) -> Iterator[Cause]:
                 yield causes.invalid(f"spec.{name}", spec.get(name), words.IMMUTABLE)
 
 
-def cron_job(value: Json, _live: Json | None) -> Iterator[Cause]:
-    spec = object_at(value, "spec")
+def cron_job(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
+    spec = value.object_at("spec")
     schedule = str(spec.get("schedule") or "")
     if not schedule:
         yield causes.required("spec.schedule")
@@ -187,8 +188,8 @@ def _selected(spec: Json, kind: str, second_error: str | None = None) -> Iterato
         yield causes.forbidden("spec.template.spec.activeDeadlineSeconds", detail)
 
 
-def _same_selector(spec: Json, live: Json) -> Iterator[Cause]:
-    if object_at(live, "spec").get("selector") != spec.get("selector"):
+def _same_selector(spec: Json, live: KubeObject) -> Iterator[Cause]:
+    if live.at("spec", "selector") != spec.get("selector"):
         yield causes.invalid("spec.selector", spec.get("selector"), words.IMMUTABLE)
 
 
