@@ -79,7 +79,7 @@ class KubeObject:
     @property
     def is_ending(self) -> bool:
         """Whether the object has a deletionTimestamp."""
-        return "deletionTimestamp" in self.metadata
+        return bool(self.metadata.get("deletionTimestamp"))
 
     def at(self, *path: str) -> object:
         """Return the value at a path of field names; None if there is none."""

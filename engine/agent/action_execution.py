@@ -20,7 +20,7 @@ from engine.agent.member_api import MANAGER, MemberApi
 from engine.agent.reconciliation import Applied, Entry, Observed
 from engine.domain import marks
 from events import shapes
-from events.json_values import Json, as_text, at
+from events.kube_objects import KubeObject
 from events.shapes import WorkloadRef
 
 _OVERWRITE: Final = "Overwrite"
@@ -75,7 +75,7 @@ class ActionExecutor:
             raise Fault("the work names no template")
         resource = await self._resource(ref)
         manifest, overwrites = await self._wanted(entry)
-        live: Json | None = None
+        live: KubeObject | None = None
         is_scaled = self._scaled.scales(identity_of(ref))
         retained = object_preparation.retained(
             manifest, work.reading, is_scaled=is_scaled or object_preparation.retains(manifest)
@@ -120,33 +120,31 @@ class ActionExecutor:
             await self._gate.call(lambda: self._api.patch(resource, ref.namespace, ref.name, change))
             _log.info("object released to the cluster", cluster=self._cluster, key=entry.work.key)
             return True
-        if not at(live, "metadata", "deletionTimestamp"):
+        if not live.is_ending:
             # The uid as a precondition: the name may belong to another object by now.
-            uid = as_text(at(live, "metadata", "uid"))
+            uid = live.uid
             await self._gate.call(lambda: self._api.delete(resource, ref.namespace, ref.name, uid))
             _log.info("object removed", cluster=self._cluster, key=entry.work.key)
             live = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
         return live is None
 
     def seen(
-        self, value: Json, ref: WorkloadRef, reading: shapes.Reading | None, *, is_retained: bool
+        self, value: KubeObject, ref: WorkloadRef, reading: shapes.Reading | None, *, is_retained: bool
     ) -> Observed:
         """The observed state of an object."""
         is_scaled = is_retained or self._scaled.scales(identity_of(ref))
         without = object_preparation.retained(value, reading, is_scaled=is_scaled)
         return Observed(
-            uid=as_text(at(value, "metadata", "uid")),
-            version=as_text(at(value, "metadata", "resourceVersion")),
+            uid=value.uid,
+            version=value.resource_version,
             fields=object_preparation.owned_digest(value, MANAGER, without),
-            is_ending=bool(at(value, "metadata", "deletionTimestamp")),
+            is_ending=value.is_ending,
             state=statuses.object_state(value, reading),
         )
 
-    def _has_our_marks(self, live: Json, applied: Applied | None) -> bool:
-        uid = as_text(at(live, "metadata", "uid"))
-        return object_preparation.has_our_marks(live, self._cluster) or (
-            applied is not None and applied.uid == uid
-        )
+    def _has_our_marks(self, live: KubeObject, applied: Applied | None) -> bool:
+        is_ours = object_preparation.has_our_marks(live, self._cluster)
+        return is_ours or (applied is not None and applied.uid == live.uid)
 
     async def _resource(self, ref: WorkloadRef) -> Resource:
         resource = await self._kinds.find(ref.api_version, ref.kind)
@@ -154,7 +152,7 @@ class ActionExecutor:
             raise Fault(f"the cluster does not serve {ref.kind} of {ref.api_version}")
         return resource
 
-    async def _wanted(self, entry: Entry) -> tuple[Json, bool]:
+    async def _wanted(self, entry: Entry) -> tuple[KubeObject, bool]:
         """The object to apply, and whether it may replace one that is not ours."""
         work = entry.work
         try:
@@ -172,9 +170,9 @@ class ActionExecutor:
             raise Fault(f"the template can't be read: {error}") from None
         return manifest, message.conflict_resolution == _OVERWRITE
 
-    async def _apply(self, resource: Resource, manifest: Json, *, force: bool) -> Json:
+    async def _apply(self, resource: Resource, manifest: KubeObject, *, force: bool) -> KubeObject:
         """Apply an object; create its namespace first if the API says that it is missing."""
-        namespace = as_text(at(manifest, "metadata", "namespace")) if resource.namespaced else ""
+        namespace = manifest.namespace if resource.namespaced else ""
         try:
             return await self._gate.call(lambda: self._api.apply(resource, manifest, force=force))
         except RefusedError as error:

@@ -22,6 +22,7 @@ from engine.agent.discovery import Resource
 from engine.agent.kubeconfigs import Access, KubeconfigError, tls
 from events import envelope
 from events.json_values import Json, as_text, at, list_at, object_at, objects_at
+from events.kube_objects import KubeObject
 
 MANAGER: Final = "reballast"
 """Field manager of agents for server-side apply."""
@@ -44,7 +45,7 @@ _MESSAGE_CHARS: Final = 500
 class Listed(NamedTuple):
     """A complete list, and the resourceVersion to watch from."""
 
-    items: list[Json]
+    items: list[KubeObject]
     version: str
 
 
@@ -52,7 +53,7 @@ class Change(NamedTuple):
     """An event of a watch: its type (ADDED, MODIFIED, DELETED, BOOKMARK) and the object."""
 
     type: str
-    object: Json
+    object: KubeObject
 
 
 class Forwarded(NamedTuple):
@@ -117,26 +118,25 @@ class MemberApi:
             resources += discovery.of_version(version, listed)
         return resources
 
-    async def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
+    async def get(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
         """The object; None if it does not exist."""
         try:
-            return await self._json("GET", resource.path(namespace, name))
+            return KubeObject(await self._json("GET", resource.path(namespace, name)))
         except RefusedError as error:
             if error.code == HTTPStatus.NOT_FOUND:
                 return None
             raise
 
-    async def apply(self, resource: Resource, manifest: Json, *, force: bool) -> Json:
+    async def apply(self, resource: Resource, manifest: KubeObject, *, force: bool) -> KubeObject:
         """Apply an object server-side; return the result."""
-        metadata = object_at(manifest, "metadata")
-        path = resource.path(str(metadata.get("namespace", "")), str(metadata.get("name", "")))
+        path = resource.path(*manifest.key)
         query = {"fieldManager": MANAGER, "force": "true" if force else "false"}
-        return await self._json("PATCH", path, query=query, body=manifest, form=_APPLY)
+        return KubeObject(await self._json("PATCH", path, query=query, body=manifest.document, form=_APPLY))
 
-    async def create(self, resource: Resource, manifest: Json) -> Json:
+    async def create(self, resource: Resource, manifest: KubeObject) -> None:
         """Create an object."""
-        path = resource.path(as_text(at(manifest, "metadata", "namespace")))
-        return await self._json("POST", path, query={"fieldManager": MANAGER}, body=manifest)
+        path = resource.path(manifest.namespace)
+        await self._json("POST", path, query={"fieldManager": MANAGER}, body=manifest.document)
 
     async def patch(
         self, resource: Resource, namespace: str, name: str, change: Json, subresource: str = ""
@@ -173,12 +173,12 @@ class MemberApi:
         return as_text(at(page, "metadata", "resourceVersion"))
 
     async def _list(self, resource: Resource, query: dict[str, str]) -> Listed:
-        items: list[Json] = []
+        items: list[KubeObject] = []
         while True:
             page = await self._json("GET", resource.path(), query=query)
             # Items of typed lists have no apiVersion and kind.
             head: Json = {"apiVersion": resource.api_version, "kind": resource.kind}
-            items += [{**head, **item} for item in objects_at(page, "items")]
+            items += [KubeObject({**head, **item}) for item in objects_at(page, "items")]
             metadata = object_at(page, "metadata")
             if not metadata.get("continue"):
                 return Listed(items, str(metadata.get("resourceVersion", "")))
@@ -366,11 +366,11 @@ def _change(line: bytes) -> Change:
         event = msgspec.json.decode(line, type=dict[str, object])
     except (msgspec.MsgspecError, RecursionError):
         raise UnreachableError("watch: a line is not a JSON object") from None
-    value = object_at(event, "object")
+    value = KubeObject(object_at(event, "object"))
     kind = str(event.get("type", ""))
     if kind == "ERROR":
-        message = str(value.get("message", ""))[:_MESSAGE_CHARS]
-        if value.get("code") == HTTPStatus.GONE:
+        message = str(value.at("message") or "")[:_MESSAGE_CHARS]
+        if value.at("code") == HTTPStatus.GONE:
             raise ExpiredError(message)
         raise UnreachableError(f"watch: {message}")
     return Change(kind, value)

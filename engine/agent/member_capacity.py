@@ -14,7 +14,8 @@ from engine.agent import messages
 from engine.kubeapi.values import quantity
 from engine.objects import workloads
 from events import clusters
-from events.json_values import Json, as_text, at, object_at, objects_at
+from events.json_values import Json, as_text
+from events.kube_objects import KubeObject
 
 _PODS: Final = "pods"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
@@ -36,21 +37,21 @@ class Pod(Struct, frozen=True, gc=False):
     amounts: tuple[tuple[str, int], ...]
 
 
-def node_of(value: Json) -> Node:
-    conditions = objects_at(value, "status", "conditions")
+def node_of(value: KubeObject) -> Node:
+    conditions = value.objects_at("status", "conditions")
     is_ready = any(
         condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions
     )
-    is_open = at(value, "spec", "unschedulable") is not True
-    amounts = object_at(value, "status", "allocatable")
+    is_open = value.at("spec", "unschedulable") is not True
+    amounts = value.object_at("status", "allocatable")
     return Node(is_ready, is_ready and is_open, tuple(sorted(_read(amounts).items())))
 
 
-def pod_of(value: Json) -> Pod | None:
+def pod_of(value: KubeObject) -> Pod | None:
     """Parse a pod; None if it has finished."""
-    if as_text(at(value, "status", "phase")) in _ENDED:
+    if value.text_at("status", "phase") in _ENDED:
         return None
-    spec = object_at(value, "spec")
+    spec = value.object_at("spec")
     template: Json = {"spec": {"template": {"spec": spec}}}
     try:
         # A pod's spec has the same form in every workload kind, so any kind will do here.

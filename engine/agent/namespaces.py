@@ -17,7 +17,7 @@ from engine.agent.call_limits import Gate
 from engine.agent.gateway_client import Control
 from engine.agent.member_api import MemberApi
 from engine.domain import marks
-from events.json_values import Json, as_text, at, object_at
+from events.kube_objects import KubeObject
 
 _COMPARE_S: Final = 60.0
 """Interval at which namespaces are compared without a change, because other clients of the member change them too."""
@@ -28,24 +28,22 @@ _log = diagnostics.logger("agent")
 class Plan(Struct, frozen=True, kw_only=True):
     """Namespaces to apply, and those to delete as (name, uid)."""
 
-    applied: tuple[Json, ...]
+    applied: tuple[KubeObject, ...]
     deleted: tuple[tuple[str, str], ...]
 
 
-def plan(wanted: Mapping[str, Json], live: Sequence[Json], cluster: str, *, keeps_others: bool) -> Plan:
+def plan(
+    wanted: Mapping[str, KubeObject], live: Sequence[KubeObject], cluster: str, *, keeps_others: bool
+) -> Plan:
     """Return what to do, given the member's managed namespaces; ``keeps_others``: delete none."""
-    managed = {
-        as_text(at(value, "metadata", "name")): value
-        for value in live
-        if object_preparation.has_our_marks(value, cluster)
-    }
+    managed = {value.name: value for value in live if object_preparation.has_our_marks(value, cluster)}
     applied = tuple(
         wanted[name] for name in sorted(wanted) if not _has_texts(managed.get(name), wanted[name])
     )
     deleted = tuple(
-        (name, as_text(at(managed[name], "metadata", "uid")))
+        (name, managed[name].uid)
         for name in sorted(managed.keys() - wanted.keys())
-        if not at(managed[name], "metadata", "deletionTimestamp")
+        if not managed[name].is_ending
     )
     return Plan(applied=applied, deleted=() if keeps_others else deleted)
 
@@ -83,7 +81,7 @@ class NamespaceSync:
     async def create(self, name: str) -> None:
         """Create a namespace that an object needs: with our marks if it is one of the control plane's."""
         wanted, _keeps_others = await self._wanted()
-        plain: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        plain = KubeObject({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         await self._apply(wanted.get(name, plain))
 
     async def _sync(self) -> None:
@@ -100,16 +98,16 @@ class NamespaceSync:
             await self._gate.call(lambda name=name, uid=uid: self._api.delete(resource, "", name, uid))
             _log.info("namespace removed", cluster=self._cluster, namespace=name)
 
-    async def _wanted(self) -> tuple[dict[str, Json], bool]:
+    async def _wanted(self) -> tuple[dict[str, KubeObject], bool]:
         """Return the control plane's namespaces by name, and whether others with our marks stay."""
         message = await self._control.namespaces()
         namespaces = [_prepared(raw) for raw in message.manifests]
-        return {as_text(at(value, "metadata", "name")): value for value in namespaces}, message.keeps_others
+        return {value.name: value for value in namespaces}, message.keeps_others
 
-    async def _apply(self, manifest: Json) -> None:
+    async def _apply(self, manifest: KubeObject) -> None:
         """Create or update a namespace, unless it exists and is not ours."""
         resource = await self._kinds.find(*kinds.NAMESPACES)
-        name = as_text(at(manifest, "metadata", "name"))
+        name = manifest.name
         if resource is None:
             return
         live = await self._gate.call(lambda: self._api.get(resource, "", name))
@@ -120,18 +118,16 @@ class NamespaceSync:
         _log.info("namespace applied", cluster=self._cluster, namespace=name)
 
 
-def _prepared(raw: msgspec.Raw) -> Json:
+def _prepared(raw: msgspec.Raw) -> KubeObject:
     """The namespace to apply; raises msgspec.MsgspecError if it is not a JSON object."""
-    value = msgspec.json.decode(raw, type=dict[str, object])
+    value = KubeObject(msgspec.json.decode(raw, type=dict[str, object]))
     metadata = object_preparation.kept_metadata(value)
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": marks.listed(metadata)}
+    return KubeObject({"apiVersion": "v1", "kind": "Namespace", "metadata": marks.listed(metadata)})
 
 
-def _has_texts(live: Json | None, wanted: Json) -> bool:
+def _has_texts(live: KubeObject | None, wanted: KubeObject) -> bool:
     """Whether a namespace has all labels and annotations that we set."""
-    if live is None or at(live, "metadata", "deletionTimestamp"):
+    if live is None or live.is_ending:
         return False
-    return all(
-        object_at(wanted, "metadata", field).items() <= object_at(live, "metadata", field).items()
-        for field in ("labels", "annotations")
-    )
+    has_labels = wanted.labels.items() <= live.labels.items()
+    return has_labels and wanted.annotations.items() <= live.annotations.items()

@@ -18,6 +18,7 @@ from engine.objects import workloads
 from engine.objects.workloads import Path
 from events import shapes
 from events.json_values import Json, as_text, at, object_at, objects_at
+from events.kube_objects import KubeObject
 
 _KEPT: Final = ("name", "namespace", "labels", "annotations")
 _ANNOTATIONS_OF_OTHERS: Final = (
@@ -48,31 +49,32 @@ class Owner(Struct, frozen=True, kw_only=True):
     work: messages.Work
 
 
-def prepared(manifest: msgspec.Raw | bytes, owner: Owner) -> Json:
+def prepared(manifest: msgspec.Raw | bytes, owner: Owner) -> KubeObject:
     """The object to apply. Raises msgspec.MsgspecError or RecursionError if the manifest is not a JSON object."""
     value = msgspec.json.decode(manifest, type=dict[str, object])
     value.pop("status", None)
-    value["metadata"] = kept_metadata(value)
     _prune_kind(value)
-    _mark(value, owner)
-    return value
+    read = KubeObject(value)
+    return read.with_fields({"metadata": _marked(kept_metadata(read), owner)})
 
 
-def retaining(manifest: Json, current: Json | None, paths: Sequence[Path]) -> Json:
+def retaining(manifest: KubeObject, current: KubeObject | None, paths: Sequence[Path]) -> KubeObject:
     """The manifest with the fields at these paths left to the member, if the object in the member has them.
 
     Such a field is dropped if another manager owns it. If only we own it, its current value is kept:
     server-side apply would remove a field that its last owner no longer names.
     """
-    for path in paths if current is not None else ():
-        live = at(current or {}, *path)
+    if current is None:
+        return manifest
+    for path in paths:
+        live = current.at(*path)
         if live is not None:
-            value = None if is_owned_by_others(current or {}, path) else live
-            manifest = _with(manifest, path, value)
+            value = None if is_owned_by_others(current, path) else live
+            manifest = KubeObject(_with(manifest.document, path, value))
     return manifest
 
 
-def retained(value: Json, reading: shapes.Reading | None, *, is_scaled: bool) -> tuple[Path, ...]:
+def retained(value: KubeObject, reading: shapes.Reading | None, *, is_scaled: bool) -> tuple[Path, ...]:
     """Paths left to the member: replicas if the member scales the object, and those its kind's interpreter retains."""
     declared = reading.retained if reading else ()
     paths = tuple(tuple(path.removeprefix(".").split(".")) for path in declared)
@@ -91,23 +93,22 @@ def _with(value: Json, path: Path, new: object) -> Json:
     return {**value, name: new}
 
 
-def retains(manifest: Json) -> bool:
+def retains(manifest: KubeObject) -> bool:
     """Whether the template leaves the number of replicas to the member."""
-    return at(manifest, "metadata", "labels", marks.RETAIN_REPLICAS) == "true"
+    return manifest.labels.get(marks.RETAIN_REPLICAS) == "true"
 
 
-def replicas_path(value: Json, reading: shapes.Reading | None) -> Path:
+def replicas_path(value: KubeObject, reading: shapes.Reading | None) -> Path:
     """The path of an object's number of replicas."""
-    named = as_text(value.get("apiVersion")), as_text(value.get("kind"))
-    return workloads.replicas_path(*named, reading.replicas if reading else "")
+    return workloads.replicas_path(*value.type_meta, reading.replicas if reading else "")
 
 
-def has_our_marks(value: Json, cluster: str) -> bool:
+def has_our_marks(value: KubeObject, cluster: str) -> bool:
     """Whether an object in the member has the marks of this cluster's agent."""
-    labels = object_at(value, "metadata", "labels")
-    annotations = object_at(value, "metadata", "annotations")
     namespace = marks.work_namespace(cluster)
-    return labels.get(marks.MANAGED) == "true" and annotations.get(marks.WORK_NAMESPACE) == namespace
+    return (
+        value.labels.get(marks.MANAGED) == "true" and value.annotations.get(marks.WORK_NAMESPACE) == namespace
+    )
 
 
 def unmarked() -> Json:
@@ -120,13 +121,13 @@ def unmarked() -> Json:
     }
 
 
-def owned_digest(value: Json, manager: str, without: Sequence[Path] = ()) -> str:
+def owned_digest(value: KubeObject, manager: str, without: Sequence[Path] = ()) -> str:
     """Digest of the fields that a manager owns by server-side apply; empty if it owns none.
 
     A client that changes such a field takes over its ownership, so a different digest means drift.
     ``without`` are fields that others may own.
     """
-    for entry in objects_at(value, "metadata", "managedFields"):
+    for entry in objects_at(value.metadata, "managedFields"):
         if (
             entry.get("manager") == manager
             and entry.get("operation") == "Apply"
@@ -141,11 +142,11 @@ def owned_digest(value: Json, manager: str, without: Sequence[Path] = ()) -> str
     return ""
 
 
-def is_owned_by_others(value: Json, path: Path) -> bool:
+def is_owned_by_others(value: KubeObject, path: Path) -> bool:
     """Whether another field manager owns a field."""
     return any(
         at(object_at(entry, "fieldsV1"), *_owned(path)) is not None
-        for entry in objects_at(value, "metadata", "managedFields")
+        for entry in objects_at(value.metadata, "managedFields")
         if entry.get("operation") != "Apply" or entry.get("manager") != MANAGER
     )
 
@@ -154,10 +155,9 @@ def _owned(path: Path) -> Path:
     return tuple(f"f:{name}" for name in path)
 
 
-def kept_metadata(value: Json) -> Json:
+def kept_metadata(value: KubeObject) -> Json:
     """The metadata to apply: names, labels, and annotations except those that other clients set."""
-    metadata = object_at(value, "metadata")
-    kept = {name: metadata[name] for name in _KEPT if name in metadata}
+    kept = {name: value.metadata[name] for name in _KEPT if name in value.metadata}
     annotations = object_at(kept, "annotations")
     if annotations:
         kept["annotations"] = {
@@ -194,9 +194,11 @@ def _prune_kind(value: Json) -> None:
             pass
 
 
-def _mark(value: Json, owner: Owner) -> None:
-    """Add the marks by which the agent finds its objects. The gateway has set all others: they need more facts."""
-    metadata = object_at(value, "metadata")
+def _marked(metadata: Json, owner: Owner) -> Json:
+    """The metadata with the marks by which the agent finds its objects.
+
+    The gateway has set all other marks: they need more facts.
+    """
     work = owner.work
     annotations: Json = {
         **object_at(metadata, "annotations"),
@@ -206,4 +208,4 @@ def _mark(value: Json, owner: Owner) -> None:
     if work.template is not None:
         annotations |= marks.of_binding(work.template, "").annotations
     labels: Json = {**object_at(metadata, "labels"), marks.MANAGED: "true"}
-    value["metadata"] = marks.listed({**metadata, "labels": labels, "annotations": annotations})
+    return marks.listed({**metadata, "labels": labels, "annotations": annotations})

@@ -10,7 +10,6 @@ from engine.agent.member_api import MemberApi
 from engine.agent.reconciliation import Entry
 from engine.agent.watch_receivers import identity_of
 from engine.domain import marks
-from events.json_values import as_text, at
 from events.shapes import WorkloadRef
 
 
@@ -34,8 +33,8 @@ async def orphans(
             ref = WorkloadRef(
                 api_version=resource.api_version,
                 kind=resource.kind,
-                name=as_text(at(item, "metadata", "name")),
-                namespace=as_text(at(item, "metadata", "namespace")),
+                name=item.name,
+                namespace=item.namespace,
             )
             key = ref.binding_key
             if ledger.get(key) is None:

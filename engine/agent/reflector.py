@@ -12,7 +12,7 @@ from engine.agent.call_limits import Backoff, Gate
 from engine.agent.discovery import Resource
 from engine.agent.kubeconfigs import KubeconfigError
 from engine.agent.member_api import MemberApi
-from events.json_values import Json, as_text, at
+from events.kube_objects import KubeObject
 
 _SILENT_FAILURES: Final = 3
 """Consecutive failures before one is logged; a server that restarts is reachable again before the third."""
@@ -66,11 +66,11 @@ class Follower(Protocol):
         """Called before a list is requested."""
         ...
 
-    def listed(self, items: list[Json]) -> None:
+    def listed(self, items: list[KubeObject]) -> None:
         """Called with the complete list."""
         ...
 
-    def changed(self, value: Json, *, is_gone: bool) -> None:
+    def changed(self, value: KubeObject, *, is_gone: bool) -> None:
         """Called when an object was created, changed, or (``is_gone``) deleted."""
         ...
 
@@ -102,7 +102,7 @@ async def follow(
             async for change in api.watch(resource, version, labels):
                 backoff.reset()
                 failed = 0
-                version = as_text(at(change.object, "metadata", "resourceVersion")) or version
+                version = change.object.resource_version or version
                 history.saw(version)
                 if change.type != "BOOKMARK":
                     follower.changed(change.object, is_gone=change.type == "DELETED")

@@ -12,7 +12,8 @@ from msgspec import Struct, structs
 
 from engine.objects import bindings, status_fields
 from events import shapes, status_values
-from events.json_values import Json, as_count, as_text, at, object_at, without_nulls
+from events.json_values import Json, as_count, without_nulls
+from events.kube_objects import KubeObject
 
 
 class ObjectState(Struct, frozen=True, kw_only=True):
@@ -32,17 +33,17 @@ class ObjectState(Struct, frozen=True, kw_only=True):
     status: str = ""
 
 
-def object_state(value: Json, reading: shapes.Reading | None = None) -> ObjectState:
+def object_state(value: KubeObject, reading: shapes.Reading | None = None) -> ObjectState:
     """The state of an object; ``reading`` holds rules of the kind's interpreter, which override the built-in ones."""
     state = _built_in_state(value)
-    kind = as_text(value.get("apiVersion")), as_text(value.get("kind"))
+    kind = value.type_meta
     if kind in status_values.GENERATION_KINDS:
         state = structs.replace(
             state,
-            generation=as_count(at(value, "metadata", "generation")),
-            observed_generation=as_count(at(value, "status", "observedGeneration")),
+            generation=as_count(value.metadata.get("generation")),
+            observed_generation=as_count(value.at("status", "observedGeneration")),
         )
-    status = object_at(value, "status")
+    status = value.object_at("status")
     state = structs.replace(state, status=status_fields.whole(*kind, status, reading))
     if reading is None:
         return state
@@ -129,24 +130,24 @@ class _BuiltIn(Struct, frozen=True):
         return self.status.observed_generation >= self.metadata.generation
 
 
-def _built_in_state(value: Json) -> ObjectState:
-    rule = _RULES.get((as_text(value.get("apiVersion")), as_text(value.get("kind"))))
+def _built_in_state(value: KubeObject) -> ObjectState:
+    rule = _RULES.get(value.type_meta)
     if rule is None:
-        return _unknown(object_at(value, "spec"), object_at(value, "status"))
+        return _unknown(value.object_at("spec"), value.object_at("status"))
     read = _read(value)
     return ObjectState(healthy=False) if read is None else rule(read)
 
 
-def _read(value: Json) -> _BuiltIn | None:
+def _read(value: KubeObject) -> _BuiltIn | None:
     """Convert an object to the fields that the built-in rules read; None if one of them has an invalid type."""
     try:
-        return msgspec.convert(value, _BuiltIn)
+        return msgspec.convert(value.document, _BuiltIn)
     except msgspec.ValidationError:
         pass
     try:
         # Null fields count as absent; they are rare, so they are removed only after the first conversion
         # failed.
-        return msgspec.convert(without_nulls(value), _BuiltIn)
+        return msgspec.convert(without_nulls(value.document), _BuiltIn)
     except msgspec.ValidationError:
         return None
 

@@ -7,7 +7,7 @@ from engine.agent import member_capacity
 from engine.agent.action_execution import ActionExecutor
 from engine.agent.ledger import Ledger, Place
 from engine.agent.reconciliation import Entry, Observed
-from events.json_values import Json, as_text, at
+from events.kube_objects import KubeObject
 
 _GONE: Final = Observed()
 
@@ -28,7 +28,7 @@ class Objects:
         """Remember the state before the list: an object applied during the request may be missing from it."""
         self._before = {key: entry.seen for key, entry in self._ledger.entries() if self._is_here(entry)}
 
-    def listed(self, items: list[Json]) -> None:
+    def listed(self, items: list[KubeObject]) -> None:
         there: set[str] = set()
         for item in items:
             key = self._key(item)
@@ -43,7 +43,7 @@ class Objects:
                 self._on_seen(key)
         self._before = {}
 
-    def changed(self, value: Json, *, is_gone: bool) -> None:
+    def changed(self, value: KubeObject, *, is_gone: bool) -> None:
         key = self._key(value)
         entry = self._ledger.get(key) if key is not None else None
         if key is None or entry is None or entry.applied is None:
@@ -61,7 +61,7 @@ class Objects:
             entry.seen = seen
             self._on_seen(key)
 
-    def _key(self, value: Json) -> str | None:
+    def _key(self, value: KubeObject) -> str | None:
         return self._ledger.at(identity_of(self._kind, value))
 
     def _is_here(self, entry: Entry) -> bool:
@@ -79,18 +79,18 @@ class Nodes:
     def begin(self) -> None:
         """Do nothing: this receiver needs no preparation."""
 
-    def listed(self, items: list[Json]) -> None:
-        self.found = {_name(item): member_capacity.node_of(item) for item in items}
+    def listed(self, items: list[KubeObject]) -> None:
+        self.found = {item.name: member_capacity.node_of(item) for item in items}
         self._on_change()
 
-    def changed(self, value: Json, *, is_gone: bool) -> None:
+    def changed(self, value: KubeObject, *, is_gone: bool) -> None:
         node = None if is_gone else member_capacity.node_of(value)
-        if node == self.found.get(_name(value)):
+        if node == self.found.get(value.name):
             return
         if node is None:
-            self.found.pop(_name(value), None)
+            self.found.pop(value.name, None)
         else:
-            self.found[_name(value)] = node
+            self.found[value.name] = node
         self._on_change()
 
 
@@ -104,19 +104,19 @@ class Pods:
     def begin(self) -> None:
         """Do nothing: this receiver needs no preparation."""
 
-    def listed(self, items: list[Json]) -> None:
-        pods = {_uid(item): member_capacity.pod_of(item) for item in items}
+    def listed(self, items: list[KubeObject]) -> None:
+        pods = {item.uid: member_capacity.pod_of(item) for item in items}
         self.found = {uid: pod for uid, pod in pods.items() if pod is not None}
         self._on_change()
 
-    def changed(self, value: Json, *, is_gone: bool) -> None:
+    def changed(self, value: KubeObject, *, is_gone: bool) -> None:
         pod = None if is_gone else member_capacity.pod_of(value)
-        if pod == self.found.get(_uid(value)):
+        if pod == self.found.get(value.uid):
             return
         if pod is None:
-            self.found.pop(_uid(value), None)
+            self.found.pop(value.uid, None)
         else:
-            self.found[_uid(value)] = pod
+            self.found[value.uid] = pod
         self._on_change()
 
 
@@ -134,40 +134,32 @@ class Scalers:
     def begin(self) -> None:
         """Do nothing: this receiver needs no preparation."""
 
-    def listed(self, items: list[Json]) -> None:
-        before, self._found = self._found, {_uid(item): _target(item) for item in items}
+    def listed(self, items: list[KubeObject]) -> None:
+        before, self._found = self._found, {item.uid: _target(item) for item in items}
         for identity in set(before.values()) ^ set(self._found.values()):
             self._on_change(identity)
 
-    def changed(self, value: Json, *, is_gone: bool) -> None:
-        before, now = self._found.pop(_uid(value), None), None if is_gone else _target(value)
+    def changed(self, value: KubeObject, *, is_gone: bool) -> None:
+        before, now = self._found.pop(value.uid, None), None if is_gone else _target(value)
         if now is not None:
-            self._found[_uid(value)] = now
+            self._found[value.uid] = now
         if before != now:
             for identity in (before, now):
                 if identity is not None:
                     self._on_change(identity)
 
 
-def identity_of(kind: tuple[str, str], value: Json) -> Place:
+def identity_of(kind: tuple[str, str], value: KubeObject) -> Place:
     """Identity of an object (group, kind, namespace, name); ``kind`` is a pair of apiVersion and kind."""
     group = kind[0].rpartition("/")[0]
-    return group, kind[1], as_text(at(value, "metadata", "namespace")), _name(value)
+    return group, kind[1], value.namespace, value.name
 
 
-def _target(value: Json) -> Place:
-    api_version = at(value, "spec", "scaleTargetRef", "apiVersion")
-    group = as_text(api_version).rpartition("/")[0]
-    kind, name = (as_text(at(value, "spec", "scaleTargetRef", field)) for field in ("kind", "name"))
-    return group, kind, as_text(at(value, "metadata", "namespace")), name
-
-
-def _name(value: Json) -> str:
-    return as_text(at(value, "metadata", "name"))
-
-
-def _uid(value: Json) -> str:
-    return as_text(at(value, "metadata", "uid"))
+def _target(value: KubeObject) -> Place:
+    api_version = value.text_at("spec", "scaleTargetRef", "apiVersion")
+    group = api_version.rpartition("/")[0]
+    kind, name = (value.text_at("spec", "scaleTargetRef", field) for field in ("kind", "name"))
+    return group, kind, value.namespace, name
 
 
 def _is_older(one: Observed, other: Observed) -> bool:

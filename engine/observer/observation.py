@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from engine.domain import marks
 from events import codec, envelope, keys, observations, times
-from events.json_values import Json, as_text, at, object_at
+from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 from events.records import Record
 from events.validation import known_kinds
 
@@ -90,16 +91,16 @@ class Observations:
             uid = _HEAD.decode(data.manifest).metadata.uid
         self._remember(data, uid)
 
-    def changed(self, value: Json, *, is_gone: bool, is_listed: bool = False) -> Observation | None:
+    def changed(self, value: KubeObject, *, is_gone: bool, is_listed: bool = False) -> Observation | None:
         """Return the event of a change; None if it is known already or the value is not an object.
 
         ``is_listed``: a list showed it, not a watch.
         """
-        kind, name = as_text(value.get("kind")), as_text(at(value, "metadata", "name"))
+        kind, name = value.kind, value.name
         version = _version_of(value)
         if not kind or not name or not version:
             return None
-        namespace, uid = as_text(at(value, "metadata", "namespace")), as_text(at(value, "metadata", "uid"))
+        namespace, uid = value.namespace, value.uid
         group = recorded_group(_group_of(value), kind)
         known = self._known.get(keys.object_key(f"{kind}.{group}" if group else kind, namespace, name))
         # Only a control plane that was restored from a backup lists an earlier version.
@@ -127,18 +128,13 @@ class Observations:
         self._remember(seen, uid)
         return seen
 
-    def listed(self, group: str, kind: str, values: Iterable[Json]) -> Iterator[Observation]:
+    def listed(self, group: str, kind: str, values: Iterable[KubeObject]) -> Iterator[Observation]:
         """Yield the events of a complete list of a kind: deleted objects, then new and changed ones.
 
         Deletions come first, since an observer that is killed between them continues from the newest version.
         """
         values, full = list(values), full_kind(group, kind)
-        there = {
-            keys.object_key(
-                full, as_text(at(value, "metadata", "namespace")), as_text(at(value, "metadata", "name"))
-            )
-            for value in values
-        }
+        there = {keys.object_key(full, *value.key) for value in values}
         for key in sorted(self._by_kind.get(full, set()) - there):
             namespace, name = keys.split(key.partition(":")[2])
             gone = observations.ObjectVanished(
@@ -193,26 +189,26 @@ class _Head(Struct, frozen=True, rename="camel"):
 _HEAD: Final = msgspec.json.Decoder(_Head)
 
 
-def _group_of(value: Json) -> str:
-    group, slash, _ = as_text(value.get("apiVersion")).rpartition("/")
+def _group_of(value: KubeObject) -> str:
+    group, slash, _ = value.api_version.rpartition("/")
     return group if slash else ""
 
 
-def _version_of(value: Json) -> int:
-    text = as_text(at(value, "metadata", "resourceVersion"))
+def _version_of(value: KubeObject) -> int:
+    text = value.resource_version
     return int(text) if text.isdecimal() else 0
 
 
-def _shown(value: Json) -> Json:
+def _shown(value: KubeObject) -> Json:
     """Return an object without managed fields, and with digests for the values of a Secret."""
-    metadata = dict(object_at(value, "metadata"))
+    metadata = dict(value.metadata)
     metadata.pop("managedFields", None)
-    shown: Json = {**value, "metadata": metadata}
-    if value.get("kind") != _SECRET:
+    shown: Json = {**value.document, "metadata": metadata}
+    if value.kind != _SECRET:
         return shown
     for field in SECRET_FIELDS:
-        if field in value:
-            shown[field] = {name: _digest(content) for name, content in object_at(value[field]).items()}
+        if field in shown:
+            shown[field] = {name: _digest(content) for name, content in value.object_at(field).items()}
     annotations = {
         name: text for name, text in object_at(metadata, "annotations").items() if name != marks.LAST_APPLIED
     }

@@ -27,7 +27,8 @@ from engine.observer.observation import Observation, Observations
 from engine.observer.observed_bindings import CLUSTER
 from engine.observer.report import Report
 from events import codec, observations, topics, vocabulary
-from events.json_values import Json, as_text, objects_at
+from events.json_values import as_text, objects_at
+from events.kube_objects import KubeObject
 from events.records import Record
 
 KINDS: Final = (
@@ -213,11 +214,11 @@ class Observer:
         self._waiting.append((self._restores, -1, restored))
         self._arrived.set()
 
-    def changed(self, value: Json, *, is_gone: bool) -> None:
+    def changed(self, value: KubeObject, *, is_gone: bool) -> None:
         """Take a change of an object."""
         self.take(self._observations.changed(value, is_gone=is_gone))
 
-    def listed(self, group: str, kind: str, values: list[Json]) -> None:
+    def listed(self, group: str, kind: str, values: list[KubeObject]) -> None:
         """Take the complete list of a kind."""
         for observation in self._observations.listed(group, kind, values):
             self.take(observation)
@@ -322,8 +323,8 @@ class _Receiver:
     def begin(self) -> None:
         """Do nothing: this receiver keeps no state of its own."""
 
-    def listed(self, items: list[Json]) -> None:
+    def listed(self, items: list[KubeObject]) -> None:
         self._observer.listed(*group_kind(self._resource.api_version, self._resource.kind), items)
 
-    def changed(self, value: Json, *, is_gone: bool) -> None:
+    def changed(self, value: KubeObject, *, is_gone: bool) -> None:
         self._observer.changed(value, is_gone=is_gone)

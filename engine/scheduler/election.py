@@ -17,7 +17,8 @@ from engine.agent.discovery import Resource
 from engine.agent.kubeconfigs import KubeconfigError
 from engine.agent.member_api import MemberApi
 from events import times
-from events.json_values import Json, as_text, at, object_at
+from events.json_values import Json, as_text
+from events.kube_objects import KubeObject
 
 DURATION_S: Final = 15
 """After this time without a renewal others may take over."""
@@ -78,22 +79,23 @@ class Election:
         lease = await self._api.get(_LEASE, self._place.namespace, self._place.name)
         if lease is None:
             head: Json = {"namespace": self._place.namespace, "name": self._place.name}
-            await self._api.create(_LEASE, {**_HEAD, "metadata": head, "spec": self._spec({}, 0)})
+            lease = KubeObject({**_HEAD, "metadata": head, "spec": self._spec({}, 0)})
+            await self._api.create(_LEASE, lease)
         else:
-            version = as_text(at(lease, "metadata", "resourceVersion"))
+            version = lease.resource_version
             if not self._is_free(lease, version, started_s):
                 self._until_s = 0.0
                 return
             change: Json = {
                 "metadata": {"resourceVersion": version},
-                "spec": self._spec(object_at(lease, "spec"), 1),
+                "spec": self._spec(lease.object_at("spec"), 1),
             }
             await self._api.patch(_LEASE, self._place.namespace, self._place.name, change)
         self._until_s = started_s + _LEADS_S
 
-    def _is_free(self, lease: Json, version: str, now_s: float) -> bool:
+    def _is_free(self, lease: KubeObject, version: str, now_s: float) -> bool:
         """Whether the lease is ours, given up or expired."""
-        spec = object_at(lease, "spec")
+        spec = lease.object_at("spec")
         holder = as_text(spec.get("holderIdentity"))
         if holder in {"", self._identity}:
             return True
@@ -122,8 +124,8 @@ class Election:
         self._until_s = 0.0
         try:
             lease = await self._api.get(_LEASE, self._place.namespace, self._place.name)
-            if lease is not None and at(lease, "spec", "holderIdentity") == self._identity:
-                version = as_text(at(lease, "metadata", "resourceVersion"))
+            if lease is not None and lease.at("spec", "holderIdentity") == self._identity:
+                version = lease.resource_version
                 change: Json = {"metadata": {"resourceVersion": version}, "spec": {"holderIdentity": ""}}
                 await self._api.patch(_LEASE, self._place.namespace, self._place.name, change)
         except (KubeconfigError, RefusedError, ThrottledError, UnreachableError) as error:

@@ -19,7 +19,7 @@ from engine.agent.member_api import MemberApi
 from engine.observer.observed_bindings import ObservedBinding, read_binding
 from engine.scheduler import kubernetes_events, writes
 from engine.scheduler.decider import Decider, Key
-from events.json_values import Json
+from events.kube_objects import KubeObject
 from events.observations import DecisionMade
 from events.validation.known_kinds import WORK_GROUP
 
@@ -169,7 +169,7 @@ class Writer:
             value = await self._gate.call(lambda: self._api.get(_RESOURCES[kind], namespace, name))
         except (KubeconfigError, RefusedError, ThrottledError, UnreachableError):
             return None
-        return None if value is None else read_binding(msgspec.json.encode(value))
+        return None if value is None else read_binding(msgspec.json.encode(value.document))
 
     def _put_events(self, binding: ObservedBinding, decision: DecisionMade) -> None:
         if not (decision.places or writes.moves_time(decision) or decision.status != writes.TRUE):
@@ -189,7 +189,7 @@ class Writer:
                         await self._idle.wait()
                 await self._send_event(event)
 
-    async def _send_event(self, event: Json) -> None:
+    async def _send_event(self, event: KubeObject) -> None:
         try:
             await self._gate.call(lambda: self._api.create(_EVENT, event))
             self.counts.events += 1

@@ -7,6 +7,7 @@ import pytest
 
 from engine.agent import namespaces
 from engine.domain import marks
+from events.kube_objects import KubeObject
 from tests.agent.conftest import Installation
 from tests.agent.servers import eventually, join, serving
 from tests.builders.manifests import manifest
@@ -14,23 +15,22 @@ from tests.builders.manifests import manifest
 Json = dict[str, Any]
 
 
-def namespace(name: str, **labels: str) -> Json:
-    return manifest("v1", "Namespace", name, metadata={"labels": labels})
+def namespace(name: str, **labels: str) -> KubeObject:
+    return KubeObject(manifest("v1", "Namespace", name, metadata={"labels": labels}))
 
 
-def ours(name: str, **labels: str) -> Json:
+def ours(name: str, **labels: str) -> KubeObject:
     value = namespace(name, **{marks.MANAGED: "true", **labels})
-    value["metadata"] |= {"uid": f"uid-{name}", "annotations": {marks.WORK_NAMESPACE: "karmada-es-one"}}
-    return value
+    return value.with_metadata(
+        {"uid": f"uid-{name}", "annotations": {marks.WORK_NAMESPACE: "karmada-es-one"}}
+    )
 
 
 def test_missing_and_changed_namespaces_are_applied_and_former_ones_deleted() -> None:
     wanted = {"new": ours("new"), "same": ours("same"), "changed": ours("changed", team="red")}
     live = [ours("same", theirs="kept"), ours("changed", team="blue"), ours("former"), namespace("theirs")]
     todo = namespaces.plan(wanted, live, "one", keeps_others=False)
-    assert [each["metadata"] for each in todo.applied] == [
-        wanted[name]["metadata"] for name in ("changed", "new")
-    ]
+    assert todo.applied == (wanted["changed"], wanted["new"])
     assert todo.deleted == (("former", "uid-former"),)
     assert namespaces.plan(wanted, live, "one", keeps_others=True).deleted == ()
     assert namespaces.plan({}, live, "two", keeps_others=False).deleted == ()
@@ -41,7 +41,7 @@ def test_missing_and_changed_namespaces_are_applied_and_former_ones_deleted() ->
 def test_namespace_follows_that_of_the_control_plane(installation: Installation, tmp_path: Path) -> None:
     control, member = installation.control, installation.member
     theirs = "/api/v1/namespaces/space-theirs"
-    member.post("/api/v1/namespaces", namespace("space-theirs"))
+    member.post("/api/v1/namespaces", namespace("space-theirs").document)
 
     def labels(name: str) -> Json | None:
         found = member.get(f"/api/v1/namespaces/{name}")
@@ -50,10 +50,10 @@ def test_namespace_follows_that_of_the_control_plane(installation: Installation,
     def team(name: str) -> str | None:
         return (labels(name) or {}).get("team")
 
-    control.apply(namespace("space", team="blue"), namespace("space-theirs", team="blue"))
+    control.apply(namespace("space", team="blue").document, namespace("space-theirs", team="blue").document)
     with serving(tmp_path, join(control, "spaces", member.kubeconfig, tmp_path)) as agent:
         eventually(lambda: team("space") == "blue", "the namespace")
-        control.apply(namespace("space", team="red"), namespace("space-later"))
+        control.apply(namespace("space", team="red").document, namespace("space-later").document)
         eventually(lambda: team("space") == "red" and labels("space-later") is not None, "the changes")
         agent.kill()
         for path in tmp_path.glob("agent.sqlite*"):

@@ -7,6 +7,7 @@ import pytest
 
 from engine.agent import messages, object_preparation
 from events import shapes
+from events.kube_objects import KubeObject
 from events.shapes import WorkloadRef
 from tests.builders.manifests import manifest as object_of
 
@@ -21,7 +22,7 @@ ANNOTATIONS = [
 ]
 
 
-def prepared(manifest: Json) -> Json:
+def prepared(manifest: Json) -> KubeObject:
     metadata = manifest["metadata"]
     ref = WorkloadRef(
         api_version=manifest["apiVersion"],
@@ -48,7 +49,7 @@ def named(api_version: str, kind: str, **fields: object) -> Json:
 
 def test_prepared_object_has_managed_marks_and_no_server_fields() -> None:
     found = prepared(named("apps/v1", "Deployment", spec={"replicas": 3}, status={"replicas": 1}))
-    assert found["metadata"] == {
+    assert found.metadata == {
         "name": "web",
         "namespace": "default",
         "labels": {"karmada.io/managed": "true"},
@@ -61,8 +62,8 @@ def test_prepared_object_has_managed_marks_and_no_server_fields() -> None:
             "resourcetemplate.karmada.io/managed-labels": "karmada.io/managed",
         },
     }
-    assert found["spec"] == {"replicas": 3}
-    assert "status" not in found
+    assert found.at("spec") == {"replicas": 3}
+    assert "status" not in found.document
     assert object_preparation.has_our_marks(found, "one")
     assert not object_preparation.has_our_marks(found, "two")
 
@@ -98,7 +99,11 @@ def test_prepared_object_has_managed_marks_and_no_server_fields() -> None:
 )
 def test_fields_set_by_the_member_are_left_out(manifest: Json, left: Json) -> None:
     found = prepared(manifest)
-    rest = {name: value for name, value in found.items() if name not in {"apiVersion", "kind", "metadata"}}
+    rest = {
+        name: value
+        for name, value in found.document.items()
+        if name not in {"apiVersion", "kind", "metadata"}
+    }
     assert rest == left
 
 
@@ -108,15 +113,19 @@ def entry(manager: str, operation: str, *fields: str) -> Json:
 
 
 def test_member_replicas_are_applied_until_another_manager_owns_them() -> None:
-    manifest: Json = named("apps/v1", "Deployment", spec={"replicas": 2})
-    ours: Json = {
-        "metadata": {"managedFields": [entry("reballast", "Apply", "replicas")]},
-        "spec": {"replicas": 6},
-    }
-    theirs: Json = {
-        "metadata": {"managedFields": [entry("hpa", "Update", "replicas")]},
-        "spec": {"replicas": 6},
-    }
+    manifest = KubeObject(named("apps/v1", "Deployment", spec={"replicas": 2}))
+    ours = KubeObject(
+        {
+            "metadata": {"managedFields": [entry("reballast", "Apply", "replicas")]},
+            "spec": {"replicas": 6},
+        }
+    )
+    theirs = KubeObject(
+        {
+            "metadata": {"managedFields": [entry("hpa", "Update", "replicas")]},
+            "spec": {"replicas": 6},
+        }
+    )
     scaled = object_preparation.retained(manifest, None, is_scaled=True)
     assert (
         object_preparation.retaining(
@@ -124,37 +133,39 @@ def test_member_replicas_are_applied_until_another_manager_owns_them() -> None:
         )
         == manifest
     )
-    assert object_preparation.retaining(manifest, ours, scaled)["spec"] == {"replicas": 6}
-    assert object_preparation.retaining(manifest, theirs, scaled)["spec"] == {}
-    assert object_preparation.retaining(manifest, None, scaled)["spec"] == {"replicas": 2}
+    assert object_preparation.retaining(manifest, ours, scaled).at("spec") == {"replicas": 6}
+    assert object_preparation.retaining(manifest, theirs, scaled).at("spec") == {}
+    assert object_preparation.retaining(manifest, None, scaled).at("spec") == {"replicas": 2}
 
 
 def test_replicas_of_a_custom_kind_are_at_the_path_of_its_interpreter() -> None:
-    manifest: Json = named("flink.example.io/v1", "FlinkJob", spec={"job": {"size": 2}})
+    manifest = KubeObject(named("flink.example.io/v1", "FlinkJob", spec={"job": {"size": 2}}))
     scaled = object_preparation.retained(manifest, shapes.Reading(replicas=".spec.job.size"), is_scaled=True)
     assert scaled == (("spec", "job", "size"),)
-    assert object_preparation.retaining(manifest, {"spec": {"job": {"size": 6}}}, scaled)["spec"] == {
-        "job": {"size": 6}
-    }
+    assert object_preparation.retaining(manifest, KubeObject({"spec": {"job": {"size": 6}}}), scaled).at(
+        "spec"
+    ) == {"job": {"size": 6}}
 
 
 def test_fields_retained_by_an_interpreter_are_not_reset() -> None:
-    manifest: Json = named("flink.example.io/v1", "FlinkJob", spec={"job": {"state": "running", "size": 2}})
+    manifest = KubeObject(
+        named("flink.example.io/v1", "FlinkJob", spec={"job": {"state": "running", "size": 2}})
+    )
     reading = shapes.Reading(retained=("spec.job.state", "spec.savepoint"))
     retained = object_preparation.retained(manifest, reading, is_scaled=False)
-    stands: Json = {"spec": {"job": {"state": "suspended", "size": 1}}}
+    stands = KubeObject({"spec": {"job": {"state": "suspended", "size": 1}}})
     kept = object_preparation.retaining(manifest, stands, retained)
-    assert kept["spec"] == {"job": {"state": "suspended", "size": 2}}
+    assert kept.at("spec") == {"job": {"state": "suspended", "size": 2}}
 
     owned: Json = {"f:spec": {"f:job": {"f:state": {}}}}
     by_others: Json = {"manager": "operator", "operation": "Update", "fieldsV1": owned}
-    theirs: Json = {**stands, "metadata": {"managedFields": [by_others]}}
-    assert object_preparation.retaining(manifest, theirs, retained)["spec"] == {"job": {"size": 2}}
+    theirs = stands.with_metadata({"managedFields": [by_others]})
+    assert object_preparation.retaining(manifest, theirs, retained).at("spec") == {"job": {"size": 2}}
 
     def digest(fields: Json) -> str:
         entry: Json = {"manager": "reballast", "operation": "Apply", "fieldsV1": fields}
         return object_preparation.owned_digest(
-            {"metadata": {"managedFields": [entry]}}, "reballast", retained
+            KubeObject({"metadata": {"managedFields": [entry]}}), "reballast", retained
         )
 
     assert digest({"f:spec": {"f:job": {"f:state": {}, "f:size": {}}}}) == digest(
@@ -166,7 +177,7 @@ def test_digest_of_owned_fields_ignores_other_fields() -> None:
     def digest(*entries: Json, without: str = "") -> str:
         paths = (("spec", without),) if without else ()
         return object_preparation.owned_digest(
-            {"metadata": {"managedFields": list(entries)}}, "reballast", paths
+            KubeObject({"metadata": {"managedFields": list(entries)}}), "reballast", paths
         )
 
     ours = entry("reballast", "Apply", "replicas", "paused")

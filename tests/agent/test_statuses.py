@@ -7,6 +7,7 @@ import pytest
 from engine.agent import member_capacity, statuses
 from engine.agent.statuses import ObjectState
 from events import clusters, limits, shapes
+from events.kube_objects import KubeObject
 
 Json = dict[str, Any]
 
@@ -82,7 +83,7 @@ READY = [{"type": "Ready", "status": "True"}]
     ],
 )
 def test_object_state_is_read_from_the_status(found: Json, standing: ObjectState) -> None:
-    assert statuses.object_state(found) == standing
+    assert statuses.object_state(KubeObject(found)) == standing
 
 
 def counted(replicas: int, updated: int, available: int) -> Json:
@@ -140,19 +141,19 @@ UNNAMED: Json = {"loadBalancer": {"ingress": [{"ports": []}]}}
 )
 def test_health_follows_the_rule_of_the_reference(kind: str, spec: Json, status: Json, healthy: bool) -> None:
     api_version, _, name = kind.partition(" ")
-    assert statuses.object_state(value(api_version, name, spec, status)).healthy is healthy
+    assert statuses.object_state(KubeObject(value(api_version, name, spec, status))).healthy is healthy
 
 
 def node(cpu: str, *, ready: bool = True, unschedulable: bool = False) -> member_capacity.Node:
     conditions = [{"type": "Ready", "status": str(ready)}]
     status = {"allocatable": {"cpu": cpu, "pods": "10"}, "conditions": conditions}
-    return member_capacity.node_of({"spec": {"unschedulable": unschedulable}, "status": status})
+    return member_capacity.node_of(KubeObject({"spec": {"unschedulable": unschedulable}, "status": status}))
 
 
 def pod(on: str, cpu: str, phase: str = "Running") -> member_capacity.Pod | None:
     container = {"resources": {"requests": {"cpu": cpu}}}
     return member_capacity.pod_of(
-        {"spec": {"nodeName": on, "containers": [container]}, "status": {"phase": phase}}
+        KubeObject({"spec": {"nodeName": on, "containers": [container]}, "status": {"phase": phase}})
     )
 
 
@@ -180,32 +181,38 @@ def test_reading_returns_requested_values_and_health() -> None:
     flink = value("flink.example.io/v1", "FlinkJob", {}, {"job": {"id": "a1", "state": "FAILED", "n": 3}})
     rule = shapes.HealthRule(path=".job.state", values=("RUNNING", "FINISHED"))
     reading = shapes.Reading(values=("{.job.id}", ".job.n", ".job.nothing"), health=rule)
-    found = statuses.object_state(flink, reading)
+    found = statuses.object_state(KubeObject(flink), reading)
     assert found.values == {"{.job.id}": "a1", ".job.n": "3"}
     assert not found.healthy
     flink["status"]["job"]["state"] = "RUNNING"
-    assert statuses.object_state(flink, reading).healthy
-    assert statuses.object_state(flink) == ObjectState(status='{"job":{"id":"a1","n":3,"state":"RUNNING"}}')
+    assert statuses.object_state(KubeObject(flink), reading).healthy
+    assert statuses.object_state(KubeObject(flink)) == ObjectState(
+        status='{"job":{"id":"a1","n":3,"state":"RUNNING"}}'
+    )
 
 
 def test_long_values_are_truncated() -> None:
     long = value("v1", "ConfigMap", {}, {"text": "x" * 1000})
-    found = statuses.object_state(long, shapes.Reading(values=(".text",)))
+    found = statuses.object_state(KubeObject(long), shapes.Reading(values=(".text",)))
     assert found.values == {".text": "x" * limits.STATUS_VALUE_CHARS_MAX}
 
 
 def test_unreadable_quantities_count_as_zero() -> None:
-    assert member_capacity.node_of({"status": {"allocatable": {"cpu": "much"}}}).allocatable == (("cpu", 0),)
-    assert member_capacity.pod_of({"spec": {"containers": "none"}}) == member_capacity.Pod(
+    node = KubeObject({"status": {"allocatable": {"cpu": "much"}}})
+    assert member_capacity.node_of(node).allocatable == (("cpu", 0),)
+    assert member_capacity.pod_of(KubeObject({"spec": {"containers": "none"}})) == member_capacity.Pod(
         "", (("pods", 10**9),)
     )
 
 
 def test_null_fields_of_a_status_count_as_absent() -> None:
     found = value("apps/v1", "Deployment", {"replicas": None}, {**REPLICAS, "conditions": None})
-    assert statuses.object_state({**found, "metadata": {"generation": 0}}).ready == REPLICAS["readyReplicas"]
+    old = KubeObject({**found, "metadata": {"generation": 0}})
+    assert statuses.object_state(old).ready == REPLICAS["readyReplicas"]
 
 
 @pytest.mark.parametrize("status", [{"readyReplicas": "two"}, {"conditions": ["Ready"]}, {"loadBalancer": 3}])
 def test_status_that_does_not_fit_its_kind_is_unhealthy(status: Json) -> None:
-    assert not statuses.object_state(value("apps/v1", "Deployment", {"replicas": 2}, status)).healthy
+    assert not statuses.object_state(
+        KubeObject(value("apps/v1", "Deployment", {"replicas": 2}, status))
+    ).healthy

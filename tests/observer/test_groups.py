@@ -6,6 +6,7 @@ from engine.observer.observation import Changes, Observation, Observations
 from engine.scheduler.decider import Decider
 from events import observations
 from events.json_values import Json
+from events.kube_objects import KubeObject
 
 KNATIVE = "serving.knative.dev"
 CLUSTER_API = "cluster.x-k8s.io"
@@ -22,7 +23,7 @@ def made(api_version: str, kind: str, version: int, namespace: str = "shop") -> 
 
 
 def observed(known: Observations, value: Json) -> observations.ObjectObserved:
-    seen = known.changed(value, is_gone=False)
+    seen = known.changed(KubeObject(value), is_gone=False)
     assert isinstance(seen, observations.ObjectObserved)
     return seen
 
@@ -79,8 +80,8 @@ def test_objects_recorded_without_their_group_are_known_by_it() -> None:
     )
     known, changes = Observations(), Changes()
     known.recall(changes.read(older))
-    assert known.changed(gizmo, is_gone=False) is None
+    assert known.changed(KubeObject(gizmo), is_gone=False) is None
     assert known.newest == {"Gizmo.example.com": 7}
     ended: Observation = observations.ObjectVanished(kind="Gizmo", name="web", namespace="shop", version=8)
     known.recall(changes.read(ended))
-    assert known.changed(made("example.com/v1", "Gizmo", 9), is_gone=False) is not None
+    assert known.changed(KubeObject(made("example.com/v1", "Gizmo", 9)), is_gone=False) is not None

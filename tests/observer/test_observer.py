@@ -16,7 +16,8 @@ from engine.observer.observation import Observations
 from engine.observer.observer import Observer
 from engine.observer.shadow import Shadow
 from events import codec, observations, shapes, topics
-from events.json_values import Json, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 from tests import recordings
 from tests.observer.playback import Playback, playing
 from tests.relay import relayed
@@ -117,12 +118,14 @@ async def test_object_missing_from_a_later_list_is_deleted() -> None:
     async with playing(playback) as access, observing(access, log) as observer:
         await level(playback, log)
         gone, *others = playback.objects("ResourceBinding")
-        value: Json = msgspec.json.decode(gone.manifest, type=dict[str, object])
-        later: Json = {**value, "metadata": {**object_at(value, "metadata"), "resourceVersion": str(10**6)}}
+        value = KubeObject(msgspec.json.decode(gone.manifest, type=dict[str, object]))
+        later = value.with_metadata({"resourceVersion": str(10**6)})
         count = log.last_number()
         observer.changed(later, is_gone=False)
         observer.listed(
-            "work.karmada.io", "ResourceBinding", [msgspec.json.decode(each.manifest) for each in others]
+            "work.karmada.io",
+            "ResourceBinding",
+            [KubeObject(msgspec.json.decode(each.manifest)) for each in others],
         )
         while log.last_number() < count + 2:
             await log.wait(log.last_number())
@@ -314,7 +317,7 @@ def test_values_of_secrets_never_enter_the_log() -> None:
         "data": {"k": "aHVudGVyMg=="},
         "stringData": {"k": "hunter2"},
     }
-    seen = Observations().changed(secret, is_gone=False)
+    seen = Observations().changed(KubeObject(secret), is_gone=False)
     assert isinstance(seen, observations.ObjectObserved)
     text = bytes(seen.manifest).decode()
     assert "hunter2" not in text
@@ -327,16 +330,19 @@ def test_values_of_secrets_never_enter_the_log() -> None:
 
 def test_late_deletion_of_an_earlier_object_is_ignored() -> None:
     seen = Observations()
-    assert seen.changed(config_map("new", 9), is_gone=False)
-    assert seen.changed(config_map("old", 10), is_gone=True) is None
-    assert seen.changed(config_map("new", 11), is_gone=True)
+    assert seen.changed(KubeObject(config_map("new", 9)), is_gone=False)
+    assert seen.changed(KubeObject(config_map("old", 10)), is_gone=True) is None
+    assert seen.changed(KubeObject(config_map("new", 11)), is_gone=True)
 
 
 def test_list_gives_deletions_first_since_a_killed_observer_continues_from_its_newest_version() -> None:
     seen = Observations()
-    first = [{**config_map(name, version), "apiVersion": "v1"} for name, version in (("a", 1), ("b", 2))]
+    first = [
+        KubeObject({**config_map(name, version), "apiVersion": "v1"})
+        for name, version in (("a", 1), ("b", 2))
+    ]
     assert len([*seen.listed("", "ConfigMap", first[:1])]) == 1
-    later = {**first[1], "metadata": {**object_at(first[1], "metadata"), "name": "t"}}
+    later = first[1].with_metadata({"name": "t"})
     gone, new = seen.listed("", "ConfigMap", [later])
     assert isinstance(gone, observations.ObjectVanished)
     assert isinstance(new, observations.ObjectObserved)

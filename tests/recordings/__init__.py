@@ -17,6 +17,7 @@ from msgspec import Struct
 from engine.observer import observation
 from engine.observer.shadow import Shadow
 from events.json_values import Json
+from events.kube_objects import KubeObject
 from events.observations import DecisionCompared
 from events.records import Record
 
@@ -125,7 +126,9 @@ def observed(changes: Iterable[Change]) -> list[Record]:
     """Return the records of an observer that has seen these changes."""
     known = observation.Observations()
     seen = (
-        known.changed(msgspec.json.decode(each.manifest, type=dict[str, object]), is_gone=each.is_gone)
+        known.changed(
+            KubeObject(msgspec.json.decode(each.manifest, type=dict[str, object])), is_gone=each.is_gone
+        )
         for each in changes
     )
     return [

@@ -342,7 +342,7 @@ def undecided(objects: Iterable[Json]) -> list[str]:
 
 
 async def _listed(api: MemberApi, resource: Resource | None) -> list[Json]:
-    return [] if resource is None else (await api.list(resource)).items
+    return [] if resource is None else [item.document for item in (await api.list(resource)).items]
 
 
 def _with_placement(value: Json, placement: imported_placements.ImportedPlacement) -> Json:
