@@ -20,7 +20,7 @@ from events import keys, times, topics, vocabulary
 
 def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: fact_changes.Changed) -> None:
     """Queue the keys that a change concerns."""
-    cause = Cause(f"{changed.topic}/0/{changed.offset}", changed.story, changed.trace, changed.at_ms)
+    cause = changed.cause
     match changed.change:
         case fact_changes.ClusterChanged() as change:
             for key in _cluster_keys(change, indexes, placements):
@@ -33,8 +33,7 @@ def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: 
             for key in _policy_keys(change, indexes):
                 _touch(shard, key, states.POLICY, cause)
         case fact_changes.QuotaChanged(key=key):
-            if keys.shard_of(key) == shard.shard:
-                indexes.quotas[key] = _newest(indexes.quotas.get(key), cause)
+            indexes.quotas[key] = _newest(indexes.quotas.get(key), cause)
         case fact_changes.OverallChanged() as change:
             defer_limits(shard, indexes, change, cause)
         case fact_changes.PriorityClassChanged(name=name):

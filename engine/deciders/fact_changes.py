@@ -1,11 +1,15 @@
 """Changes of the facts by one folded record, with the old and the new value where deciders compare them."""
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
+from engine.deciders.state import Cause
 from engine.domain.clusters import Health
 from engine.objects import clusters as manifests
 from engine.objects import selector_index
-from events import tracing
+from events import keys
+from events.records import StoredRecord
 from events.shapes import PolicyRef
 from events.validation import verdicts
 
@@ -106,11 +110,53 @@ Change = (
 
 
 class Changed(Struct, frozen=True, gc=False):
-    """A change with the position, correlation id (``story``), trace and time of its input."""
+    """A change by the input at an offset of its topic, as the cause of decisions.
+
+    ``shard`` is the only shard that it concerns; None for all.
+    """
 
     change: Change
-    topic: str
+    cause: Cause
     offset: int
-    story: str
-    trace: tracing.Trace = tracing.NO_TRACE
-    at_ms: int = 0
+    shard: int | None
+
+
+class FoldedFacts(Struct, frozen=True):
+    """One or more facts of a topic, in order, and the changes by them. ``checksums`` are theirs, joined."""
+
+    records: Sequence[StoredRecord]
+    changes: Sequence[Changed]
+    checksums: bytes
+
+    def after(self, offset: int) -> "FoldedFacts":
+        """Return those from an offset on, maybe none."""
+        return folded(
+            [record for record in self.records if record.offset >= offset],
+            [changed for changed in self.changes if changed.offset >= offset],
+        )
+
+
+def folded(records: Sequence[StoredRecord], changes: Sequence[Changed]) -> FoldedFacts:
+    """Return facts with the changes by them."""
+    return FoldedFacts(records, changes, b"".join([record.checksum for record in records]))
+
+
+def changed(change: Change, cause: Cause, offset: int) -> Changed:
+    """Return a change by the input at an offset."""
+    return Changed(change, cause, offset, _shard_of(change))
+
+
+def _shard_of(change: Change) -> int | None:
+    """Return the only shard that a change concerns; None for all.
+
+    Most facts are health reports that change nothing: only the owner of the cluster waits for the next one.
+    """
+    match change:
+        case HealthReported(name=name, is_change=False):
+            return keys.shard_of(name)
+        case QuotaChanged(key=key):
+            return keys.shard_of(key)
+        case FactRefused(refused=refused):
+            return keys.shard_of(refused.record.key)
+        case _:
+            return None

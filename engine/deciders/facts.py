@@ -30,8 +30,10 @@ from engine.deciders.fact_changes import (
     PriorityClassChanged,
     QuotaChanged,
     TaintPolicyChanged,
+    changed,
 )
 from engine.deciders.quota_limits import QuotaAmounts, QuotaLimits
+from engine.deciders.state import Cause
 from engine.domain import federated_quotas
 from engine.domain.clusters import Health, health_after
 from engine.objects import clusters as manifests
@@ -198,15 +200,13 @@ class Facts:
             case verdicts.Skipped():
                 return []
             case verdicts.Refused(envelope=envelope):
-                story = envelope.id if envelope else ""
-                return [Changed(FactRefused(verdict), record.topic, record.offset, story)]
-            case verdicts.Taken():
-                story = verdict.envelope.correlationid or verdict.envelope.id
-                changes = self._apply(verdict)
-                trace, at_ms = verdict.envelope.trace, verdict.at_ms
                 return [
-                    Changed(change, record.topic, record.offset, story, trace, at_ms) for change in changes
+                    changed(FactRefused(verdict), Cause(story=envelope.id if envelope else ""), record.offset)
                 ]
+            case verdicts.Taken(envelope=envelope):
+                story = envelope.correlationid or envelope.id
+                cause = Cause(str(record.position), story, envelope.trace, verdict.at_ms)
+                return [changed(change, cause, record.offset) for change in self._apply(verdict)]
 
     def _restore(self, state: FactsState) -> None:
         replace = msgspec.structs.replace

@@ -6,7 +6,7 @@ The live owner, recovery and the verifier all use it. It is pure: time, budget a
 import hashlib
 import heapq
 import itertools
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -28,7 +28,7 @@ from engine.deciders import (
     workload_groups,
 )
 from engine.deciders import state as states
-from engine.deciders.fact_changes import Changed, FactRefused, HealthReported, OverallChanged
+from engine.deciders.fact_changes import FactRefused, FoldedFacts, HealthReported, OverallChanged
 from engine.deciders.facts import Facts
 from engine.deciders.indexes import Indexes
 from engine.deciders.placement_cache import Placements
@@ -105,24 +105,34 @@ class ShardFold:
         state = self.state
         return len(state.waiting) + len(state.reported) + len(state.touched.keys() - state.waiting.keys())
 
-    def follow(self, record: StoredRecord, changes: Sequence[Changed]) -> None:
-        """Apply the changes by the next record of a fact topic; skip a record that the shard has folded already."""
-        if record.offset < self.ends[record.topic]:
-            return
-        self._count(record)
-        self._backlog += 1
-        for changed in changes:
+    def follow(self, facts: FoldedFacts) -> Iterator[None]:
+        """Apply the changes by facts, and yield after each; skip facts that the shard has folded already.
+
+        The facts are counted at once, so do not take a step before the iterator ends.
+        """
+        topic = facts.records[0].topic
+        if facts.records[0].offset < self.ends[topic]:
+            facts = facts.after(self.ends[topic])
+            if not facts.records:
+                return
+        self.ends[topic] = facts.records[-1].offset + 1
+        self._digests[topic].update(facts.checksums)
+        self._backlog += len(facts.records)
+        for changed in facts.changes:
+            if changed.shard not in (None, self.state.shard):
+                continue
             if isinstance(changed.change, FactRefused):
-                if keys.shard_of(record.key) == self.state.shard:
-                    self._refused.append(changed.change.refused)
-            else:
-                affected_keys.touch(self.state, self.indexes, self.placements, changed)
-                if isinstance(changed.change, HealthReported):
-                    self._await_report(changed.change.name)
+                self._refused.append(changed.change.refused)
+                continue
+            affected_keys.touch(self.state, self.indexes, self.placements, changed)
+            if isinstance(changed.change, HealthReported):
+                self._await_report(changed.change.name)
+            yield
 
     def take(self, record: StoredRecord) -> None:
         """Fold the next record of one of the shard's own partitions."""
-        self._count(record)
+        self.ends[record.topic] = record.offset + 1
+        self._digests[record.topic].update(record.checksum)
         self._own_taken += 1
         verdict = self._folds[record.topic].take(record)
         match verdict:
@@ -243,10 +253,6 @@ class ShardFold:
             self._close_key(key, facts, taken.time_ms)
         cluster_departure.settle(self.state, facts, self.indexes)
         self._commit(taken, value)
-
-    def _count(self, record: StoredRecord) -> None:
-        self.ends[record.topic] = record.offset + 1
-        self._digests[record.topic].update(record.checksum)
 
     def _next_timer(self) -> int:
         """Return the earliest valid timer; drop heap entries whose holder has been given another time."""

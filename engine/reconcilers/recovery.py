@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine import loop_share
-from engine.deciders import shard_fold
+from engine.deciders import fact_changes, shard_fold
 from engine.deciders.facts import Facts
 from engine.deciders.state import ShardState
 from engine.log import port
@@ -91,10 +91,14 @@ async def follow_facts(
     while facts.ends[topic] < end and most > 0:
         batch = await _read_up_to(log, topic, 0, facts.ends[topic], end, most)
         most -= len(batch)
+        changes: list[fact_changes.Changed] = []
         for record in batch:
-            changes = await loop_share.apart(len(record.value), facts.take, record)
-            for shard in shards:
-                shard.follow(record, changes)
+            changes += await loop_share.apart(len(record.value), facts.take, record)
+            if share.is_used:
+                await share.yield_loop()
+        folded = fact_changes.folded(batch, changes)
+        for shard in shards:
+            for _ in shard.follow(folded):
                 if share.is_used:
                     await share.yield_loop()
 

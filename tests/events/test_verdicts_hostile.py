@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.deciders import fact_changes
 from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
 from engine.deciders.state import ShardState
@@ -186,9 +187,9 @@ def test_engine_folds_hostile_records_and_takes_its_step(said: list[StoredRecord
         record = msgspec.structs.replace(each, offset=ends.get(at, 0))
         ends[at] = record.offset + 1
         if record.topic in topics.FACT_TOPICS:
-            changes = facts.take(record)
+            folded = fact_changes.folded([record], facts.take(record))
             for shard in shards.values():
-                shard.follow(record, changes)
+                list(shard.follow(folded))
         else:
             shards[record.partition].take(record)
     for shard in shards.values():
