@@ -38,6 +38,7 @@ class Known(msgspec.Struct):
     placement: dict[str, Any] = {}
     clusters: dict[str, int] = {}
     evicting: set[str] = set()
+    is_claimed: bool = False
 
 
 async def everything(log: port.NumberedLog) -> list[StoredRecord]:
@@ -137,6 +138,9 @@ def _learn(bindings: dict[str, Known], data: object) -> None:
             )
         case decisions.BindingClaimed(key=key, placement=placement):
             bindings[key].placement = msgspec.json.decode(placement)
+            bindings[key].is_claimed = True
+        case decisions.BindingReleased(key=key):
+            bindings[key].is_claimed = False
         case decisions.BindingWithdrawn(key=key):
             del bindings[key]
         case decisions.ScheduleFailed(key=key, emptied=True):
@@ -152,6 +156,11 @@ def _learn(bindings: dict[str, Known], data: object) -> None:
 
 def _judge(known: Known, decided: decisions.ScheduleDecided, fleet: Mapping[str, Cluster]) -> Iterable[str]:
     new = {target.name: target.replicas for target in decided.clusters}
+    if not known.is_claimed:
+        # It is not divided again: a recovered cluster gets its own replicas back.
+        if decided.trigger != "Recovered":
+            yield f"4: {decided.key}: {new} without a policy"
+        return
     scheduling = known.placement.get("replicaScheduling", {})
     wanted = known.replicas or 0
     if wanted and scheduling.get("replicaSchedulingType") == "Divided":
