@@ -7,10 +7,11 @@ from engine.plans.fork import Failure, Input
 from engine.plans.predictions import Prediction
 from events import clusters, codec, envelope, health, keys, partitioning, shapes, times, topics
 from tests.builders import inputs, manifests
-from tests.simulation import moves, storms, world
+from tests.simulation import storms, world
+from tests.simulation.moves import policies
 
 WEB: Final = "default/web-deployment"
-WEIGHTED: Final = moves.divided("Weighted", {"dynamicWeight": "AvailableReplicas"})
+WEIGHTED: Final = policies.divided("Weighted", {"dynamicWeight": "AvailableReplicas"})
 
 
 def record(data: shapes.Event, key: str, at_ms: int = world.START_MS) -> Input:
@@ -39,7 +40,7 @@ async def running(replicas: int, cpu: str = "100m") -> world.World:
             ],
         },
     }
-    await moves.submit_policy(played, "p1", spec)
+    await policies.submit_policy(played, "p1", spec)
     await played.submit(web(replicas, cpu), WEB, keys.shard_of(WEB))
     await played.settle()
     return played

@@ -10,7 +10,9 @@ from engine.plans import fork_log, predictions
 from engine.plans.fork import Fork, Input
 from events import codec, decisions, records, shapes, topics
 from tests.rounds import ROUNDS
-from tests.simulation import moves, profiles, world
+from tests.simulation import profiles, world
+from tests.simulation.moves import clusters, overrides, playing, policies, templates
+from tests.simulation.world import Move
 
 _SEEDS = 500 * ROUNDS
 _BATCH = 50
@@ -21,17 +23,17 @@ _HORIZON_MS = 900_000
 Decided = tuple[int, str, str, str]
 """Instant, type, subject and clusters of a decision."""
 
-PLANNED: list[moves.Move] = [
-    moves.apply_template,
-    moves.apply_policy,
-    moves.taint,
-    moves.untaint,
-    moves.label,
-    moves.rebalance,
-    moves.delete_policy,
-    moves.delete_template,
-    moves.apply_override,
-    moves.depart,
+PLANNED: list[Move] = [
+    templates.apply_template,
+    policies.apply_policy,
+    clusters.taint,
+    clusters.untaint,
+    clusters.label,
+    templates.rebalance,
+    policies.delete_policy,
+    templates.delete_template,
+    overrides.apply_override,
+    clusters.depart,
 ]
 
 
@@ -40,7 +42,7 @@ async def rested(seed: int) -> world.World:
     profile = (profiles.EDITS, profiles.STORMS, profiles.PRIORITIES)[seed % 3]
     played = world.World(seed, profile.members, profile.scope)
     await profile.begin(played)
-    await moves.play(played, _MOVES_BEFORE, weights=profile.weights, end=profile.end)
+    await playing.play(played, _MOVES_BEFORE, weights=profile.weights, end=profile.end)
     await played.crash()
     await played.settle()
     return played

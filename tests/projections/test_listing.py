@@ -5,7 +5,8 @@ import pytest
 from engine.log.memory import MemoryLog
 from tests.projections import listing_checker
 from tests.projections.stories import Story
-from tests.simulation import checks, moves, world
+from tests.simulation import checks, world
+from tests.simulation.moves import playing
 
 
 @pytest.mark.slow
@@ -13,7 +14,7 @@ from tests.simulation import checks, moves, world
 async def test_every_difference_between_lists_has_a_number_and_an_event(seed: int) -> None:
     played = world.World(seed)
     await played.start()
-    await moves.play(played, 25)
+    await playing.play(played, 25)
     assert await listing_checker.check(await checks.everything(played.log)) == []
 
 

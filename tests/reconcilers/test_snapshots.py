@@ -24,7 +24,8 @@ from events.records import StoredRecord
 from tests.builders.inputs import deployment, joined, key, policy, priority_class, rebalancer, ref
 from tests.builders.manifests import on
 from tests.deciders.story import Story
-from tests.simulation import moves, world
+from tests.simulation import world
+from tests.simulation.moves import playing
 
 OWNED = range(topics.SHARDS)
 
@@ -114,13 +115,13 @@ def test_state_from_a_snapshot_equals_that_of_the_whole_log(seed: int, count: in
     async def story() -> None:
         played = world.World(seed)
         await played.start()
-        await moves.play(played, count)
+        await playing.play(played, count)
         await played.worker.keep()
         number = played.kept.numbers()[0]
         old = world.MemorySnapshots()
         old.write(number, [played.kept.read(number)])
         assert await differing(played.log, old) == []
-        await moves.play(played, count)
+        await playing.play(played, count)
         assert await differing(played.log, old) == []
         assert (await verification.verify(played.log)).is_clean
 

@@ -33,7 +33,8 @@ from projections.runner import Projector
 from projections.store import Store
 from tests.rounds import ROUNDS
 from tests.scaleout.logs import owned, prepared
-from tests.simulation import checks, moves, world
+from tests.simulation import checks, world
+from tests.simulation.moves import playing
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -68,7 +69,7 @@ async def inputs(seed: int) -> list[Told]:
     """Return the inputs of a simulated world, by users and members, in parts."""
     played = world.World(seed)
     await played.start()
-    await moves.play(played, _MOVES)
+    await playing.play(played, _MOVES)
     found = [
         records.record(each.topic, each.partition, each.key, each.headers, each.value)
         for each in await checks.everything(played.log)

@@ -17,7 +17,8 @@ from events import clusters, codec, decisions, rebalance_decisions, rejections, 
 from events.keys import shard_of
 from events.records import StoredRecord
 from events.validation import manifests, verdicts
-from tests.simulation import departures, dependencies, failover, overrides, preemption, quotas, views, world
+from tests.simulation import departures, dependencies, overrides, preemption, quotas, views, world
+from tests.simulation.failover import invariants
 
 INPUTS = (topics.SPECS, topics.POLICIES, topics.CLUSTERS, topics.HEALTH, topics.LINKS)
 
@@ -58,7 +59,7 @@ async def check(played: world.World) -> list[str]:
     taken = [each for _, each in judged if isinstance(each, verdicts.Taken)]
     found += overrides.check(played, taken)
     found += dependencies.check(played)
-    found += failover.check(played, records, taken)
+    found += invariants.check(played, records, taken)
     found += preemption.check(records)
     found += quotas.check(records)
     found += departures.check(records, taken)

@@ -3,9 +3,9 @@
 from typing import Final
 
 from engine.simulation import defaults, specs
-from tests.simulation import classes, moves, storms
-from tests.simulation.moves import Move
-from tests.simulation.world import Scope, World
+from tests.simulation import classes, storms
+from tests.simulation.moves import clusters, faults, policies, templates
+from tests.simulation.world import Move, Scope, World
 
 MEMBERS = [
     specs.MemberSpec(
@@ -38,18 +38,18 @@ async def begin(world: World) -> None:
     for name in ("high", "low"):
         await classes.submit_class(world, name, value=classes.CLASSES[name])
     for name in world.scope.policies:
-        await moves.submit_policy(world, name, _spec(world, name))
+        await policies.submit_policy(world, name, _spec(world, name))
 
 
 async def policy(world: World) -> str:
     """Change the policy of one workload: its clusters and its priority."""
-    return await moves.submit_any_policy(world, _spec)
+    return await policies.submit_any_policy(world, _spec)
 
 
 def _spec(world: World, name: str) -> dict[str, object]:
     chance = world.chance
     dynamic = {"dynamicWeight": "AvailableReplicas"}
-    scheduling = chance.choice([moves.divided("Aggregated"), moves.divided("Weighted", dynamic)])
+    scheduling = chance.choice([policies.divided("Aggregated"), policies.divided("Weighted", dynamic)])
     placement: dict[str, object] = {"replicaScheduling": scheduling}
     if chance.random() < 0.4:
         placement["clusterAffinity"] = {"clusterNames": chance.sample(world.names, 2)}
@@ -59,25 +59,25 @@ def _spec(world: World, name: str) -> dict[str, object]:
 
 
 WEIGHTS: dict[Move, int] = {
-    moves.apply_template: 10,
-    moves.delete_template: 2,
+    templates.apply_template: 10,
+    templates.delete_template: 2,
     policy: 4,
-    moves.delete_policy: 1,
+    policies.delete_policy: 1,
     classes.priority_class: 3,
     classes.no_priority_class: 1,
-    moves.rebalance: 2,
-    moves.allow_deletion: 1,
-    moves.fail_append: 1,
-    moves.crash: 1,
-    moves.keep_snapshot: 2,
-    moves.crash_without_the_newest_snapshot: 1,
-    moves.leap: 2,
+    templates.rebalance: 2,
+    templates.allow_deletion: 1,
+    faults.fail_append: 1,
+    faults.crash: 1,
+    faults.keep_snapshot: 2,
+    faults.crash_without_the_newest_snapshot: 1,
+    faults.leap: 2,
     storms.taint_policy: 1,
     storms.flap: 1,
     storms.calm: 1,
     storms.hold: 1,
     storms.arrive: 2,
-    moves.join: 1,
+    clusters.join: 1,
     storms.worker_dies: 1,
     storms.members_die: 1,
     storms.wait: 12,

@@ -6,9 +6,9 @@ from typing import Final
 from msgspec import Struct
 
 from engine.simulation import specs
-from tests.simulation import checks, moves, priorities, quotas, storms, timeline, world
-from tests.simulation.moves import Move
-from tests.simulation.world import Scope, World
+from tests.simulation import checks, priorities, quotas, storms, timeline, world
+from tests.simulation.moves import edits, faults, playing
+from tests.simulation.world import Move, Scope, World
 
 TOLD_MAX: Final = 3
 """Failing seeds after which a run stops; each is reported in full."""
@@ -23,17 +23,17 @@ class Profile(Struct, frozen=True):
     scope: Scope = world.EDITS
 
 
-EDITS: Final = Profile("edits", world.MEMBERS, World.start, moves.WEIGHTS, moves.well)
+EDITS: Final = Profile("edits", world.MEMBERS, World.start, edits.WEIGHTS, faults.well)
 STORMS: Final = Profile("storms", storms.MEMBERS, storms.begin, storms.WEIGHTS, storms.end, storms.SCOPE)
 PRIORITIES: Final = Profile(
     "priorities",
     priorities.MEMBERS,
     priorities.begin,
     priorities.WEIGHTS,
-    moves.well,
+    faults.well,
     scope=priorities.SCOPE,
 )
-QUOTAS: Final = Profile("quotas", world.MEMBERS, World.start, quotas.WEIGHTS, moves.well, quotas.SCOPE)
+QUOTAS: Final = Profile("quotas", world.MEMBERS, World.start, quotas.WEIGHTS, faults.well, quotas.SCOPE)
 ALL: Final = {profile.name: profile for profile in (EDITS, STORMS, PRIORITIES, QUOTAS)}
 
 
@@ -50,7 +50,7 @@ async def play(profile: Profile, seed: int, count: int) -> Played:
     played, told = World(seed, profile.members, profile.scope), list[str]()
     await profile.begin(played)
     try:
-        await moves.play(played, count, told, profile.weights, profile.end)
+        await playing.play(played, count, told, profile.weights, profile.end)
     except AssertionError as error:
         return Played(played, told, [str(error)])
     return Played(played, told, await checks.check(played))

@@ -9,7 +9,7 @@ from events.records import StoredRecord
 from events.shapes import WorkloadRef
 from tests.builders import inputs
 from tests.builders.manifests import POLICIES
-from tests.simulation import moves
+from tests.simulation.moves import edits
 from tests.simulation.world import Scope, World
 
 _NAMES: Final = ("q1", "q2")
@@ -31,7 +31,7 @@ async def delete_quota(world: World) -> str:
 
 
 SCOPE: Final = Scope(is_grouped=True)
-WEIGHTS: Final = {**moves.WEIGHTS, apply_quota: 2, delete_quota: 1}
+WEIGHTS: Final = {**edits.WEIGHTS, apply_quota: 2, delete_quota: 1}
 
 
 def check(records: Iterable[StoredRecord]) -> list[str]:

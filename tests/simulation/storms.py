@@ -8,9 +8,11 @@ from engine.simulation import defaults, reports, specs
 from events import clusters, codec, health, keys, policies, records, topics
 from events.shapes import WorkloadRef
 from tests.builders import inputs, manifests
-from tests.simulation import classes, moves
-from tests.simulation.moves import Move
-from tests.simulation.world import Scope, World
+from tests.simulation import classes
+from tests.simulation.moves import clusters as cluster_moves
+from tests.simulation.moves import faults, templates
+from tests.simulation.moves import policies as policy_moves
+from tests.simulation.world import Move, Scope, World
 
 MEMBERS = [
     specs.MemberSpec(
@@ -48,7 +50,7 @@ async def begin(world: World) -> None:
         await classes.submit_class(world, name, value=classes.CLASSES[name])
     await submit_taint_policy(world, "failing")
     for name in world.scope.policies:
-        await moves.submit_policy(world, name, _spec(world, name))
+        await policy_moves.submit_policy(world, name, _spec(world, name))
 
 
 async def submit_taint_policy(world: World, name: str) -> None:
@@ -83,7 +85,7 @@ async def no_taint_policy(world: World) -> str:
 
 
 async def policy(world: World) -> str:
-    return await moves.submit_any_policy(world, _spec)
+    return await policy_moves.submit_any_policy(world, _spec)
 
 
 def _spec(world: World, name: str) -> dict[str, object]:
@@ -92,8 +94,8 @@ def _spec(world: World, name: str) -> dict[str, object]:
     scheduling = chance.choice(
         [
             {"replicaSchedulingType": "Duplicated"},
-            moves.divided("Aggregated"),
-            moves.divided("Weighted", dynamic),
+            policy_moves.divided("Aggregated"),
+            policy_moves.divided("Weighted", dynamic),
         ]
     )
     placement: dict[str, object] = {"replicaScheduling": scheduling}
@@ -107,7 +109,7 @@ def _spec(world: World, name: str) -> dict[str, object]:
         mode = chance.choice(["Gracefully", "Gracefully", "Directly", "Graciously", "Immediately"])
         failover["cluster"] = {"purgeMode": mode}
     if chance.random() < 0.6:
-        failover["application"] = moves.failover(world)
+        failover["application"] = policy_moves.failover(world)
     return {
         "resourceSelectors": _selectors(world, name),
         "placement": placement,
@@ -258,7 +260,7 @@ async def wait(world: World) -> str:
 
 async def end(world: World) -> None:
     """Recover everything; or leave another share of the clusters failed at the end."""
-    await moves.well(world)
+    await faults.well(world)
     for name in world.names:
         await _report_health(world, name, ready=True)
     if world.chance.random() < 0.5:
@@ -266,20 +268,22 @@ async def end(world: World) -> None:
             await _report_health(world, name, ready=False)
         await world.pass_ms(60_000)
         for _ in range(world.chance.randrange(4)):
-            await world.chance.choice([moves.leave, moves.depart, moves.join, moves.join])(world)
+            await world.chance.choice(
+                [cluster_moves.leave, cluster_moves.depart, cluster_moves.join, cluster_moves.join]
+            )(world)
 
 
 WEIGHTS: dict[Move, int] = {
-    moves.apply_template: 12,
-    moves.delete_template: 1,
+    templates.apply_template: 12,
+    templates.delete_template: 1,
     policy: 4,
-    moves.delete_policy: 1,
+    policy_moves.delete_policy: 1,
     classes.priority_class: 2,
     classes.no_priority_class: 1,
-    moves.rebalance: 2,
-    moves.allow_deletion: 2,
-    moves.taint: 1,
-    moves.untaint: 2,
+    templates.rebalance: 2,
+    templates.allow_deletion: 2,
+    cluster_moves.taint: 1,
+    cluster_moves.untaint: 2,
     taint_policy: 1,
     no_taint_policy: 1,
     flap: 3,
@@ -288,20 +292,20 @@ WEIGHTS: dict[Move, int] = {
     sign_of_life: 2,
     slow_start: 2,
     losing: 1,
-    moves.heal: 3,
+    faults.heal: 3,
     hold: 3,
     arrive: 4,
     again: 3,
     all_again: 1,
-    moves.leave: 1,
-    moves.depart: 1,
-    moves.join: 2,
-    moves.fail_append: 1,
-    moves.crash: 1,
-    moves.keep_snapshot: 2,
-    moves.crash_without_the_newest_snapshot: 1,
+    cluster_moves.leave: 1,
+    cluster_moves.depart: 1,
+    cluster_moves.join: 2,
+    faults.fail_append: 1,
+    faults.crash: 1,
+    faults.keep_snapshot: 2,
+    faults.crash_without_the_newest_snapshot: 1,
     worker_dies: 1,
     members_die: 2,
-    moves.leap: 2,
+    faults.leap: 2,
     wait: 8,
 }

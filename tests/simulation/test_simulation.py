@@ -12,7 +12,8 @@ from engine.overrides import selection
 from engine.placement.decisions import Columns, Decision
 from engine.placement.requests import Request
 from tests.rounds import ROUNDS
-from tests.simulation import checks, moves, profiles, world
+from tests.simulation import checks, profiles, world
+from tests.simulation.moves import playing
 
 _SEEDS = 75 * ROUNDS
 _BATCH = 25
@@ -28,7 +29,7 @@ async def placing() -> world.World:
     for seed in range(10):
         played = world.World(seed)
         await played.start()
-        await moves.play(played, _MOVES)
+        await playing.play(played, _MOVES)
         if any(fold.state.placements for fold in played.worker.folds):
             return played
     raise AssertionError("nothing is ever placed")
@@ -53,7 +54,7 @@ async def test_run_is_repeated_by_its_seed() -> None:
     for _ in range(2):
         played = world.World(7)
         await played.start()
-        await moves.play(played, _MOVES)
+        await playing.play(played, _MOVES)
         logs.append([record.checksum for record in await checks.everything(played.log)])
     assert logs[0] == logs[1]
 

@@ -1,7 +1,7 @@
 """A simulated installation: an in-memory log that fails on demand, worker, members, and a virtual clock."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct
 
@@ -251,3 +251,7 @@ class World:
                 return
             self.now_ms = max(self.now_ms, min(dues))
         raise AssertionError("the world does not come to rest")
+
+
+Move = Callable[[World], Awaitable[str]]
+"""Changes a world and returns a one-line description."""

@@ -12,75 +12,28 @@
 import bisect
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import msgspec
 
-from events import cluster_decisions, clusters, codec, decisions, health, keys, policies, specs, topics
+from events import cluster_decisions, codec, decisions, keys, specs, topics
 from events.records import StoredRecord
 from events.validation import verdicts
 from tests.simulation import world
+from tests.simulation.failover.bindings import (
+    Tracked,
+    Work,
+    evicts,
+    fold_decision,
+    fold_report,
+    grace_ms,
+    is_last_copy,
+    runs,
+    tolerated_ms,
+)
+from tests.simulation.failover.fleet import Fleet, Seen, fleets, is_crowd, wrong_taints
 
 _CONFIRM_MS = 30_000
 _PACE_MS = 10_000
-_CROWD_MIN = 3
-_CROWD_PERCENT = 55
-_GRACE_MS = 600_000
-Version = tuple[int, int]
-
-
-class Seen(msgspec.Struct, frozen=True):
-    """A cluster; ``since`` is the offset of the report that began its current status."""
-
-    taints: dict[tuple[str, str], int] = {}
-    status: str = ""
-    since: int = 0
-    heard_ms: int = 0
-    is_leaving: bool = False
-    conditions: dict[str, str] = {}
-
-
-Fleet = dict[str, Seen]
-
-
-class Said(msgspec.Struct):
-    """The newest report of a cluster; ``unhealthy_ms`` is the time of the step that first knew of it."""
-
-    version: Version
-    healthy: bool
-    fault: bool
-    ready: int
-    unhealthy_ms: int = 0
-
-
-class Work(msgspec.Struct):
-    """A work; ``first`` is its version when the cluster got it after having none.
-
-    With overrides, these define how many replicas are enough.
-    """
-
-    version: Version
-    first: Version
-    is_overridden: bool = False
-
-
-class Tracked(msgspec.Struct):
-    """The state of a binding that failover depends on."""
-
-    replicas: int = 0
-    divided: bool = False
-    placement: dict[str, Any] = {}
-    applied: dict[str, Any] = {}
-    failover: decisions.ApplicationFailover | None = None
-    clusters: dict[str, int] = {}
-    scheduled: bool = False
-    tasks: dict[str, decisions.EvictionStarted] = {}
-    works: dict[str, Work] = {}
-    reports: dict[str, Said] = {}
-    allowed: set[str] = set()
-    """Clusters from which the evicted workload may be deleted, as allowed during the eviction."""
-    required: dict[str, tuple[str, ...]] = {}
-    """Clusters by binding that depends on this one; it stays there even if evicted."""
 
 
 class Shard(msgspec.Struct):
@@ -109,13 +62,13 @@ def check(
                 yield f"{wrong} ({record.position})"
     yield from model.pace()
     yield from model.rest(played.rested_ms)
-    yield from _taints(model.fleet, taken)
+    yield from wrong_taints(model.fleet, taken)
 
 
 class _Model:
     def __init__(self, taken: list[verdicts.Taken]) -> None:
         self._shards: dict[int, Shard] = {}
-        self._fleets = list(_fleets(taken))
+        self._fleets = list(fleets(taken))
         self._offsets = [offset for offset, _ in self._fleets]
         self._reports: dict[int, list[verdicts.Taken]] = {}
         self._allowances: dict[int, list[verdicts.Taken]] = {}
@@ -153,7 +106,7 @@ class _Model:
             case decisions.BindingDispatched(key=key, works=told):
                 yield from self._tell(now, key, told)
             case _:
-                _learn(now.bindings, data)
+                fold_decision(now.bindings, data)
 
     def pace(self) -> Iterator[str]:
         """Clusters are emptied with a pause between them."""
@@ -170,12 +123,12 @@ class _Model:
                 for name in binding.allowed:
                     yield f"rest: {key} still leaves {name}, where it may be deleted"
                 for name, task in binding.tasks.items():
-                    is_over = task.created_ms + _grace_ms(task) < rested_ms
-                    if not task.suppress_deletion and is_over and not _is_last_copy(binding, task):
+                    is_over = task.created_ms + grace_ms(task) < rested_ms
+                    if not task.suppress_deletion and is_over and not is_last_copy(binding, task):
                         yield f"rest: {key} still leaves {name}"
                 for name in binding.clusters if binding.failover else ():
                     said = binding.reports.get(name)
-                    if said and said.unhealthy_ms and said.unhealthy_ms + _tolerated_ms(binding) < rested_ms:
+                    if said and said.unhealthy_ms and said.unhealthy_ms + tolerated_ms(binding) < rested_ms:
                         yield f"rest: {key} is unhealthy in {name} for too long"
 
     def _open(self, shard: int, step: decisions.StepTaken) -> None:
@@ -203,7 +156,7 @@ class _Model:
         start = former.step.ends[topics.HEALTH] if former else 0
         for each in self._reports.get(shard, []):
             if start <= each.record.offset < step.ends[topics.HEALTH]:
-                _report(now.bindings, each.data)
+                fold_report(now.bindings, each.data)
 
     def _close(self, shard: int) -> Iterator[str]:
         now = self._shards.get(shard)
@@ -239,7 +192,7 @@ class _Model:
             yield f"flap: {judged.name} is tainted after {lasted_ms} ms of {seen.status}"
         if seen.status not in ("", "True"):
             self._emptied.append((now.step.time_ms, judged.name))
-            if _is_crowd(fleet):
+            if is_crowd(fleet):
                 yield f"pace: {judged.name} is emptied, with most of {len(fleet)} in trouble"
 
     def _begin(self, now: Shard, binding: Tracked, begun: decisions.EvictionStarted) -> Iterator[str]:
@@ -249,14 +202,14 @@ class _Model:
             said = binding.reports.get(name)
             if said is None or not said.unhealthy_ms:
                 yield f"flap: {key} leaves {name}, which does not say that it is unhealthy"
-            elif time_ms < said.unhealthy_ms + _tolerated_ms(binding):
+            elif time_ms < said.unhealthy_ms + tolerated_ms(binding):
                 yield f"flap: {key} leaves {name} after {time_ms - said.unhealthy_ms} ms"
         elif begun.reason == "ClusterTerminating":
             if not self._fleet(now.step).get(name, Seen()).is_leaving:
                 yield f"flap: {key} leaves {name}, which is not leaving"
         elif begun.reason != "Preempted":
             seen = self._fleet(now.step).get(name, Seen())
-            if not any(_drives(binding.applied, *each, time_ms) for each in seen.taints.items()):
+            if not any(evicts(binding.applied, *each, time_ms) for each in seen.taints.items()):
                 yield f"flap: {key} leaves {name}, whose taints {seen.taints} it tolerates"
         if name not in binding.clusters or name in binding.tasks:
             yield f"budget: {key} leaves {name}, where it is not placed"
@@ -305,85 +258,24 @@ class _Model:
             binding.reports.pop(name, None)
 
 
-def _is_crowd(fleet: Fleet) -> bool:
-    """Whether so many clusters fail at once that none may be emptied."""
-    troubled = sum(each.status not in ("", "True") for each in fleet.values())
-    return troubled >= _CROWD_MIN and troubled * 100 >= _CROWD_PERCENT * len(fleet)
-
-
-def _taints(fleet: Fleet, taken: Iterable[verdicts.Taken]) -> Iterator[str]:
-    """Yield the taints that policies demand but a cluster lacks, and those that should have been removed."""
-    wanting: dict[str, dict[str, Any]] = {}
-    for each in taken:
-        match each.data:
-            case policies.ConfigurationApplied(manifest=manifest) if each.record.key.startswith(
-                "clustertaintpolicy:"
-            ):
-                wanting[each.record.key] = msgspec.json.decode(manifest)["spec"]
-            case policies.ConfigurationDeleted():
-                wanting.pop(each.record.key, None)
-            case _:
-                pass
-    crowd = _is_crowd(fleet)
-    for name, seen in fleet.items():
-        # The crowd holds back only clusters that are in trouble themselves.
-        is_held = crowd and seen.status not in ("", "True")
-        marks = {"addOnConditions": set[tuple[str, str]](), "removeOnConditions": set[tuple[str, str]]()}
-        for spec in wanting.values():
-            for when, found in marks.items():
-                if any(_status(seen, each) in each["statusValues"] for each in spec[when]):
-                    found.update((taint["key"], taint["effect"]) for taint in spec["taints"])
-        due = {mark for mark in marks["addOnConditions"] if mark[1] != "NoExecute" or not is_held}
-        if due - seen.taints.keys():
-            yield f"rest: {name} is {seen.status} without the taints {due - seen.taints.keys()}"
-        if over := (marks["removeOnConditions"] - marks["addOnConditions"]) & seen.taints.keys():
-            yield f"rest: {name} is {seen.status} and still has the taints {over}"
-
-
-def _status(seen: Seen, matched: dict[str, Any]) -> str | None:
-    """The status of the condition that a taint policy names."""
-    kind = matched["conditionType"]
-    return seen.status if kind == "Ready" else seen.conditions.get(kind)
-
-
 def _end_by_time(now: Shard, binding: Tracked, task: decisions.EvictionStarted) -> Iterator[str]:
     where = f"budget: {task.key} has left {task.cluster}"
     lasted_ms = now.step.time_ms - task.created_ms
-    if lasted_ms <= _grace_ms(task):
-        yield f"{where} after {lasted_ms} of {_grace_ms(task)} ms of grace"
-    if _is_last_copy(binding, task):
+    if lasted_ms <= grace_ms(task):
+        yield f"{where} after {lasted_ms} of {grace_ms(task)} ms of grace"
+    if is_last_copy(binding, task):
         yield f"{where}, where its last copy runs"
 
 
 def _recover(seen: Seen, now: Shard, binding: Tracked, task: decisions.EvictionStarted) -> Iterator[str]:
     """An eviction is undone only if its taints are tolerated, it runs there, and has no other assignment."""
     where = f"budget: {task.key} comes back to {task.cluster}"
-    if any(_drives(binding.applied, *each, now.step.time_ms) for each in seen.taints.items()):
+    if any(evicts(binding.applied, *each, now.step.time_ms) for each in seen.taints.items()):
         yield f"{where}, whose taints {seen.taints} it does not tolerate"
     # Earlier evictions of the same step may have been undone.
     others = binding.clusters.keys() - {name for key, name in now.ended if key == task.key}
-    if others or not _runs(binding, task.cluster):
+    if others or not runs(binding, task.cluster):
         yield f"{where}, placed in {others}"
-
-
-def _runs(binding: Tracked, cluster: str) -> bool:
-    said = binding.reports.get(cluster)
-    return said is not None and (said.ready > 0 or said.healthy)
-
-
-def _is_last_copy(binding: Tracked, task: decisions.EvictionStarted) -> bool:
-    """Whether a graceful eviction would remove the only running copy of a workload.
-
-    A cluster without a report counts as running it if the binding has no assignment.
-    """
-    is_graceful = task.purge_mode != "Directly" and not task.held
-    if not binding.clusters and task.cluster not in binding.reports:
-        return is_graceful
-    return (
-        is_graceful
-        and _runs(binding, task.cluster)
-        and not any(_runs(binding, name) for name in binding.clusters)
-    )
 
 
 def _is_replaced(binding: Tracked, ended: decisions.EvictionFinished) -> Iterator[str]:
@@ -405,112 +297,3 @@ def _is_replaced(binding: Tracked, ended: decisions.EvictionFinished) -> Iterato
             yield f"{where}, with {here} of {binding.replicas} replicas ready in {name}"
     if binding.divided and ready < binding.replicas:
         yield f"{where}, with {ready} of {binding.replicas} replicas ready"
-
-
-def _learn(bindings: dict[str, Tracked], data: object) -> None:
-    match data:
-        case decisions.BindingDeclared(key=key, replicas=replicas):
-            bindings.setdefault(key, Tracked()).replicas = replicas or 0
-        case decisions.BindingClaimed(key=key, placement=placement, failover=failover):
-            binding = bindings[key]
-            binding.placement, binding.failover = msgspec.json.decode(placement), failover
-            kind = binding.placement.get("replicaScheduling", {}).get("replicaSchedulingType")
-            binding.divided = kind == "Divided"
-        case decisions.BindingReleased(key=key):
-            bindings[key].failover = None
-        case decisions.BindingRequired(key=key, required_by=required_by):
-            bindings[key].required |= {f"{by.namespace}/{by.name}": by.clusters for by in required_by}
-        case decisions.BindingWithdrawn(key=key):
-            bindings[key] = Tracked(works=bindings[key].works)
-        case decisions.ScheduleDecided(key=key, clusters=targets):
-            binding = bindings[key]
-            binding.clusters = {target.name: target.replicas for target in targets}
-            binding.applied, binding.scheduled = binding.placement, True
-        case decisions.ScheduleFailed(key=key, emptied=emptied):
-            binding = bindings[key]
-            binding.scheduled = False
-            if emptied:
-                binding.clusters, binding.applied = {}, binding.placement
-        case _:
-            pass
-
-
-def _report(bindings: dict[str, Tracked], data: object) -> None:
-    """Fold a member's report if it is about a work that the cluster still has."""
-    if not isinstance(data, health.WorkloadReported | health.WorkloadGone):
-        return
-    binding = bindings.get(data.key, Tracked())
-    work, known = binding.works.get(data.cluster), binding.reports.get(data.cluster)
-    version = (data.term, data.step)
-    if isinstance(data, health.WorkloadGone):
-        if known and version >= known.version:
-            del binding.reports[data.cluster]
-    elif work and version >= work.first and (known is None or version >= known.version):
-        since = known.unhealthy_ms if known and not data.healthy else 0
-        binding.reports[data.cluster] = Said(version, data.healthy, bool(data.fault), data.ready, since)
-
-
-def _fleets(taken: list[verdicts.Taken]) -> Iterator[tuple[int, Fleet]]:
-    """Yield the clusters after each accepted record of ``clusters``."""
-    now: Fleet = {}
-    for each in taken:
-        if each.record.topic == topics.CLUSTERS:
-            now = _moved(now, each)
-            yield each.record.offset, now
-
-
-def _moved(fleet: Fleet, taken: verdicts.Taken) -> Fleet:
-    replace, at_ms, offset = msgspec.structs.replace, taken.at_ms, taken.record.offset
-    match taken.data:
-        case clusters.ClusterJoined(name=name, taints=taints):
-            marks = {(taint.key, taint.effect): at_ms for taint in taints}
-            return fleet | {name: replace(fleet.get(name, Seen()), taints=marks)}
-        case clusters.ClusterLeaving(name=name):
-            return fleet | {name: replace(fleet[name], is_leaving=True)}
-        case clusters.ClusterLeft(name=name):
-            return {other: seen for other, seen in fleet.items() if other != name}
-        case clusters.ClusterTainted(name=name, taint=taint):
-            marks = {(taint.key, taint.effect): at_ms} | fleet[name].taints
-            return fleet | {name: replace(fleet[name], taints=marks)}
-        case clusters.ClusterUntainted(name=name, key=key, effect=effect):
-            marks = {
-                mark: since
-                for mark, since in fleet[name].taints.items()
-                if mark[0] != key or effect not in ("", mark[1])
-            }
-            return fleet | {name: replace(fleet[name], taints=marks)}
-        case clusters.ClusterHealthChanged(name=name) as said:
-            return fleet | {name: _after_report(fleet[name], said, at_ms, offset)}
-        case clusters.ClusterConditionsReported(name=name, conditions=reported):
-            statuses = {condition.type: condition.status for condition in reported}
-            return fleet | {name: replace(fleet[name], conditions=statuses)}
-        case _:
-            return fleet
-
-
-def _after_report(seen: Seen, said: clusters.ClusterHealthChanged, at_ms: int, offset: int) -> Seen:
-    if said.silent and (not seen.status or seen.heard_ms > said.heard_ms):
-        return seen
-    status = "Unknown" if said.silent else str(said.ready)
-    since = seen.since if status == seen.status else offset
-    heard_ms = seen.heard_ms if said.silent else at_ms
-    return msgspec.structs.replace(seen, status=status, since=since, heard_ms=heard_ms)
-
-
-def _drives(placement: dict[str, Any], mark: tuple[str, str], since_ms: int, time_ms: int) -> bool:
-    """Whether a taint evicts workloads with this placement by now."""
-    if mark[1] != "NoExecute":
-        return False
-    for toleration in placement.get("clusterTolerations", []):
-        if toleration["key"] == mark[0]:
-            seconds = toleration.get("tolerationSeconds")
-            return seconds is not None and since_ms + seconds * 1_000 <= time_ms
-    return True
-
-
-def _tolerated_ms(binding: Tracked) -> int:
-    return binding.failover.toleration_seconds * 1_000 if binding.failover else 0
-
-
-def _grace_ms(task: decisions.EvictionStarted) -> int:
-    return _GRACE_MS if task.grace_period_seconds is None else task.grace_period_seconds * 1_000

@@ -1,0 +1,26 @@
+"""Play random moves with turns between them."""
+
+from collections.abc import Awaitable, Callable
+
+from tests.simulation.moves import edits, faults
+from tests.simulation.world import START_MS, Move, World
+
+
+async def play(
+    world: World,
+    count: int,
+    told: list[str] | None = None,
+    weights: dict[Move, int] = edits.WEIGHTS,
+    end: Callable[[World], Awaitable[None]] = faults.well,
+) -> None:
+    """Make ``count`` random moves with turns between, ``end``, and run until at rest; describe them in ``told``."""
+    for _ in range(count):
+        (move,) = world.chance.choices(list(weights), list(weights.values()))
+        at_s = (world.now_ms - START_MS) / 1_000
+        line = await move(world)
+        if told is not None:
+            told.append(f"{at_s:11.3f} s  {line}")
+        for _ in range(world.chance.randrange(4)):
+            await world.turn()
+    await end(world)
+    await world.settle()
