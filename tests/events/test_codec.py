@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from events import catalogue, codec, limits, records
 from events.envelope import ATTRIBUTES
 from tests.builders import inputs, log_records
-from tests.golden import samples
+from tests.golden.samples import table
 
 HEADERS = {
     "ce_specversion": "1.0",
@@ -47,7 +47,7 @@ def fault(found: codec.Decoded | codec.Malformed | codec.Unknown) -> str:
 
 @pytest.mark.parametrize("event_type", catalogue.BY_TYPE)
 def test_every_type_is_decoded_in_both_modes(event_type: str) -> None:
-    data, head = samples.SAMPLES[event_type], samples.envelope_of(event_type)
+    data, head = table.SAMPLES[event_type], table.envelope_of(event_type)
     binary = codec.encode(data, head, partition=0, key="k")
     assert codec.decode(binary) == codec.Decoded(head, data)
 
@@ -58,7 +58,7 @@ def test_every_type_is_decoded_in_both_modes(event_type: str) -> None:
 
 
 def test_equal_data_is_encoded_to_equal_bytes() -> None:
-    one = samples.SAMPLES["io.reballast.step-taken.v1"]
+    one = table.SAMPLES["io.reballast.step-taken.v1"]
     assert isinstance(one, msgspec.Struct)
     turned = msgspec.structs.replace(one, ends={"specs": 9, "clusters": 4})
     assert codec.encode_data(one) == codec.encode_data(turned)
@@ -189,9 +189,9 @@ def test_any_structured_event_is_decoded_malformed_or_unknown(value: bytes) -> N
     assert isinstance(decode(STRUCTURED, value), codec.Decoded | codec.Malformed | codec.Unknown)
 
 
-@given(st.sampled_from(list(samples.SAMPLES)), st.data())
+@given(st.sampled_from(list(table.SAMPLES)), st.data())
 def test_record_with_one_changed_byte_is_decoded_or_malformed(event_type: str, data: st.DataObject) -> None:
-    value = bytearray(codec.encode_data(samples.SAMPLES[event_type]))
+    value = bytearray(codec.encode_data(table.SAMPLES[event_type]))
     value[data.draw(st.integers(0, len(value) - 1))] = data.draw(st.integers(0, 255))
     found = decode({**HEADERS, "ce_type": event_type}, bytes(value))
     assert isinstance(found, codec.Decoded | codec.Malformed)

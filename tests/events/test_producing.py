@@ -6,7 +6,7 @@ import pytest
 from events import catalogue, clusters, decisions, health, links, objects, policies, records, shapes, specs
 from events.client import statements
 from tests.builders import inputs, log_records, manifests
-from tests.golden import samples
+from tests.golden.samples import table
 
 TAINT = clusters.Taint(key="maintenance", effect="NoExecute")
 WORKLOAD = shapes.WorkloadRef(api_version="apps/v1", kind="Deployment", name="web", namespace="default")
@@ -46,7 +46,7 @@ def test_event_is_written_under_its_key_to_its_topic(data: shapes.Event, topic: 
 
 @pytest.mark.parametrize("name", INPUTS)
 def test_valid_event_of_each_input_type_becomes_a_record(name: str) -> None:
-    data = samples.SAMPLES[name]
+    data = table.SAMPLES[name]
     entry = catalogue.BY_STRUCT[type(data)]
     assert record_of(data).topic == entry.topic
     if hasattr(data, "expects"):

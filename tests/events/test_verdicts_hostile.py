@@ -16,7 +16,8 @@ from events import catalogue, partitioning, records, topics
 from events.json_values import as_object, list_at
 from events.records import StoredRecord
 from events.validation import manifests, verdicts
-from tests.golden import files, samples
+from tests.golden import files
+from tests.golden.samples import table, values
 
 INPUTS: Final = (*topics.FACT_TOPICS, *topics.OWN_TOPICS)
 SCALARS = (
@@ -146,7 +147,7 @@ def own_key(event_type: str, value: bytes) -> str:
         read = verdicts.objects.read(manifest) if isinstance(manifest, msgspec.Raw) else None
         return verdicts.key_of(data, read)
     except (msgspec.MsgspecError, verdicts.objects.Refusal):
-        return samples.place_of(samples.SAMPLES[event_type])[0]
+        return table.place_of(table.SAMPLES[event_type])[0]
 
 
 @given(st.lists(hostile_records(), max_size=4))
@@ -193,7 +194,7 @@ def test_engine_folds_hostile_records_and_takes_its_step(said: list[StoredRecord
         else:
             shards[record.partition].take(record)
     for shard in shards.values():
-        step = shard.decide(facts, samples.AT_MS, 1_000)
+        step = shard.decide(facts, values.AT_MS, 1_000)
         assert len(step.records) == step.taken.outputs + 1
 
 

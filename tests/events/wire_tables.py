@@ -25,7 +25,7 @@ from events import (
 from events.client import statements
 from events.validation import verdicts
 from tests.builders import inputs, log_records
-from tests.golden import samples
+from tests.golden.samples import table
 from tests.tidy import trees
 
 DOCUMENT: Final = trees.ROOT / "events/WIRE.md"
@@ -189,7 +189,7 @@ _TAINTED: Final = clusters.ClusterTainted(
 )
 _WRONG_EFFECT: Final = clusters.ClusterTainted(name="member1", taint=clusters.Taint(key="k", effect="Never"))
 _LATE: Final = clusters.ClusterTainted(name="member1", taint=_TAINTED.taint, expects=1)
-_DECIDED: Final = samples.SAMPLES["io.reballast.schedule-decided.v1"]
+_DECIDED: Final = table.SAMPLES["io.reballast.schedule-decided.v1"]
 _TEMPLATE: Final = inputs.deployment("foo", 3)
 
 _BAD: Final[dict[str, records.Record]] = {

@@ -2,11 +2,12 @@
 
 import sys
 
-from tests.golden import files, samples
+from tests.golden import files
+from tests.golden.samples import table
 
 
 def main() -> None:
-    for event_type in samples.SAMPLES:
+    for event_type in table.SAMPLES:
         if not files.path_of(event_type).exists():
             sys.stdout.write(f"{files.write(event_type).name}\n")
 

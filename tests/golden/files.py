@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from events import codec, records
-from tests.golden import samples
+from tests.golden.samples import table
 
 DIRECTORY: Final = Path(__file__).parent / "records"
 
@@ -37,9 +37,9 @@ def record_of(golden: Golden) -> records.Record:
 
 def write(event_type: str) -> Path:
     """Write the sample of a type in its present encoding; raises FileExistsError if the file exists."""
-    data = samples.SAMPLES[event_type]
-    key, partition = samples.place_of(data)
-    record = codec.encode(data, samples.envelope_of(event_type), partition=partition, key=key)
+    data = table.SAMPLES[event_type]
+    key, partition = table.place_of(data)
+    record = codec.encode(data, table.envelope_of(event_type), partition=partition, key=key)
     golden = Golden(
         topic=record.topic,
         partition=record.partition,

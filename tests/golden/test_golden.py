@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from events import catalogue, codec, topics, upcasters
-from tests.golden import files, samples
+from tests.golden import files
+from tests.golden.samples import table
 
 PATHS = sorted(files.DIRECTORY.glob("*.json"))
 COMMAND = "python -m tests.golden.add"
@@ -15,7 +16,7 @@ COMMAND = "python -m tests.golden.add"
 
 @pytest.mark.parametrize("event_type", catalogue.BY_TYPE)
 def test_each_event_type_has_a_golden_file(event_type: str) -> None:
-    assert event_type in samples.SAMPLES, f"add a sample of {event_type} to tests/golden/samples.py"
+    assert event_type in table.SAMPLES, f"add a sample of {event_type} to tests/golden/samples/"
     assert files.path_of(event_type) in PATHS, f"no golden file of {event_type}; run `{COMMAND}`"
 
 
@@ -46,7 +47,7 @@ def test_golden_record_of_the_newest_version_has_each_field(path: Path) -> None:
     assert required <= written.keys() <= set(entry.struct.__struct_encode_fields__)
 
 
-@pytest.mark.parametrize(("event_type", "data"), samples.SAMPLES.items())
+@pytest.mark.parametrize(("event_type", "data"), table.SAMPLES.items())
 def test_each_sample_has_a_value_in_every_field(event_type: str, data: msgspec.Struct) -> None:
     absent = set(type(data).__struct_encode_fields__) - json.loads(msgspec.json.encode(data)).keys()
     assert not absent, f"{event_type}: give {sorted(absent)} a value that is not the default"

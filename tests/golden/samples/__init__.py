@@ -1,0 +1,1 @@
+"""One event of each type, with a value in every field."""
