@@ -7,7 +7,7 @@ from tests.builders.manifests import manifest
 from tests.kube.oracle import objects
 from tests.kube.oracle.objects import Json, config_map, deployment, gadget, named
 from tests.kube.oracle.playing import APPLY, MERGE, STRATEGIC, TABLE, Ask
-from tests.kube.oracle.stories import (
+from tests.kube.oracle.stories.requests import (
     DEFINITIONS,
     NO_VERBS,
     NOTHING,

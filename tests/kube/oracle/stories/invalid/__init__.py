@@ -1,0 +1,1 @@
+"""Stories of invalid objects of built-in kinds, and of forbidden changes."""
