@@ -88,8 +88,14 @@ def joined() -> list[Record]:
     for name in ("member1", "member2"):
         records.append(_record(clusters.ClusterJoined(name=name, apis=apis), name, 0))
         records.append(_record(clusters.CapacityReported(name=name, allocatable=allocatable), name, 0))
-        records.append(_record(clusters.ClusterHealthChanged(name=name, ready=True), name, 0))
+        records.append(health_report(name))
     return records
+
+
+def health_report(cluster: str, grace_seconds: int = 0) -> Record:
+    """A report that a cluster is ready; with ``grace_seconds`` it promises another one within that time."""
+    data = clusters.ClusterHealthChanged(name=cluster, ready=True, grace_seconds=grace_seconds)
+    return _record(data, cluster, 0)
 
 
 def taint(cluster: str) -> Record:

@@ -1,7 +1,8 @@
 """Benchmark: proof of a log, and of a tenth and a hundredth of it: the cost should be linear in its length.
 
-The log has many small steps: a fixed number of Deployments are edited, ten at a time. The state does not grow, so
-the memory of a proof should not grow either. The baseline is to read and decode the same records in one process.
+The log has many small steps: a fixed number of Deployments are edited, ten at a time, or one at a time between the
+health reports of all clusters, as in an installation with agents. The state does not grow, so the memory of a proof
+should not grow either. The baseline is to read and decode the same records in one process.
 """
 
 import asyncio
@@ -24,6 +25,7 @@ from events import codec
 
 _DEPLOYMENTS: Final = 1_000
 _EDITED: Final = 10
+_GRACE_S: Final = 40
 _SAMPLE_S: Final = 0.2
 _PARTS: Final = (100, 10, 1)
 _COUNT_MIN: Final = 2_000
@@ -31,8 +33,10 @@ _COUNT_MIN: Final = 2_000
 _ResultT = TypeVar("_ResultT")
 
 
-def run(count: int, parallel: int, progress: Progress = lambda _: None) -> Figures:
+def run(count: int, parallel: int, reporting: int = 0, progress: Progress = lambda _: None) -> Figures:
     """Record that many records, then prove parts of them and all; return the figures.
+
+    With ``reporting`` clusters each of them reports its health before each edit.
 
     Raises ValueError for too few records.
     """
@@ -40,27 +44,32 @@ def run(count: int, parallel: int, progress: Progress = lambda _: None) -> Figur
         raise ValueError(f"records: a hundredth of {count} can't be proved; take {_COUNT_MIN} or more")
     with runs.directory() as directory:
         progress(f"{count:,} records are written")
-        asyncio.run(_record(count, directory))
-        return asyncio.run(_measured(count, parallel, directory, progress))
+        asyncio.run(_record(count, directory, reporting))
+        figures = asyncio.run(_measured(count, parallel, directory, progress))
+        return {"reporting_clusters": reporting, **figures}
 
 
-async def _record(count: int, directory: Path) -> None:
+async def _record(count: int, directory: Path, reporting: int) -> None:
     """Record a log with a worker and simulated members, without views."""
     log = await sqlite.SqliteLog.open(directory, synchronous="OFF")
     engine = worker.Worker(log, installation.clock_ms)
-    members = member_fleet.Members(log, installation.clock_ms, inputs.members())
+    specs = inputs.members(reporting or 3)
+    members = member_fleet.Members(log, installation.clock_ms, specs)
+    reports = [spec.name for spec in specs] if reporting else []
+    edits = 1 if reporting else _EDITED
     await engine.recover()
     await members.recover()
-    await log.append([inputs.policy()])
+    await log.append([inputs.policy([spec.name for spec in specs[:2]])])
     edit = 0
     while log.last_number() < count:
         await log.append(
-            [
+            [inputs.health_report(name, _GRACE_S) for name in reports]
+            + [
                 inputs.deployment(each % _DEPLOYMENTS, replicas=1 + each // _DEPLOYMENTS % 3)
-                for each in range(edit, edit + _EDITED)
+                for each in range(edit, edit + edits)
             ]
         )
-        edit += _EDITED
+        edit += edits
         await engine.turn()
         await members.turn()
     await log.aclose()

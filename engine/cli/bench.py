@@ -108,13 +108,20 @@ def verify(
     processes: Annotated[
         int | None, Parameter(help="Processes that share the work; one per processor.", validator=_POSITIVE)
     ] = None,
+    reporting: Annotated[
+        int,
+        Parameter(
+            help="Clusters that report their health before each edit; 0: edits only.",
+            validator=validators.Number(gte=0),
+        ),
+    ] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Measure the proof of a log with many small steps, and its memory."""
     from engine.bench import verify as bench  # noqa: PLC0415  # load only what is measured
 
     count = processes or len(os.sched_getaffinity(0))
-    _print_figures(lambda: bench.run(records, count, output.warn), as_json=as_json)
+    _print_figures(lambda: bench.run(records, count, reporting, output.warn), as_json=as_json)
 
 
 @app.command(name="kafka", help="Inputs a second that workers decide on Kafka, and how long one takes.")
