@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
+from schemathesis.pytest import lazy
 
 from engine.http import openapi
 from engine.http.agents import routes
@@ -36,6 +37,7 @@ def test_every_query_is_documented() -> None:
 
 # schemathesis has few type annotations.
 THEIRS: Any = schemathesis
+LAZY: Any = lazy
 ENDLESS = ["/api/v1/live", "/api/v1/agents/{name}/works", "/api/v1/agents/{name}/calls"]
 API: Any = THEIRS.openapi.from_dict(openapi.document()).exclude(path=ENDLESS)
 CHECKS: Any = [
@@ -47,10 +49,23 @@ CHECKS: Any = [
 PATIENT: Any = list(HealthCheck)
 
 
-@pytest.mark.slow
-@API.parametrize()
+# The operations alone: to generate the cases takes seconds, and each process of a run collects all tests.
+OPERATIONS: list[str] = [each.ok().label for each in API.get_all_operations()]
+
+
 @settings(max_examples=10 * ROUNDS, derandomize=True, database=None, suppress_health_check=PATIENT)
-def test_server_conforms_to_its_openapi_document(case: Any, server: Served) -> None:  # noqa: ANN401  # as above
+def _conforms(case: Any, server: Served) -> None:  # noqa: ANN401  # as above
     response = case.call(base_url=server.url, headers={"authorization": f"Bearer {TOKEN}"}, timeout=60)
 
     case.validate_response(response, checks=CHECKS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_server_conforms_to_its_openapi_document(operation: str, server: Served) -> None:
+    only = API.include(name=operation)
+
+    (made,) = LAZY.get_all_tests(schema=only, test_func=_conforms, settings=None, given_kwargs=None)
+
+    _, conforms = made.ok()
+    conforms(server=server)

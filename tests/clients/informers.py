@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from typing import Final
 
 import urllib3
+
+# The library loads a class when it is named, CoreV1Api in half a second: annotations have it in quotes.
 from kubernetes import client, watch
 from kubernetes.client.exceptions import ApiException
 
@@ -31,7 +33,7 @@ class Informer(threading.Thread):
     the events before.
     """
 
-    def __init__(self, api: client.CoreV1Api, namespace: str) -> None:
+    def __init__(self, api: "client.CoreV1Api", namespace: str) -> None:
         super().__init__(name="informer", daemon=True)
         self.held: dict[str, tuple[str, Mapping[str, str]]] = {}
         self.stopping = threading.Event()
@@ -94,7 +96,7 @@ class Informer(threading.Thread):
             self.held[name] = _of(value)
 
 
-def held(api: client.CoreV1Api, namespace: str) -> dict[str, tuple[str, Mapping[str, str]]]:
+def held(api: "client.CoreV1Api", namespace: str) -> dict[str, tuple[str, Mapping[str, str]]]:
     """Return what an informer should hold now."""
     found = api.list_namespaced_config_map(namespace)
     return {str(each.metadata.name): _of(each) for each in found.items}

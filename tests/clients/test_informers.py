@@ -36,7 +36,7 @@ _BETWEEN_S: Final = 0.3
 class Writer(threading.Thread):
     """Creates, changes and deletes ConfigMaps, and retries interrupted writes."""
 
-    def __init__(self, api: client.CoreV1Api) -> None:
+    def __init__(self, api: "client.CoreV1Api") -> None:
         super().__init__(name="writer", daemon=True)
         self.stopping = threading.Event()
         self.written = 0
@@ -111,7 +111,7 @@ def test_informers_equal_a_list_after_many_restarts(tmp_path: Path) -> None:
     assert not any(each.is_alive() for each in running)
 
 
-def connected(kubeconfig: Path) -> client.CoreV1Api:
+def connected(kubeconfig: Path) -> "client.CoreV1Api":
     """Return a client of the server that the kubeconfig names."""
     return client.CoreV1Api(config.new_client_from_config(config_file=str(kubeconfig)))
 
