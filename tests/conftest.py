@@ -1,5 +1,6 @@
 """Rules for every test: time limits without the mark ``slow``, no blocking calls in event loops, no logged secrets."""
 
+import gc
 import logging
 import os
 import signal
@@ -41,6 +42,9 @@ _OURS: Final = ["engine", "events", "projections"]
 # A shared machine stalls now and then, so examples have no deadline of their own; the limits above apply.
 hypothesis.settings.register_profile("reballast", deadline=None, print_blob=True, max_examples=EXAMPLES_MAX)
 hypothesis.settings.load_profile("reballast")
+
+# A collection of the garbage visits all modules and tests of the suite and finds hardly anything, so it is rare.
+gc.set_threshold(50_000, 10, 20)
 
 # Simulated starts and stops would log thousands of lines; a test that checks log events captures them itself.
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
@@ -109,6 +113,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.parent
         folders.setdefault(folder, (lanes.position(folder.name), len(folders)))
     items.sort(key=lambda item: folders[item.path.parent])
+
+
+def pytest_collection_finish() -> None:
+    """Leave what the collection created, all of which lasts for the whole run, out of garbage collections."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> lanes.Scheduling:
