@@ -6,8 +6,9 @@ From the published API. A stored object with the same name replaces the bootstra
 from collections.abc import Sequence
 from typing import Final
 
+from engine.kubeapi.rights import parsing
 from engine.kubeapi.rights.parsing import API_VERSION, GROUP
-from engine.kubeapi.rights.rbac import ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED
+from engine.kubeapi.rights.rbac import ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED, Rule
 from events.json_values import Json
 from events.kube_objects import KubeObject
 
@@ -71,7 +72,7 @@ def objects() -> list[KubeObject]:
 
 
 def _roles() -> list[KubeObject]:
-    everything: list[Json] = [_rule(("*",), ("*",), ("*",)), {"verbs": ["*"], "nonResourceURLs": ["*"]}]
+    everything = [_rule(("*",), ("*",), ("*",)), Rule(verbs=("*",), paths=("*",))]
     reviews = [
         _rule(
             ("create",), ("authorization.k8s.io",), ("selfsubjectaccessreviews", "selfsubjectrulesreviews")
@@ -89,14 +90,14 @@ def _roles() -> list[KubeObject]:
         _role("karmada-edit", _of_policies(_CHANGE, _POLICIES), {"admin", "edit"}),
         _role("karmada-view", _of_policies(_READ, (*_POLICIES, *_MADE)), {"admin", "edit", "view"}),
         _role("system:basic-user", reviews),
-        _role("system:discovery", [{"verbs": ["get"], "nonResourceURLs": list(_DISCOVERY)}]),
-        _role("system:public-info-viewer", [{"verbs": ["get"], "nonResourceURLs": list(_PUBLIC)}]),
+        _role("system:discovery", [Rule(verbs=("get",), paths=_DISCOVERY)]),
+        _role("system:public-info-viewer", [Rule(verbs=("get",), paths=_PUBLIC)]),
     ]
 
 
 def _of_cluster_info() -> list[KubeObject]:
     """The rights of clients without credentials: to read ``cluster-info``, as ``karmadactl register`` does first."""
-    rule: Json = {**_rule(("get",), ("",), ("configmaps",)), "resourceNames": ["cluster-info"]}
+    rule = Rule(verbs=("get",), groups=("",), resources=("configmaps",), names=("cluster-info",))
     return _of_user(ANONYMOUS, f"{_KARMADA}bootstrap-signer-clusterinfo", "kube-public", rule)
 
 
@@ -162,14 +163,14 @@ def _bindings() -> list[KubeObject]:
     ]
 
 
-def _admin() -> list[Json]:
+def _admin() -> list[Rule]:
     return [
         _rule((*_CHANGE, *_READ), (GROUP,), ("rolebindings", "roles")),
         _rule(("create",), ("authorization.k8s.io",), ("localsubjectaccessreviews",)),
     ]
 
 
-def _edit() -> list[Json]:
+def _edit() -> list[Rule]:
     return [
         _rule(("get", "list", "watch"), ("",), ("pods/attach", "pods/exec", "pods/proxy", "secrets")),
         _rule(("impersonate",), ("",), ("serviceaccounts",)),
@@ -184,7 +185,7 @@ def _edit() -> list[Json]:
     ]
 
 
-def _view() -> list[Json]:
+def _view() -> list[Rule]:
     return [
         _rule(_READ, ("",), _VIEWED),
         _rule(_READ, ("apps",), _VIEWED_APPS),
@@ -196,7 +197,7 @@ def _view() -> list[Json]:
     ]
 
 
-def _of_policies(verbs: tuple[str, ...], listed: tuple[str, ...]) -> list[Json]:
+def _of_policies(verbs: tuple[str, ...], listed: tuple[str, ...]) -> list[Rule]:
     groups: dict[str, list[str]] = {}
     for each in listed:
         plural, group = each.split()
@@ -204,18 +205,18 @@ def _of_policies(verbs: tuple[str, ...], listed: tuple[str, ...]) -> list[Json]:
     return [_rule(verbs, (group,), plurals) for group, plurals in sorted(groups.items())]
 
 
-def _rule(verbs: Sequence[str], groups: Sequence[str], resources: Sequence[str]) -> Json:
-    return {"verbs": list(verbs), "apiGroups": list(groups), "resources": list(resources)}
+def _rule(verbs: Sequence[str], groups: Sequence[str], resources: Sequence[str]) -> Rule:
+    return Rule(verbs=tuple(verbs), groups=tuple(groups), resources=tuple(resources))
 
 
-def _role(name: str, rules: list[Json], gathered_by: set[str] | None = None) -> KubeObject:
+def _role(name: str, rules: list[Rule], gathered_by: set[str] | None = None) -> KubeObject:
     labels = {**_BOOTSTRAP, **{f"{_AGGREGATE}{each}": "true" for each in sorted(gathered_by or ())}}
     return KubeObject(
         {
             "apiVersion": API_VERSION,
             "kind": "ClusterRole",
             "metadata": {"name": name, "labels": labels},
-            "rules": rules,
+            "rules": [parsing.shown(rule) for rule in rules],
         }
     )
 
@@ -226,11 +227,13 @@ def _gathering(name: str, gathers: tuple[str, ...], gathered_by: set[str]) -> Ku
     return _role(name, [], gathered_by).with_fields({"aggregationRule": rule})
 
 
-def _of_user(user: str, name: str, namespace: str, rule: Json) -> list[KubeObject]:
+def _of_user(user: str, name: str, namespace: str, rule: Rule) -> list[KubeObject]:
     """A Role of one rule in a namespace, and its binding to a user."""
     metadata: Json = {"name": name, "namespace": namespace, "labels": {**_BOOTSTRAP}}
     return [
-        KubeObject({"apiVersion": API_VERSION, "kind": "Role", "metadata": metadata, "rules": [rule]}),
+        KubeObject(
+            {"apiVersion": API_VERSION, "kind": "Role", "metadata": metadata, "rules": [parsing.shown(rule)]}
+        ),
         KubeObject(
             {
                 "apiVersion": API_VERSION,
