@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from engine.http.kube.kubernetes_events import of_bindings, of_clusters, of_quotas, of_works
-from engine.http.kube.kubernetes_events.message import Message, ObjectMessage
+from engine.http.kube.kubernetes_events.message import Message, ObjectMessage, ObjectReference
 from engine.http.kube.kubernetes_events.subjects import Subjects
 from engine.kubeapi.conversion import kubernetes_events
 from events import codec, times
@@ -18,7 +18,7 @@ from events.records import StoredRecord
 class Occurrence(Struct, frozen=True, kw_only=True):
     """One Event: the object it is about (``involved``), its text, and how often and when it occurred."""
 
-    involved: Json
+    involved: ObjectReference
     message: Message
     count: int
     first_number: int
@@ -33,7 +33,7 @@ def occurred(records: Iterable[StoredRecord], subjects: Subjects) -> list[Occurr
     for record, occurrence in _object_messages(records, subjects):
         message, involved = occurrence
         time = times.to_seconds_text(times.from_text(record.headers["ce_time"]))
-        identity = (str(involved["kind"]), str(involved["uid"]), message.reason, message.message)
+        identity = (involved.kind, involved.uid, message.reason, message.message)
         before = merged.pop(identity, None)
         merged[identity] = Occurrence(
             involved=involved,
@@ -53,8 +53,8 @@ def event(occurrence: Occurrence, api_version: str) -> KubeObject:
     # One record can cause several Events about an object.
     text = zlib.crc32(f"{message.reason} {message.message}".encode())
     metadata: Json = {
-        "name": f"{involved['name']}.{occurrence.first_number:08x}{text:08x}",
-        "namespace": str(involved.get("namespace", "default")),
+        "name": f"{involved.name}.{occurrence.first_number:08x}{text:08x}",
+        "namespace": involved.namespace or "default",
         "uid": f"{text:08x}-0000-4000-8000-{occurrence.first_number:012x}",
         "resourceVersion": str(occurrence.last_number),
         "creationTimestamp": occurrence.first,
@@ -64,7 +64,7 @@ def event(occurrence: Occurrence, api_version: str) -> KubeObject:
         "kind": "Event",
         "metadata": metadata,
         "type": message.type,
-        "involvedObject": involved,
+        "involvedObject": involved.plain(),
         "reason": message.reason,
         "message": message.message,
         "source": {"component": message.reporter},

@@ -19,8 +19,23 @@ class Message(Struct, frozen=True, kw_only=True):
     type: str = NORMAL
 
 
+class ObjectReference(Struct, frozen=True):
+    """The reference of an Event to its object; the namespace is empty for cluster-scoped kinds."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
+    def plain(self) -> Json:
+        """Return the reference as JSON."""
+        head: Json = {"apiVersion": self.api_version, "kind": self.kind, "name": self.name, "uid": self.uid}
+        return {**head, "namespace": self.namespace} if self.namespace else head
+
+
 class ObjectMessage(NamedTuple):
     """A message with the object that it is about; ``involved`` is the reference to the object."""
 
     message: Message
-    involved: Json
+    involved: ObjectReference

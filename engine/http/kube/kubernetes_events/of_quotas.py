@@ -47,7 +47,7 @@ class Quotas:
     ) -> Iterator[ObjectMessage]:
         involved = self._subjects.quota(key, record)
         if involved is not None:
-            text = f"{action} FederatedResourceQuota({involved['namespace']}/{involved['name']}) succeed."
+            text = f"{action} FederatedResourceQuota({involved.namespace}/{involved.name}) succeed."
             yield ObjectMessage(
                 Message(reason=reason, message=text, reporter=_CONTROLLER.format(job)), involved
             )

@@ -1,8 +1,8 @@
 """The objects that Kubernetes Events are about, as the views know them now."""
 
 from engine.domain import federated_quotas
+from engine.http.kube.kubernetes_events.message import ObjectReference
 from events import keys, shapes, times, vocabulary
-from events.json_values import Json
 from events.kube_objects import KubeObject
 from events.records import StoredRecord
 from events.validation.known_kinds import POLICY_GROUP, WORK_GROUP
@@ -58,7 +58,7 @@ class Subjects:
         cluster = self._clusters[name]
         return None if cluster is None or _time_ms(record) < cluster.head.created_ms else cluster
 
-    def quota(self, key: str, record: StoredRecord) -> Json | None:
+    def quota(self, key: str, record: StoredRecord) -> ObjectReference | None:
         """Return the reference to the FederatedResourceQuota with this key, if a record is about one."""
         if not key.startswith(_QUOTAS):
             return None
@@ -70,40 +70,37 @@ class Subjects:
             quota.text_at("metadata", "creationTimestamp")
         ):
             return None
-        return _reference(_QUOTA.api_version, _QUOTA.kind, quota.namespace, quota.name, quota.uid)
+        return ObjectReference(_QUOTA.api_version, _QUOTA.kind, quota.namespace, quota.name, quota.uid)
 
 
-def of_binding(binding: Binding) -> Json:
+def of_binding(binding: Binding) -> ObjectReference:
     """Return the reference to a binding."""
     ref = binding.template
     kind = "ResourceBinding" if ref.namespace else "ClusterResourceBinding"
-    return _reference(WORK_GROUP, kind, ref.namespace, keys.binding_name(ref.kind, ref.name), binding.uid)
+    return ObjectReference(
+        WORK_GROUP, kind, ref.namespace, keys.binding_name(ref.kind, ref.name), binding.uid
+    )
 
 
-def of_template(binding: Binding) -> Json:
+def of_template(binding: Binding) -> ObjectReference:
     """Return the reference to the template of a binding."""
     return of_ref(binding.template, binding.template_uid)
 
 
-def of_ref(ref: shapes.WorkloadRef, uid: str) -> Json:
+def of_ref(ref: shapes.WorkloadRef, uid: str) -> ObjectReference:
     """Return the reference to an object."""
-    return _reference(ref.api_version, ref.kind, ref.namespace, ref.name, uid)
+    return ObjectReference(ref.api_version, ref.kind, ref.namespace, ref.name, uid)
 
 
-def of_work(cluster: str, work: Work) -> Json:
+def of_work(cluster: str, work: Work) -> ObjectReference:
     """Return the reference to the Work object of a work."""
     namespace = f"{vocabulary.EXECUTION_NAMESPACE_PREFIX}{cluster}"
-    return _reference(WORK_VERSION, "Work", namespace, work.name, work.uid)
+    return ObjectReference(WORK_VERSION, "Work", namespace, work.name, work.uid)
 
 
-def of_cluster(cluster: Cluster) -> Json:
+def of_cluster(cluster: Cluster) -> ObjectReference:
     """Return the reference to a Cluster."""
-    return _reference(_CLUSTER_VERSION, "Cluster", "", cluster.name, cluster.head.uid)
-
-
-def _reference(api_version: str, kind: str, namespace: str, name: str, uid: str) -> Json:
-    reference: Json = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
-    return {**reference, "namespace": namespace} if namespace else reference
+    return ObjectReference(_CLUSTER_VERSION, "Cluster", "", cluster.name, cluster.head.uid)
 
 
 def _time_ms(record: StoredRecord) -> int:
