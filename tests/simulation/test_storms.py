@@ -1,7 +1,7 @@
 """Storms of failures, recoveries, late reports and crashes: the invariants of failover hold in every run.
 
 A failing seed prints the command that repeats it. Faults found here are examples in
-``tests/deciders/test_watching.py`` and ``test_found_by_simulation.py``.
+``tests/deciders/cluster_health`` and ``test_found_by_simulation.py``.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,0 +1,1 @@
+"""Silent and failing clusters: taints by policies, their pace, and when nothing is tainted."""

@@ -1,0 +1,1 @@
+"""``propagateDeps``: dependencies follow their workloads, and are removed where no workload needs them."""

@@ -1,0 +1,48 @@
+"""Dependencies and the policies that send them along, and where they run."""
+
+from events import decisions, shapes
+from tests.builders.inputs import key, policy, template
+from tests.builders.manifests import CONFIG_MAP, DUPLICATED, SECRET, on, selector
+from tests.deciders.story import Story
+
+SETTINGS = key("settings", CONFIG_MAP)
+KEYS = key("keys", SECRET)
+WEB = key("web")
+MEMBERS = ("member1", "member2", "member3")
+
+
+def with_deps(
+    *clusters: str, name: str = "p", of: str = "", preserves: bool = False, conflict: str = "Abort"
+) -> shapes.Event:
+    """A policy that places Deployments (or one) on these clusters with their dependencies."""
+    selectors = [selector(of)] if of else []
+    placement = on(*clusters, scheduling=DUPLICATED)
+    return policy(
+        name,
+        placement,
+        *selectors,
+        propagateDeps=True,
+        preserveResourcesOnDeletion=preserves,
+        conflictResolution=conflict,
+    )
+
+
+def settings_map(value: str = "1") -> shapes.Event:
+    return template("settings", CONFIG_MAP, fields={"data": {"a": value}})
+
+
+def secret() -> shapes.Event:
+    return template("keys", SECRET, fields={"data": {}})
+
+
+async def clusters_running(story: Story, about: str) -> list[str]:
+    """Return the clusters that run an object, according to their works."""
+    return sorted(await story.running(about))
+
+
+async def required_by(story: Story, about: str) -> dict[str, tuple[str, ...]]:
+    """Return which binding needs an object in which clusters, from the newest decision."""
+    found: dict[str, tuple[str, ...]] = {}
+    for told in await story.recorded(decisions.BindingRequired, about):
+        found |= {f"{each.namespace}/{each.name}": each.clusters for each in told.required_by}
+    return {by: clusters for by, clusters in found.items() if clusters}
