@@ -1,0 +1,1 @@
+"""Verdicts on inputs in their partition: taken, late, repeated, misplaced or refused."""
