@@ -9,8 +9,8 @@ import pytest
 
 from engine.process.cron_scaling import CronScaling
 from events.json_values import Json, at, object_at, objects_at
+from tests.api.kube.client import api
 from tests.api.servers import NOW_MS
-from tests.api.test_kube import api
 from tests.builders.manifests import manifest
 from tests.kube.oracle.objects import deployment
 

@@ -11,7 +11,8 @@ from engine.http.kube.rate_limits import Limits
 from engine.http.kube.watch_feed import Batch, Feed, ObjectChange, Subscriber
 from engine.http.services import Services
 from engine.kubeapi.schema.resources import Resource, control_plane
-from tests.api.test_kube import MAPS, api, config_map, made, version
+from tests.api.kube.client import MAPS, api, made, version
+from tests.builders.manifests import config_map
 
 PATCH = {"content-type": "application/merge-patch+json"}
 

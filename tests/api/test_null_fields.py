@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from events.json_values import Json, as_list, as_object
-from tests.api.test_kube import api
+from tests.api.kube.client import api
 
 APPLY = {"content-type": "application/apply-patch+yaml"}
 

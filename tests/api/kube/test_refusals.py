@@ -5,8 +5,10 @@ import base64
 
 import pytest
 
+from events.json_values import Json
 from projections.store import Store
-from tests.api.test_kube import MAPS, Json, api, config_map, made
+from tests.api.kube.client import MAPS, api, made
+from tests.builders.manifests import config_map
 
 SECRETS = "/api/v1/namespaces/default/secrets"
 MERGE = {"content-type": "application/merge-patch+json"}

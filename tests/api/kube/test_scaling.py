@@ -7,8 +7,9 @@ import httpx
 import pytest
 
 from engine.kubeapi.patching import managed_fields
+from events.json_values import Json
 from events.kube_objects import KubeObject
-from tests.api.test_kube import Json, api
+from tests.api.kube.client import api
 from tests.builders.manifests import manifest
 from tests.kube.oracle.objects import deployment
 

@@ -3,7 +3,8 @@
 import httpx
 import pytest
 
-from tests.api.test_kube import MAPS, api, config_map, made
+from tests.api.kube.client import MAPS, api, made
+from tests.builders.manifests import config_map
 
 
 async def listed(client: httpx.AsyncClient, path: str, **query: str) -> tuple[int, str]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.http.kube.app import create_app
 from engine.kubeapi.schema.resources import Resource
-from tests.api.kube_fuzz import FuzzRequest, asked, resources
+from tests.api.kube.fuzz import FuzzRequest, asked, resources
 from tests.api.servers import NOW_MS, TOKEN, serving
 from tests.rounds import ROUNDS
 

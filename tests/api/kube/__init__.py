@@ -1,0 +1,1 @@
+"""The Kubernetes API without kubectl: accepted requests, and refusals as in Kubernetes."""

@@ -1,0 +1,34 @@
+"""A client of the Kubernetes API of a server in this process."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import cast
+
+import httpx
+
+from engine.http.kube.app import create_app
+from engine.http.services import Services
+from events.json_values import Json
+from tests.api.servers import NOW_MS, TOKEN, serving
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+POLICIES = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies"
+
+
+@asynccontextmanager
+async def api() -> AsyncGenerator[tuple[httpx.AsyncClient, Services]]:
+    async with serving() as services:
+        transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS), raise_app_exceptions=False)
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
+            yield client, services
+
+
+async def made(client: httpx.AsyncClient, value: Json) -> Json:
+    answer = await client.post(MAPS, json=value)
+    assert answer.status_code == 201, answer.text
+    return cast("Json", answer.json())
+
+
+def version(value: Json) -> str:
+    return str(cast("Json", value["metadata"])["resourceVersion"])

@@ -1,0 +1,70 @@
+"""Deletions of one object and of collections: options in JSON and protobuf."""
+
+from typing import cast
+
+import httpx
+
+from events.json_values import Json
+from tests.api.kube.client import MAPS, api, made
+from tests.builders.manifests import config_map
+
+
+async def test_invalid_delete_options_delete_nothing() -> None:
+    async with api() as (client, _):
+        await made(client, config_map("one"))
+        for wrong in (
+            {"propagationPolicy": "Sideways"},
+            {"propagationPolicy": "Orphan", "orphanDependents": True},
+            {"dryRun": ["Some"]},
+        ):
+            for path in (f"{MAPS}/one", MAPS):
+                refused = await client.request("DELETE", path, json=wrong)
+                assert (refused.status_code, refused.json()["reason"]) == (422, "Invalid")
+        # A dry run can be requested in the body too, of a collection as of one object.
+        for path in (f"{MAPS}/one", MAPS):
+            assert (await client.request("DELETE", path, json={"dryRun": ["All"]})).status_code == 200
+        assert (await client.get(f"{MAPS}/one")).status_code == 200
+
+
+async def test_collection_is_deleted_by_a_selector() -> None:
+    async with api() as (client, _):
+        for name, colour in (("one", "red"), ("two", "blue")):
+            value = config_map(name)
+            cast("Json", value["metadata"])["labels"] = {"colour": colour}
+            await made(client, value)
+        await client.request("DELETE", MAPS, params={"labelSelector": "colour=red"})
+        left = (await client.get(MAPS)).json()["items"]
+        assert [item["metadata"]["name"] for item in left] == ["two"]
+
+
+def _field(number: int, value: bytes) -> bytes:
+    """Return a protobuf field with a text or a nested message shorter than 128 bytes."""
+    return bytes((number << 3 | 2, len(value))) + value
+
+
+async def test_delete_options_are_read_from_protobuf() -> None:
+    async with api() as (client, _):
+        one = await made(client, config_map("one"))
+        uid = str(cast("Json", one["metadata"])["uid"])
+
+        async def delete(wanted: str) -> httpx.Response:
+            options = _field(2, _field(1, wanted.encode())) + _field(4, b"Background")
+            kind = _field(1, b"v1") + _field(2, b"DeleteOptions")
+            body = b"k8s\0" + _field(1, kind) + _field(2, options)
+            head = {"content-type": "application/vnd.kubernetes.protobuf"}
+            return await client.request("DELETE", f"{MAPS}/one", content=body, headers=head)
+
+        refused = await delete("another")
+        assert (refused.status_code, refused.json()["reason"]) == (409, "Conflict")
+        assert (await delete(uid)).json()["status"] == "Success"
+        assert (await client.get(f"{MAPS}/one")).status_code == 404
+
+
+async def test_malformed_protobuf_delete_options_are_refused() -> None:
+    async with api() as (client, _):
+        await made(client, config_map("one"))
+        head = {"content-type": "application/vnd.kubernetes.protobuf"}
+        for body in (b"k8s\0", b"k8s\0\xff", b"{}"):
+            answer = await client.request("DELETE", f"{MAPS}/one", content=body, headers=head)
+            assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
+        assert (await client.get(f"{MAPS}/one")).status_code == 200

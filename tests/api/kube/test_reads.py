@@ -1,0 +1,106 @@
+"""Pages, tables and partial metadata, and watches from any number."""
+
+import asyncio
+import json
+from typing import cast
+
+from engine.http.kube.app import create_app
+from engine.http.services import Services
+from events.json_values import Json
+from tests.api.kube.client import MAPS, api, made, version
+from tests.api.servers import NOW_MS, TOKEN
+from tests.builders.manifests import config_map
+
+
+async def test_paged_list_is_a_snapshot_of_its_first_page() -> None:
+    async with api() as (client, _):
+        for name in "dacb":
+            await made(client, config_map(name))
+        first = (await client.get(MAPS, params={"limit": 3})).json()
+        await made(client, config_map("e"))
+        token = first["metadata"]["continue"]
+        rest = (await client.get(MAPS, params={"limit": 3, "continue": token})).json()
+        names = [item["metadata"]["name"] for item in (*first["items"], *rest["items"])]
+        assert names == ["a", "b", "c", "d", "e"]
+        assert version(rest) == version(first), "so that a watch from it tells what came meanwhile"
+        assert (await client.get(MAPS, params={"continue": "nonsense"})).status_code == 400
+
+
+async def test_tables_and_partial_metadata_are_rendered() -> None:
+    async with api() as (client, _):
+        await made(client, config_map("one", a="1"))
+        table = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
+        shown = (await client.get(MAPS, headers=table)).json()
+        assert [row["cells"][:2] for row in shown["rows"]] == [["one", 1]]
+        partial = {"accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}
+        alone = (await client.get(MAPS, headers=partial)).json()
+        assert set(alone["items"][0]) == {"apiVersion", "kind", "metadata"}
+
+
+async def watched(services: Services, path: str, count: int) -> list[Json]:
+    """Return the first lines of a watch, read directly from the application."""
+    lines: list[Json] = []
+    done = asyncio.Event()
+    target, _, query = path.partition("?")
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": target,
+        "query_string": query.encode(),
+        "headers": [(b"authorization", f"Bearer {TOKEN}".encode())],
+    }
+
+    async def receive() -> Json:
+        await done.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Json) -> None:
+        lines.extend(json.loads(line) for line in cast("bytes", message.get("body", b"")).splitlines())
+        if len(lines) >= count:
+            done.set()
+
+    app = create_app(services, lambda: NOW_MS)
+    async with asyncio.timeout(5):
+        await app(scope, receive, send)  # pyright: ignore[reportArgumentType]
+    return lines
+
+
+def events_of(lines: list[Json]) -> list[str]:
+    return [
+        f"{line['type']} {cast('Json', cast('Json', line['object'])['metadata'])['name']}" for line in lines
+    ]
+
+
+async def test_watch_continues_from_any_number() -> None:
+    async with api() as (client, services):
+        await made(client, config_map("one"))
+        listed = (await client.get(MAPS)).json()
+        await made(client, config_map("two"))
+        await client.patch(
+            f"{MAPS}/one",
+            content='{"data":{"a":"b"}}',
+            headers={"content-type": "application/merge-patch+json"},
+        )
+        await client.delete(f"{MAPS}/two")
+        path = f"{MAPS}?watch=true&resourceVersion={version(listed)}"
+        seen = events_of(await watched(services, path, 3))
+        assert seen == ["ADDED two", "MODIFIED one", "DELETED two"]
+        everything = await watched(services, f"{MAPS}?watch=true", 1)
+        assert events_of(everything) == ["ADDED one"]
+
+
+async def test_streamed_list_of_a_watch_ends_with_a_bookmark() -> None:
+    async with api() as (client, services):
+        await made(client, config_map("one"))
+        query = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+        first, mark = await watched(services, f"{MAPS}?{query}", 2)
+        assert events_of([first]) == ["ADDED one"]
+        metadata = cast("Json", cast("Json", mark["object"])["metadata"])
+        assert mark["type"] == "BOOKMARK"
+        assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+
+async def test_watch_from_a_future_number_is_expired() -> None:
+    async with api() as (client, _):
+        answer = await client.get(MAPS, params={"watch": "true", "resourceVersion": "999999"})
+        assert (answer.status_code, answer.json()["reason"]) == (410, "Expired")

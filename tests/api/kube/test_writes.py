@@ -1,0 +1,155 @@
+"""Objects that are created and replaced, from JSON and YAML; a refused request writes no event."""
+
+import asyncio
+from typing import cast
+
+import httpx
+import pytest
+
+from events.json_values import Json
+from tests.api.kube.client import MAPS, POLICIES, api, made, version
+from tests.builders.manifests import config_map, override_policy, policy
+
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+async def test_object_is_created_updated_and_deleted() -> None:
+    async with api() as (client, _):
+        one = await made(client, config_map("one", a="1"))
+        again = await client.post(MAPS, json=config_map("one"))
+        assert (again.status_code, again.json()["reason"]) == (409, "AlreadyExists")
+
+        one["data"] = {"a": "2"}
+        replaced = (await client.put(f"{MAPS}/one", json=one)).json()
+        assert int(version(replaced)) > int(version(one))
+        late = await client.put(f"{MAPS}/one", json=one)
+        assert (late.status_code, late.json()["reason"]) == (409, "Conflict")
+
+        wrong = {"preconditions": {"uid": "another"}}
+        kept = await client.request("DELETE", f"{MAPS}/one", json=wrong)
+        assert kept.status_code == 409
+        deleted = await client.delete(f"{MAPS}/one")
+        assert deleted.json()["status"] == "Success"
+        gone = await client.get(f"{MAPS}/one")
+        assert gone.json()["message"] == 'configmaps "one" not found'
+
+
+async def test_concurrent_creates_each_get_their_own_answer() -> None:
+    async with api() as (client, services):
+        names = [*(f"many-{index}" for index in range(40)), "many-7", "Not A Name", "many-9"]
+        made_all = await asyncio.gather(*(client.post(MAPS, json=config_map(name)) for name in names))
+        codes = [answer.status_code for answer in made_all]
+        assert codes == [201] * 40 + [409, 422, 409]
+        for name, answer in zip(names[:40], made_all, strict=False):
+            assert answer.json()["metadata"]["name"] == name
+            assert answer.json() == (await client.get(f"{MAPS}/{name}")).json(), "as it is shown later"
+        traced = await client.post(MAPS, json=config_map("traced"), headers={"traceparent": TRACE})
+        last = (await services.log.read_all(int(version(traced.json())) - 1, 1))[0]
+        assert last.headers["ce_traceparent"].split("-")[1] == TRACE.split("-")[1]
+
+
+async def test_generated_names_are_unique() -> None:
+    async with api() as (client, _):
+        value: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "log-"}}
+        names = [cast("Json", (await made(client, value))["metadata"])["name"] for _ in range(3)]
+        assert len(set(names)) == 3
+        assert all(str(name).startswith("log-") for name in names)
+
+
+async def test_yaml_body_is_accepted() -> None:
+    async with api() as (client, _):
+        body = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {a: 'yes'}\n"
+        answer = await client.post(MAPS, content=body, headers={"content-type": "application/yaml"})
+        assert answer.json()["data"] == {"a": "yes"}
+
+
+async def test_builtin_kind_may_be_omitted_from_a_body_and_custom_kind_may_not() -> None:
+    async with api() as (client, _):
+        made_one = await client.post(MAPS, json={"metadata": {"name": "one"}})
+        assert (made_one.status_code, made_one.json()["kind"]) == (201, "ConfigMap")
+        assert (await client.put(f"{MAPS}/one", json={"metadata": {"name": "one"}})).status_code == 200
+        refused = await client.post(POLICIES, json={"metadata": {"name": "one"}, "spec": {}})
+        assert refused.status_code == 400
+
+
+async def test_policy_gets_defaults_and_keeps_its_permanent_id() -> None:
+    async with api() as (client, _):
+        body = policy("p")
+        made_one = (await client.post(POLICIES, json=body)).json()
+        assert made_one["spec"]["schedulerName"] == "default-scheduler"
+        assert made_one["spec"]["resourceSelectors"][0]["namespace"] == "default"
+        made_one["metadata"]["labels"] = {}
+        denied = await client.put(f"{POLICIES}/p", json=made_one)
+        assert denied.status_code == 403
+        assert (
+            'admission webhook "propagationpolicy.karmada.io" denied the request' in denied.json()["message"]
+        )
+
+
+async def test_refused_request_writes_no_event() -> None:
+    async with api() as (client, services):
+        await made(client, config_map("one"))
+        before = services.log.last_number()
+        refused = [
+            await client.post(MAPS, content=b"{"),
+            await client.post(MAPS, json=config_map("Not A Name")),
+            await client.post(MAPS, json=config_map("one")),
+            await client.post(MAPS.replace("default", "nowhere"), json=config_map("two")),
+            await client.post(MAPS, json={**config_map("two"), "kind": "Secret"}),
+            await client.post(MAPS, json=config_map("two"), params={"dryRun": "All"}),
+            await client.put(f"{MAPS}/nobody", json=config_map("nobody")),
+            await client.patch(f"{MAPS}/one", content="[]", headers={"content-type": "text/plain"}),
+            await client.delete("/api/v1/namespaces/default"),
+        ]
+        codes = [answer.status_code for answer in refused]
+        assert codes == [400, 422, 409, 404, 400, 201, 404, 415, 403]
+        assert services.log.last_number() == before
+
+
+async def test_invalid_field_of_a_stored_kind_is_reported_once() -> None:
+    overrides = "/apis/policy.karmada.io/v1alpha1/namespaces/default/overridepolicies"
+    image = {"component": "Name", "operator": "add"}
+    wrong = override_policy("wrong", {"overriders": {"imageOverrider": [image]}}, {})
+    async with api() as (client, _):
+        answer = (await client.post(overrides, json=wrong)).json()
+    told = [each["field"] for each in answer["details"]["causes"]]
+    rules = "spec.overrideRules"
+    assert told == [f"{rules}[0].overriders.imageOverrider[0].component", f"{rules}[1].overriders"]
+
+
+TWICE = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: twice}
+data:
+  a: one
+  a: two
+"""
+TWICE_IN_BRACES = (
+    '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"twice"},"data":{"a":"1","a":"two"}}'
+)
+
+
+@pytest.mark.parametrize("text", [TWICE, TWICE_IN_BRACES, TWICE_IN_BRACES.replace('"', "")])
+@pytest.mark.parametrize(
+    ("method", "path", "kind"),
+    [("POST", MAPS, "application/yaml"), ("PATCH", f"{MAPS}/twice", "application/apply-patch+yaml")],
+)
+async def test_duplicate_yaml_fields_are_reported(text: str, method: str, path: str, kind: str) -> None:
+    async with api() as (client, _):
+
+        async def asked(validation: str) -> httpx.Response:
+            query = {"fieldValidation": validation, "fieldManager": "one"}
+            headers = {"content-type": kind}
+            spaced = text.replace(":", ": ")
+            return await client.request(method, path, params=query, content=spaced, headers=headers)
+
+        refused = await asked("Strict")
+        assert (refused.status_code, refused.json()["reason"]) == (400, "BadRequest")
+        assert 'strict decoding error: duplicate field "data.a"' in refused.json()["message"]
+        for validation, warnings in (("Warn", ['299 - "duplicate field \\"data.a\\""']), ("Ignore", [])):
+            answer = await asked(validation)
+            assert answer.status_code == 201, answer.text
+            assert answer.json()["data"] == {"a": "two"}
+            assert answer.headers.get_list("warning") == warnings
+            await client.delete(f"{MAPS}/twice")
