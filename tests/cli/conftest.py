@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli import clearing
 from tests.cli.servers import Shell, running
 
 
@@ -20,3 +21,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def shell(served: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
     """Runs commands against the running server."""
     return Shell(served, capsys)
+
+
+@pytest.fixture
+def cleared(shell: Shell, tmp_path: Path) -> Iterator[None]:
+    """Leave a server without objects, whose members are equal and run nothing."""
+    yield
+    clearing.cleared(shell, tmp_path / "left.json")
