@@ -9,8 +9,12 @@ import os
 import sys
 from typing import Final
 
-import structlog
-from structlog.typing import FilteringBoundLogger, WrappedLogger
+from engine import optional_imports
+
+# structlog loads rich, and with it pygments and attrs, for tracebacks with local variables.
+with optional_imports.without("rich"):
+    import structlog
+    from structlog.typing import FilteringBoundLogger, WrappedLogger
 
 LEVEL_VARIABLE: Final = "REBALLAST_LOG_LEVEL"
 """Environment variable with the lowest level that is logged: debug, info, warning or error."""

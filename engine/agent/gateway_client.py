@@ -5,12 +5,16 @@ from http import HTTPStatus
 from typing import Final, TypeVar
 from urllib.parse import quote
 
-import httpx
 import msgspec
 
+from engine import optional_imports
 from engine.agent import messages
 from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
 from engine.identity.endpoint import verification
+
+# As in the client of the command line.
+with optional_imports.without("httpx._main"):
+    import httpx
 
 _TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)
 _QUIET_SECONDS: Final = 60.0

@@ -7,13 +7,17 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Final, NamedTuple, Self, TypeVar, cast
 
-import httpx
 import msgspec
 from msgspec import Struct
 
+from engine import optional_imports
 from engine.cli import failures, server_location
 from engine.identity.endpoint import verification
 from events.json_values import Json, object_at
+
+# The library's own command line loads click, rich and pygments: a third of the start of a command.
+with optional_imports.without("httpx._main"):
+    import httpx
 
 _CONNECT_SECONDS: Final = 5.0
 _ANSWER_SECONDS: Final = 120.0

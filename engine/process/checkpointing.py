@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from engine import diagnostics, private_files
 from engine.log import port
-from engine.log.kafka import address, line_topic
+from engine.log.kafka import address
 from engine.proof import checkpoints, signing
 
 _log = diagnostics.logger(__name__)
@@ -69,6 +69,8 @@ async def sink(where: str) -> AsyncGenerator[Sink]:
     if not where.startswith(f"{address.SCHEME}://"):
         yield FileSink(Path(where))
         return
+    from engine.log.kafka import line_topic  # noqa: PLC0415  # most checkpoints need no client of Kafka
+
     topic = line_topic.LineTopic(address.parse(where), line_topic.CHECKPOINTS)
     try:
         yield topic

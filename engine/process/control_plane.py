@@ -38,7 +38,6 @@ from engine.process import (
     installation,
     kept_ports,
     log_places,
-    scaleout,
     shared_keys,
     stop_signals,
 )
@@ -233,6 +232,8 @@ async def _running(options: Options) -> AsyncGenerator[Replica]:
         async with installation.opened(options.directory, options.members) as running:
             yield running
         return
+    from engine.process import scaleout  # noqa: PLC0415  # a log in a file needs no client of Kafka
+
     async with contextlib.AsyncExitStack() as stack:
         collectors: list[Collector] = []
         if options.works:
@@ -252,6 +253,8 @@ async def work(
 
     It signs ``checkpoints`` of the log as scheduled; one worker of a log should. Raises OSError if that port is taken.
     """
+    from engine.process import scaleout  # noqa: PLC0415  # a log in a file needs no client of Kafka
+
     stopping = asyncio.Event()
     with stop_signals.on_signals(stopping.set):
         async with contextlib.AsyncExitStack() as stack:
@@ -294,6 +297,8 @@ async def _served(application: http_server.Application, listening: socket.socket
 
 async def project(where: str, directory: Path) -> None:
     """Keep the views in a directory up to date with a log on Kafka until SIGTERM or SIGINT."""
+    from engine.process import scaleout  # noqa: PLC0415  # a log in a file needs no client of Kafka
+
     stopping = asyncio.Event()
     with stop_signals.on_signals(stopping.set):
         async with scaleout.replica_on(where, directory, extends=False):

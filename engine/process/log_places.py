@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.log import port, sqlite_reading, sqlite_table
-from engine.log.kafka import address, numbered_log, snapshot_topic
+from engine.log.kafka import address
 from engine.reconcilers import snapshot_storage
 
 
@@ -38,6 +38,8 @@ def parse(text: str) -> LogPlace:
 async def opened(place: LogPlace) -> AsyncGenerator[port.NumberedLog]:
     """Open a log for reading, also beside the processes that write it."""
     if place.address:
+        from engine.log.kafka import numbered_log  # noqa: PLC0415  # most logs need no client of Kafka
+
         async with numbered_log.reading(address.parse(place.address)) as log:
             yield log
         return
@@ -52,6 +54,8 @@ async def opened(place: LogPlace) -> AsyncGenerator[port.NumberedLog]:
 async def snapshots(place: LogPlace) -> AsyncGenerator[snapshot_storage.SnapshotStorage]:
     """Open the snapshots beside a log for reading."""
     if place.address:
+        from engine.log.kafka import snapshot_topic  # noqa: PLC0415  # as above
+
         topic = snapshot_topic.SnapshotTopic(address.parse(place.address))
         try:
             yield topic

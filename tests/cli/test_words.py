@@ -219,10 +219,19 @@ def test_schemas_are_written_to_files(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_client_command_imports_neither_the_server_nor_numpy() -> None:
     program = (
         "import sys\nfrom engine.cli import main\ncode = main.run(['get', 'deploy', '--data', '/nonexistent'])\n"
-        "heavy = {'numpy', 'starlette', 'uvicorn', 'sqlite3'} & set(sys.modules)\n"
+        "heavy = {'numpy', 'rich', 'starlette', 'uvicorn', 'sqlite3'} & set(sys.modules)\n"
         "print(code, sorted(heavy))"
     )
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert done.stdout == "3 []\n"
+
+
+@pytest.mark.parametrize("module", ["engine.cli.serve", "engine.process.views.child"])
+def test_server_on_a_file_imports_no_client_of_kafka(module: str) -> None:
+    program = f"import sys, {module}\nprint(sorted({{'aiokafka', 'httpx._main', 'rich'}} & set(sys.modules)))"
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"

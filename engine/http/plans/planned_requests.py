@@ -3,15 +3,19 @@
 from collections.abc import Callable, Sequence
 from typing import Annotated, Final, Literal
 
-import httpx
 import msgspec
 from msgspec import Meta, Struct
 from starlette.types import ASGIApp
 
+from engine import optional_imports
 from engine.http.errors import RefusalError
 from engine.writing.planned_writes import PlannedWrites
 from engine.writing.write_api import Writes
 from events.records import Record
+
+# As in the client of the command line.
+with optional_imports.without("httpx._main"):
+    import httpx
 
 PlanningApi = Callable[[Writes], ASGIApp]
 """Make the Kubernetes API on the write API of a plan."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from engine import diagnostics, private_files
 from engine.log import port, sqlite_reading
-from engine.log.kafka import address, numbered_log
+from engine.log.kafka import address
 from engine.process import interpreter_settings
 from engine.process.views import line_protocol
 from events.validation import manifests
@@ -75,6 +75,8 @@ async def _follow_kafka(directory: Path, at: address.Address) -> None:
 
 
 async def _project_kafka(at: address.Address, directory: Path, hearing: asyncio.Task[None]) -> None:
+    from engine.log.kafka import numbered_log  # noqa: PLC0415  # most logs need no client of Kafka
+
     async with numbered_log.reading(at) as log:
         await _project(log, directory, [hearing])
 

@@ -1,0 +1,34 @@
+"""Imports of libraries without their own optional dependencies, which would be most of a command's start."""
+
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+
+class _Absent(MetaPathFinder):
+    """Refuses some modules; all others are left to the next finder."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = frozenset(names)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /
+    ) -> ModuleSpec | None:
+        del path, target
+        if fullname in self._names:
+            raise ModuleNotFoundError(f"{fullname} is left out", name=fullname)
+        return None
+
+
+@contextmanager
+def without(*names: str) -> Generator[None]:
+    """Import as if modules were not installed; those that are loaded already can be imported."""
+    finder = _Absent(names)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
