@@ -133,10 +133,10 @@ async def _serve(
     if port is None:
         await agent_process.run(agent_configurations, kept, settings, figures)
         return
-    from engine.process import control_plane  # noqa: PLC0415  # only needed with --metrics-port
+    from engine.process import health_endpoint  # noqa: PLC0415  # only needed with --metrics-port
 
-    watch = control_plane.Watch(host=host, port=port)
-    shown = control_plane.watched(watch, lambda: not figures.unreachable(), figures, figures.unreachable)
+    watch = health_endpoint.Watch(host=host, port=port)
+    shown = health_endpoint.watched(watch, lambda: not figures.unreachable(), figures, figures.unreachable)
     async with contextlib.AsyncExitStack() as stack:
         try:
             await stack.enter_async_context(shown)

@@ -22,7 +22,7 @@ from engine.identity.endpoint import Endpoint
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port as logs
 from engine.log.kafka.address import AddressError, parse
-from engine.process import control_plane
+from engine.process import control_plane, health_endpoint
 from engine.simulation import defaults
 from events import limits
 from projections import store
@@ -239,7 +239,7 @@ def worker(
 ) -> int:
     """Run a worker that decides for a share of the shards of a log on Kafka."""
     checkpoints = signing.schedule(Path())
-    watch = None if metrics_port is None else control_plane.Watch(host=metrics_host, port=metrics_port)
+    watch = None if metrics_port is None else health_endpoint.Watch(host=metrics_host, port=metrics_port)
     output.print_line("Worker running; Ctrl-C stops it, and other workers take over its shards.")
     _guarded(log, lambda: _run(control_plane.work(log, watch, checkpoints)))
     return failures.OK

@@ -35,6 +35,7 @@ from engine.process import (
     checkpointing,
     cron_scaling,
     drilling,
+    health_endpoint,
     installation,
     kept_ports,
     log_places,
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     # Loading it takes a tenth of the start; a process that observes has loaded it.
     from engine.process import observing
 
-LOOPBACK: Final = "127.0.0.1"
+LOOPBACK: Final = health_endpoint.LOOPBACK
 _ANY: Final = "0.0.0.0"  # noqa: S104  # compared with, not listened on
 _NO_TLS: Final = "--tls, or a proxy with TLS before it"
 _log = diagnostics.logger(__name__)
@@ -95,13 +96,6 @@ class Options(Struct, frozen=True, kw_only=True):
     observed: "observing.Observed | None" = None
     drill_every_s: float = 0
     on_ready: Callable[[endpoints.Endpoint, Sequence[int]], None] | None = None
-
-
-class Watch(Struct, frozen=True, kw_only=True):
-    """Listening address of the health endpoint of a process without an API; port 0 for any."""
-
-    host: str = LOOPBACK
-    port: int = 0
 
 
 async def serve(options: Options) -> None:
@@ -247,7 +241,7 @@ async def _running(options: Options) -> AsyncGenerator[Replica]:
 
 
 async def work(
-    where: str, watch: Watch | None = None, checkpoints: checkpointing.Schedule | None = None
+    where: str, watch: health_endpoint.Watch | None = None, checkpoints: checkpointing.Schedule | None = None
 ) -> None:
     """Run a worker on a log on Kafka until SIGTERM or SIGINT, with a health endpoint at ``watch`` if given.
 
@@ -258,41 +252,16 @@ async def work(
     stopping = asyncio.Event()
     with stop_signals.on_signals(stopping.set):
         async with contextlib.AsyncExitStack() as stack:
-            listening = stack.enter_context(_listening(watch)) if watch else None
+            listening = stack.enter_context(health_endpoint.listen(watch)) if watch else None
             lag = await stack.enter_async_context(loop_lag.measured())
             working = await stack.enter_async_context(scaleout.worker_on(address.parse(where)))
             _log.info("worker started", log=address.parse(where).servers)
             if listening is not None:
                 application = monitoring.create_app(working.is_ready, [working.figures, lag], working.reasons)
-                await stack.enter_async_context(_served(application, listening))
+                await stack.enter_async_context(health_endpoint.served(application, listening))
             log_place = log_places.LogPlace(address=where)
             await checkpointing.run(checkpoints, lambda: log_places.opened(log_place), clock_ms, stopping)
             await stopping.wait()
-
-
-@contextlib.asynccontextmanager
-async def watched(
-    watch: Watch, is_ready: Callable[[], bool], collector: Collector, reasons: Callable[[], Sequence[str]]
-) -> AsyncGenerator[None]:
-    """Serve a health endpoint until the block ends; raises OSError if the port is taken."""
-    with _listening(watch) as listening:
-        async with loop_lag.measured() as lag:
-            application = monitoring.create_app(is_ready, [collector, lag], reasons)
-            async with _served(application, listening):
-                yield
-
-
-@contextlib.asynccontextmanager
-async def _served(application: http_server.Application, listening: socket.socket) -> AsyncGenerator[None]:
-    """Serve an application until the block ends."""
-    server = http_server.server(application)
-    _log.info("monitoring started", port=listening.getsockname()[1])
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(server.serve(sockets=[listening]))
-        try:
-            yield
-        finally:
-            server.should_exit = True
 
 
 async def project(where: str, directory: Path) -> None:
@@ -371,10 +340,6 @@ def _drills(parts: services.Services, running: Replica, options: Options) -> dri
     periodic = drilling.Drills(parts, options.drill_every_s, clock_ms)
     running.collectors.append(periodic)
     return periodic
-
-
-def _listening(watch: Watch) -> contextlib.closing[socket.socket]:
-    return contextlib.closing(http_server.listen(watch.host, watch.port))
 
 
 def _listen_again(host: str, port: int, kept: int) -> socket.socket:
