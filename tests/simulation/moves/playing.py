@@ -13,7 +13,10 @@ async def play(
     weights: dict[Move, int] = edits.WEIGHTS,
     end: Callable[[World], Awaitable[None]] = faults.well,
 ) -> None:
-    """Make ``count`` random moves with turns between, ``end``, and run until at rest; describe them in ``told``."""
+    """Make ``count`` random moves, call ``end``, and run turns until nothing is left to do.
+
+    Up to three turns follow each move. The time and the description of each move are appended to ``told``.
+    """
     for _ in range(count):
         (move,) = world.chance.choices(list(weights), list(weights.values()))
         at_s = (world.now_ms - START_MS) / 1_000
