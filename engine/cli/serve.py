@@ -107,7 +107,7 @@ class Listening:
     host: Annotated[
         str,
         Parameter(help="Address to listen on; what is not the loopback is open to the network: use --tls."),
-    ] = control_plane.LOOPBACK
+    ] = health_endpoint.LOOPBACK
     port: Port = 0
     kube_port: KubePort = 0
     allowed_host: Annotated[
@@ -234,7 +234,7 @@ def worker(
     *,
     log: Address,
     metrics_port: options.MetricsPort = None,
-    metrics_host: options.Host = control_plane.LOOPBACK,
+    metrics_host: options.Host = health_endpoint.LOOPBACK,
     signing: log_checkpoint.Signing = log_checkpoint.SIGNING,
 ) -> int:
     """Run a worker that decides for a share of the shards of a log on Kafka."""

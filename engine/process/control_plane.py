@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     # Loading it takes a tenth of the start; a process that observes has loaded it.
     from engine.process import observing
 
-LOOPBACK: Final = health_endpoint.LOOPBACK
 _ANY: Final = "0.0.0.0"  # noqa: S104  # compared with, not listened on
 _NO_TLS: Final = "--tls, or a proxy with TLS before it"
 _log = diagnostics.logger(__name__)
@@ -79,7 +78,7 @@ class Options(Struct, frozen=True, kw_only=True):
     """
 
     directory: Path
-    host: str = LOOPBACK
+    host: str = health_endpoint.LOOPBACK
     port: int = 0
     kube_port: int = 0
     hosts: Sequence[str] = ()
@@ -170,7 +169,7 @@ async def _control(parts: services.Services, kube_application: kube_app.KubeAppl
 async def serve_alone(application: http_server.Application, directory: Path) -> None:
     """Serve one application with TLS until SIGTERM or SIGINT; writes the endpoint file as ``serve`` does."""
     options = Options(directory=directory)
-    with contextlib.closing(http_server.listen(LOOPBACK, 0)) as secured:
+    with contextlib.closing(http_server.listen(health_endpoint.LOOPBACK, 0)) as secured:
         own = await asyncio.to_thread(_certificates, options)
         endpoint = await asyncio.to_thread(_endpoint, options, (secured, secured), own, own)
         server = http_server.server(application, own)
@@ -190,7 +189,7 @@ def run(serving: Coroutine[object, object, None]) -> None:
 
 def _certificates(options: Options) -> certificates.Certificates:
     """Create the local certificate with all names of the server."""
-    names = {LOOPBACK, options.host, *options.hosts} - {_ANY}
+    names = {health_endpoint.LOOPBACK, options.host, *options.hosts} - {_ANY}
     return certificates.make(options.directory, dt.datetime.now(dt.UTC), names)
 
 
@@ -202,7 +201,7 @@ def _endpoint(
 ) -> endpoints.Endpoint:
     """Return the addresses of both APIs and write the kubeconfig; ``shown`` is the query API's certificate, if any."""
     port, kube_port = map(_port, sockets)
-    host = LOOPBACK if options.host == _ANY else options.host
+    host = health_endpoint.LOOPBACK if options.host == _ANY else options.host
     token = options.token or server_token.kept(options.directory)
     kube_url = f"https://{host}:{kube_port}"
     names = [member.name for member in options.members]
