@@ -53,7 +53,7 @@ async def _record(count: int, directory: Path, reporting: int) -> None:
     """Record a log with a worker and simulated members, without views."""
     log = await sqlite.SqliteLog.open(directory, synchronous="OFF")
     engine = worker.Worker(log, installation.clock_ms)
-    specs = inputs.members(reporting or 3)
+    specs = inputs.members(reporting) if reporting else inputs.members()
     members = member_fleet.Members(log, installation.clock_ms, specs)
     reports = [spec.name for spec in specs] if reporting else []
     edits = 1 if reporting else _EDITED
