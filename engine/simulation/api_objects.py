@@ -1,19 +1,17 @@
-"""Objects that a member's own API shows: workloads, pods, nodes, namespaces.
+"""Objects that a member's own API shows: workloads, pods, namespaces.
 
 They are computed on request from the member's counts and the manifest of the work.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import msgspec
-from msgspec import structs
 
 from engine.domain import marks
 from engine.objects import workloads
 from engine.simulation import (
     addresses,
-    cron_jobs,
     lists,
     nodes,
     pod_priorities,
@@ -23,7 +21,7 @@ from engine.simulation import (
     unmanaged,
 )
 from engine.simulation.specs import uid
-from engine.simulation.state import MemberState, Revision, Unmanaged, Workload
+from engine.simulation.state import MemberState, Unmanaged, Workload
 from engine.works import templates
 from engine.works.manifests import declared_replicas_path
 from events import times
@@ -32,10 +30,6 @@ from events.kube_objects import KubeObject
 
 BUILT_IN_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
-
-
-Group = tuple[Workload, bytes]
-"""Replicas of one pod template (``rollouts.groups``), and their manifest."""
 
 
 def workload_object(
@@ -234,122 +228,10 @@ def template_of(manifest: bytes) -> Json:
     return object_at(value, "spec", "template")
 
 
-def sets(state: MemberState, groups: Sequence[Group]) -> Iterator[KubeObject]:
-    """Yield the ReplicaSets of a Deployment: those of earlier revisions, and those that own its pods."""
-    workload, manifest = groups[-1]
-    item = state.unmanaged.get(workload.object_key) if workload.is_unmanaged else None
-    revisions = {} if item is None else {each.digest: each for each in item.revisions}
-    used = {group.template.digest for group, _ in groups}
-    for digest, revision in revisions.items():
-        if digest not in used:
-            old = structs.replace(
-                workload,
-                template=structs.replace(workload.template, digest=digest),
-                replicas=0,
-                cohorts=[],
-                pending=0,
-            )
-            content = with_template(manifest, revision)
-            yield _with_revision(_replica_set(state, old, content), revision)
-    for group, content in groups:
-        value, revision = _replica_set(state, group, content), revisions.get(group.template.digest)
-        yield value if revision is None else _with_revision(value, revision)
-
-
-def with_template(manifest: bytes, revision: Revision) -> bytes:
-    """Return a manifest with the pod template of an earlier revision."""
-    template: Json = msgspec.json.decode(revision.template, type=dict[str, object])
-    return msgspec.json.encode(
-        workloads.with_field(msgspec.json.decode(manifest), ("spec", "template"), template)
-    )
-
-
-def _with_revision(value: KubeObject, revision: Revision) -> KubeObject:
-    annotations = {**value.annotations, replica_sets.REVISION: str(revision.number)}
-    created = times.to_seconds_text(revision.created_ms)
-    return value.with_metadata({"annotations": annotations, "creationTimestamp": created})
-
-
-def _replica_set(state: MemberState, workload: Workload, manifest: bytes) -> KubeObject:
-    owner = workload_object(state, workload, manifest)
-    template = owner.object_at("spec", "template")
-    value = replica_sets.manifest(owner, template, workload.template.digest, workload.replicas or 0, 1)
-    status = owner.object_at("status")
-    fields = ("replicas", "readyReplicas", "availableReplicas")
-    owned = value.with_metadata(
-        {
-            "uid": uids.of_replica_set(state.spec.name, workload.object_key, workload.template.digest),
-            "generation": 1,
-            "creationTimestamp": times.to_seconds_text(workload.created_ms),
-            "ownerReferences": [_owned_by(state, workload)],
-        }
-    )
-    counts: Json = {"observedGeneration": 1, "fullyLabeledReplicas": status.get("replicas", 0)}
-    return owned.with_fields({"status": {**counts, **{name: status.get(name, 0) for name in fields}}})
-
-
-def started_jobs(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[KubeObject]:
-    """Yield the Jobs that a CronJob has started and that it keeps, newest first."""
-    if workload.template.cron is None:
-        return
-    value = object_at(msgspec.json.decode(manifest))
-    template = object_at(value, "spec", "jobTemplate")
-    for start_ms, end_ms in cron_jobs.runs(workload, workload.template.cron):
-        name, began = cron_jobs.job_name(workload, start_ms), times.to_seconds_text(start_ms)
-        ended: Json = {}
-        if end_ms:
-            at = times.to_seconds_text(end_ms)
-            complete = {"type": "Complete", "status": "True", "lastProbeTime": at, "lastTransitionTime": at}
-            ended = {"completionTime": at, "succeeded": 1, "conditions": [complete]}
-        yield KubeObject(
-            {
-                "apiVersion": "batch/v1",
-                "kind": "Job",
-                "metadata": {
-                    **object_at(template, "metadata"),
-                    "name": name,
-                    "namespace": workload.ref.namespace,
-                    "uid": _uid(state, workload.object_key, "job", name),
-                    "creationTimestamp": began,
-                    "ownerReferences": [_owned_by(state, workload)],
-                },
-                "spec": object_at(template, "spec"),
-                "status": {"startTime": began, **(ended or {"active": 1, "ready": 1})},
-            }
-        )
-
-
-def controller_revisions(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[KubeObject]:
-    """Yield the ControllerRevisions of a StatefulSet or DaemonSet: of earlier pod templates, and of the current one."""
-    item = state.unmanaged.get(workload.object_key) if workload.is_unmanaged else None
-    template = template_of(manifest)
-    current = Revision(1, msgspec.json.encode(template), workload.template.digest, workload.created_ms)
-    labels = object_at(template, "metadata", "labels")
-    for revision in (current,) if item is None else item.revisions:
-        content: Json = msgspec.json.decode(revision.template, type=dict[str, object])
-        name = f"{workload.ref.name}-{revision.digest}"
-        yield KubeObject(
-            {
-                "apiVersion": "apps/v1",
-                "kind": "ControllerRevision",
-                "metadata": {
-                    "name": name,
-                    "namespace": workload.ref.namespace,
-                    "uid": _uid(state, workload.object_key, "revision", revision.digest),
-                    "creationTimestamp": times.to_seconds_text(revision.created_ms),
-                    "labels": {**labels, "controller.kubernetes.io/hash": revision.digest},
-                    "ownerReferences": [{**_owned_by(state, workload), "blockOwnerDeletion": True}],
-                },
-                "data": {"spec": {"template": {**content, "$patch": "replace"}}},
-                "revision": revision.number,
-            }
-        )
-
-
 def owner_of_pods(state: MemberState, workload: Workload) -> Json:
     """Return the owner reference of a pod: its workload, or the ReplicaSet of a Deployment."""
     if workload.ref.kind != "Deployment":
-        return _owned_by(state, workload)
+        return owned_by(state, workload)
     return {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
@@ -360,7 +242,8 @@ def owner_of_pods(state: MemberState, workload: Workload) -> Json:
     }
 
 
-def _owned_by(state: MemberState, workload: Workload) -> Json:
+def owned_by(state: MemberState, workload: Workload) -> Json:
+    """Return the owner reference of an object that a member's controllers create for a workload."""
     ref = workload.ref
     return {
         "apiVersion": ref.api_version,

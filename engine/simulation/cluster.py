@@ -11,9 +11,11 @@ import heapq
 from engine.domain import marks
 from engine.simulation import (
     autoscaler_index,
+    autoscaling,
     capacity,
     cron_jobs,
     disruption_budgets,
+    garbage_collection,
     kept_fields,
     nodes,
     owner_index,
@@ -92,6 +94,16 @@ def advance(state: MemberState, at_ms: int) -> list[reports.Report]:
         for workload in rolling:
             replicas.proceed(state, workload, workload.replicas or 0, at_ms)
     return reports.collect(state, at_ms)
+
+
+def controller_writes(state: MemberState, at_ms: int) -> list[clusters.MemberWrite]:
+    """Return the writes of controllers since the last call; none while nothing can be written.
+
+    They are recorded like those of clients, so that the log contains the controllers' decisions.
+    """
+    if state.faults.cut_off or state.spec.modelled:
+        return []
+    return [*autoscaling.writes(state, at_ms), *garbage_collection.writes(state, at_ms)]
 
 
 def apply_object(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> None:

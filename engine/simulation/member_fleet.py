@@ -13,18 +13,15 @@ from engine import diagnostics
 from engine.kubeapi.values import selectors
 from engine.log import port
 from engine.simulation import (
-    client_writes,
     cluster,
-    controllers,
     counted_works,
-    due_times,
     faults,
     lists,
     log_reading,
     member_history,
-    report_records,
+    pending_changes,
+    recovery,
     reports,
-    resting,
     specs,
 )
 from engine.simulation.state import MemberState
@@ -75,15 +72,15 @@ class Members:
         self._taken: dict[int, int] = {}
         self._counting = counted_works.CountingWorks(log)
         self._clusters_taken = 0
-        self._writes = client_writes.ClientWrites()
+        self._writes = pending_changes.ClientWrites()
         self._behind: dict[str, int] = {}
         self._unseen: frozenset[str] = frozenset()
         self._touched: dict[str, None] = {}
-        self._resting = resting.RestingWorkloads(self._contents.loader, {})
-        self._dues = due_times.DueTimes()
+        self._resting = recovery.RestingWorkloads(self._contents.loader, {})
+        self._dues = pending_changes.DueTimes()
         self._is_stale = True
         self._reporting = asyncio.Event()
-        self._records = report_records.ReportRecords(0)
+        self._records = reports.ReportRecords(0)
         self.seen_number = 0
 
     async def recover(self) -> None:
@@ -209,7 +206,7 @@ class Members:
 
     async def _recover(self) -> None:
         self.seen_number = self._log.moves()
-        self._records = report_records.ReportRecords(self.seen_number)
+        self._records = reports.ReportRecords(self.seen_number)
         ends = dict(self._log.ends())
         past, self._past = self._past, None
         histories = {} if past is None else past.histories
@@ -226,15 +223,15 @@ class Members:
             self._clock_ms,
             histories,
         )
-        self._resting = resting.RestingWorkloads(self._contents.loader, histories)
+        self._resting = recovery.RestingWorkloads(self._contents.loader, histories)
         await self._resting.wake_around(self._states, self._states, (), self._clock_ms())
         self._taken = {partition: ends.get((topics.WORKS, partition), 0) for partition in self._partitions}
         self._clusters_taken = ends.get((topics.CLUSTERS, 0), 0)
         for name in self._states:
             self._leave_behind(name)
         self._touched = dict.fromkeys(self._states)
-        self._writes = client_writes.ClientWrites()
-        self._dues = due_times.DueTimes()
+        self._writes = pending_changes.ClientWrites()
+        self._dues = pending_changes.DueTimes()
         self._is_stale = False
         workloads = sum(len(state.workloads) for state in self._states.values())
         _log.info("members rebuilt", members=len(self._states), workloads=workloads)
@@ -275,7 +272,9 @@ class Members:
         state = self._states[name]
         batch = [self._records.encode(name, report, now_ms) for report in cluster.advance(state, now_ms)]
         if name not in self._writes:
-            batch += [self._own_record(name, write, now_ms) for write in controllers.writes(state, now_ms)]
+            batch += [
+                self._own_record(name, write, now_ms) for write in cluster.controller_writes(state, now_ms)
+            ]
         self._dues.set(name, cluster.due_ms(state))
         return batch
 
@@ -320,9 +319,9 @@ class Members:
     async def _apply(self, batch: list[StoredRecord]) -> None:
         decoded = [(record, *work) for record in batch if (work := log_reading.work_in(record)) is not None]
         now_ms = self._clock_ms()
-        called = [resting.Called(record.key, work.key) for record, work, _ in decoded]
+        called = [recovery.Called(record.key, work.key) for record, work, _ in decoded]
         await self._resting.wake(self._states, called, now_ms)
-        running = resting.running_templates(self._states, called)
+        running = recovery.running_templates(self._states, called)
         contents = await self._contents.read([work for _, work, _ in decoded], running)
         await self._resting.wake_around(
             self._states, {record.key for record in batch}, contents.templates(), now_ms

@@ -16,7 +16,8 @@ from engine.kubeapi.values import quantity
 from engine.objects import status_fields, workloads
 from engine.simulation import capacity, disruption_budgets, quotas, served_kinds, statuses
 from engine.simulation.state import MemberState, ReportCause, Workload
-from events import clusters, health, shapes, status_values
+from events import catalogue, clusters, codec, health, keys, records, shapes, status_values, times, topics
+from events.envelope import Envelope
 
 SOURCE: Final = "/reballast/members/"
 """Prefix of the CloudEvents source of all member reports."""
@@ -40,6 +41,32 @@ class Report(NamedTuple):
     data: shapes.Event
     key: str
     cause: ReportCause
+
+
+class ReportRecords:
+    """Encodes reports; ``start`` is the end of the log, so that ids differ from those of every earlier process."""
+
+    def __init__(self, start: int) -> None:
+        self._start = start
+        self._count = 0
+
+    def encode(self, member: str, report: Report, now_ms: int) -> records.Record:
+        """Return the record of the next report."""
+        self._count += 1
+        envelope = Envelope(
+            id=f"{self._start}-{self._count}",
+            source=SOURCE + member,
+            type="",
+            subject=report.key,
+            time=times.to_text(now_ms),
+            traceparent=report.cause.trace.parent,
+            tracestate=report.cause.trace.state,
+            correlationid=report.cause.story,
+            causationid=report.cause.cause,
+        )
+        topic = catalogue.BY_STRUCT[type(report.data)].topic
+        partition = 0 if topic == topics.CLUSTERS else keys.shard_of(report.key)
+        return codec.encode(report.data, envelope, partition=partition, key=report.key)
 
 
 def collect(state: MemberState, at_ms: int) -> list[Report]:

@@ -21,10 +21,9 @@ from engine.kubeapi.schema import built_in_shapes, custom_kinds
 from engine.kubeapi.schema.resources import Catalogue, Resource, built_in
 from engine.simulation import (
     api_objects,
-    claims,
-    creation_events,
+    child_objects,
+    kubernetes_events,
     nodes,
-    pod_events,
     rollouts,
     services,
     system_objects,
@@ -185,7 +184,7 @@ class MemberPlane(SnapshotPlane):
         elif resource.kind == "CustomResourceDefinition":
             value = custom_kinds.established(value)
         elif resource.qualified == "persistentvolumeclaims":
-            value = claims.bound(value)
+            value = child_objects.bound_claim(value)
         return versions.shown(resource, built_in_shapes.shown(built_in_defaults.with_defaults(value)))
 
     async def _all_pods(self, state: MemberState) -> list[KubeObject]:
@@ -244,14 +243,17 @@ class MemberPlane(SnapshotPlane):
                 return await self._claims(state, resource)
             case _:
                 newest = await self._newest_pods(state)
-                return [*creation_events.events(state), *pod_events.events(self._name, newest)]
+                return [
+                    *kubernetes_events.of_refused_pods(state),
+                    *kubernetes_events.of_pods(self._name, newest),
+                ]
 
     async def _claims(self, state: MemberState, resource: Resource) -> list[KubeObject]:
         return [
             self._shown(resource, value)
             for workload in list(state.workloads.values())
             if workload.ref.kind == "StatefulSet"
-            for value in claims.claims(state, workload, await self._manifest(workload))
+            for value in child_objects.claims(state, workload, await self._manifest(workload))
         ]
 
     async def _replica_sets(self, state: MemberState) -> list[KubeObject]:
@@ -260,7 +262,7 @@ class MemberPlane(SnapshotPlane):
             built_in_defaults.with_defaults(value)
             for workload in list(state.workloads.values())
             if workload.ref.kind == "Deployment" and workload.replicas is not None
-            for value in api_objects.sets(state, await self._groups(workload))
+            for value in child_objects.sets(state, await self._groups(workload))
         ]
 
     async def _controller_revisions(self, state: MemberState) -> list[KubeObject]:
@@ -268,7 +270,7 @@ class MemberPlane(SnapshotPlane):
             value
             for workload in list(state.workloads.values())
             if workload.ref.kind in ("StatefulSet", "DaemonSet") and workload.replicas is not None
-            for value in api_objects.controller_revisions(state, workload, await self._manifest(workload))
+            for value in child_objects.controller_revisions(state, workload, await self._manifest(workload))
         ]
 
     async def _started_jobs(self, state: MemberState) -> list[KubeObject]:
@@ -276,7 +278,7 @@ class MemberPlane(SnapshotPlane):
         jobs: list[KubeObject] = []
         for workload in list(state.workloads.values()):
             if workload.template.cron is not None:
-                jobs.extend(api_objects.started_jobs(state, workload, await self._manifest(workload)))
+                jobs.extend(child_objects.started_jobs(state, workload, await self._manifest(workload)))
         return [built_in_defaults.with_defaults(job) for job in jobs]
 
     async def _pod_figures(self, state: MemberState) -> list[KubeObject]:
@@ -300,20 +302,20 @@ class MemberPlane(SnapshotPlane):
 
     async def _newest_pods(self, state: MemberState) -> list[KubeObject]:
         """Return pods that are young enough for Events."""
-        since_ms = self._clock_ms() - pod_events.SHOWN_MS
+        since_ms = self._clock_ms() - kubernetes_events.SHOWN_MS
         pods: list[KubeObject] = []
         for workload in list(state.workloads.values()):
             is_young = any(cohort.created_ms > since_ms for cohort in workload.cohorts) or workload.pending
-            if workload.replicas is None or not is_young or len(pods) >= pod_events.PODS_MAX:
+            if workload.replicas is None or not is_young or len(pods) >= kubernetes_events.PODS_MAX:
                 continue
             groups = await self._groups(workload)
             found = [pod for group in groups for pod in api_objects.pods(state, *group)]
             since = times.to_seconds_text(since_ms)
             young = (pod for pod in found if pod.text_at("metadata", "creationTimestamp") > since)
-            pods.extend(itertools.islice(young, pod_events.PODS_MAX - len(pods)))
+            pods.extend(itertools.islice(young, kubernetes_events.PODS_MAX - len(pods)))
         return pods
 
-    async def _groups(self, workload: Workload) -> list[api_objects.Group]:
+    async def _groups(self, workload: Workload) -> list[child_objects.Group]:
         """The replicas of a workload by pod template, with their manifests."""
         return [(group, await self._manifest(group)) for group in rollouts.groups(workload)]
 
@@ -324,7 +326,7 @@ class MemberPlane(SnapshotPlane):
             if item is None:
                 return b"{}"
             earlier = [each for each in item.revisions[:-1] if each.digest == workload.template.digest]
-            return api_objects.with_template(item.manifest, earlier[0]) if earlier else item.manifest
+            return child_objects.with_template(item.manifest, earlier[0]) if earlier else item.manifest
         if workload.overrides or workload.labels:
             source = manifests.RenderInput(
                 workload.shard,

@@ -1,10 +1,8 @@
-"""Writes of the members' clients, which wait until the works before them in the log are applied.
+"""Changes of members that wait: for the time at which they are due, or for the works before them in the log."""
 
-So a rebuilt member is the same.
-"""
-
+import heapq
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from engine.log import port
 from engine.simulation import cluster
@@ -13,8 +11,36 @@ from engine.simulation.state import MemberState
 from events import clusters, keys, topics
 
 
+class DueTimes:
+    """When time alone changes members: times in milliseconds; a member may be due too early, never too late."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, str]] = []
+        self._newest: dict[str, int] = {}
+
+    def next_ms(self) -> int | None:
+        """Return the earliest time; None for never."""
+        return self._heap[0][0] if self._heap else None
+
+    def set(self, member: str, due_ms: int | None) -> None:
+        """Set the time of a member's next change; do nothing if it is None."""
+        if due_ms is not None and due_ms != self._newest.get(member):
+            self._newest[member] = due_ms
+            heapq.heappush(self._heap, (due_ms, member))
+
+    def pop(self, now_ms: int) -> Iterator[str]:
+        """Remove and yield the members that are due."""
+        while self._heap and self._heap[0][0] <= now_ms:
+            _, member = heapq.heappop(self._heap)
+            self._newest.pop(member, None)
+            yield member
+
+
 class ClientWrites:
-    """The writes that are not carried out yet, by member."""
+    """Writes of the members' clients, by member, which wait until the works before them in the log are applied.
+
+    So a rebuilt member is the same.
+    """
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[ObjectWrite]] = {}
