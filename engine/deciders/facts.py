@@ -9,14 +9,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Struct
 
-from engine.deciders import (
-    built_in_statuses,
-    claims,
-    interpretation,
-    member_facts,
-    quota_amounts,
-    quota_assignments,
-)
+from engine.deciders import claims, interpretation, member_facts, quota_amounts, quota_assignments
 from engine.deciders.fact_changes import (
     CapacityGrew,
     Change,
@@ -32,7 +25,7 @@ from engine.deciders.fact_changes import (
     TaintPolicyChanged,
     changed,
 )
-from engine.deciders.quota_limits import QuotaAmounts, QuotaLimits
+from engine.deciders.member_facts import QuotaAmounts, QuotaLimits
 from engine.deciders.state import Cause
 from engine.domain import federated_quotas
 from engine.domain.clusters import Health, health_after
@@ -151,9 +144,7 @@ class Facts:
         """Return the rules that members need to read objects of a kind; None if the built-in rules suffice."""
         interpreter = self.interpreter(ref)
         return (
-            interpreter.reading
-            if interpreter
-            else built_in_statuses.READINGS.get((ref.api_version, ref.kind))
+            interpreter.reading if interpreter else interpretation.READINGS.get((ref.api_version, ref.kind))
         )
 
     def status_fields(self, ref: shapes.WorkloadRef) -> tuple[interpreter_objects.StatusField, ...]:
@@ -162,7 +153,7 @@ class Facts:
         return (
             interpreter.status_fields
             if interpreter
-            else built_in_statuses.FIELDS.get((ref.api_version, ref.kind), ())
+            else interpretation.FIELDS.get((ref.api_version, ref.kind), ())
         )
 
     def interpreter(self, ref: shapes.WorkloadRef) -> interpretation.Interpreter | None:

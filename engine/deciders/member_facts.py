@@ -1,18 +1,24 @@
-"""Facts of a member cluster: the manifest that scheduling reads, and its place in the queue."""
+"""Facts of member clusters: the manifest that scheduling reads, the place in the queue, and reported ResourceQuotas."""
 
 import bisect
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
 from engine.domain import clusters as domain
+from engine.kubeapi.values import quantity
 from engine.objects import clusters as manifests
+from engine.placement import requests
 from events import clusters, times
 from events.validation import verdicts
 
 READY: Final = str(True)
 """Status of the Ready condition of a ready cluster."""
+_PODS: Final = "pods"
+
+QuotaAmounts: TypeAlias = dict[str, dict[str, dict[str, int]]]
+"""Amounts left to further pods, by namespace, cluster and resource, in the units of replica estimates."""
 
 
 class Queue:
@@ -136,3 +142,46 @@ def summary(report: clusters.CapacityReported) -> manifests.ResourceSummary:
             manifests.GradeCount(grade=modeling.grade, count=modeling.count) for modeling in report.modelings
         ),
     )
+
+
+class QuotaLimits:
+    """How many further replicas the ResourceQuotas allow that clusters report, by namespace.
+
+    The mapping ``free`` is kept and changed, not copied.
+    """
+
+    def __init__(self, free: QuotaAmounts | None = None) -> None:
+        self.free: QuotaAmounts = {} if free is None else free
+        self._namespaces: dict[str, set[str]] = {}
+        for namespace, by_cluster in self.free.items():
+            for cluster in by_cluster:
+                self._namespaces.setdefault(cluster, set()).add(namespace)
+
+    def put(self, cluster: str, reported: tuple[clusters.NamespaceQuota, ...]) -> None:
+        """Take the quotas that a cluster reports in place of its former ones."""
+        for namespace in self._namespaces.pop(cluster, ()):
+            by_cluster = self.free[namespace]
+            del by_cluster[cluster]
+            if not by_cluster:
+                del self.free[namespace]
+        for quota in reported:
+            left = {name: _units(name, amount) for name, amount in quota.free.items()}
+            self.free.setdefault(quota.namespace, {})[cluster] = left
+            self._namespaces.setdefault(cluster, set()).add(quota.namespace)
+
+    def ceilings(self, namespace: str, amounts: requests.Requests) -> tuple[tuple[str, int], ...]:
+        """Return the further replicas with these requests that each cluster's quotas allow, in name order."""
+        limited = self.free.get(namespace)
+        if not limited:
+            return ()
+        per_replica = {_PODS: 1, **dict(amounts)}
+        result: list[tuple[str, int]] = []
+        for cluster, left in sorted(limited.items()):
+            counts = [left[name] // amount for name, amount in per_replica.items() if name in left]
+            if counts:
+                result.append((cluster, min(counts)))
+        return tuple(result)
+
+
+def _units(resource: str, amount: str) -> int:
+    return quantity.counted_units(resource, quantity.nano_units(amount))
