@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engine.log import end_signal, port
+from engine.log import port, shared_waits
 from events import records
 from events.records import Record, StoredRecord
 
@@ -13,7 +13,7 @@ class MemoryLog:
     def __init__(self) -> None:
         self._all: list[StoredRecord] = []
         self._partitions: dict[tuple[str, int], list[StoredRecord]] = {}
-        self._end = end_signal.EndSignal()
+        self._end = shared_waits.EndSignal()
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
         stored: list[StoredRecord] = []

@@ -20,7 +20,7 @@ from typing import IO, Final, Self, TypeVar
 import msgspec
 
 from engine import private_files
-from engine.log import end_signal, port, sqlite_table, tail
+from engine.log import port, shared_waits, sqlite_table, tail
 from events import records
 from events.records import Record, StoredRecord
 
@@ -68,7 +68,7 @@ class SqliteLog:
         self._ends = files.ends
         self._number = files.number
         self._visible = dict(files.ends)
-        self._end = end_signal.EndSignal(files.number)
+        self._end = shared_waits.EndSignal(files.number)
         self._tail = tail.Tail()
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._is_closed = False

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.log import end_signal, port, sqlite_share, sqlite_table
+from engine.log import port, shared_waits, sqlite_share, sqlite_table
 from events.records import Record, StoredRecord
 
 
@@ -79,7 +79,7 @@ class SqliteTail(SqliteReader):
 
     def __init__(self, directory: Path, number: int) -> None:
         super().__init__(directory)
-        self._end = end_signal.EndSignal(number)
+        self._end = shared_waits.EndSignal(number)
 
     def move(self, number: int) -> None:
         """Set the end: all records up to this number are in the file."""

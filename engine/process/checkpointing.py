@@ -69,9 +69,9 @@ async def sink(where: str) -> AsyncGenerator[Sink]:
     if not where.startswith(f"{address.SCHEME}://"):
         yield FileSink(Path(where))
         return
-    from engine.log.kafka import line_topic  # noqa: PLC0415  # most checkpoints need no client of Kafka
+    from engine.log.kafka import side_topics  # noqa: PLC0415  # most checkpoints need no client of Kafka
 
-    topic = line_topic.LineTopic(address.parse(where), line_topic.CHECKPOINTS)
+    topic = side_topics.LineTopic(address.parse(where), side_topics.CHECKPOINTS)
     try:
         yield topic
     finally:

@@ -54,9 +54,9 @@ async def opened(place: LogPlace) -> AsyncGenerator[port.NumberedLog]:
 async def snapshots(place: LogPlace) -> AsyncGenerator[snapshot_storage.SnapshotStorage]:
     """Open the snapshots beside a log for reading."""
     if place.address:
-        from engine.log.kafka import snapshot_topic  # noqa: PLC0415  # as above
+        from engine.log.kafka import side_topics  # noqa: PLC0415  # as above
 
-        topic = snapshot_topic.SnapshotTopic(address.parse(place.address))
+        topic = side_topics.SnapshotTopic(address.parse(place.address))
         try:
             yield topic
         finally:

@@ -6,12 +6,15 @@ of them. Neither needs the other; both may die at any time.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 import anyio
+from prometheus_client import Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 from engine import diagnostics, private_files
 from engine.log import port
@@ -19,10 +22,10 @@ from engine.log.kafka import (
     address,
     numbered_log,
     partition_followers,
-    replica_metrics,
+    sequence,
     shard_assignment,
     shard_ownership,
-    snapshot_topic,
+    side_topics,
     topics,
 )
 from engine.process import interpreter_settings, replica
@@ -40,7 +43,7 @@ class OwningWorker:
     def __init__(self, at: address.Address) -> None:
         self.log = partition_followers.FollowedLog(at)
         self.shards = shard_ownership.Shards(at, self.log, replica.clock_ms)
-        self.snapshots = snapshot_topic.SnapshotTopic(at)
+        self.snapshots = side_topics.SnapshotTopic(at)
         self.worker = worker.Worker(self.log, replica.clock_ms, (), storage=self.snapshots, owner=self.shards)
         self.figures = worker_figures.WorkerMetrics(self.worker, self.log, lambda: self.shards.fences)
         self._is_assigned = False
@@ -103,7 +106,7 @@ async def replica_on(
     await asyncio.to_thread(private_files.directory, directory)
     log = numbered_log.KafkaLog(at, extends=extends, directory=directory)
     started = replica.Replica(log, directory, members, where)
-    started.collectors.append(replica_metrics.SequenceFigures(log.sequence_counts))
+    started.collectors.append(SequenceMetrics(log.sequence_counts))
     try:
         await log.open()
         async with anyio.create_task_group() as tasks:
@@ -119,3 +122,29 @@ async def replica_on(
         with anyio.CancelScope(shield=True):
             await started.views.close()
             await log.aclose()
+
+
+class SequenceMetrics(Collector):
+    """Prometheus metrics of a replica's log: the sequence and this replica's appends; collect on the event loop."""
+
+    def __init__(self, collect: Callable[[], sequence.Counts]) -> None:
+        self._collect = collect
+
+    def collect(self) -> Iterable[Metric]:
+        counts = self._collect()
+        yield CounterMetricFamily(
+            "reballast_sequence_numbers", "Numbers that the sequence has given.", value=counts.numbers
+        )
+        yield CounterMetricFamily(
+            "reballast_sequence_extents", "Stretches of partitions in the sequence.", value=counts.extents
+        )
+        yield GaugeMetricFamily(
+            "reballast_sequence_unnumbered_records",
+            "Offsets that this replica has and the sequence has not.",
+            value=counts.unnumbered,
+        )
+        yield CounterMetricFamily(
+            "reballast_sequence_appends",
+            "Times that this replica extended the sequence.",
+            value=counts.appends,
+        )

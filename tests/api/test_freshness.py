@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from engine.http.kube.app import create_app
-from engine.log import end_signal, port
+from engine.log import port, shared_waits
 from engine.log.memory import MemoryLog
 from events import records
 from events.records import Record, StoredRecord
@@ -26,7 +26,7 @@ class SharedLog(MemoryLog):
         self.known = 0
         self.asked = 0
         self._known_ends: port.Ends = {}
-        self._moved = end_signal.EndSignal()
+        self._moved = shared_waits.EndSignal()
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
         stored = await super().append(batch)

@@ -10,10 +10,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from engine.agent.agent_metrics import Figures
 from engine.agent.kubeconfigs import Access
 from engine.log.kafka import sequence
-from engine.log.kafka.replica_metrics import SequenceFigures
 from engine.loop_lag import LoopLag
 from engine.plans import drills
 from engine.process import drilling, observing
+from engine.process.scaleout import SequenceMetrics
 from engine.reconcilers.worker_metrics import WorkerMetrics
 from tests.api.test_questions import client, placed, serving
 from tests.builders.inputs import deployment, joined, policy
@@ -42,7 +42,7 @@ async def shown() -> dict[str, set[str]]:
     found = labels(WorkerMetrics(story.worker, story.log).collect())
     found |= labels(LoopLag().collect())
     found |= labels(Figures(["member1"]).collect())
-    found |= labels(SequenceFigures(lambda: sequence.Counts(7, 3, 0, 2)).collect())
+    found |= labels(SequenceMetrics(lambda: sequence.Counts(7, 3, 0, 2)).collect())
     observed = observing.Observed(
         "karmada", Access(server="http://127.0.0.1:1"), observing.Scheduling("reballast", "karmada-system")
     )

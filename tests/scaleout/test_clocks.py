@@ -3,7 +3,7 @@
 import pytest
 
 from engine.log import port
-from engine.log.kafka import clock_check
+from engine.log.kafka import shard_ownership
 from engine.process.replica import clock_ms
 from tests.scaleout import logs
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 
 
 async def test_correct_clock_is_accepted(kafka: str) -> None:
-    await clock_check.check(await logs.prepared(kafka), clock_ms)
+    await shard_ownership.check_clock(await logs.prepared(kafka), clock_ms)
 
 
 # The offsets are far larger than the seconds that a slow broker takes to answer.
@@ -20,4 +20,4 @@ async def test_wrong_clock_is_refused_with_its_offset(kafka: str, off_ms: int) -
     address = await logs.prepared(kafka)
 
     with pytest.raises(port.LogError, match=r"clock is [56]\d\.\d s off the brokers'; set it"):
-        await clock_check.check(address, lambda: clock_ms() + off_ms)
+        await shard_ownership.check_clock(address, lambda: clock_ms() + off_ms)

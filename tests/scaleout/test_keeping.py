@@ -7,7 +7,7 @@ from typing import TypeVar
 import anyio.to_thread
 import pytest
 
-from engine.log.kafka import snapshot_topic, topics
+from engine.log.kafka import side_topics, topics
 from engine.log.kafka.address import Address
 
 pytestmark = pytest.mark.slow
@@ -23,13 +23,13 @@ async def address(kafka: str) -> Address:
 
 
 @pytest.fixture
-async def places(address: Address) -> AsyncIterator[snapshot_topic.SnapshotTopic]:
-    found = snapshot_topic.SnapshotTopic(address)
+async def places(address: Address) -> AsyncIterator[side_topics.SnapshotTopic]:
+    found = side_topics.SnapshotTopic(address)
     yield found
     await found.close()
 
 
-def keeper(places: snapshot_topic.SnapshotTopic) -> snapshot_topic.ShardKeeper:
+def keeper(places: side_topics.SnapshotTopic) -> side_topics.ShardKeeper:
     ((found, shards),) = places.of([SHARD])
     assert shards == [SHARD]
     return found
@@ -40,18 +40,18 @@ async def done(work: Callable[..., _Result], *args: object) -> _Result:
     return await anyio.to_thread.run_sync(work, *args)
 
 
-async def test_new_log_has_no_snapshots(places: snapshot_topic.SnapshotTopic) -> None:
+async def test_new_log_has_no_snapshots(places: side_topics.SnapshotTopic) -> None:
     assert await done(keeper(places).numbers) == []
 
 
 async def test_two_newest_snapshots_are_readable_by_another_worker(
-    places: snapshot_topic.SnapshotTopic, address: Address
+    places: side_topics.SnapshotTopic, address: Address
 ) -> None:
     large = secrets.token_bytes(3_000_000)
     for number, parts in ((5, [b"old"]), (9, [large[:1_000], large[1_000:]]), (12, [b"new"])):
         await done(keeper(places).write, number, parts)
 
-    other = snapshot_topic.SnapshotTopic(address)
+    other = side_topics.SnapshotTopic(address)
     assert await done(keeper(other).numbers) == [12, 9]
     assert await done(keeper(other).read, 12) == b"new"
     assert await done(keeper(other).read, 9) == large
@@ -61,7 +61,7 @@ async def test_two_newest_snapshots_are_readable_by_another_worker(
 
 
 async def test_incomplete_snapshot_does_not_count(
-    places: snapshot_topic.SnapshotTopic,
+    places: side_topics.SnapshotTopic,
 ) -> None:
     await done(keeper(places).write, 5, [b"whole"])
     for index in range(40):
@@ -72,7 +72,7 @@ async def test_incomplete_snapshot_does_not_count(
 
 
 async def test_dropped_snapshot_leaves_the_one_before_it(
-    places: snapshot_topic.SnapshotTopic,
+    places: side_topics.SnapshotTopic,
 ) -> None:
     await done(keeper(places).write, 5, [b"first"])
     await done(keeper(places).write, 7, [b"second"])

@@ -5,7 +5,8 @@ import random
 
 import pytest
 
-from engine.log.kafka import numbered_log, shared_requests
+from engine.log import shared_waits
+from engine.log.kafka import numbered_log
 from events import records, topics
 from events.records import Record
 from tests.scaleout import logs
@@ -44,7 +45,7 @@ async def test_one_query_answers_its_waiters_and_no_later_ones() -> None:
         await answering.wait()
         return mine
 
-    question = shared_requests.SharedRequest(ask)
+    question = shared_waits.SharedRequest(ask)
     first = asyncio.create_task(question.answer())
     for _ in range(3):
         await asyncio.sleep(0)

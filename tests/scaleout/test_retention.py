@@ -20,7 +20,7 @@ import msgspec
 import pytest
 
 from engine.cli import failures
-from engine.log.kafka import address, snapshot_topic
+from engine.log.kafka import address, side_topics
 from tests.brokers import configuration
 from tests.brokers.processes import LocalBrokers
 from tests.rounds import ROUNDS
@@ -53,7 +53,7 @@ class Snapshots:
     def newest(self, shard: int) -> tuple[int, bytes]:
         """Return number and content of a shard's newest snapshot."""
 
-        def read(keeper: snapshot_topic.ShardKeeper) -> tuple[int, bytes]:
+        def read(keeper: side_topics.ShardKeeper) -> tuple[int, bytes]:
             number = keeper.numbers()[0]
             return number, keeper.read(number)
 
@@ -62,7 +62,7 @@ class Snapshots:
     def forget(self, shard: int) -> None:
         """Delete all snapshots of a shard."""
 
-        def drop(keeper: snapshot_topic.ShardKeeper) -> None:
+        def drop(keeper: side_topics.ShardKeeper) -> None:
             for number in keeper.numbers():
                 keeper.drop(number)
 
@@ -71,8 +71,8 @@ class Snapshots:
     def put_back(self, shard: int, number: int, snapshot: bytes) -> None:
         asyncio.run(self._with(shard, lambda keeper: keeper.write(number, [snapshot])))
 
-    async def _with(self, shard: int, work: Callable[[snapshot_topic.ShardKeeper], _Result]) -> _Result:
-        places = snapshot_topic.SnapshotTopic(self._at)
+    async def _with(self, shard: int, work: Callable[[side_topics.ShardKeeper], _Result]) -> _Result:
+        places = side_topics.SnapshotTopic(self._at)
         try:
             ((keeper, _),) = places.of([shard])
             return await anyio.to_thread.run_sync(work, keeper)

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from engine.log.kafka import numbered_log, partition_followers, shard_ownership, snapshot_topic
+from engine.log.kafka import numbered_log, partition_followers, shard_ownership, side_topics
 from engine.log.kafka.address import Address
 from engine.process.replica import clock_ms
 from engine.proof import verification
@@ -37,7 +37,7 @@ class CountingLog(partition_followers.FollowedLog):
 @asynccontextmanager
 async def owner(at: Address) -> AsyncGenerator[tuple[worker.Worker, CountingLog]]:
     """A worker with a snapshot topic; the test runs its turns."""
-    log, places = CountingLog(at), snapshot_topic.SnapshotTopic(at)
+    log, places = CountingLog(at), side_topics.SnapshotTopic(at)
     await log.open()
     running = asyncio.create_task(log.run())
     shards = shard_ownership.Shards(at, log, clock_ms)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.log import port
-from engine.log.kafka import numbered_log, range_reads, snapshot_topic, topics
+from engine.log.kafka import numbered_log, range_reads, side_topics, topics
 from engine.log.kafka.address import Address
 from engine.process import scaleout
 from events.topics import SPECS
@@ -48,7 +48,7 @@ async def test_failed_reads_leave_no_consumer_open(address: Address) -> None:
 
 async def test_failed_snapshot_writes_leave_no_producer_open(address: Address) -> None:
     with no_client_stays_open():
-        places = snapshot_topic.SnapshotTopic(address)
+        places = side_topics.SnapshotTopic(address)
         for _ in range(RETRIES):
             with pytest.raises(OSError, match="KafkaConnectionError"):
                 await places.append(0, "a-0", b"piece")

@@ -20,9 +20,9 @@ from typing import Final
 from aiokafka.errors import KafkaError
 
 from engine import diagnostics
-from engine.log import end_signal as ends_of
-from engine.log import port
-from engine.log.kafka import causal_order, clients, extents, partition_followers, sequence, shared_requests
+from engine.log import port, shared_waits
+from engine.log import shared_waits as ends_of
+from engine.log.kafka import causal_order, clients, extents, partition_followers, sequence
 from engine.log.kafka.address import Address
 from engine.log.kafka.clients import Slot
 from events import records
@@ -83,7 +83,7 @@ class KafkaLog:
         self._appends = 0
         self._ordering = causal_order.Ordering(self._followed)
         self._end = ends_of.EndSignal()
-        self._shared_ends = shared_requests.SharedRequest(lambda: self._followed.query_ends(sequence.SLOT))
+        self._shared_ends = shared_waits.SharedRequest(lambda: self._followed.query_ends(sequence.SLOT))
         self._newest_s = clients.chosen_ms(clients.REQUEST_VARIABLE, clients.REQUEST_MS) / 1_000
         self._moved = asyncio.Event()
 

@@ -19,7 +19,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 
 from engine import diagnostics
-from engine.log import end_signal, port
+from engine.log import port, shared_waits
 from engine.log.kafka import appending, clients, range_reads, record_format
 from engine.log.kafka.address import Address
 from engine.log.kafka.clients import Slot
@@ -48,9 +48,9 @@ class FollowedLog:
         self._known_ends: dict[Slot, int] = {}
         self._firsts: dict[Slot, int] = {}
         self._tails: dict[Slot, deque[StoredRecord]] = {}
-        self._moves = end_signal.EndSignal()
+        self._moves = shared_waits.EndSignal()
         self._levelling = 0
-        self._polled = end_signal.EndSignal()
+        self._polled = shared_waits.EndSignal()
         # Held while fetching: the set of followed partitions must not change during a fetch.
         self._turn = asyncio.Lock()
 

@@ -63,6 +63,14 @@ class Ranges:
             chunk = await self._fetched(slot, chunk.next, end)
             return chunk.records[: min(bisect.bisect_left(chunk.records, end, key=_offset), limit)]
 
+    async def read_all(self, slot: Slot, start: int, end: int) -> list[StoredRecord]:
+        """Return the records from ``start`` on and before ``end``; raises as ``read`` does."""
+        result: list[StoredRecord] = []
+        while batch := await self.read(slot, start, end, end - start):
+            result += batch
+            start = batch[-1].offset + 1
+        return result
+
     async def bounds(self, slot: Slot) -> tuple[int, int]:
         """Return the first and the next offset of a partition; raises LogError if the brokers do not answer."""
         at = clients.partition(self._address, slot)

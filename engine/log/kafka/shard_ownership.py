@@ -23,12 +23,16 @@ from msgspec import Struct
 
 from engine import diagnostics
 from engine.log import port
-from engine.log.kafka import appending, clients, clock_check, partition_followers
+from engine.log.kafka import appending, clients, partition_followers
 from engine.log.kafka.address import Address
 from engine.log.kafka.clients import Slot
+from engine.log.kafka.topics import SNAPSHOTS
 from events import chain, codec, decisions, records, topics
 from events.records import Record
 
+CLOCK_OFF_MS_MAX: Final = 1_000
+_LOG_APPEND_TIME: Final = 1
+_CLOCK_KEY: Final = b"clock"
 _READ: Final = 1_000
 _MARK: Final = 1
 """Number of offsets that the control record at the end of a transaction takes."""
@@ -86,7 +90,7 @@ class Shards:
         taken = list(shards)
         await self.release(taken)
         if taken:
-            await clock_check.check(self._address, self._clock_ms)
+            await check_clock(self._address, self._clock_ms)
         started = await asyncio.gather(*(self._started(shard) for shard in taken), return_exceptions=True)
         for shard, producer in zip(taken, started, strict=True):
             if not isinstance(producer, BaseException):
@@ -283,3 +287,30 @@ def _inputs(shards: Iterable[int]) -> list[Slot]:
 
 def _decisions(shards: Iterable[int]) -> list[Slot]:
     return [(topics.DECISIONS, shard) for shard in shards]
+
+
+async def check_clock(address: Address, clock_ms: Callable[[], int]) -> None:
+    """Compare a clock with the time that the brokers stamp on a record appended to the snapshot topic.
+
+    A worker whose clock is more than a second off owns nothing (design section 2). A step's time is its owner's clock
+    and never goes back: a clock that is ahead would advance the shard's time for good and fire timers early.
+    Raises LogError if the clock is off or no broker answers.
+    """
+    producer = clients.producer(address)
+    try:
+        await producer.start()
+        before_ms = clock_ms()
+        metadata = await producer.send_and_wait(address.topic(SNAPSHOTS), b"", _CLOCK_KEY, 0)
+        after_ms = clock_ms()
+    except KafkaError as error:
+        raise clients.failed("the brokers' time is not known", error) from error
+    finally:
+        await clients.stopped(producer)
+    if metadata.timestamp_type != _LOG_APPEND_TIME or metadata.timestamp is None:
+        return
+    off_ms = max(before_ms - metadata.timestamp, metadata.timestamp - after_ms)
+    if off_ms > CLOCK_OFF_MS_MAX:
+        raise port.LogError(
+            f"this machine's clock is {off_ms / 1000:.1f} s off the brokers'; set it, for example by NTP,"
+            " before a worker runs here"
+        )

@@ -15,16 +15,20 @@ from typing import Any, Final
 from aiokafka import TopicPartition, errors
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import KafkaError, KafkaTimeoutError
+from aiokafka.errors import KafkaError, KafkaTimeoutError, for_code
 from msgspec import Struct
 
 from engine import diagnostics
 from engine.log import port
-from engine.log.kafka import broker_limits, clients, sequence
+from engine.log.kafka import clients, sequence
 from engine.log.kafka.address import Address
 from events import topics
 
 SNAPSHOTS: Final = "snapshots"
+LIMIT_SETTING: Final = "transaction.max.timeout.ms"
+FOREIGN_MS_MAX: Final = 60_000
+"""Longer than any transaction of Reballast or of another healthy producer."""
+
 _REPLICAS: Final = 3
 _IN_SYNC: Final = 2
 _EXISTS: Final = 36
@@ -60,7 +64,7 @@ async def prepare(address: Address) -> None:
     admin = clients.admin(address)
     try:
         await admin.start()
-        await broker_limits.check(admin)
+        await check_broker_limits(admin)
         await _make(admin, address, _expected_topics())
         await _check(admin, address)
         await _until_led(address)
@@ -232,7 +236,51 @@ _COMPACTED: Final = {
 }
 """Compact early, so that a search for the newest snapshot reads little.
 
-Broker timestamps serve the clock check (``clock_check``).
+Broker timestamps serve the clock check (``shard_ownership.check_clock``).
 """
 
 _KEPT: Final = ("cleanup.policy", "retention.ms", "retention.bytes")
+
+
+async def check_broker_limits(admin: AIOKafkaAdminClient) -> None:
+    """Warn of brokers that let foreign transactions stay open for longer than a minute.
+
+    An open transaction of another producer blocks all readers of its partitions until the brokers abort it, after
+    ``transaction.max.timeout.ms`` at the latest (15 minutes by default).
+    Raises LogError for brokers whose limit is shorter than Reballast's own transactions may take.
+    """
+    try:
+        limits = await _broker_limits(admin)
+    except KafkaError as error:
+        _log.warning("transaction limit not checked", setting=LIMIT_SETTING, reason=type(error).__name__)
+        return
+    if not limits:
+        return
+    if (least := min(limits.values())) < clients.TRANSACTION_MS:
+        raise port.LogError(
+            f"the brokers allow transactions of {least} ms, and {clients.TRANSACTION_MS} are needed;"
+            f" set {LIMIT_SETTING}={FOREIGN_MS_MAX} on each broker"
+        )
+    if loose := {broker: limit for broker, limit in limits.items() if limit > FOREIGN_MS_MAX}:
+        _log.warning(
+            "brokers allow long foreign transactions; an open one blocks all readers",
+            brokers=sorted(loose),
+            milliseconds=max(loose.values()),
+            remedy=f"set {LIMIT_SETTING}={FOREIGN_MS_MAX} on each broker",
+        )
+
+
+async def _broker_limits(admin: AIOKafkaAdminClient) -> Mapping[int, int]:
+    """Return the limit of each broker in milliseconds; raises KafkaError."""
+    cluster: dict[str, Any] = await admin.describe_cluster()
+    resources = [
+        ConfigResource(ConfigResourceType.BROKER, str(broker["node_id"])) for broker in cluster["brokers"]
+    ]
+    limits: dict[int, int] = {}
+    for answer in await admin.describe_configs(resources):
+        described: list[Any] = getattr(answer, "resources")  # noqa: B009
+        for code, message, _kind, name, entries in described:
+            if code:
+                raise for_code(code)(message)
+            limits |= {int(name): int(entry[1]) for entry in entries if entry[0] == LIMIT_SETTING}
+    return limits

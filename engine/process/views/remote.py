@@ -13,7 +13,7 @@ import anyio.to_thread
 from anyio.abc import Process
 
 from engine import diagnostics
-from engine.log import end_signal, port
+from engine.log import port, shared_waits
 from engine.process.views import line_protocol
 from projections import store
 
@@ -36,7 +36,7 @@ class RemoteViews:
         self._log = log
         self._directory = directory
         self._environment = os.environ | ({} if where is None else {line_protocol.LOG_VARIABLE: where})
-        self._end = end_signal.EndSignal(-1)
+        self._end = shared_waits.EndSignal(-1)
         self._store: store.Reader | None = None
         # Start and reason of the current stall; None if there is none.
         self._failing_since_s: float | None = None

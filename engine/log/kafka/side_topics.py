@@ -1,8 +1,8 @@
-"""Snapshots of shards in a compacted topic with one partition per shard, readable by every worker.
+"""Topics beside the log: snapshots of shards, and lines such as signed checkpoints.
 
-A snapshot is written as pieces, followed by a head that describes them. Two snapshots alternate under the
-same keys, so compaction deletes older ones and the previous snapshot stays complete while the next is
-written. Snapshots are a cache and prove nothing.
+Snapshots are in a compacted topic with one partition per shard, readable by every worker. A snapshot is written as
+pieces, followed by a head that describes them. Two snapshots alternate under the same keys, so compaction deletes
+older ones and the previous snapshot stays complete while the next is written. Snapshots are a cache and prove nothing.
 """
 
 # aiokafka has annotations but no py.typed marker.
@@ -18,10 +18,13 @@ from aiokafka.errors import KafkaError
 from msgspec import Struct
 
 from engine.log import port
-from engine.log.kafka import clients, range_reads
+from engine.log.kafka import clients, range_reads, topics
 from engine.log.kafka.address import Address
 from engine.log.kafka.topics import SNAPSHOTS
 from events.records import StoredRecord
+
+CHECKPOINTS: Final = "checkpoints"
+"""The topic of signed checkpoints, by its engine name."""
 
 _PIECE_BYTES: Final = 512 * 1024
 _LOOK_BACK: Final = 32
@@ -58,11 +61,7 @@ class SnapshotTopic:
 
     async def records(self, shard: int, start: int, end: int) -> list[StoredRecord]:
         """Return the records of a shard's partition between two offsets."""
-        collected: list[StoredRecord] = []
-        while batch := await self._ranges.read((SNAPSHOTS, shard), start, end, end - start):
-            collected += batch
-            start = batch[-1].offset + 1
-        return collected
+        return await self._ranges.read_all((SNAPSHOTS, shard), start, end)
 
     async def bounds(self, shard: int) -> tuple[int, int]:
         """Return the first and the next offset of a shard's partition."""
@@ -162,3 +161,57 @@ def _head(record: StoredRecord) -> _Head | None:
         return _decode(record.value)
     except msgspec.DecodeError:
         return None
+
+
+class LineTopic:
+    """A topic of one partition whose records are lines; it is created when it is first used."""
+
+    def __init__(self, address: Address, name: str) -> None:
+        self._address = address
+        self._slot = (name, 0)
+        self._ranges = range_reads.Ranges(address)
+        self._producer: clients.Producer | None = None
+        self._is_prepared = False
+
+    async def lines(self) -> list[bytes]:
+        """Return all lines. Raises LogError."""
+        begin, end = await self._bounds()
+        return await self._read(begin, end)
+
+    async def last(self) -> bytes:
+        """Return the last line; empty if there is none. Raises LogError."""
+        begin, end = await self._bounds()
+        result: list[bytes] = []
+        while not result and end > begin:
+            # The last offsets may be control records.
+            result = await self._read(end - 1, end)
+            end -= 1
+        return result[-1] if result else b""
+
+    async def append(self, line: bytes) -> None:
+        """Append a line; it is durable on return. Raises LogError."""
+        await self._prepare()
+        try:
+            if self._producer is None:
+                self._producer = await clients.started(clients.producer(self._address))
+            await self._producer.send_and_wait(self._address.topic(self._slot[0]), line, partition=0)
+        except KafkaError as error:
+            raise clients.failed(f"topic {self._slot[0]} was not written", error) from error
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._ranges.close()
+        if self._producer is not None:
+            await clients.stopped(self._producer)
+
+    async def _bounds(self) -> tuple[int, int]:
+        await self._prepare()
+        return await self._ranges.bounds(self._slot)
+
+    async def _read(self, start: int, end: int) -> list[bytes]:
+        return [record.value for record in await self._ranges.read_all(self._slot, start, end)]
+
+    async def _prepare(self) -> None:
+        if not self._is_prepared:
+            await topics.prepare_one(self._address, self._slot[0])
+            self._is_prepared = True
