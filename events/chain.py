@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from events import catalogue, decisions, envelope, ids, records, shapes
+from events import catalogue, decisions, ids, records, shapes
 
 _DIGEST_BYTES = 16
 _MARK_BYTES = 12
@@ -42,8 +42,8 @@ def may_be_step(record: records.StoredRecord) -> bool:
     headers = record.headers
     if headers.get("ce_type") == _STEP:
         return True
-    media_type = headers.get(envelope.CONTENT_TYPE)
-    return media_type is not None and media_type.lower().startswith(envelope.STRUCTURED)
+    media_type = headers.get(records.CONTENT_TYPE)
+    return media_type is not None and media_type.lower().startswith(records.STRUCTURED)
 
 
 _STEP: Final = catalogue.BY_STRUCT[decisions.StepTaken].type

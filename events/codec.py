@@ -2,17 +2,25 @@
 
 ``encode`` writes CloudEvents in binary content mode. ``decode`` accepts both content modes, enforces the size
 limits and never raises: an unreadable record becomes ``Malformed`` with the field and the reason, an unknown
-event type ``Unknown``.
+event type ``Unknown``. Upcasters convert the data of an old version to the next one. Every superseded version needs
+one; ``tests/golden`` holds a sample of each version ever written.
 """
 
 import re
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from events import catalogue, envelope, limits, records, shapes, upcasters
-from events.envelope import Envelope
+from events import catalogue, limits, records, shapes
+from events.records import Envelope
+
+Upcaster = Callable[[dict[str, object]], dict[str, object]]
+Registry = Mapping[str, tuple[str, Upcaster]]
+
+UPCASTERS: Final[Registry] = {}
+"""Upcaster and type of the next version, by CloudEvents type; empty while every type is at its first version."""
 
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 _DECODERS: Final[dict[str, msgspec.json.Decoder[shapes.Event]]] = {
@@ -55,7 +63,7 @@ def encode_data(data: shapes.Event) -> bytes:
 def encode(data: shapes.Event, head: Envelope, *, partition: int, key: str) -> records.Record:
     """Return the record of an event; its type and topic come from the catalogue, not from ``head.type``."""
     entry = catalogue.BY_STRUCT[type(data)]
-    headers = envelope.to_headers(head)
+    headers = records.to_headers(head)
     headers["ce_type"] = entry.type
     return records.record(entry.topic, partition, key, headers, encode_data(data))
 
@@ -66,7 +74,7 @@ def type_of(data: shapes.Event) -> str:
 
 
 def decode(
-    record: records.Record | records.StoredRecord, registry: upcasters.Registry = upcasters.UPCASTERS
+    record: records.Record | records.StoredRecord, registry: Registry = UPCASTERS
 ) -> Decoded | Malformed | Unknown:
     """Return the event in a record, converted to its newest version by the upcasters in ``registry``."""
     if len(record.value) > limits.RECORD_BYTES_MAX:
@@ -93,18 +101,18 @@ def decode(
 
 def _open(record: records.Record | records.StoredRecord) -> tuple[Envelope, bytes | msgspec.Raw]:
     # Media types are case-insensitive.
-    if not record.headers.get(envelope.CONTENT_TYPE, "").lower().startswith(envelope.STRUCTURED):
-        return envelope.from_headers(record.headers), record.value
+    if not record.headers.get(records.CONTENT_TYPE, "").lower().startswith(records.STRUCTURED):
+        return records.from_headers(record.headers), record.value
     attributes = msgspec.json.decode(record.value, type=dict[str, msgspec.Raw])
-    known = {name: attributes[name] for name in ("specversion", *envelope.ATTRIBUTES) if name in attributes}
-    head = envelope.from_attributes({name: msgspec.json.decode(value) for name, value in known.items()})
+    known = {name: attributes[name] for name in ("specversion", *records.ATTRIBUTES) if name in attributes}
+    head = records.from_attributes({name: msgspec.json.decode(value) for name, value in known.items()})
     if "data_base64" in attributes:
         return head, msgspec.json.decode(attributes["data_base64"], type=bytes)
     return head, attributes.get("data", msgspec.Raw(b"null"))
 
 
-def _lifted(event_type: str, data: bytes | msgspec.Raw, registry: upcasters.Registry) -> shapes.Event:
-    newest, lifted = upcasters.lift(event_type, msgspec.json.decode(data, type=dict[str, object]), registry)
+def _lifted(event_type: str, data: bytes | msgspec.Raw, registry: Registry) -> shapes.Event:
+    newest, lifted = lift(event_type, msgspec.json.decode(data, type=dict[str, object]), registry)
     # Convert via JSON, so that manifests stay raw bytes.
     return _DECODERS[newest].decode(msgspec.json.encode(lifted))
 
@@ -122,3 +130,19 @@ def _place(message: str) -> tuple[str, str]:
     if match["missing"]:
         return f"{path}.{match['missing']}".removeprefix("."), "required"
     return path or "data", match["reason"]
+
+
+def lift(
+    event_type: str,
+    data: dict[str, object],
+    registry: Registry = UPCASTERS,
+) -> tuple[str, dict[str, object]]:
+    """Return the newest type and the data converted to it; unchanged if there is no newer type.
+
+    An upcaster may raise KeyError, TypeError, AttributeError or ValueError for data that its version never
+    had; the caller treats the event as malformed.
+    """
+    while event_type in registry:
+        event_type, upcast = registry[event_type]
+        data = upcast(data)
+    return event_type, data

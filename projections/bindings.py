@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from engine.domain import bindings as domain
 from events import decisions, enums, ids, shapes, status_values
-from events.envelope import Envelope
+from events.records import Envelope
 from projections.placements import Placements
 from projections.port import Row, Rows
 from projections.working_set import WorkingSet

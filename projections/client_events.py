@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from events import ids, keys, observations, times
-from events.envelope import Envelope
 from events.kube_objects import KubeObject
+from events.records import Envelope
 from projections.documents.objects import instant
 from projections.port import Row, Rows, Value
 

@@ -21,7 +21,6 @@ from events import (
     limits,
     links,
     observations,
-    partitioning,
     policies,
     quota_decisions,
     rebalance_decisions,
@@ -324,7 +323,7 @@ class Fold:
         key = data.subject
         key_id = self._touch(key, record.number)
         self._touch_related(data, record.number)
-        head = self.inputs.head(topics.SPECS, partitioning.partition_of(key, topics.SHARDS), key)
+        head = self.inputs.head(topics.SPECS, keys.partition_of(key, topics.SHARDS), key)
         if head is None or not self._rebalancers.take(key_id, record.number, head.uid, data):
             self._counts.add("decisions.unfounded")
         else:

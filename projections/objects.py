@@ -10,7 +10,7 @@ from typing import Final, cast
 
 import msgspec
 
-from events import objects, partitioning, shapes, topics
+from events import keys, objects, shapes, topics
 from events.json_values import Json
 from events.validation.verdicts import Head, Taken
 from projections.documents import field_owners
@@ -177,5 +177,5 @@ def stored_heads(rows: Rows) -> Iterator[tuple[str, int, str, Head]]:
     key: str
     topic: str
     for key, topic, *head in rows.select(_HEADS):
-        partition = partitioning.partition_of(key, topics.TOPICS[topic].partitions)
+        partition = keys.partition_of(key, topics.TOPICS[topic].partitions)
         yield topic, partition, key, Head(*head)

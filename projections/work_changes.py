@@ -5,7 +5,7 @@ from typing import Final
 from engine.domain import namespaces
 from events import decisions, keys, topics
 from events import works as events
-from events.envelope import Envelope
+from events.records import Envelope
 from events.validation.verdicts import Taken
 from projections.bindings import Binding, Bindings
 from projections.changed_objects import ChangedObjects

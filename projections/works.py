@@ -8,7 +8,7 @@ from msgspec import Struct
 from engine.domain import marks, namespaces
 from events import decisions, enums, ids, shapes
 from events import works as events
-from events.envelope import Envelope
+from events.records import Envelope
 from projections.bindings import Binding
 from projections.port import Row, Rows
 

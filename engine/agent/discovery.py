@@ -6,11 +6,11 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from events import envelope
+from events import records
 from events.json_values import Json, as_text, at, list_at, objects_at
 
 AGGREGATED_KIND: Final = "APIGroupDiscoveryList"
-ACCEPTED: Final = f"{envelope.JSON};g=apidiscovery.k8s.io;v=v2;as={AGGREGATED_KIND},{envelope.JSON}"
+ACCEPTED: Final = f"{records.JSON};g=apidiscovery.k8s.io;v=v2;as={AGGREGATED_KIND},{records.JSON}"
 """Content types of discovery: all groups in one document if the server can, else a list of versions."""
 
 

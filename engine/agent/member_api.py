@@ -20,7 +20,7 @@ from engine.agent.api_errors import ExpiredError, RefusedError, ThrottledError, 
 from engine.agent.credentials import Credentials
 from engine.agent.discovery import Resource
 from engine.agent.kubeconfigs import Access, KubeconfigError, tls
-from events import envelope
+from events import records
 from events.json_values import Json, as_text, at, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
 
@@ -210,7 +210,7 @@ class MemberApi:
                 call.target,
                 content=call.body or None,
                 form=call.content_type,
-                accept=call.accept or envelope.JSON,
+                accept=call.accept or records.JSON,
                 limit=_FORWARD_TIMEOUT,
             ) as response:
                 content_type = response.headers.get("content-type", "")
@@ -225,8 +225,8 @@ class MemberApi:
         *,
         query: Mapping[str, str] | None = None,
         body: Json | None = None,
-        form: str = envelope.JSON,
-        accept: str = envelope.JSON,
+        form: str = records.JSON,
+        accept: str = records.JSON,
     ) -> Json:
         content = await self._send(method, path, query=query, body=body, form=form, accept=accept)
         try:
@@ -241,8 +241,8 @@ class MemberApi:
         *,
         query: Mapping[str, str] | None = None,
         body: Json | None = None,
-        form: str = envelope.JSON,
-        accept: str = envelope.JSON,
+        form: str = records.JSON,
+        accept: str = records.JSON,
         limit: aiohttp.ClientTimeout = _TIMEOUT,
     ) -> bytes:
         """Send a request; return the body of a response that is no error."""
@@ -267,7 +267,7 @@ class MemberApi:
         query: Mapping[str, str] | None = None,
         content: bytes | None = None,
         form: str = "",
-        accept: str = envelope.JSON,
+        accept: str = records.JSON,
         limit: aiohttp.ClientTimeout,
     ) -> AsyncGenerator[aiohttp.ClientResponse]:
         """Send a request without mapping errors; raises the errors of aiohttp, and KubeconfigError."""

@@ -12,7 +12,7 @@ from engine.agent.api_errors import ApiError
 from engine.agent.gateway_client import Control
 from engine.agent.kubeconfigs import KubeconfigError
 from engine.agent.member_api import MemberApi
-from events import envelope
+from events import records
 from events.json_values import Json
 
 _CALLS_MAX: Final = 32
@@ -62,6 +62,6 @@ class UserCalls:
             yield msgspec.json.encode(status)
 
         try:
-            await self._control.reply(call.id, _UNAVAILABLE, envelope.JSON, body())
+            await self._control.reply(call.id, _UNAVAILABLE, records.JSON, body())
         except ApiError as error:
             _log.info("response to user not sent", cluster=self._cluster, error=str(error))

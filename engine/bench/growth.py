@@ -25,9 +25,8 @@ from engine.bench.timing import Act
 from engine.log import memory
 from engine.proof import verification
 from engine.reconcilers import replay, worker
-from events import catalogue, codec, objects, partitioning, shapes, times, topics
-from events.envelope import Envelope
-from events.records import Record, StoredRecord
+from events import catalogue, codec, keys, objects, shapes, times, topics
+from events.records import Envelope, Record, StoredRecord
 from events.validation import manifests, verdicts
 from projections.fold import Fold
 from projections.store import Store
@@ -159,7 +158,7 @@ class _World:
         head = Envelope(
             id=f"said-{self._appended}", source="/reballast/bench", type="", time=times.to_text(_START_MS)
         )
-        partition = partitioning.partition_of(key, topics.TOPICS[topic].partitions)
+        partition = keys.partition_of(key, topics.TOPICS[topic].partitions)
         return codec.encode(data, head, partition=partition, key=key)
 
 

@@ -8,8 +8,7 @@ from engine.process import installation
 from engine.simulation import defaults, specs
 from events import clusters, codec, keys, policies, shapes
 from events import specs as spec_events
-from events.envelope import Envelope
-from events.records import Record
+from events.records import Envelope, Record
 from events.times import to_text
 
 _SOURCE = "/reballast/bench"

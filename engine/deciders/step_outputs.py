@@ -12,8 +12,7 @@ from engine.deciders.state import Cause, ShardState
 from engine.placement.decisions import Decision
 from engine.placement.requests import Request
 from events import codec, ids, keys, rejections, shapes, times
-from events.envelope import Envelope
-from events.records import Record
+from events.records import Envelope, Record
 from events.tracing import NO_TRACE
 from events.validation import verdicts
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from engine import private_files
 from engine.exports import parquet
 from engine.exports.errors import ExportError
-from events import codec, envelope, records
+from events import codec, records
 from events.json_values import Json
 from events.records import Record, StoredRecord
 
@@ -115,14 +115,14 @@ def _event(record: StoredRecord) -> dict[str, object]:
         "reballastnumber": record.number,
         "reballastkey": record.key,
     }
-    if record.headers.get(envelope.CONTENT_TYPE, "").lower().startswith(envelope.STRUCTURED):
+    if record.headers.get(records.CONTENT_TYPE, "").lower().startswith(records.STRUCTURED):
         return {**msgspec.json.decode(record.value, type=dict[str, msgspec.Raw]), **location}
     attributes = {
-        name.removeprefix(envelope.PREFIX): value
+        name.removeprefix(records.PREFIX): value
         for name, value in record.headers.items()
-        if name.startswith(envelope.PREFIX)
+        if name.startswith(records.PREFIX)
     }
-    return {**attributes, "datacontenttype": envelope.JSON, **location, "data": msgspec.Raw(record.value)}
+    return {**attributes, "datacontenttype": records.JSON, **location, "data": msgspec.Raw(record.value)}
 
 
 _WRITERS: Final[dict[Format, Callable[[Path, Sequence[StoredRecord]], None]]] = {

@@ -3,14 +3,13 @@
 # The library has no annotations.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from engine import private_files
 from engine.exports.errors import ExportError
-from events import envelope, records
+from events import records
 from events.records import StoredRecord
 
 _ATTRIBUTES: Final = ("time", "type", "source", "subject", "id", "correlationid", "causationid")
@@ -35,7 +34,7 @@ def write(path: Path, batch: Sequence[StoredRecord]) -> None:
         "checksum": pa.array([each.checksum for each in batch], pa.binary()),
     }
     for name in _ATTRIBUTES:
-        values = [each.headers.get(f"{envelope.PREFIX}{name}") for each in batch]
+        values = [each.headers.get(f"{records.PREFIX}{name}") for each in batch]
         columns[name] = pa.array(values, text)
     with private_files.opened(path) as file:
         files.write_table(pa.table(columns), file, compression="zstd")

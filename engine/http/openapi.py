@@ -16,7 +16,7 @@ from engine.http.query.routes import PREFIX
 from engine.plans.predictions import Prediction
 from engine.simulation.faults import MemberStatus
 from engine.simulation.lists import Pod, WorkloadStatus
-from events import envelope, schemas
+from events import records, schemas
 from events.json_values import Json
 from events.release import RELEASE
 
@@ -201,7 +201,7 @@ def _items(name: str) -> Response:
     """The response schema of a list of this type."""
     items: Json = {"type": "array", "items": {"$ref": schemas.REF.format(name=name)}}
     schema: Json = {"type": "object", "properties": {"items": items}, "required": ["items"]}
-    return {"description": "The response.", "content": {envelope.JSON: {"schema": schema}}}
+    return {"description": "The response.", "content": {records.JSON: {"schema": schema}}}
 
 
 def _other_paths() -> Paths:
@@ -241,14 +241,14 @@ def _parameters(query: type[msgspec.Struct]) -> list[Parameter]:
     ]
 
 
-def _content(name: str, description: str = "The response.", media_type: str = envelope.JSON) -> Response:
+def _content(name: str, description: str = "The response.", media_type: str = records.JSON) -> Response:
     schema: Json = {"$ref": schemas.REF.format(name=name)}
     return {"description": description, "content": {media_type: {"schema": schema}}}
 
 
 def _body(request: type[msgspec.Struct]) -> RequestBody:
     schema: Json = {"$ref": schemas.REF.format(name=request.__name__)}
-    return {"required": True, "content": {envelope.JSON: {"schema": schema}}}
+    return {"required": True, "content": {records.JSON: {"schema": schema}}}
 
 
 def _responses(success: Response, *refusals: int) -> dict[str, Response]:

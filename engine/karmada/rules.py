@@ -19,8 +19,7 @@ from engine.objects import policies as propagation_policies
 from events import limits, objects
 from events.json_values import Json, as_list, as_object, at, object_at, objects_at
 from events.kube_objects import KubeObject
-from events.validation import manifests, names, policies
-from events.validation import sizes as validation_sizes
+from events.validation import manifests, names, spec_rules
 
 _WEBHOOKS: Final = {
     "PropagationPolicy": "propagationpolicy.karmada.io",
@@ -43,7 +42,7 @@ def webhook(kind: str) -> str:
 def form_causes(changed: KubeObject) -> list[Cause]:
     """Return the schema errors of an object (status 422), in field order."""
     value = changed.document
-    if large := list(validation_sizes.faults(value)):
+    if large := list(manifests.size_faults(value)):
         return list(causes.of_faults(large, value))
     raw = msgspec.Raw(msgspec.json.encode(value))
     try:
@@ -60,7 +59,7 @@ def form_causes(changed: KubeObject) -> list[Cause]:
         return []
     if wrong and manifest.kind in propagation_policies.KINDS:
         # These are errors of admission (403).
-        broken = set(policies.propagation_rules(value.get("spec")))
+        broken = set(spec_rules.propagation_rules(value.get("spec")))
         wrong = [fault for fault in wrong if fault not in broken]
     return [*causes.of_faults(wrong, value), *(_cluster(changed) if manifest.kind == "Cluster" else ())]
 
@@ -82,7 +81,7 @@ def _rules(value: KubeObject, old: KubeObject | None) -> Iterator[Cause]:
         case "PropagationPolicy" | "ClusterPropagationPolicy":
             if old is not None:
                 yield from _policy_update(value, old)
-            yield from causes.of_faults(policies.propagation_rules(spec), value.document)
+            yield from causes.of_faults(spec_rules.propagation_rules(spec), value.document)
             yield from _repeated_fields(objects_at(spec, "placement", "spreadConstraints"))
             yield from _failover(as_object(at(spec, "failover", "application")))
         case "OverridePolicy" | "ClusterOverridePolicy":

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import marks
-from events import codec, envelope, keys, observations, times
+from events import codec, keys, observations, records, times
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
 from events.records import Record
@@ -167,7 +167,7 @@ def record(
 ) -> Record:
     """Return the record of an event about another control plane; ``event_id`` follows the key in its id."""
     key = data.record_key
-    head = envelope.Envelope(
+    head = records.Envelope(
         id=f"{key}@{event_id}",
         source=source,
         type=codec.type_of(data),

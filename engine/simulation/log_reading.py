@@ -16,9 +16,9 @@ from engine.simulation.counted_works import CountingWorks
 from engine.simulation.state import MemberState, ReportCause
 from engine.works import manifests, template_loading
 from engine.works.templates import Template
-from events import clusters, codec, envelope, health, ids, keys, objects, times, topics, works
+from events import clusters, codec, health, ids, keys, objects, records, times, topics, works
 from events.records import StoredRecord
-from events.validation import clusters as validation_clusters
+from events.validation import event_fields
 
 READ: Final = 500
 """Number of records to read and fold before other tasks run."""
@@ -107,7 +107,7 @@ async def rebuild(
     return states, behind, unseen
 
 
-def work_in(record: StoredRecord) -> tuple[works.Work, envelope.Envelope] | None:
+def work_in(record: StoredRecord) -> tuple[works.Work, records.Envelope] | None:
     """Return the work in a record of ``works`` and its envelope; None if it is not a work."""
     decoded = codec.decode(record)
     match decoded:
@@ -123,7 +123,7 @@ def write_in(record: StoredRecord, decoded: codec.Decoded) -> member_history.Obj
     if not isinstance(data, clusters.MemberWrite):
         return None
     try:
-        validation_clusters.check(data)
+        event_fields.check_cluster_event(data)
     except objects.Refusal:
         return None  # the shard that reads the record rejects it
     head = decoded.envelope
@@ -140,7 +140,7 @@ def undecoded_write_in(record: StoredRecord) -> member_history.ObjectWrite | Non
     return write_in(record, decoded) if isinstance(decoded, codec.Decoded) else None
 
 
-def cause_of(record: StoredRecord, head: envelope.Envelope) -> ReportCause:
+def cause_of(record: StoredRecord, head: records.Envelope) -> ReportCause:
     """Return the cause of a report, from the work's record and envelope."""
     return ReportCause(f"{record.topic}/{record.partition}/{record.offset}", head.correlationid, head.trace)
 
@@ -232,7 +232,7 @@ async def _settle_overridden(
     return templates
 
 
-def _time_of(head: envelope.Envelope) -> int:
+def _time_of(head: records.Envelope) -> int:
     try:
         return times.from_text(head.time)
     except ValueError:

@@ -17,7 +17,7 @@ from engine.objects import status_fields, workloads
 from engine.simulation import capacity, disruption_budgets, quotas, served_kinds, statuses
 from engine.simulation.state import MemberState, ReportCause, Workload
 from events import catalogue, clusters, codec, health, keys, records, shapes, status_values, times, topics
-from events.envelope import Envelope
+from events.records import Envelope
 
 SOURCE: Final = "/reballast/members/"
 """Prefix of the CloudEvents source of all member reports."""

@@ -8,7 +8,7 @@ from msgspec import Struct
 from engine.log import port
 from engine.writing import tracing
 from engine.writing.targets import Target
-from events import catalogue, codec, envelope, partitioning, records, shapes, times, topics
+from events import catalogue, codec, keys, records, shapes, times, topics
 from events.tracing import Trace
 
 _READ_RECORDS_MAX: Final = 1024
@@ -89,7 +89,7 @@ class Appending:
         self, event: shapes.Event, key: str, source: str, time: str, trace: Trace, event_id: str = ""
     ) -> records.Record:
         entry = catalogue.BY_STRUCT[type(event)]
-        head = envelope.Envelope(
+        head = records.Envelope(
             id=event_id or self._new_id(),
             source=source,
             type=entry.type,
@@ -98,5 +98,5 @@ class Appending:
             traceparent=trace.parent,
             tracestate=trace.state,
         )
-        partition = partitioning.partition_of(key, topics.TOPICS[entry.topic].partitions)
+        partition = keys.partition_of(key, topics.TOPICS[entry.topic].partitions)
         return codec.encode(event, head, partition=partition, key=key)

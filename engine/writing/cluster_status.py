@@ -9,7 +9,7 @@ from engine.writing.targets import Target
 from events import clusters, shapes, times
 from events.json_values import Json, as_object, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
-from events.validation import clusters as validation_clusters
+from events.validation import event_fields
 from projections.clusters import Cluster
 from projections.documents import field_owners
 from projections.documents.clusters import cluster_document
@@ -26,7 +26,7 @@ def mutated(target: Target, cluster: Cluster, edited: Edited) -> Mutated:
     except (msgspec.ValidationError, ValueError, KeyError) as error:
         raise StatusError(400, "BadRequest", f"the status can't be read: {error}") from None
     for event in events:
-        for fault in validation_clusters.examine(event):
+        for fault in event_fields.cluster_event_faults(event):
             message = f'Cluster.cluster.karmada.io "{target.name}" is invalid: {fault.field}: {fault.reason}'
             cause = {"reason": "FieldValueInvalid", "message": fault.reason, "field": fault.field}
             details: Json = {"name": target.name, "kind": "Cluster", "causes": [cause]}

@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct, structs
 
-from events import keys, partitioning, shapes, topics
+from events import keys, shapes, topics
 from events.validation import known_kinds as kinds
 
 _TOPICS: Final[dict[kinds.Route, str]] = {
@@ -55,7 +55,7 @@ class Target(Struct, frozen=True, kw_only=True):
     def slot(self) -> tuple[str, int]:
         """The topic and the partition of the object's records."""
         topic = _TOPICS[self.route]
-        return topic, partitioning.partition_of(self.key, topics.TOPICS[topic].partitions)
+        return topic, keys.partition_of(self.key, topics.TOPICS[topic].partitions)
 
     @property
     def reference(self) -> shapes.WorkloadRef:

@@ -11,8 +11,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from events import catalogue, codec, objects, partitioning, records, shapes, times, topics
-from events.envelope import Envelope
+from events import catalogue, codec, keys, objects, records, shapes, times, topics
+from events.records import Envelope
 from events.validation import manifests, verdicts
 
 INPUT_TOPICS: Final = (topics.SPECS, topics.POLICIES, topics.CLUSTERS, topics.HEALTH)
@@ -70,7 +70,7 @@ def record_of(statement: Statement, source: str, now_ms: int, new_id: str) -> re
         traceparent=statement.traceparent,
         tracestate=statement.tracestate,
     )
-    partition = partitioning.partition_of(key, topics.TOPICS[entry.topic].partitions)
+    partition = keys.partition_of(key, topics.TOPICS[entry.topic].partitions)
     record = codec.encode(data, head, partition=partition, key=key)
     _check(record, data, manifest)
     return record

@@ -2,19 +2,81 @@
 
 ``check`` is the ``verdicts.Check`` of all of them, so records appended by other producers are judged by the
 same rules as writes through the API. Unknown fields pass here, because replay must accept old records that
-have them; the write API finds them with ``unknown_fields`` and corrects spellings with ``canonical_object``.
+have them; the write API finds them with ``unknown_fields`` and corrects spellings with ``canonical_object``. Only the
+write API enforces ``size_faults``, so that larger objects in existing logs are still read as they were.
+
+Of a template, only the fields that the engine reads are checked: replicas and resource requests of built-in kinds. The
+member clusters' API servers validate the others.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Final
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta, Struct
 
-from events import objects
-from events.json_values import object_at
-from events.validation import interpreters, kind_schemas, names, policies, templates
+from events import imported_placements, limits, objects
+from events.json_values import as_list, as_object, object_at
+from events.validation import kind_schemas, names, spec_rules
 from events.validation import known_kinds as kinds
-from events.validation.schema import Fault, Fields, Form, Free, Text, canonical, faults, unknown
+from events.validation.schema import Fault, Fields, Form, Free, Text, canonical, faults, join, unknown
+
+_Count = Annotated[int, Meta(ge=0, le=limits.REPLICAS_MAX)]
+_Quantity = str | int | float
+
+
+class _Resources(Struct, frozen=True):
+    requests: dict[str, _Quantity] = {}
+    limits: dict[str, _Quantity] = {}
+
+
+class _Container(Struct, frozen=True):
+    resources: _Resources = _Resources()
+
+
+class _PodSpec(Struct, frozen=True, rename="camel"):
+    containers: tuple[_Container, ...] = ()
+    init_containers: tuple[_Container, ...] = ()
+    overhead: dict[str, _Quantity] = {}
+
+
+class _PodTemplate(Struct, frozen=True):
+    spec: _PodSpec = _PodSpec()
+
+
+class _Spec(Struct, frozen=True):
+    replicas: _Count | None = None
+    parallelism: _Count | None = None
+    template: _PodTemplate = _PodTemplate()
+
+
+class _Workload(Struct, frozen=True):
+    spec: _Spec = _Spec()
+
+
+_WORKLOAD: Final = msgspec.json.Decoder(_Workload)
+_SIZED: Final = frozenset(
+    {
+        ("apps/v1", "Deployment"),
+        ("apps/v1", "StatefulSet"),
+        ("apps/v1", "ReplicaSet"),
+        ("batch/v1", "Job"),
+    }
+)
+_AT: Final = re.compile(r"(.*) - at `(?:key in )?\$\.?(.*)`", re.DOTALL)
+
+_WORDS: Final = {
+    "int": "a whole number",
+    "float": "a fraction",
+    "str": "text",
+    "bool": "true or false",
+    "null": "nothing",
+    "array": "a list",
+    "object": "an object",
+}
+_TYPE: Final = re.compile(rf"`({'|'.join(_WORDS)})(?: \| null)?`")
+"""JSON types in msgspec's error messages; ``_WORDS`` has the words that users see instead."""
 
 
 def _no_rules(_spec: object) -> Iterator[Fault]:
@@ -31,13 +93,13 @@ _REBALANCER: Final = kind_schemas.form("apps.karmada.WorkloadRebalancerSpec")
 _INTERPRETER: Final = kind_schemas.form("config.reballast.ReplicaInterpreterSpec")
 _CLUSTER: Final = kind_schemas.form("cluster.karmada.ClusterSpec")
 _SPECS: Final[dict[tuple[str, str], tuple[Form, bool, _Rules]]] = {
-    (kinds.POLICY_GROUP, "PropagationPolicy"): (_PROPAGATION, True, policies.propagation_rules),
-    (kinds.POLICY_GROUP, "ClusterPropagationPolicy"): (_PROPAGATION, True, policies.propagation_rules),
-    (kinds.POLICY_GROUP, "OverridePolicy"): (_OVERRIDE, True, policies.override_rules),
-    (kinds.POLICY_GROUP, "ClusterOverridePolicy"): (_OVERRIDE, True, policies.override_rules),
-    (kinds.POLICY_GROUP, "ClusterTaintPolicy"): (_TAINT, True, policies.taint_rules),
+    (kinds.POLICY_GROUP, "PropagationPolicy"): (_PROPAGATION, True, spec_rules.propagation_rules),
+    (kinds.POLICY_GROUP, "ClusterPropagationPolicy"): (_PROPAGATION, True, spec_rules.propagation_rules),
+    (kinds.POLICY_GROUP, "OverridePolicy"): (_OVERRIDE, True, spec_rules.override_rules),
+    (kinds.POLICY_GROUP, "ClusterOverridePolicy"): (_OVERRIDE, True, spec_rules.override_rules),
+    (kinds.POLICY_GROUP, "ClusterTaintPolicy"): (_TAINT, True, spec_rules.taint_rules),
     (kinds.APPS_GROUP, "WorkloadRebalancer"): (_REBALANCER, True, _no_rules),
-    (kinds.CONFIG_GROUP, "ReplicaInterpreter"): (_INTERPRETER, True, interpreters.rules),
+    (kinds.CONFIG_GROUP, "ReplicaInterpreter"): (_INTERPRETER, True, spec_rules.interpreter_rules),
     (kinds.CLUSTER_GROUP, "Cluster"): (_CLUSTER, False, _no_rules),
 }
 """Form of the spec, whether the spec is required, and further rules, by apiVersion and kind."""
@@ -64,8 +126,8 @@ def examine(manifest: objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault]:
         yield from _scope_faults(kind, manifest.metadata.namespace)
     entry = _SPECS.get((manifest.api_version, manifest.kind))
     if entry is None:
-        yield from templates.template_faults(manifest.api_version, manifest.kind, raw)
-        yield from templates.import_faults(manifest.metadata.annotations, _placement_faults)
+        yield from _template_faults(manifest.api_version, manifest.kind, raw)
+        yield from _import_faults(manifest.metadata.annotations, _placement_faults)
         return
     form, required, rules = entry
     try:
@@ -89,7 +151,7 @@ def _placement_faults(placement: object) -> Iterator[Fault]:
     """Yield the faults of a placement, as if a policy had it."""
     spec = {"placement": placement}
     yield from faults(_PLACEMENT, placement, "spec.placement")
-    yield from policies.placement_rules(spec)
+    yield from spec_rules.placement_rules(spec)
 
 
 def unknown_fields(value: dict[str, object]) -> list[str]:
@@ -128,3 +190,85 @@ def _scope_faults(kind: kinds.Kind, namespace: str) -> Iterator[Fault]:
         yield Fault("metadata.namespace", f"required for a {kind.kind}")
     if not kind.namespaced and namespace:
         yield Fault("metadata.namespace", f"a {kind.kind} has no namespace", "leave it out")
+
+
+_SIZE_LIMITED_GROUPS: Final = frozenset(
+    {kinds.POLICY_GROUP, kinds.APPS_GROUP, kinds.CLUSTER_GROUP, kinds.CONFIG_GROUP}
+)
+_SPLIT: Final = "write several objects, each with a part of it"
+
+
+def size_faults(value: dict[str, object]) -> Iterator[Fault]:
+    """Yield the first list in an object's spec that is too long, or else a fault if the whole spec is too large."""
+    if value.get("apiVersion") not in _SIZE_LIMITED_GROUPS:
+        return
+    most = limits.WORKLOADS_MAX if value.get("kind") == "WorkloadRebalancer" else limits.RULES_MAX
+    count = 0
+    waiting: list[tuple[str, object]] = [("spec", value.get("spec"))]
+    while waiting:
+        path, held = waiting.pop()
+        fields, items = as_object(held), as_list(held)
+        count += len(fields or items or ())
+        if items is not None:
+            allowed = limits.NAMES_MAX if all(isinstance(item, str) for item in items) else most
+            if len(items) > allowed:
+                yield Fault(path, f"has {len(items)} entries, more than {allowed}", _SPLIT)
+                return
+            waiting += ((f"{path}[{index}]", item) for index, item in enumerate(items))
+        elif fields is not None:
+            waiting += ((join(path, name), item) for name, item in fields.items())
+    if count > limits.SPEC_VALUES_MAX:
+        yield Fault("spec", f"has {count} fields and entries, more than {limits.SPEC_VALUES_MAX}", _SPLIT)
+
+
+def _template_faults(api_version: str, kind: str, raw: msgspec.Raw) -> Iterator[Fault]:
+    """Yield the faults in the fields that the engine reads of a template of a built-in kind."""
+    if (api_version, kind) not in _SIZED:
+        return
+    try:
+        pod = _WORKLOAD.decode(raw).spec.template.spec
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        yield _decoding_fault("nested too deeply" if isinstance(error, RecursionError) else str(error))
+        return
+    path = "spec.template.spec"
+    for name, containers in (("containers", pod.containers), ("initContainers", pod.init_containers)):
+        for index, container in enumerate(containers):
+            where = f"{path}.{name}[{index}].resources"
+            yield from _quantities(container.resources.requests, f"{where}.requests")
+            yield from _quantities(container.resources.limits, f"{where}.limits")
+    yield from _quantities(pod.overhead, f"{path}.overhead")
+
+
+def _import_faults(
+    annotations: Mapping[str, str], placement_faults: Callable[[object], Iterator[Fault]]
+) -> Iterator[Fault]:
+    """Yield the fault in the placement that a template brings along; ``placement_faults`` finds those of a policy's."""
+    if imported_placements.ANNOTATION not in annotations:
+        return
+    path = f"metadata.annotations[{imported_placements.ANNOTATION}]"
+    try:
+        imported = imported_placements.read(annotations)
+        placement: object = (
+            msgspec.json.decode(imported.placement) if imported and imported.placement else None
+        )
+    except (msgspec.MsgspecError, RecursionError) as error:
+        example = '{"clusters": {"member1": 2}}'
+        yield Fault(path, f"is no placement: {error}", f"write such as {example}")
+        return
+    for fault in () if placement is None else placement_faults(placement):
+        yield Fault(path, f"has a faulty placement: {fault.field}: {fault.reason}", fault.remedy)
+
+
+def _quantities(wanted: Mapping[str, _Quantity], path: str) -> Iterator[Fault]:
+    for resource, value in wanted.items():
+        text = str(value)
+        if text.startswith("-") or not names.is_quantity(text):
+            reason = f"{text[:80]!r} is not a quantity from 0 on"
+            yield Fault(f"{path}.{resource[:80]}", reason, "write such as 250m, 2, 512Mi or 1.5Gi")
+
+
+def _decoding_fault(message: str) -> Fault:
+    found = _AT.fullmatch(message)
+    reason, field = (found.group(1), found.group(2)) if found else (message, "spec")
+    reason = _TYPE.sub(lambda found: _WORDS[found.group(1)], reason)
+    return Fault(field.replace("[...]", "[]"), reason[:1].lower() + reason[1:])

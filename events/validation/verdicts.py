@@ -21,7 +21,6 @@ from events import (
     keys,
     limits,
     objects,
-    partitioning,
     policies,
     records,
     shapes,
@@ -29,10 +28,8 @@ from events import (
     times,
     topics,
 )
-from events.envelope import Envelope
-from events.validation import clusters as validation_clusters
-from events.validation import depths, known_kinds, names, priorities
-from events.validation import links as validation_links
+from events.records import Envelope
+from events.validation import event_fields, known_kinds, names
 from events.validation.recent_ids import DIGEST_BYTES, RecentIds
 
 
@@ -176,7 +173,7 @@ class PartitionFold:
 
     def take(self, record: records.StoredRecord) -> Verdict:
         """Return the verdict on the next record and advance the state."""
-        if depths.is_deeper(record.value, limits.RECORD_DEPTH_MAX):
+        if records.is_deeper(record.value, limits.RECORD_DEPTH_MAX):
             reason = f"nested deeper than {limits.RECORD_DEPTH_MAX} levels"
             return Refused(record, "refused", "data", reason)
         decoded = codec.decode(record)
@@ -204,7 +201,7 @@ class PartitionFold:
         key = key_of(data, manifest)
         if record.key != key:
             return Refused(record, "misplaced", "key", f"must be {key[: limits.SHOWN_CHARS_MAX]!r}", envelope)
-        home = partitioning.partition_of(key, topics.TOPICS[record.topic].partitions)
+        home = keys.partition_of(key, topics.TOPICS[record.topic].partitions)
         if home != record.partition:
             return Refused(record, "misplaced", "key", f"belongs in partition {home}", envelope)
         return self._write(record, envelope, data, at_ms, manifest)
@@ -238,11 +235,11 @@ class PartitionFold:
             digest = objects.spec_digest(data.manifest)
             head = self._advance(record, envelope, at_ms, digest, manifest)
         elif record.topic == topics.LINKS:
-            validation_links.check(data)
+            event_fields.check_link(data)
         elif record.topic == topics.POLICIES:
-            priorities.check(data)
+            event_fields.check_priority_class(data)
         elif record.topic == topics.CLUSTERS:
-            validation_clusters.check(data)
+            event_fields.check_cluster_event(data)
             if head is None:
                 self._check_join(data)
             if isinstance(data, _CLUSTER_WRITES):

@@ -8,9 +8,8 @@ from msgspec import UNSET, Struct, UnsetType
 
 from engine.domain import marks
 from engine.domain.bindings import SUCCESS, Claim, EvictionTask
-from events import decisions, json_paths, keys, limits, shapes, status_values
+from events import decisions, json_paths, keys, limits, records, shapes, status_values
 from events.json_values import Json
-from events.validation import depths
 from events.validation.known_kinds import WORK_GROUP
 from projections.bindings import Binding, Status
 from projections.documents import field_owners, kind_statuses
@@ -350,7 +349,7 @@ def member_status(
 
 def _whole(text: str) -> Json | None:
     """Return a whole status; None for one that another producer reported and that is no JSON object."""
-    if depths.is_deeper(text.encode(), limits.RECORD_DEPTH_MAX):
+    if records.is_deeper(text.encode(), limits.RECORD_DEPTH_MAX):
         return None
     try:
         return msgspec.json.decode(text, type=Json)

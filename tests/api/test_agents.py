@@ -10,7 +10,7 @@ import pytest
 from engine.agent import messages
 from engine.http.services import Services
 from engine.kubeapi.rights import service_tokens
-from events import clusters, codec, envelope, health, keys, records, shapes, specs, topics, works
+from events import clusters, codec, health, keys, records, shapes, specs, topics, works
 from tests.api.servers import client, serving
 
 KEY = "default/web-deployment"
@@ -21,7 +21,7 @@ MANIFEST = b'{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web
 def record(event: shapes.Event, key: str, count: int) -> records.Record:
     topic = codec.catalogue.BY_STRUCT[type(event)].topic
     partition = 0 if topic == topics.CLUSTERS else keys.shard_of(key)
-    head = envelope.Envelope(id=f"test-{count}", source="/tests", type="", subject=key)
+    head = records.Envelope(id=f"test-{count}", source="/tests", type="", subject=key)
     return codec.encode(event, head, partition=partition, key=key)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from engine.http.app import create_app
 from engine.http.kube.app import create_app as create_kube_app
-from events import clusters, codec, decisions, envelope, keys, records, specs, times, topics
+from events import clusters, codec, decisions, keys, records, specs, times, topics
 from events import rejections as rejections_events
 from projections import as_of_views
 from tests.api.servers import NOW_MS, TOKEN, client, serving
@@ -226,7 +226,7 @@ async def test_rejected_inputs_are_listed() -> None:
     event = rejections_events.InputRejected(
         verdict="refused", field="kind", reason="required", topic=topics.SPECS, content="kind: Deployment"
     )
-    head = envelope.Envelope(
+    head = records.Envelope(
         id="r", source="/elsewhere", type=codec.type_of(event), time="2024-05-25T09:49:51Z"
     )
     refused = codec.encode(event, head, partition=0, key=topics.SPECS)

@@ -3,7 +3,7 @@
 import anyio
 
 from engine.http.services import Services
-from events.envelope import from_headers
+from events.records import from_headers
 from events.tracing import NO_TRACE, Trace
 from tests.api.test_departing import MERGE, api
 from tests.builders.manifests import manifest

@@ -8,7 +8,7 @@ import pytest
 
 from engine.http.services import Services
 from engine.log import port
-from events import clusters, codec, envelope, keys, partitioning, records, topics
+from events import clusters, codec, keys, records, topics
 from tests.api.test_departing import CLUSTERS, MERGE, api, made
 from tests.builders import log_records
 from tests.builders.inputs import applied, deleted
@@ -28,8 +28,8 @@ def overtake_once(monkeypatch: pytest.MonkeyPatch, services: Services) -> None:
     async def overtaking(batch: list[records.Record]) -> list[records.StoredRecord]:
         if not overtaken:
             overtaken.append("once")
-            head = envelope.Envelope(id="o", source="/other", type="t", time="2024-05-25T09:50:00Z")
-            place = partitioning.partition_of(KEY, topics.SHARDS)
+            head = records.Envelope(id="o", source="/other", type="t", time="2024-05-25T09:50:00Z")
+            place = keys.partition_of(KEY, topics.SHARDS)
             await append([codec.encode(applied(paused), head, partition=place, key=KEY)])
         return list(await append(batch))
 
@@ -128,7 +128,7 @@ async def test_report_of_a_cluster_does_not_conflict_with_a_replacement() -> Non
             clusters.ClusterApisReported(name="edge", apis=()),
         )
         for index, report in enumerate(reports):
-            head = envelope.Envelope(id=str(index), source="/r", type="t", time="2024-05-25T09:50:00Z")
+            head = records.Envelope(id=str(index), source="/r", type="t", time="2024-05-25T09:50:00Z")
             await services.log.append([codec.encode(report, head, partition=0, key="edge")])
         shown = (await kube.get(f"{CLUSTERS}/edge")).json()
         assert int(shown["metadata"]["resourceVersion"]) > int(seen["metadata"]["resourceVersion"])

@@ -6,11 +6,10 @@ from typing import Final
 
 import msgspec
 
-from events import codec, objects, partitioning, records, shapes, topics
+from events import codec, keys, objects, records, shapes, topics
 from events.catalogue import BY_STRUCT
-from events.envelope import Envelope
-from events.partitioning import partition_of
-from events.records import StoredRecord
+from events.keys import partition_of
+from events.records import Envelope, StoredRecord
 from events.validation import manifests, verdicts
 
 Build = Callable[[], shapes.Event]
@@ -36,7 +35,7 @@ def record(data: shapes.Event, head: Envelope | None = None, key: str | None = N
 def record_of_bytes(
     topic: str, headers: Mapping[str, str], value: bytes, key: str = "default/foo-deployment"
 ) -> records.Record:
-    partition = partitioning.partition_of(key, topics.TOPICS[topic].partitions)
+    partition = keys.partition_of(key, topics.TOPICS[topic].partitions)
     return records.record(topic, partition, key, headers, value)
 
 

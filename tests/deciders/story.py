@@ -12,20 +12,8 @@ from msgspec import Struct
 from engine.deciders.state import Binding
 from engine.log import memory, port
 from engine.reconcilers import worker
-from events import (
-    catalogue,
-    codec,
-    decisions,
-    health,
-    keys,
-    objects,
-    partitioning,
-    records,
-    shapes,
-    topics,
-    works,
-)
-from events.envelope import Envelope
+from events import catalogue, codec, decisions, health, keys, objects, records, shapes, topics, works
+from events.records import Envelope
 from events.times import from_text, to_text
 from events.validation import verdicts
 
@@ -201,5 +189,5 @@ class Story:
         key = verdicts.key_of(data, None if body is None else objects.read(body))
         topic = catalogue.BY_STRUCT[type(data)].topic
         head = Envelope(id=f"said-{self._written}", source="/story", type="", time=to_text(self.now_ms))
-        partition = partitioning.partition_of(key, topics.TOPICS[topic].partitions)
+        partition = keys.partition_of(key, topics.TOPICS[topic].partitions)
         return codec.encode(data, head, partition=partition, key=key)

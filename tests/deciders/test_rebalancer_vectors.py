@@ -18,7 +18,7 @@ from engine.deciders.shard_fold import ShardFold
 from engine.domain.rebalancers import Observed
 from engine.reconcilers import recovery
 from events import codec, keys, links, records, shapes, specs, topics
-from events.envelope import Envelope
+from events.records import Envelope
 from events.times import to_text
 from tests import vectors
 from tests.builders import manifests

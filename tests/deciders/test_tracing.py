@@ -6,7 +6,7 @@ from engine.proof import verification
 from engine.reconcilers import recovery, replay, worker
 from events import decisions, keys, links, records, shapes, topics
 from events.client import statements
-from events.envelope import Envelope, from_headers
+from events.records import Envelope, from_headers
 from events.tracing import NO_TRACE, Trace
 from tests.builders.inputs import deployment, joined, key, policy, rebalancer, ref, tainted
 from tests.builders.manifests import on

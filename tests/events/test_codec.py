@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events import catalogue, codec, limits, records
-from events.envelope import ATTRIBUTES
+from events.records import ATTRIBUTES
 from tests.builders import inputs, log_records
 from tests.golden.samples import table
 

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from events import clusters, codec, decisions, records, rejections, shapes, topics
-from events.envelope import Envelope
+from events.records import Envelope
 from tests.brokers import clients
 from tests.builders import log_records
 from tests.events import java_example

@@ -1,6 +1,8 @@
-"""Keys of objects and bindings; binding names follow the reference's rule."""
+"""Keys of records, and the partitions that Kafka's clients choose for them."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from events import keys
 
@@ -31,3 +33,32 @@ def test_rebalancer_key_differs_from_template_keys() -> None:
 
 def test_shard_is_the_partition_of_the_key() -> None:
     assert keys.shard_of("default/foo-deployment") in range(12)
+
+
+# Expected murmur2 values from the Java client's own unit test, as signed 32-bit numbers.
+JAVA = {
+    b"21": -973932308,
+    b"foobar": -790332482,
+    b"a-little-bit-long-string": -985981536,
+    b"a-little-bit-longer-string": -1486304829,
+    b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
+    b"abc": 479470107,
+}
+
+
+@pytest.mark.parametrize(("key", "value"), JAVA.items())
+def test_murmur2_equals_that_of_the_java_client(key: bytes, value: int) -> None:
+    assert keys.murmur2(key) == value % 2**32
+
+
+@pytest.mark.parametrize(
+    ("key", "partition"),
+    [("foobar", (-790332482 & 0x7FFFFFFF) % 12), ("21", (-973932308 & 0x7FFFFFFF) % 12), ("abc", 3)],
+)
+def test_sign_bit_is_masked_before_the_remainder(key: str, partition: int) -> None:
+    assert keys.partition_of(key, 12) == partition
+
+
+@given(st.text(), st.integers(1, 200))
+def test_every_key_has_a_partition(key: str, partitions: int) -> None:
+    assert 0 <= keys.partition_of(key, partitions) < partitions

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 import pytest
 
-from events import clusters, codec, partitioning, records, specs, topics
+from events import clusters, codec, keys, records, specs, topics
 from events.client import connection_options, producer, statements
 from tests.brokers import certificates, clients, probing, processes, rights
 from tests.builders import inputs, log_records, manifests
@@ -70,7 +70,7 @@ async def test_batch_is_stored_in_the_partitions_of_its_keys_in_order(
     places = {(record.partition, record.offset): decoded("specs", record).data for record in seen}
     for replicas, (name, position) in enumerate(zip(names, positions, strict=True)):
         assert places[position.partition, position.offset] == inputs.deployment(name, replicas)
-        assert position.partition == partitioning.partition_of(f"default/{name}-deployment", topics.SHARDS)
+        assert position.partition == keys.partition_of(f"default/{name}-deployment", topics.SHARDS)
     of_one = [position.offset for name, position in zip(names, positions, strict=True) if name == "web-7"]
     assert of_one == sorted(of_one)
 

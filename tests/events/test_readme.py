@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from events import catalogue, limits, partitioning, records, topics
+from events import catalogue, keys, limits, records, topics
 from events.validation import manifests, verdicts
 
 TEXT: Final = (Path(__file__).parents[2] / "events" / "README.md").read_text()
@@ -36,7 +36,7 @@ def console() -> records.Record:
 
 
 def at(headers: dict[str, str], value: bytes) -> records.Record:
-    return records.record("specs", partitioning.partition_of(KEY, topics.SHARDS), KEY, headers, value)
+    return records.record("specs", keys.partition_of(KEY, topics.SHARDS), KEY, headers, value)
 
 
 def taken(record: records.Record) -> verdicts.Taken:

@@ -4,7 +4,7 @@ import pytest
 
 from events import limits, objects
 from events.json_values import Json
-from events.validation import manifests, sizes
+from events.validation import manifests
 from tests.builders.manifests import CONFIG_MAP, manifest, on, policy, raw, rebalancer, selector
 
 
@@ -23,7 +23,7 @@ def named(count: int) -> list[Json]:
     ids=["selectors", "names", "rebalancer", "template"],
 )
 def test_objects_up_to_the_limits_are_accepted(value: Json) -> None:
-    assert list(sizes.faults(value)) == []
+    assert list(manifests.size_faults(value)) == []
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_objects_up_to_the_limits_are_accepted(value: Json) -> None:
     ids=["selectors", "names", "rebalancer", "all together"],
 )
 def test_larger_objects_are_refused_with_field_and_limit(value: Json, field: str, most: str) -> None:
-    (fault,) = sizes.faults(value)
+    (fault,) = manifests.size_faults(value)
 
     assert fault.field == field
     assert fault.reason.endswith(f"more than {most}")

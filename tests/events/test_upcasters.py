@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from events import clusters, codec, records, specs, upcasters
+from events import clusters, codec, records, specs
 
 FIRST = "io.reballast.cluster-described.v-1"
 SECOND = "io.reballast.cluster-described.v0"
@@ -27,7 +27,7 @@ def unwrapped(data: dict[str, object]) -> dict[str, object]:
     return {"manifest": data["object"]}
 
 
-REGISTRY: upcasters.Registry = {
+REGISTRY: codec.Registry = {
     FIRST: (SECOND, zone_to_zones),
     SECOND: (NEWEST, cluster_to_name),
     WRAPPED: ("io.reballast.template-applied.v1", unwrapped),
@@ -74,4 +74,4 @@ def test_old_version_without_an_upcaster_is_unknown() -> None:
 
 
 def test_newest_version_is_unchanged() -> None:
-    assert upcasters.lift(NEWEST, {"name": "a"}, REGISTRY) == (NEWEST, {"name": "a"})
+    assert codec.lift(NEWEST, {"name": "a"}, REGISTRY) == (NEWEST, {"name": "a"})

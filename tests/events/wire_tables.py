@@ -10,18 +10,7 @@ from typing import Final
 
 import msgspec
 
-from events import (
-    catalogue,
-    clusters,
-    codec,
-    envelope,
-    keys,
-    limits,
-    partitioning,
-    records,
-    shapes,
-    topics,
-)
+from events import catalogue, clusters, codec, keys, limits, records, shapes, topics
 from events.client import statements
 from events.validation import verdicts
 from tests.builders import inputs, log_records
@@ -107,7 +96,7 @@ def _places() -> str:
     return _rows(
         ("of", "topic", "key", "partition"),
         *(
-            (of, f"`{topic}`", f"`{key}`", partitioning.partition_of(key, topics.TOPICS[topic].partitions))
+            (of, f"`{topic}`", f"`{key}`", keys.partition_of(key, topics.TOPICS[topic].partitions))
             for of, topic, key in objects
         ),
     )
@@ -117,12 +106,12 @@ def _hashes() -> str:
     texts = ("21", "foobar", "abc", "default/nginx-deployment", "café/müsli-deployment")
     return _rows(
         ("key", "murmur2, as a signed number", f"partition of {topics.SHARDS}"),
-        *((f"`{text}`", _signed(text), partitioning.partition_of(text, topics.SHARDS)) for text in texts),
+        *((f"`{text}`", _signed(text), keys.partition_of(text, topics.SHARDS)) for text in texts),
     )
 
 
 def _signed(text: str) -> int:
-    value = partitioning.murmur2(text.encode())
+    value = keys.murmur2(text.encode())
     return value - 2 * _SIGN if value >= _SIGN else value
 
 
@@ -172,8 +161,8 @@ def _record(
     headers: Mapping[str, str] | None = None,
 ) -> records.Record:
     """Return a record in the topic of clusters."""
-    head = envelope.to_headers(
-        envelope.Envelope(id=event_id, source="/pipelines/shop", type=codec.type_of(data))
+    head = records.to_headers(
+        records.Envelope(id=event_id, source="/pipelines/shop", type=codec.type_of(data))
     ) | dict(headers or {})
     head.pop(without, None)
     return records.record(topics.CLUSTERS, 0, key, head, codec.encode_data(data))

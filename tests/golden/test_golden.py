@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from events import catalogue, codec, topics, upcasters
+from events import catalogue, codec, topics
 from tests.golden import files
 from tests.golden.samples import table
 
@@ -30,7 +30,7 @@ def test_golden_record_is_decoded(path: Path) -> None:
     assert record.checksum.hex() == golden.checksum
     assert decoded.envelope.type == path.stem
     assert catalogue.BY_STRUCT[type(decoded.data)].topic == golden.topic
-    if path.stem not in upcasters.UPCASTERS:
+    if path.stem not in codec.UPCASTERS:
         # Encoding it again loses nothing and adds no fields of later releases.
         assert codec.encode_data(decoded.data).decode() == golden.value
 
@@ -39,7 +39,7 @@ def test_golden_record_is_decoded(path: Path) -> None:
 def test_golden_record_of_the_newest_version_has_each_field(path: Path) -> None:
     entry = catalogue.BY_TYPE.get(path.stem)
     if entry is None:
-        assert path.stem in upcasters.UPCASTERS
+        assert path.stem in codec.UPCASTERS
         return
     written = json.loads(files.load(path).value)
     # Fields that were added after the file was written have defaults, and may be absent.
@@ -63,7 +63,7 @@ def test_every_topic_has_a_golden_record() -> None:
 
 
 def test_every_superseded_version_leads_to_a_known_one() -> None:
-    for old, (new, _) in upcasters.UPCASTERS.items():
+    for old, (new, _) in codec.UPCASTERS.items():
         assert old not in catalogue.BY_TYPE
-        assert new in catalogue.BY_TYPE or new in upcasters.UPCASTERS
+        assert new in catalogue.BY_TYPE or new in codec.UPCASTERS
         assert files.path_of(old) in PATHS, f"the golden file of {old} is gone; restore it"

@@ -7,8 +7,8 @@ from engine.simulation import member_fleet, specs, state
 from engine.simulation.reports import SHIFT_MS, SOURCE
 from engine.works import templates
 from events import clusters, codec, health, keys, records, shapes, times, topics, works
-from events.envelope import Envelope
 from events.json_values import Json
+from events.records import Envelope
 from tests.builders import inputs, manifests
 from tests.builders.manifests import raw
 from tests.projections.logs import Pen

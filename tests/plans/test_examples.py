@@ -5,7 +5,7 @@ from typing import Final
 from engine.plans import planning
 from engine.plans.fork import Failure, Input
 from engine.plans.predictions import Prediction
-from events import clusters, codec, envelope, health, keys, partitioning, shapes, times, topics
+from events import clusters, codec, health, keys, records, shapes, times, topics
 from tests.builders import inputs, manifests
 from tests.simulation import storms, world
 from tests.simulation.moves import policies
@@ -17,8 +17,8 @@ WEIGHTED: Final = policies.divided("Weighted", {"dynamicWeight": "AvailableRepli
 def record(data: shapes.Event, key: str, at_ms: int = world.START_MS) -> Input:
     """Return a hypothetical input with a time."""
     topic = codec.catalogue.BY_STRUCT[type(data)].topic
-    head = envelope.Envelope(id="planned", source="/plan", type="", time=times.to_text(at_ms))
-    partition = partitioning.partition_of(key, topics.TOPICS[topic].partitions)
+    head = records.Envelope(id="planned", source="/plan", type="", time=times.to_text(at_ms))
+    partition = keys.partition_of(key, topics.TOPICS[topic].partitions)
     return Input(record=codec.encode(data, head, partition=partition, key=key))
 
 

@@ -3,21 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from events import (
-    catalogue,
-    chain,
-    codec,
-    decisions,
-    ids,
-    keys,
-    objects,
-    partitioning,
-    records,
-    shapes,
-    times,
-    topics,
-)
-from events.envelope import Envelope
+from events import catalogue, chain, codec, decisions, ids, keys, objects, records, shapes, times, topics
+from events.records import Envelope
 from events.validation.verdicts import key_of
 
 START_MS: Final = times.from_text("2024-05-25T09:49:51Z")
@@ -49,7 +36,7 @@ class Pen:
             time=times.to_text(self.at_ms),
         )
         return codec.encode(
-            data, head, partition=partitioning.partition_of(key, topics.TOPICS[topic].partitions), key=key
+            data, head, partition=keys.partition_of(key, topics.TOPICS[topic].partitions), key=key
         )
 
     def step(

@@ -3,7 +3,7 @@
 import msgspec
 
 from events import observations
-from events.envelope import Envelope
+from events.records import Envelope
 from projections import client_events
 from projections.client_events import SHOWN_RECORDS, ClientEvents
 from projections.store import Store

@@ -13,7 +13,7 @@ from engine.log import port
 from engine.log.kafka import causal_order
 from engine.log.kafka.clients import Slot
 from engine.log.memory import MemoryLog
-from events import codec, decisions, envelope, ids, records, topics
+from events import codec, decisions, ids, records, topics
 from events.records import Record, StoredRecord
 
 TERM = 1
@@ -29,7 +29,7 @@ def step(shard: int, number: int, ends: Mapping[str, int] | None = None) -> Reco
 
 def output(topic: str, partition: int, shard: int, number: int, index: int = 1) -> Record:
     """Return an output of a step in another topic."""
-    return records.record(topic, partition, "key", envelope.to_headers(head(shard, number, index)), b"{}")
+    return records.record(topic, partition, "key", records.to_headers(head(shard, number, index)), b"{}")
 
 
 def foreign_input(topic: str, partition: int) -> Record:
@@ -37,9 +37,9 @@ def foreign_input(topic: str, partition: int) -> Record:
     return records.record(topic, partition, "key", {"ce_id": "x", "ce_source": "/shop"}, b"{}")
 
 
-def head(shard: int, number: int, index: int) -> envelope.Envelope:
+def head(shard: int, number: int, index: int) -> records.Envelope:
     output_id = ids.output_id(shard, TERM, number, index)
-    return envelope.Envelope(id=output_id, source=f"{ids.SHARD_SOURCE}{shard}", type="x")
+    return records.Envelope(id=output_id, source=f"{ids.SHARD_SOURCE}{shard}", type="x")
 
 
 class Hidden:

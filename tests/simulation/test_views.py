@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from events import decisions, shapes
-from events.envelope import Envelope
+from events.records import Envelope
 from projections import bindings, fold, rebalancers
 from projections.port import Rows
 from tests.simulation.test_simulation import is_caught

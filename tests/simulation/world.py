@@ -9,8 +9,7 @@ from engine.log import memory, port
 from engine.reconcilers import snapshot_storage, worker
 from engine.simulation import defaults, member_fleet, reports, specs
 from events import clusters, codec, health, shapes
-from events.envelope import Envelope
-from events.records import Record, StoredRecord
+from events.records import Envelope, Record, StoredRecord
 from events.times import to_text
 
 START_MS = 1_767_225_600_000

@@ -14,7 +14,7 @@ from engine.writing.object_changes import StatusChange
 from engine.writing.write_api import WriteApi, cluster_target
 from events import clusters, health, shapes
 from events.kube_objects import KubeObject
-from events.validation import clusters as validation_clusters
+from events.validation import event_fields
 from projections.documents.clusters import enablements
 
 SOURCE: Final = "/reballast/agents/"
@@ -40,7 +40,7 @@ class Reporting:
                 await self._serve(cluster, report)
                 continue
             key, event = _event(cluster, report)
-            for fault in validation_clusters.examine(event):
+            for fault in event_fields.cluster_event_faults(event):
                 raise RefusalError(422, f"reports[{index}].{fault.field}", fault.reason, fault.remedy)
             events.append(Report(key, event, f"{message.id}-{index}"))
         await self._write_api.report(events, SOURCE + cluster)

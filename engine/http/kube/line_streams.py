@@ -8,7 +8,7 @@ from typing import Final
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from events import envelope
+from events import records
 
 SECONDS_MAX: Final = 3_600
 SECONDS: Final = 1_800
@@ -25,7 +25,7 @@ class Lines(Response):
     """
 
     def __init__(self, lines: AsyncGenerator[bytes], seconds: float) -> None:
-        super().__init__(None, 200, media_type=envelope.JSON)
+        super().__init__(None, 200, media_type=records.JSON)
         del self.headers["content-length"]
         self._lines = lines
         self._seconds = seconds

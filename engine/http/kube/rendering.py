@@ -10,20 +10,20 @@ from starlette.responses import Response
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.tables import tables
-from events import envelope
+from events import records
 from events.json_values import Json
 from events.kube_objects import KubeObject
 
 Include = Literal["None", "Metadata", "Object"]
 
 _ACCEPTED: Final = (
-    envelope.JSON,
+    records.JSON,
     "application/yaml",
     "application/vnd.kubernetes.protobuf",
     "application/*",
     "*/*",
 )
-"""Media types accepted by a real API server. All get envelope.JSON, which all clients can read."""
+"""Media types accepted by a real API server. All get JSON, which all clients can read."""
 
 _WARNINGS_CHARS_MAX: Final = 4 * 1024
 _WARNING_CHARS_MAX: Final = 256
@@ -127,8 +127,8 @@ def _shown(warnings: Iterable[str]) -> list[str]:
 
 
 def answer(value: object, code: int = 200, warnings: Iterable[str] = ()) -> Response:
-    """A envelope.JSON response; ``warnings`` become Warning headers, which kubectl prints."""
-    response = Response(encode(value), code, media_type=envelope.JSON)
+    """A JSON response; ``warnings`` become Warning headers, which kubectl prints."""
+    response = Response(encode(value), code, media_type=records.JSON)
     for warning in _shown(warnings):
         text = warning.replace("\\", "\\\\").replace('"', '\\"')
         response.raw_headers.append((b"warning", f'299 - "{text}"'.encode("latin-1", "replace")))

@@ -24,10 +24,9 @@ from engine.kubeapi.schema.types.parsing import resolved
 from engine.kubeapi.wire import protobuf
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
-from events import limits
+from events import limits, records
 from events.json_values import Json, as_object
 from events.kube_objects import KubeObject
-from events.validation import depths
 
 Validation = Literal["Strict", "Warn", "Ignore"]
 
@@ -250,7 +249,7 @@ def _options_in(kind: str, raw: bytes) -> Json:
 
 def json_value(raw: bytes) -> object:
     """Parse JSON; raises StatusError (400)."""
-    if depths.is_deeper(raw, limits.DEPTH_MAX):
+    if records.is_deeper(raw, limits.DEPTH_MAX):
         raise status_objects.bad_request(f"the body is nested deeper than {limits.DEPTH_MAX} levels")
     try:
         return msgspec.json.decode(raw)

@@ -3,7 +3,7 @@
 from functools import partial
 
 from events import catalogue, codec, shapes
-from events.envelope import Envelope
+from events.records import Envelope
 from events.validation import verdicts
 from tests.builders import inputs
 from tests.builders.log_records import Partition

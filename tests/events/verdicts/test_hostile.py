@@ -12,7 +12,7 @@ from engine.deciders import fact_changes
 from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
 from engine.deciders.state import ShardState
-from events import catalogue, partitioning, records, topics
+from events import catalogue, keys, records, topics
 from events.json_values import as_object, list_at
 from events.records import StoredRecord
 from events.validation import manifests, verdicts
@@ -134,7 +134,7 @@ def hostile_records(draw: st.DrawFn) -> StoredRecord:
     key = own_key(event_type, value) if draw(st.integers(0, 9)) else draw(st.text(max_size=8))
     if draw(st.integers(0, 9)) == 0:
         topic = draw(st.sampled_from(INPUTS))
-    partition = partitioning.partition_of(key, topics.TOPICS[topic].partitions)
+    partition = keys.partition_of(key, topics.TOPICS[topic].partitions)
     return records.stored(records.record(topic, partition, key, headers, value), 0, 0)
 
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from events import catalogue, limits, partitioning, policies, records, specs, topics
+from events import catalogue, keys, limits, policies, records, specs, topics
 from events.validation import verdicts
 from tests.builders import inputs, log_records
 from tests.builders.inputs import policy
@@ -47,7 +47,7 @@ A_TEMPLATE = "kind: a Deployment of apps/v1 is a template"
 def test_malformed_object_is_refused(applied_as: Applied, raw: msgspec.Raw, said: str) -> None:
     data = applied_as(manifest=raw)
     topic = catalogue.BY_STRUCT[applied_as].topic
-    partition = Partition(topic, partitioning.partition_of(KEY, topics.TOPICS[topic].partitions))
+    partition = Partition(topic, keys.partition_of(KEY, topics.TOPICS[topic].partitions))
     record = records.record(topic, partition.fold.state.partition, KEY, *content(data))
     assert log_records.words(partition.take(record)).startswith(f"refused: {said}")
     assert not partition.fold.state.heads

@@ -6,9 +6,9 @@ from typing import Final
 import msgspec
 
 from events import catalogue as types
-from events import keys, partitioning, rejections, shapes, topics, works
-from events.envelope import Envelope
+from events import keys, rejections, shapes, topics, works
 from events.objects import read
+from events.records import Envelope
 from events.validation import verdicts
 from tests.golden.samples import observations, quotas
 from tests.golden.samples.clusters import CLUSTERS
@@ -57,7 +57,7 @@ def place_of(data: shapes.Event) -> tuple[str, int]:
         case _:
             manifest = getattr(data, "manifest", None)
             key = verdicts.key_of(data, read(manifest) if isinstance(manifest, msgspec.Raw) else None)
-    return key, partitioning.partition_of(key, topic.partitions)
+    return key, keys.partition_of(key, topic.partitions)
 
 
 def envelope_of(event_type: str) -> Envelope:

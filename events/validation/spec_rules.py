@@ -1,16 +1,24 @@
-"""Rules of the kinds of policy.karmada.io that their forms cannot express.
+"""Rules of the specs of policies and interpreters that their forms cannot express.
 
-The rules are those of Karmada's admission webhook. Values of the wrong type have a fault of form and are
-ignored here. Whether an override can be applied depends on the object and is checked when a manifest is
-rendered.
+The rules of policy.karmada.io are those of Karmada's admission webhook. Values of the wrong type have a fault of form
+and are ignored here. Whether an override can be applied depends on the object and is checked when a manifest is
+rendered. A ReplicaInterpreter declares how the engine reads a custom kind.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from events import json_paths, limits
-from events.json_values import as_list, at, list_at, object_at
-from events.validation import names, selectors
-from events.validation.schema import Fault
+from events.json_values import as_list, as_object, at, list_at, object_at
+from events.validation import known_kinds as kinds
+from events.validation import names
+from events.validation.schema import Fault, join
+
+_WITH_VALUES: Final = frozenset({"In", "NotIn"})
+_WITHOUT_VALUES: Final = frozenset({"Exists", "DoesNotExist"})
+
+_INTERPRETER_LISTS: Final = ("statusFields", "dependencies", "retainedFields")
+_NOT_RETAINED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
 def propagation_rules(value: object) -> Iterator[Fault]:
@@ -41,7 +49,7 @@ def override_rules(value: object) -> Iterator[Fault]:
     spec = object_at(value)
     for index, item in enumerate(list_at(spec, "resourceSelectors")):
         path = f"spec.resourceSelectors[{index}].labelSelector"
-        yield from selectors.label_rules(object_at(item).get("labelSelector"), path)
+        yield from _label_rules(object_at(item).get("labelSelector"), path)
     yield from affinity_rules(spec.get("targetCluster"), "spec.targetCluster")
     for index, item in enumerate(list_at(spec, "overrideRules")):
         target = object_at(item).get("targetCluster")
@@ -71,7 +79,7 @@ def _selection(spec: dict[str, object]) -> Iterator[Fault]:
     for index, item in enumerate(list_at(spec, "resourceSelectors")):
         selector = object_at(item)
         path = f"spec.resourceSelectors[{index}]"
-        yield from selectors.label_rules(selector.get("labelSelector"), f"{path}.labelSelector")
+        yield from _label_rules(selector.get("labelSelector"), f"{path}.labelSelector")
         if spec.get("preemption") == "Always" and not selector.get("name"):
             reason = (
                 "must name the resource where preemption is Always, or it would take over more than is meant"
@@ -143,8 +151,8 @@ def _affinities(placement: dict[str, object]) -> Iterator[Fault]:
 def affinity_rules(value: object, path: str) -> Iterator[Fault]:
     """Yield the faults in the selectors of a cluster affinity."""
     affinity = object_at(value)
-    yield from selectors.label_rules(affinity.get("labelSelector"), f"{path}.labelSelector")
-    yield from selectors.condition_rules(affinity.get("fieldSelector"), f"{path}.fieldSelector")
+    yield from _label_rules(affinity.get("labelSelector"), f"{path}.labelSelector")
+    yield from _condition_rules(affinity.get("fieldSelector"), f"{path}.fieldSelector")
 
 
 def _spread(constraints: list[object]) -> Iterator[Fault]:
@@ -169,3 +177,79 @@ def _spread(constraints: list[object]) -> Iterator[Fault]:
             f"spreads by {fields[0]}, but not by cluster",
             "add a constraint with spreadByField: cluster",
         )
+
+
+def _label_rules(value: object, path: str) -> Iterator[Fault]:
+    """Yield the faults in the keys and conditions of a label selector; values of the wrong type are ignored here."""
+    selector = object_at(value)
+    for name in object_at(selector, "matchLabels"):
+        if not names.is_label_name(name):
+            yield Fault(f"{path}.matchLabels.{name[:80]}", "is not a label's name")
+    for index, item in enumerate(list_at(selector, "matchExpressions")):
+        key = object_at(item).get("key")
+        if isinstance(key, str) and not names.is_label_name(key):
+            yield Fault(f"{path}.matchExpressions[{index}].key", f"{key[:80]!r} is not a label's name")
+    yield from _condition_rules(selector, path)
+
+
+def _condition_rules(value: object, path: str) -> Iterator[Fault]:
+    """Yield faults where an operator needs values and has none, or must have none and has some."""
+    expressions = object_at(value).get("matchExpressions")
+    for index, item in enumerate(list_at(expressions)):
+        condition = object_at(item)
+        operator = str(condition.get("operator"))
+        values = list_at(condition, "values")
+        field = join(path, f"matchExpressions[{index}].values")
+        if operator in _WITH_VALUES and not values:
+            yield Fault(field, f"is empty with the operator {operator}", "give at least one value")
+        if operator in _WITHOUT_VALUES and values:
+            yield Fault(field, f"must be empty with the operator {operator}", "leave it out")
+
+
+def interpreter_rules(value: object) -> Iterator[Fault]:
+    """Yield the faults that the form of a spec cannot express; values of the wrong type are ignored here."""
+    spec = object_at(value)
+    yield from _health_rules(as_object(spec.get("health")))
+    for name in _INTERPRETER_LISTS:
+        items = list_at(spec, name)
+        if len(items) > limits.STATUS_RULES_MAX:
+            yield Fault(f"spec.{name}", f"has {len(items)} items, more than {limits.STATUS_RULES_MAX}")
+    seen: set[str] = set()
+    for index, item in enumerate(list_at(spec, "statusFields")):
+        field = f"spec.statusFields[{index}].jsonPath"
+        path = str(object_at(item).get("jsonPath", ""))
+        yield from path_rules(path, field)
+        if path in seen:
+            yield Fault(field, f"{path[:80]!r} stands twice")
+        seen.add(path)
+    for index, item in enumerate(list_at(spec, "dependencies")):
+        needed = object_at(item)
+        field = f"spec.dependencies[{index}]"
+        yield from path_rules(str(needed.get("namesPath", "")), f"{field}.namesPath")
+        named = str(needed.get("apiVersion", "")), str(needed.get("kind", ""))
+        known = kinds.known(*named)
+        if kinds.refused(*named) or (
+            known is not None and (known.route != "template" or not known.namespaced)
+        ):
+            yield Fault(f"{field}.kind", f"objects of the kind {named[1][:63]} don't go along with others")
+    for index, item in enumerate(list_at(spec, "retainedFields")):
+        first = str(item).removeprefix(".").partition(".")[0]
+        if first in _NOT_RETAINED:
+            yield Fault(
+                f"spec.retainedFields[{index}]", f"{first} is never the member's", "name a field below spec"
+            )
+
+
+def _health_rules(health: dict[str, object] | None) -> Iterator[Fault]:
+    if health is None:
+        return
+    has_path, has_condition = "jsonPath" in health or "values" in health, "condition" in health
+    if has_path == has_condition:
+        reason = "can't have both, a condition and a jsonPath" if has_path else "says nothing"
+        yield Fault("spec.health", reason, "write a condition, or a jsonPath with its values")
+    elif has_path:
+        for name in ("jsonPath", "values"):
+            if name not in health:
+                yield Fault(f"spec.health.{name}", "required")
+        if "jsonPath" in health:
+            yield from path_rules(str(health["jsonPath"]), "spec.health.jsonPath")
