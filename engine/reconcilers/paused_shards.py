@@ -1,7 +1,6 @@
-"""Quarantined shards: their records are missing or damaged, so they are skipped for a while.
+"""Shards that a worker leaves alone for a pause: quarantined and fenced ones. Other shards continue.
 
-Other shards go on. Each quarantined shard is retried after a pause that doubles with each failure up to a
-limit; an operator may have restored the records, or a snapshot that needs fewer of them.
+A pause doubles each time, up to a limit.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,8 +14,11 @@ from engine.log import port
 UNREADABLE: Final = (port.LogCutError, port.LogCorruptedError)
 """Errors in the records of one shard that say nothing about other shards."""
 
-PAUSE_MS: Final = 1_000
-PAUSE_MS_MAX: Final = 30_000
+QUARANTINE_MS: Final = 1_000
+QUARANTINE_MS_MAX: Final = 30_000
+FENCED_MS: Final = 5_000
+FENCED_MS_MAX: Final = 80_000
+"""First and longest pauses."""
 
 _log = diagnostics.logger(__name__)
 
@@ -30,7 +32,10 @@ class _Failure(Struct):
 
 
 class Quarantine:
-    """The quarantined shards of one worker."""
+    """The quarantined shards of one worker: their records are missing or damaged, so they are skipped for a while.
+
+    Each is retried after its pause: an operator may have restored the records, or a snapshot that needs fewer of them.
+    """
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self._clock = clock
@@ -39,9 +44,11 @@ class Quarantine:
     def put(self, shard: int, error: port.LogError) -> None:
         """Quarantine a shard for a while and log the reason."""
         previous = self._failures.get(shard)
-        pause_ms = previous.pause_ms if previous else PAUSE_MS
+        pause_ms = previous.pause_ms if previous else QUARANTINE_MS
         _log.error("shard quarantined", shard=shard, error=str(error), retry_in_s=pause_ms / 1_000)
-        self._failures[shard] = _Failure(error, self._clock() + pause_ms, min(2 * pause_ms, PAUSE_MS_MAX))
+        self._failures[shard] = _Failure(
+            error, self._clock() + pause_ms, min(2 * pause_ms, QUARANTINE_MS_MAX)
+        )
 
     def is_quarantined(self, shard: int) -> bool:
         """Whether a shard is to be skipped now."""
@@ -69,3 +76,39 @@ class Quarantine:
     def errors(self) -> dict[int, port.LogError]:
         """Return the error of each quarantined shard; its message names the remedy."""
         return {shard: failure.error for shard, failure in sorted(self._failures.items())}
+
+
+class FencedShards:
+    """Shards that are assigned to this worker, but were taken by another one, which was assigned them too.
+
+    During a reassignment two workers may both believe that a shard is theirs and fence each other. Each leaves
+    the shard to the other for a pause, which doubles, so that a recovery fits into it even on a slow machine. A new
+    assignment ends all pauses.
+    """
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self._clock = clock
+        self._until_ms: dict[int, int] = {}
+        self._pauses_ms: dict[int, int] = {}
+
+    def fence(self, shards: Iterable[int]) -> None:
+        """Leave these shards alone for a pause."""
+        now_ms = self._clock()
+        for shard in shards:
+            pause_ms = self._pauses_ms.get(shard, FENCED_MS)
+            self._until_ms[shard] = now_ms + pause_ms
+            self._pauses_ms[shard] = min(2 * pause_ms, FENCED_MS_MAX)
+
+    def forget(self) -> None:
+        """Forget all pauses: a new assignment has arrived, so every assigned shard may be tried at once."""
+        self._until_ms.clear()
+        self._pauses_ms.clear()
+
+    def is_fenced(self, shard: int) -> bool:
+        """Whether the pause of a shard is still running."""
+        return self._until_ms.get(shard, 0) > self._clock()
+
+    def dues_ms(self) -> list[int]:
+        """Return the times at which the fenced shards may be tried again."""
+        now_ms = self._clock()
+        return [until_ms for until_ms in self._until_ms.values() if until_ms > now_ms]

@@ -11,7 +11,7 @@ from engine.deciders import fact_changes, shard_fold
 from engine.deciders.facts import Facts
 from engine.deciders.state import ShardState
 from engine.log import port
-from engine.reconcilers import quarantine
+from engine.reconcilers import paused_shards
 from events import chain, codec, decisions, shapes, topics
 from events.records import StoredRecord
 from events.validation import verdicts
@@ -146,7 +146,7 @@ async def align_facts(
         try:
             for topic, end in ends.items():
                 await follow_facts(log, sharing, facts, topic, end)
-        except quarantine.UNREADABLE as error:
+        except paused_shards.UNREADABLE as error:
             unreadable |= {fold.state.shard: error for fold in sharing}
         else:
             readable += [(fold, facts) for fold in sharing]

@@ -14,8 +14,15 @@ from engine import loop_share
 from engine.deciders import shard_fold
 from engine.deciders.facts import Facts
 from engine.log import port
-from engine.reconcilers import quarantine, read_ahead, recovery, snapshots
+from engine.reconcilers import paused_shards, recovery, snapshots
 from events import topics
+from events.records import StoredRecord
+
+_AHEAD: Final = 64
+"""Records per read. A step takes one or two of a partition, and each read has the cost of ten records."""
+
+_HELD_BYTES_MAX: Final = 512 * 1024
+"""A partition whose records are so large that a batch exceeds this is no longer read ahead."""
 
 
 class ReplayedStep(Struct, frozen=True):
@@ -74,7 +81,7 @@ class Replay:
     ) -> None:
         self.unreadable: dict[int, port.LogError] = {}
         """Shards whose steps or inputs could not be read, which were left out from there on."""
-        self._log = read_ahead.ReadAhead(log)
+        self._log = ReadAhead(log)
         self._snapshot = snapshot
         self._outputs = outputs
         self._doubled = doubled
@@ -95,7 +102,7 @@ class Replay:
 
     def follow(self, log: port.Partitions) -> None:
         """Continue ``steps`` in a log that has grown since ``steps`` ended."""
-        self._log = read_ahead.ReadAhead(log)
+        self._log = ReadAhead(log)
         for group in self._groups:
             for shard in group.shards:
                 shard.steps = self._steps_after(shard.fold, shard.offset)
@@ -167,7 +174,7 @@ class Replay:
             shard.step = await anext(shard.steps, None)
             if shard.step is not None:
                 shard.fact_ends = _fact_ends(shard.step)
-        except quarantine.UNREADABLE as error:
+        except paused_shards.UNREADABLE as error:
             self._fail(shard, error)
 
     async def _take_inputs(self, group: _Group, shard: _Replayed, step: recovery.RecordedStep) -> bool:
@@ -182,7 +189,7 @@ class Replay:
                 for fold in shard.folds:
                     if fold.ends[topic] < ends.get(topic, 0):
                         await recovery.take_own(self._log, fold, topic, ends[topic])
-        except quarantine.UNREADABLE as error:
+        except paused_shards.UNREADABLE as error:
             self._fail(shard, error)
             return False
         return True
@@ -226,3 +233,33 @@ async def apply(replay: Replay) -> None:
     async for step in replay.steps():
         step.fold.replay(step.facts, step.recorded.taken, step.recorded.record.value, step.recorded.data)
         await share.pause()
+
+
+class ReadAhead:
+    """Reads each partition of a log in order; records read beyond the limit are kept for the next read."""
+
+    def __init__(self, log: port.Partitions) -> None:
+        self._log = log
+        self._held: dict[tuple[str, int], list[StoredRecord]] = {}
+        self._large: set[tuple[str, int]] = set()
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        """Return records as ``port.Partitions.read``."""
+        slot = topic, partition
+        ahead = self._held.get(slot)
+        # Offsets may have gaps; if ``start`` is in one, read the batch again from there.
+        if ahead and 0 <= (index := start - ahead[0].offset) < len(ahead) and ahead[index].offset == start:
+            return ahead[index : index + limit]
+        if limit >= _AHEAD or slot in self._large:
+            return await self._log.read(topic, partition, start, limit)
+        try:
+            batch = await self._log.read(topic, partition, start, _AHEAD)
+        except port.LogCorruptedError:
+            # The damaged record may be after the requested ones.
+            return await self._log.read(topic, partition, start, limit)
+        if sum(len(record.value) for record in batch) > _HELD_BYTES_MAX:
+            self._large.add(slot)
+            self._held.pop(slot, None)
+        else:
+            self._held[slot] = batch
+        return batch[:limit]

@@ -1,4 +1,4 @@
-"""Counters and measurements of a worker's turns, for Prometheus.
+"""Turns of a worker: their results, their measurements for Prometheus, and the pause after each.
 
 Deciders have no clock, so latency is measured here, from the times in the inputs to the commit.
 """
@@ -15,6 +15,14 @@ from events import topics
 
 _LATENCY_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _COMMIT_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+GATHER_S: Final = 0.05
+"""Longest pause between turns in seconds."""
+
+_BUSY_RECORDS: Final = 200
+"""Records within one ``GATHER_S`` from which on pausing pays; about twenty new bindings."""
+
+_FULL_RECORDS: Final = 2_000
+"""A turn with this many records is followed by no pause."""
 
 
 class Turn(Struct, frozen=True):
@@ -96,3 +104,26 @@ class Measures(Collector):
 
     def _counter(self, name: str, documentation: str) -> Counter:
         return Counter(f"reballast_worker_{name}", documentation, registry=self.registry)
+
+
+class Pace:
+    """How long a worker lets inputs gather before its next turn, by the load of its turns.
+
+    A step has a fixed cost (its record, its commit, a wake-up of each reader), so under load few large steps decide
+    more than many small ones. With little load the worker does not wait.
+    """
+
+    def __init__(self) -> None:
+        self._began_s = 0.0
+        self._records = 0
+        self._is_busy = False
+
+    def pause_s(self, records: int, now_s: float) -> float:
+        """Return the seconds to wait after a turn that ended at ``now_s`` with this many records."""
+        self._records += records
+        if now_s - self._began_s >= GATHER_S:
+            self._is_busy = self._records >= _BUSY_RECORDS
+            self._began_s, self._records = now_s, 0
+        if not self._is_busy or records >= _FULL_RECORDS:
+            return 0.0
+        return GATHER_S - (now_s - self._began_s)

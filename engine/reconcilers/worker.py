@@ -20,15 +20,7 @@ from engine import diagnostics, loop_share
 from engine.deciders import shard_fold
 from engine.deciders.facts import Facts
 from engine.log import port, sole_ownership
-from engine.reconcilers import (
-    fenced_shards,
-    measurements,
-    quarantine,
-    recovery,
-    replay,
-    snapshot_storage,
-    turn_pacing,
-)
+from engine.reconcilers import paused_shards, recovery, replay, snapshot_storage, turns
 from engine.reconcilers.snapshot_schedule import SnapshotSchedule
 from events import topics
 from events.records import Record
@@ -50,7 +42,7 @@ _log = diagnostics.logger(__name__)
 class _CommittedTurn(Struct, frozen=True):
     """A committed turn: its measurements, and the offset of each shard's step."""
 
-    turn: measurements.Turn
+    turn: turns.Turn
     offsets: dict[int, int]
 
 
@@ -75,10 +67,10 @@ class Worker:
         self._clock = clock
         self._owner = owner or sole_ownership.SoleOwner(log)
         self._assigned = tuple(sorted(shards))
-        self._fenced = fenced_shards.FencedShards(clock)
-        self._quarantine = quarantine.Quarantine(clock)
+        self._fenced = paused_shards.FencedShards(clock)
+        self._quarantine = paused_shards.Quarantine(clock)
         self._snapshots = SnapshotSchedule(log, clock, storage, keeps=keeps_snapshots)
-        self.measures = measurements.Measures()
+        self.measures = turns.Measures()
         self._has_failed = True
         self.facts = Facts()
         self.folds: list[shard_fold.ShardFold] = []
@@ -89,7 +81,7 @@ class Worker:
         self._commit_task: asyncio.Task[_CommittedTurn] | None = None
         self._handed_over = 0
         self._rebuilt: dict[int, tuple[shard_fold.ShardFold, Facts]] = {}
-        self._pace = turn_pacing.Pace()
+        self._pace = turns.Pace()
 
     def start_from(self, rebuilt: Mapping[int, tuple[shard_fold.ShardFold, Facts]]) -> None:
         """Let the first recovery take over shards that were rebuilt already; they are changed by it."""
@@ -188,7 +180,7 @@ class Worker:
         if added := [shard for shard in claimable if shard not in owned]:
             await self._take_over(added)
 
-    async def turn(self) -> measurements.Turn:
+    async def turn(self) -> turns.Turn:
         """Fold new inputs, decide what is due and commit it; recover first if the last turn did not complete.
 
         Raises LogError if the log fails.
@@ -229,7 +221,7 @@ class Worker:
         for fold in self.folds:
             try:
                 await recovery.take_inputs(self._log, fold, ends)
-            except quarantine.UNREADABLE as error:
+            except paused_shards.UNREADABLE as error:
                 unreadable[fold.state.shard] = error
                 continue
             now_ms = self._clock()
@@ -256,7 +248,7 @@ class Worker:
         offsets: dict[int, int] = {}
         if steps:
             offsets = await self._owner.commit([(step.taken.shard, step.records) for step in steps])
-        turn = measurements.turn_of(steps, self._clock(), time.monotonic() - began_s)
+        turn = turns.turn_of(steps, self._clock(), time.monotonic() - began_s)
         self.measures.count_turn(turn)
         self._has_failed = False
         return _CommittedTurn(turn, offsets)
@@ -268,7 +260,7 @@ class Worker:
         """
         commit = self._commit_task
         if commit is None:
-            return _CommittedTurn(measurements.turn_of((), self._clock(), 0.0), {})
+            return _CommittedTurn(turns.turn_of((), self._clock(), 0.0), {})
         try:
             with anyio.CancelScope(shield=True):
                 await asyncio.wait([commit])

@@ -10,7 +10,7 @@ import pytest
 from engine.deciders import cluster_health
 from engine.log import port
 from engine.proof import verification
-from engine.reconcilers import quarantine, snapshot_storage, worker, worker_metrics
+from engine.reconcilers import paused_shards, snapshot_storage, worker, worker_metrics
 from events import decisions, topics
 from events.keys import shard_of
 from tests.builders.inputs import deployment, health_reported, joined, key, policy, taint_policy, tainted
@@ -107,7 +107,7 @@ async def test_takeover_without_the_records_of_one_shard_continues_with_the_othe
     assert not story.worker.is_steady()
 
     story.cutting.restore()
-    story.now_ms += quarantine.PAUSE_MS
+    story.now_ms += paused_shards.QUARANTINE_MS
     await story.settle()
     assert placed(story) == {key(name): {"member2": 2} for name in NAMES}
     await story.proved()
@@ -147,7 +147,7 @@ async def test_running_shard_that_lost_unread_records_is_quarantined() -> None:
     assert list(story.worker.unreadable()) == [SHARD]
 
     story.cutting.restore()
-    await story.pass_ms(quarantine.PAUSE_MS)
+    await story.pass_ms(paused_shards.QUARANTINE_MS)
     assert placed(story) == {key(name): {"member1": 3, "member2": 3} for name in NAMES}
     await story.proved()
 
@@ -177,7 +177,7 @@ async def test_newer_snapshot_ends_the_quarantine() -> None:
     assert list(story.worker.unreadable()) == [SHARD]
 
     places.kept[SHARD].snapshots = lost
-    await story.pass_ms(quarantine.PAUSE_MS)
+    await story.pass_ms(paused_shards.QUARANTINE_MS)
 
     assert placed(story) == {key(name): {"member2": 2} for name in NAMES}
     assert story.worker.is_steady()
@@ -196,7 +196,7 @@ async def test_snapshot_before_the_first_stored_record_is_skipped_and_kept() -> 
     assert places.kept[SHARD].snapshots
 
     story.cutting.restore()
-    await story.pass_ms(quarantine.PAUSE_MS)
+    await story.pass_ms(paused_shards.QUARANTINE_MS)
     await story.proved()
 
 
@@ -219,15 +219,15 @@ async def test_retry_pause_doubles_up_to_a_limit_and_ends_with_another_assignmen
     story.cutting.cut(topics.SPECS, SHARD)
     story.replace_worker()
     await story.settle()
-    pause_ms = quarantine.PAUSE_MS
+    pause_ms = paused_shards.QUARANTINE_MS
     for _ in range(8):
         story.now_ms += pause_ms - 1
         assert not story.worker.is_behind()
         story.now_ms += 1
         assert story.worker.is_behind()
         await story.settle()
-        pause_ms = min(2 * pause_ms, quarantine.PAUSE_MS_MAX)
-    assert pause_ms == quarantine.PAUSE_MS_MAX
+        pause_ms = min(2 * pause_ms, paused_shards.QUARANTINE_MS_MAX)
+    assert pause_ms == paused_shards.QUARANTINE_MS_MAX
 
     story.cutting.restore()
     story.worker.assign(range(topics.SHARDS))
@@ -260,7 +260,7 @@ async def test_running_worker_retries_quarantined_shards() -> None:
             while not story.worker.unreadable():  # noqa: ASYNC110  # there is no event for it
                 await asyncio.sleep(0)
             story.cutting.restore()
-            story.now_ms += quarantine.PAUSE_MS
+            story.now_ms += paused_shards.QUARANTINE_MS
             await story.write(deployment("web0", 3))
             while not story.worker.is_steady() or story.worker.is_behind():  # noqa: ASYNC110  # as above
                 await asyncio.sleep(0)
@@ -294,13 +294,13 @@ async def test_every_input_is_decided_once_after_random_cuts_and_restores(seed: 
                 await story.write(tainted(chance.choice(["member1", "member2"]), "NoSchedule"))
             case _:
                 await story.write(*(deployment(chance.choice(NAMES), chance.randint(1, 9)) for _ in range(5)))
-        story.now_ms += chance.choice([10, quarantine.PAUSE_MS, quarantine.PAUSE_MS_MAX])
+        story.now_ms += chance.choice([10, paused_shards.QUARANTINE_MS, paused_shards.QUARANTINE_MS_MAX])
         for _ in range(3):
             with suppress(port.LogError):
                 await story.worker.turn()
 
     story.cutting.restore()
-    await story.pass_ms(quarantine.PAUSE_MS_MAX)
+    await story.pass_ms(paused_shards.QUARANTINE_MS_MAX)
     await story.proved()
     assert await story.recorded(decisions.ScheduleDecided)
 

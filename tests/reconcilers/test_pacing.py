@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.reconcilers.turn_pacing import GATHER_S, Pace
+from engine.reconcilers.turns import GATHER_S, Pace
 
 _LITTLE, _MUCH, _FULL = 30, 300, 3_000
 

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.log import memory, port
-from engine.reconcilers import read_ahead, replay
+from engine.reconcilers import replay
 from events import chain, topics
 from events.records import StoredRecord
 from tests.builders.inputs import deployment
@@ -58,7 +58,7 @@ async def test_reads_in_any_order_return_the_same_records() -> None:
     log = CountingLog()
     await edited(log, *map(str, range(100)))
     shard, history = await slot(log)
-    ahead = read_ahead.ReadAhead(log)
+    ahead = replay.ReadAhead(log)
     for start, limit in [(0, 1), (1, 2), (0, 3), (60, 9), (3, 1), (99, 1_000), (len(history), 5)]:
         found = await ahead.read(SPECS, shard, start, limit)
         assert found == history[start : start + min(limit, len(found))]
@@ -70,7 +70,7 @@ async def test_record_behind_the_wanted_ones_may_be_damaged() -> None:
     await edited(log, "a", "b")
     shard, history = await slot(log)
     log.damaged = 2
-    ahead = read_ahead.ReadAhead(log)
+    ahead = replay.ReadAhead(log)
     assert await ahead.read(SPECS, shard, 0, 2) == history[:2]
     with pytest.raises(port.LogCorruptedError):
         await ahead.read(SPECS, shard, 2, 1)
@@ -80,7 +80,7 @@ async def test_large_records_are_not_kept() -> None:
     log = CountingLog()
     await edited(log, "a" * 300_000, "b" * 300_000)
     shard, history = await slot(log)
-    ahead = read_ahead.ReadAhead(log)
+    ahead = replay.ReadAhead(log)
     log.reads.clear()
     for start in range(len(history)):
         assert await ahead.read(SPECS, shard, start, 1) == history[start : start + 1]

@@ -13,7 +13,7 @@ from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
 from engine.log import memory, port, reading, sole_ownership
 from engine.proof import verification
-from engine.reconcilers import measurements, recovery, replay, worker
+from engine.reconcilers import recovery, replay, turns, worker
 from events import chain, codec, decisions, topics
 from events.keys import shard_of
 from events.records import Record, StoredRecord
@@ -166,7 +166,7 @@ async def test_inputs_of_one_shard_per_turn_are_limited() -> None:
 async def test_turn_without_work_writes_nothing() -> None:
     story = await begun()
     number = story.log.last_number()
-    assert await story.worker.turn() == measurements.Turn(steps=0, records=0, processed=0)
+    assert await story.worker.turn() == turns.Turn(steps=0, records=0, processed=0)
     assert story.log.last_number() == number
 
 
