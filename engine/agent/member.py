@@ -32,7 +32,6 @@ from engine.agent.kubeconfigs import Access, KubeconfigError
 from engine.agent.ledger import Ledger, Place
 from engine.agent.member_api import MemberApi
 from engine.agent.namespaces import NamespaceSync
-from engine.agent.orphan_search import orphans
 from engine.agent.reconciliation import Entry
 from engine.agent.reports import Reporter
 from engine.agent.user_calls import UserCalls
@@ -187,7 +186,7 @@ class MemberAgent:
                 self._ledger.put(key, entry)
                 self._waiting.put(key)
         if not self._is_listed:
-            async for entry in orphans(self._name, self._api, self._gate, self._kinds, self._ledger):
+            async for entry in self._executor.orphans(self._ledger):
                 self._ledger.put(entry.work.key, entry)
                 self._waiting.put(entry.work.key)
         self._is_listed = True
