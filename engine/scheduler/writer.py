@@ -17,7 +17,7 @@ from engine.agent.discovery import Resource
 from engine.agent.kubeconfigs import KubeconfigError
 from engine.agent.member_api import MemberApi
 from engine.observer.observed_bindings import ObservedBinding, read_binding
-from engine.scheduler import kubernetes_events, writes
+from engine.scheduler import writes
 from engine.scheduler.decider import Decider, Key
 from events.kube_objects import KubeObject
 from events.observations import DecisionMade
@@ -183,7 +183,7 @@ class Writer:
         """Create Events, each once; they have lower priority than the writes of bindings."""
         while True:
             binding, decision = await self._events.get()
-            for event in kubernetes_events.events_of(binding, decision, self._component):
+            for event in writes.events_of(binding, decision, self._component):
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_EVENTS_PAUSE_S):
                         await self._idle.wait()

@@ -1,10 +1,11 @@
-"""Pure: what remains to be written of a decision, derived from the newest version of its binding.
+"""Pure: what remains to be written of a decision, derived from the newest version of its binding, and its Events.
 
 A write is valid for that version only (its resourceVersion is a precondition), so lost writes are repeated and
 nothing is written twice. A binding whose spec was changed by others after the decision gets a new decision
 instead.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -14,10 +15,14 @@ from engine.domain import marks
 from engine.observer.observed_bindings import SCHEDULED, Condition, ObservedBinding
 from engine.placement import questions
 from events.json_values import Json
+from events.kube_objects import KubeObject
 from events.observations import DecisionMade
+from events.validation.known_kinds import WORK_GROUP
 
 STATUS: Final = "status"
 TRUE: Final = "True"
+_DEFAULT: Final = "default"
+"""The namespace of Events about cluster-scoped objects."""
 
 
 class Write(Struct, frozen=True):
@@ -122,3 +127,51 @@ def _status(binding: ObservedBinding, decision: DecisionMade) -> Write:
     return Write(
         {"metadata": {"resourceVersion": binding.metadata.resource_version}, "status": status}, STATUS
     )
+
+
+def events_of(binding: ObservedBinding, decision: DecisionMade, component: str) -> Iterator[KubeObject]:
+    """Yield the Events that Karmada's scheduler writes, with its texts; ``component`` is the name of ours."""
+    metadata, resource = binding.metadata, binding.spec.resource
+    bound: Json = {
+        "apiVersion": WORK_GROUP,
+        "kind": decision.kind,
+        "name": metadata.name,
+        "uid": metadata.uid,
+        "resourceVersion": metadata.resource_version,
+    }
+    if metadata.namespace:
+        bound["namespace"] = metadata.namespace
+    for involved in (bound, msgspec.to_builtins(resource)):
+        yield _event(involved, decision, component)
+
+
+def _event(involved: Json, decision: DecisionMade, component: str) -> KubeObject:
+    is_success = decision.status == TRUE
+    namespace = str(involved.get("namespace") or _DEFAULT)
+    return KubeObject(
+        {
+            "apiVersion": "v1",
+            "kind": "Event",
+            # The same decision has the same names, so a repeated write of its Events is refused as existing.
+            "metadata": {
+                "name": f"{involved.get('name')}.{decision.version:x}-{decision.uid[:8]}",
+                "namespace": namespace,
+            },
+            "involvedObject": involved,
+            "reason": "ScheduleBindingSucceed" if is_success else "ScheduleBindingFailed",
+            "message": _text(decision) if is_success else decision.message,
+            "type": "Normal" if is_success else "Warning",
+            "source": {"component": component},
+            "reportingComponent": component,
+            "reportingInstance": "",
+            "firstTimestamp": decision.time,
+            "lastTimestamp": decision.time,
+            "count": 1,
+        }
+    )
+
+
+def _text(decision: DecisionMade) -> str:
+    placed = ", ".join(f"{name}:{replicas}" for name, replicas in decision.clusters.items())
+    colon = ":" if decision.namespace else ""
+    return f"{decision.message} Result{colon} {{{placed}}}"
