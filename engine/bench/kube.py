@@ -19,8 +19,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.bench import inputs, kube_bodies, processes, runs
-from engine.bench.kube_client import Connection
+from engine.bench import inputs, kube_requests, processes, runs
+from engine.bench.kube_requests import Connection
 from engine.bench.runs import Figures, Progress
 from engine.bench.timing import Act
 from engine.identity.endpoint import FILE, Endpoint
@@ -60,7 +60,7 @@ async def _measured(bindings: int, directory: Path, progress: Progress, sizes: S
     progress("a bare route, as baseline")
     async with served(directory / "bare", "bare") as bare:
         async with bare.connections() as connections:
-            body = kube_bodies.deployment("bare")
+            body = kube_requests.deployment("bare")
             took_s, used_s = await bare.timed(
                 lambda: _send_over(connections, sizes.bare, lambda connection, _: connection.post("/", body))
             )
@@ -68,7 +68,7 @@ async def _measured(bindings: int, directory: Path, progress: Progress, sizes: S
         baseline = _rates("baseline", sizes.bare, took_s, used_s)
         figures |= baseline
     async with served(directory / "run") as server:
-        await server.write(kube_bodies.POLICIES, inputs.policy().value)
+        await server.write(kube_requests.POLICIES, inputs.policy().value)
         progress("creates at 100 a second")
         figures |= await _paced(server, sizes.paced)
         progress(f"{bindings} creates over {CONNECTIONS} connections")
@@ -76,7 +76,7 @@ async def _measured(bindings: int, directory: Path, progress: Progress, sizes: S
         figures |= created
         progress("gets")
         async with server.connections() as connections:
-            path = f"{kube_bodies.DEPLOYMENTS}/{kube_bodies.name(0)}"
+            path = f"{kube_requests.DEPLOYMENTS}/{kube_requests.name(0)}"
             took_s, used_s = await server.timed(
                 lambda: _send_over(connections, sizes.gets, lambda connection, _: connection.get(path))
             )
@@ -144,8 +144,8 @@ async def _send_over(
 
 
 async def _created(server: Server, count: int) -> dict[str, float]:
-    bodies = [kube_bodies.deployment(kube_bodies.name(index)) for index in range(count)]
-    path = kube_bodies.DEPLOYMENTS + kube_bodies.CREATING
+    bodies = [kube_requests.deployment(kube_requests.name(index)) for index in range(count)]
+    path = kube_requests.DEPLOYMENTS + kube_requests.CREATING
     placed_s = 0.0
     async with _deciding(server) as seen, server.connections() as connections:
         start = time.perf_counter()
@@ -171,7 +171,7 @@ async def _created(server: Server, count: int) -> dict[str, float]:
 async def _paced(server: Server, count: int) -> Figures:
     """Latency from sending a create to the watch event with its decision, at a hundred creates per second."""
     began: dict[bytes, float] = {}
-    path = kube_bodies.DEPLOYMENTS + kube_bodies.CREATING
+    path = kube_requests.DEPLOYMENTS + kube_requests.CREATING
     async with _deciding(server) as seen, server.connections() as connections:
         free = asyncio.Queue[Connection]()
         for each in connections:
@@ -179,7 +179,7 @@ async def _paced(server: Server, count: int) -> Figures:
 
         async def create(name: str) -> None:
             connection = await free.get()
-            await connection.post(path, kube_bodies.deployment(name))
+            await connection.post(path, kube_requests.deployment(name))
             free.put_nowait(connection)
 
         start = time.perf_counter()
@@ -198,7 +198,7 @@ async def _listed(server: Server, count: int) -> Figures:
     async with server.connections(1) as (only,):
 
         async def ask() -> None:
-            sizes.append(len(await only.get(kube_bodies.BINDINGS)))
+            sizes.append(len(await only.get(kube_requests.BINDINGS)))
 
         took_s, used_s = await server.timed(ask)
     return {
@@ -216,16 +216,16 @@ async def _fanned_out(server: Server, sizes: Sizes) -> Figures:
 
         async def watch(connection: Connection, version: str) -> None:
             seen = 0
-            async for line in connection.lines(kube_bodies.watch(kube_bodies.MAPS, version)):
+            async for line in connection.lines(kube_requests.watch(kube_requests.MAPS, version)):
                 at = time.perf_counter()
-                began_s = kube_bodies.stamp_of(line)
+                began_s = kube_requests.stamp_of(line)
                 if began_s is not None:
                     delays.append(at - began_s)
                     seen += 1
                 if seen == sizes.events:
                     return
 
-        version = kube_bodies.version_of(await only.get(kube_bodies.MAPS))
+        version = kube_requests.version_of(await only.get(kube_requests.MAPS))
 
         async def post_and_watch() -> None:
             async with asyncio.TaskGroup() as tasks:
@@ -234,7 +234,7 @@ async def _fanned_out(server: Server, sizes: Sizes) -> Figures:
                 start = time.perf_counter()
                 for index in range(sizes.events):
                     await asyncio.sleep(max(start + index * 2 * _PACE_S - time.perf_counter(), 0))
-                    await only.post(kube_bodies.MAPS, kube_bodies.stamped(index, time.perf_counter()))
+                    await only.post(kube_requests.MAPS, kube_requests.stamped(index, time.perf_counter()))
 
         took_s, used_s = await server.timed(post_and_watch)
     count = sizes.watchers * sizes.events
@@ -251,11 +251,11 @@ async def _deciding(server: Server) -> AsyncGenerator[Mapping[bytes, float]]:
     """Time at which a watch showed each binding's decision, by Deployment name."""
     seen: dict[bytes, float] = {}
     async with server.connections(1) as (only,):
-        version = kube_bodies.version_of(await only.get(f"{kube_bodies.BINDINGS}?limit=1"))
+        version = kube_requests.version_of(await only.get(f"{kube_requests.BINDINGS}?limit=1"))
 
         async def watch() -> None:
-            async for line in only.lines(kube_bodies.watch(kube_bodies.BINDINGS, version)):
-                name = kube_bodies.decided(line)
+            async for line in only.lines(kube_requests.watch(kube_requests.BINDINGS, version)):
+                name = kube_requests.decided(line)
                 if name:
                     seen.setdefault(name, time.perf_counter())
 

@@ -1,14 +1,29 @@
-"""A minimal HTTP/1.1 client over TLS, so that the client takes little of the measured time; bodies are bytes."""
+"""Requests of the Kubernetes API benchmark: a minimal HTTP/1.1 client over TLS, bodies, parsing of responses.
+
+It takes little of the measured time; bodies are bytes.
+"""
 
 import asyncio
+import re
 import ssl
 from collections.abc import AsyncGenerator
 from typing import Final, Self
 from urllib.parse import urlsplit
 
+import msgspec
+
 _LIMIT: Final = 1 << 26
 _LENGTH: Final = b"content-length: "
 _END: Final = b"\r\n\r\n"
+DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/default/deployments"
+MAPS: Final = "/api/v1/namespaces/default/configmaps"
+POLICIES: Final = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies"
+BINDINGS: Final = "/apis/work.karmada.io/v1alpha2/namespaces/default/resourcebindings"
+CREATING: Final = "?fieldManager=kubectl-create&fieldValidation=Strict"
+
+_CLUSTERS: Final = b'"clusters":[{'
+_NAMED: Final = re.compile(rb'"resource":\{[^{}]*"name":"([^"]+)"')
+_STAMP: Final = re.compile(rb'"data":\{"began":"([\d.]+)"')
 
 
 class BenchError(Exception):
@@ -67,3 +82,73 @@ class Connection:
 def _check(answer: bytes, status: bytes) -> None:
     if status not in answer[: answer.find(b"\r")]:
         raise BenchError(answer[:1_000].decode(errors="replace"))
+
+
+def name(index: int) -> str:
+    return f"bench-{index}"
+
+
+def deployment(called: str) -> bytes:
+    """A Deployment as ``kubectl create`` sends it."""
+    container: dict[str, object] = {"name": "nginx", "image": "nginx", "resources": {}}
+    template: dict[str, object] = {
+        "metadata": {"labels": {"app": called}, "creationTimestamp": None},
+        "spec": {"containers": [container]},
+    }
+    return msgspec.json.encode(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": called, "creationTimestamp": None, "labels": {"app": called}},
+            "spec": {
+                "replicas": 2,
+                "selector": {"matchLabels": {"app": called}},
+                "template": template,
+                "strategy": {},
+            },
+            "status": {},
+        }
+    )
+
+
+def stamped(index: int, began_s: float) -> bytes:
+    """A ConfigMap with the time of its creation."""
+    metadata = {"name": f"told-{index}"}
+    value = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata,
+        "data": {"began": f"{began_s:.6f}"},
+    }
+    return msgspec.json.encode(value)
+
+
+def watch(path: str, version: str) -> str:
+    """The path of a watch from a resourceVersion on."""
+    return f"{path}?watch=true&resourceVersion={version}"
+
+
+def version_of(listed: bytes) -> str:
+    """The resourceVersion of a list."""
+    document = msgspec.json.decode(listed, type=_List)
+    return document.metadata.version
+
+
+def decided(line: bytes) -> bytes:
+    """The workload of a binding in a watch line, if it has clusters; empty if not."""
+    match = _NAMED.search(line) if _CLUSTERS in line else None
+    return match[1] if match else b""
+
+
+def stamp_of(line: bytes) -> float | None:
+    """The creation time that ``stamped`` put into a ConfigMap in a watch line; None for other lines."""
+    match = _STAMP.search(line)
+    return float(match[1]) if match else None
+
+
+class _Metadata(msgspec.Struct):
+    version: str = msgspec.field(name="resourceVersion")
+
+
+class _List(msgspec.Struct):
+    metadata: _Metadata
