@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from engine.domain import marks, namespaces
 from events import keys
-from events.json_values import Json
+from events.kube_objects import KubeObject
 from projections import clusters, works
 from projections.clusters import Cluster
 from projections.documents.objects import ObjectRow
@@ -43,7 +43,7 @@ class Placed(NamedTuple):
 class PropagatedNamespace(NamedTuple):
     """A namespace as a cluster gets it, with its marks, and since when."""
 
-    manifest: Json
+    manifest: KubeObject
     created_ms: int
 
 

@@ -63,7 +63,6 @@ class ChangedObjects:
         if row is not None:
             binding, rebalancer = self._bindings.get(key_id), self._rebalancers.get(key_id)
             last = object_document(row, binding, rebalancer, managed=True)
-            _renumber(last, number)
             self._changes.remove(number, changes.kind_of(row.api_version, row.kind), key_id, last)
 
     def binding_changed(self, key_id: int, number: int, *, added: bool) -> None:
@@ -79,7 +78,6 @@ class ChangedObjects:
     def binding_removed(self, key_id: int, number: int, binding: Binding) -> None:
         placement, applied = self._placements.get(binding.placement), self._placements.get(binding.applied)
         last = binding_document(binding, placement, applied, managed=True)
-        _renumber(last, number)
         self._changes.remove(number, _binding_kind(binding.template), key_id, last)
 
     def rebalancer_changed(self, key_id: int, number: int) -> None:
@@ -90,7 +88,6 @@ class ChangedObjects:
 
     def cluster_removed(self, key_id: int, number: int, cluster: Cluster) -> None:
         last = cluster_document(cluster, managed=True)
-        _renumber(last, number)
         self._changes.remove(number, changes.CLUSTER, key_id, last)
 
     def work_touched(self, where: tuple[int, int], number: int) -> None:
@@ -110,16 +107,8 @@ class ChangedObjects:
             self._changes.touch(number, changes.WORK, key_id, added=before is None, member=member)
         elif before is not None:
             last = work_object(cluster, before, None)
-            _renumber(last, number)
             self._changes.remove(number, changes.WORK, key_id, last, member=member)
 
 
 def _binding_kind(template: shapes.WorkloadRef) -> str:
     return changes.RESOURCE_BINDING if template.namespace else changes.CLUSTER_RESOURCE_BINDING
-
-
-def _renumber(document: dict[str, object], number: int) -> None:
-    """Set the resourceVersion of a removed object to the number of its removal."""
-    metadata = document["metadata"]
-    if isinstance(metadata, dict):
-        metadata["resourceVersion"] = str(number)

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from events.kube_objects import KubeObject
 from projections.port import Row, Rows, Value
 
 CHANGES_MAX: Final = 100_000
@@ -67,9 +68,10 @@ class Changes:
         """Record that an object or its derived content changed; ``member`` is the key id of a work's cluster."""
         self._new[number, kind, key_id, member] = (ADDED if added else MODIFIED, None)
 
-    def remove(self, number: int, kind: str, key_id: int, last: object, *, member: int = 0) -> None:
-        """Record that an object was removed; ``last`` is its last document."""
-        self._new[number, kind, key_id, member] = (DELETED, _encode(last))
+    def remove(self, number: int, kind: str, key_id: int, last: KubeObject, *, member: int = 0) -> None:
+        """Record that an object was removed, as it was last, with the number of its removal."""
+        removed = last.with_metadata({"resourceVersion": str(number)})
+        self._new[number, kind, key_id, member] = (DELETED, _encode(removed.document))
 
     def seen(self, number: int) -> None:
         """Note the number of a folded record, so that old changes can be deleted even if it changed nothing."""

@@ -199,9 +199,7 @@ def _object(row: Found, kind: Kind) -> KubeObject | None:
         return None  # another group has a kind with this name
     binding = bindings.decode(binding_body) if binding_body else None
     rebalancer = rebalancers.decode(rebalancer_body) if rebalancer_body else None
-    document = object_document(object_row, binding, rebalancer, managed=True)
-    document["apiVersion"] = kind.api_version
-    return KubeObject(document)
+    return object_document(object_row, binding, rebalancer, managed=True, api_version=kind.api_version)
 
 
 def _bindings(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, KubeObject | None]]:
@@ -233,9 +231,9 @@ def _binding(
             placements[digest] = stored_placement(rows, digest)
     dependents = bindings.dependents(rows, binding)
     if brief:
-        return KubeObject(binding_row(binding, placements[binding.applied], dependents))
+        return binding_row(binding, placements[binding.applied], dependents)
     placement, applied = placements[binding.placement], placements[binding.applied]
-    return KubeObject(binding_document(binding, placement, applied, managed=True, dependents=dependents))
+    return binding_document(binding, placement, applied, managed=True, dependents=dependents)
 
 
 def _clusters(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, KubeObject | None]]:
@@ -250,7 +248,7 @@ def _clusters(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Kub
 
 
 def _cluster(row: Found, known: list[remedies.Remedy]) -> KubeObject:
-    return KubeObject(remedies.with_actions(cluster_document(clusters.decode(row[2]), managed=True), known))
+    return remedies.with_actions(cluster_document(clusters.decode(row[2]), managed=True), known)
 
 
 def _works(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, KubeObject | None]]:
@@ -286,7 +284,7 @@ def _work(rows: Rows, row: Found) -> KubeObject:
     name = str(member_key).removeprefix(keys.cluster_key(""))
     work = works.decode(body)
     policies = {ref: _policy(rows, ref) for ref in work.overrides}
-    return KubeObject(work_object(name, work, template, policies))
+    return work_object(name, work, template, policies)
 
 
 def _policy(rows: Rows, ref: shapes.OverrideRef) -> bytes:

@@ -1,4 +1,4 @@
-"""Queries of the query API: one object or a page of objects, as plain JSON values.
+"""Queries of the query API: one object or a page of objects.
 
 Pages are ordered by key (objects: by kind, namespace, name). ``limit`` bounds the items of a page; the rows
 read per page are bounded too, so a filter that few rows match gives short pages. ``after`` continues where a
@@ -6,17 +6,17 @@ page ended. ``rows`` must come from one consistent read (``Store.reading``).
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from events import keys
-from events.json_values import Json
+from events.kube_objects import KubeObject
 from projections import bindings, clusters, rebalancers, steps, works
 from projections.bindings import Binding
 from projections.documents.bindings import binding_document
-from projections.documents.clusters import cluster_document, work_document
+from projections.documents.clusters import ShownWork, cluster_document, shown_work
 from projections.documents.objects import ObjectRow, object_document
 from projections.placements import stored as stored_placement
 from projections.port import Found, Rows, Value
@@ -37,11 +37,34 @@ LabelTest = Callable[[Mapping[str, str]], bool]
 """Function that returns whether an object with these labels matches."""
 
 
-class Page(Struct, frozen=True):
+_Item = TypeVar("_Item")
+
+
+class Page(Struct, Generic[_Item], frozen=True):
     """A page of results; ``after`` is the continuation mark, empty at the end."""
 
-    items: list[Json]
+    items: list[_Item]
     after: str = ""
+
+
+Objects = Page[KubeObject]
+
+
+class Rejection(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A rejected input as the query API shows it."""
+
+    number: int
+    time: str
+    verdict: str
+    field: str
+    reason: str
+    topic: str
+    key: str
+    source: str
+    content: str
+    partition: int
+    offset: int
+    event_id: str
 
 
 class Filter(Struct, frozen=True, kw_only=True):
@@ -64,7 +87,7 @@ def key_of(rows: Rows, key_id: int) -> str:
     return str(key)
 
 
-def list_bindings(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: str = "") -> Page:
+def list_bindings(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: str = "") -> Objects:
     """Return bindings; ``cluster`` filters by assigned cluster, ``labels`` by the template's labels."""
     statement = f"{_BINDING} WHERE key > ?"
     where: list[Value] = [after]
@@ -76,7 +99,7 @@ def list_bindings(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: 
         statement += " AND instr(clusters, ?) > 0"
         where.append(f",{wanted.cluster},")
 
-    def show(row: Found) -> tuple[str, Json | None]:
+    def show(row: Found) -> tuple[str, KubeObject | None]:
         key_id, key, body = row
         binding = bindings.decode(body)
         template = binding.template
@@ -88,12 +111,12 @@ def list_bindings(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: 
     return _page(rows, f"{statement} ORDER BY key", where, show, limit)
 
 
-def get_binding(rows: Rows, key: str) -> Json | None:
+def get_binding(rows: Rows, key: str) -> KubeObject | None:
     matches = rows.select(f"{_BINDING} WHERE key = ?", (key,))
     return _show_binding(rows, bindings.decode(matches[0][2])) if matches else None
 
 
-def list_objects(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: str = "") -> Page:
+def list_objects(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: str = "") -> Objects:
     """Return objects of all kinds but Cluster, ordered by kind, namespace and name."""
     statement, where = f"{_OBJECT} WHERE (kind, namespace, name, id) > (?, ?, ?, ?)", _mark(after)
     for column in ("kind", "api_version", "namespace", "name"):
@@ -102,7 +125,7 @@ def list_objects(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: s
             statement += f" AND {column} = ?"
             where.append(value)
 
-    def show(row: Found) -> tuple[str, Json | None]:
+    def show(row: Found) -> tuple[str, KubeObject | None]:
         key_id, *rest = row
         found = ObjectRow(*rest)
         mark = msgspec.json.encode((found.kind, found.namespace, found.name, key_id)).decode()
@@ -112,7 +135,7 @@ def list_objects(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: s
     return _page(rows, f"{statement} ORDER BY kind, namespace, name, id", where, show, limit)
 
 
-def get_object(rows: Rows, key: str) -> Json | None:
+def get_object(rows: Rows, key: str) -> KubeObject | None:
     """Return the object with this key (see ``events.keys``); None if there is none."""
     matches = rows.select(f"{_OBJECT} WHERE key = ?", (key,))
     if not matches:
@@ -121,19 +144,19 @@ def get_object(rows: Rows, key: str) -> Json | None:
     return _show_object(rows, key_id, ObjectRow(*rest))
 
 
-def list_rebalancers(rows: Rows, *, limit: int = 100, after: str = "") -> Page:
+def list_rebalancers(rows: Rows, *, limit: int = 100, after: str = "") -> Objects:
     return list_objects(rows, Filter(kind="WorkloadRebalancer"), limit=limit, after=after)
 
 
-def get_rebalancer(rows: Rows, name: str) -> Json | None:
+def get_rebalancer(rows: Rows, name: str) -> KubeObject | None:
     return get_object(rows, keys.rebalancer_key(name))
 
 
-def list_clusters(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: str = "") -> Page:
+def list_clusters(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: str = "") -> Objects:
     """Return clusters, ordered by name."""
     statement = "SELECT key, body FROM keys JOIN clusters USING (id) WHERE key > ? ORDER BY key"
 
-    def show(row: Found) -> tuple[str, Json | None]:
+    def show(row: Found) -> tuple[str, KubeObject | None]:
         key, body = row
         cluster = clusters.decode(body)
         fits = wanted.name in ("", cluster.name)
@@ -143,13 +166,15 @@ def list_clusters(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: 
     return _page(rows, statement, [after], show, limit)
 
 
-def get_cluster(rows: Rows, name: str) -> Json | None:
+def get_cluster(rows: Rows, name: str) -> KubeObject | None:
     statement = "SELECT body FROM keys JOIN clusters USING (id) WHERE key = ?"
     selected = rows.select(statement, (keys.cluster_key(name),))
     return cluster_document(clusters.decode(selected[0][0])) if selected else None
 
 
-def list_works(rows: Rows, cluster: str = "", key: str = "", *, limit: int = 100, after: str = "") -> Page:
+def list_works(
+    rows: Rows, cluster: str = "", key: str = "", *, limit: int = 100, after: str = ""
+) -> Page[ShownWork]:
     """Return works of bindings, ordered by cluster and binding; filtered by cluster or binding key if set."""
     statement = """
         SELECT c.id, k.id, c.key, k.key, w.body FROM works w
@@ -162,10 +187,10 @@ def list_works(rows: Rows, cluster: str = "", key: str = "", *, limit: int = 100
             statement += f" AND {column}.key = ?"
             where.append(value)
 
-    def show(row: Found) -> tuple[str, Json | None]:
+    def show(row: Found) -> tuple[str, ShownWork]:
         cluster_id, key_id, cluster_name, binding_key, body = row
         name = str(cluster_name).removeprefix(keys.cluster_key(""))
-        return f"{cluster_id}.{key_id}", work_document(binding_key, name, works.decode(body))
+        return f"{cluster_id}.{key_id}", shown_work(binding_key, name, works.decode(body))
 
     return _page(rows, f"{statement} ORDER BY w.cluster, w.id", where, show, limit)
 
@@ -185,20 +210,17 @@ def newest(rows: Rows, key: str, *, limit: int = 100) -> list[int]:
     return [number for (number,) in reversed(rows.select(statement, (key, _bounded(limit))))]
 
 
-def list_rejections(rows: Rows, *, limit: int = 100, after: str = "") -> Page:
+def list_rejections(rows: Rows, *, limit: int = 100, after: str = "") -> Page[Rejection]:
     """Return rejections, newest first."""
     before = _numbers(after)[0] or 2**62
-    names = (
-        *("number", "partition", "position", "event_id"),
-        *("time", "verdict", "field", "reason", "topic", "key", "source", "content"),
-    )
-    statement = f"SELECT {', '.join(names)} FROM rejections WHERE number < ? ORDER BY number DESC"  # noqa: S608
+    statement = """
+        SELECT number, time, verdict, field, reason, topic, key, source, content, partition, position, event_id
+        FROM rejections WHERE number < ? ORDER BY number DESC
+    """
 
-    def show(row: Found) -> tuple[str, Json | None]:
-        number, partition, position, event_id, *others = row
-        shown: Json = {"number": number, **dict(zip(names[4:], others, strict=True))}
-        shown |= {"partition": partition, "offset": position, "eventId": event_id}
-        return str(number), shown
+    def show(row: Found) -> tuple[str, Rejection]:
+        rejection = Rejection(**dict(zip(Rejection.__struct_fields__, row, strict=True)))
+        return str(rejection.number), rejection
 
     return _page(rows, statement, [before], show, limit)
 
@@ -230,11 +252,11 @@ def _page(
     rows: Rows,
     statement: str,
     where: list[Value],
-    show: Callable[[Found], tuple[str, Json | None]],
+    show: Callable[[Found], tuple[str, _Item | None]],
     limit: int,
-) -> Page:
+) -> Page[_Item]:
     limit = _bounded(limit)
-    items: list[Json] = []
+    items: list[_Item] = []
     mark = ""
     for rows_read, row in enumerate(rows.scan(statement, where)):
         if len(items) == limit or rows_read == ROWS_READ_MAX:
@@ -275,7 +297,7 @@ def _labels(rows: Rows, key_id: int) -> Mapping[str, str]:
     return _LABELS.decode(matches[0][0]) if matches and matches[0][0] else {}
 
 
-def _show_object(rows: Rows, key_id: int, row: ObjectRow) -> Json:
+def _show_object(rows: Rows, key_id: int, row: ObjectRow) -> KubeObject:
     matches = rows.select("SELECT body FROM bindings WHERE id = ?", (key_id,))
     binding = bindings.decode(matches[0][0]) if matches else None
     matches = rows.select("SELECT body FROM rebalancers WHERE id = ?", (key_id,))
@@ -283,7 +305,7 @@ def _show_object(rows: Rows, key_id: int, row: ObjectRow) -> Json:
     return object_document(row, binding, rebalancer)
 
 
-def _show_binding(rows: Rows, binding: Binding) -> Json:
+def _show_binding(rows: Rows, binding: Binding) -> KubeObject:
     return binding_document(
         binding,
         stored_placement(rows, binding.placement),

@@ -122,7 +122,7 @@ def _prepared(raw: msgspec.Raw) -> KubeObject:
     """The namespace to apply; raises msgspec.MsgspecError if it is not a JSON object."""
     value = KubeObject(msgspec.json.decode(raw, type=dict[str, object]))
     metadata = object_preparation.kept_metadata(value)
-    return KubeObject({"apiVersion": "v1", "kind": "Namespace", "metadata": marks.listed(metadata)})
+    return marks.listed(KubeObject({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}))
 
 
 def _has_texts(live: KubeObject | None, wanted: KubeObject) -> bool:

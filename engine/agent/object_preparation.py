@@ -55,7 +55,7 @@ def prepared(manifest: msgspec.Raw | bytes, owner: Owner) -> KubeObject:
     value.pop("status", None)
     _prune_kind(value)
     read = KubeObject(value)
-    return read.with_fields({"metadata": _marked(kept_metadata(read), owner)})
+    return _marked(read.with_fields({"metadata": kept_metadata(read)}), owner)
 
 
 def retaining(manifest: KubeObject, current: KubeObject | None, paths: Sequence[Path]) -> KubeObject:
@@ -194,18 +194,18 @@ def _prune_kind(value: Json) -> None:
             pass
 
 
-def _marked(metadata: Json, owner: Owner) -> Json:
-    """The metadata with the marks by which the agent finds its objects.
+def _marked(value: KubeObject, owner: Owner) -> KubeObject:
+    """The object with the marks by which the agent finds its objects.
 
     The gateway has set all other marks: they need more facts.
     """
     work = owner.work
     annotations: Json = {
-        **object_at(metadata, "annotations"),
+        **value.annotations,
         marks.WORK_NAMESPACE: marks.work_namespace(owner.cluster),
         marks.WORK_NAME: work.name,
     }
     if work.template is not None:
         annotations |= marks.of_binding(work.template, "").annotations
-    labels: Json = {**object_at(metadata, "labels"), marks.MANAGED: "true"}
-    return marks.listed({**metadata, "labels": labels, "annotations": annotations})
+    labels: Json = {**value.labels, marks.MANAGED: "true"}
+    return marks.listed(value.with_metadata({"labels": labels, "annotations": annotations}))

@@ -23,6 +23,7 @@ from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.results import Result
 from events.clusters import ApiKind
 from events.json_values import Json, as_text, at
+from events.kube_objects import KubeObject
 from events.validation import known_kinds
 from projections.documents.clusters import enablements
 
@@ -82,14 +83,14 @@ def join(  # each is an option of the command
 def _joined(objects: KubeObjects, name: str, spec: Json, status: Json) -> Result:
     """Create the Cluster, or update spec and status of an existing one; return the result."""
     target = Target(kube_objects.CLUSTER, "", name)
-    manifest: Json = {
+    document: Json = {
         "apiVersion": known_kinds.CLUSTER_GROUP,
         "kind": "Cluster",
         "metadata": {"name": name},
         "spec": spec,
         "status": status,
     }
-    result = apply.applied(objects, target, manifest)
+    result = apply.applied(objects, target, KubeObject(document))
     if result.problems or result.action == "created":
         return result
     reply = objects.patch(target, {"status": status}, part="status")

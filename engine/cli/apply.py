@@ -14,7 +14,8 @@ from engine.domain import marks
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
 from events import limits
-from events.json_values import Json, at, object_at
+from events.json_values import object_at
+from events.kube_objects import KubeObject
 
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 _STDIN: Final = "-"
@@ -48,7 +49,7 @@ class _Document(NamedTuple):
 
     source: manifests.Document
     target: Target
-    value: Json
+    value: KubeObject
 
 
 def apply(
@@ -133,30 +134,31 @@ def delete_files(
 def applied(
     objects: KubeObjects,
     target: Target,
-    value: Json,
+    value: KubeObject,
     chosen: kube_objects.Options = kube_objects.STRICT,
     source: manifests.Document | None = None,
 ) -> Result:
     """Create or patch an object; retried from the newest version after a conflict. Returns the result."""
     desired = three_way.with_memory(value)
     # A file that names a resourceVersion demands that version, so its conflicts are not retried.
-    is_versioned = "resourceVersion" in object_at(desired, "metadata")
+    is_versioned = "resourceVersion" in desired.metadata
     tries = 0
     while True:
         live = objects.get(target)
         if live is None:
             action, reply = "created", objects.create(target, desired, chosen)
-        elif target.resource.is_cluster and at(live, "metadata", "deletionTimestamp"):
+        elif target.resource.is_cluster and live.is_ending:
             return kube_objects.refused(target, [_leaving(target.name)], source)
         else:
-            patch = three_way.patch(three_way.last_applied(live), _without_status(desired), live)
+            wanted = _without_status(desired).document
+            patch = three_way.patch(three_way.last_applied(live), wanted, live.document)
             if not patch:
                 return kube_objects.named(target, "unchanged")
             if three_way.last_applied(desired):
                 reply = objects.patch(target, patch, chosen)
             else:
                 reply = objects.replace(target, _at_version(desired, live), chosen)
-            action = "unchanged" if _content(reply.body) == _content(live) else "configured"
+            action = "unchanged" if _content(KubeObject(reply.body)) == _content(live) else "configured"
         tries += 1
         is_raced = kube_objects.verdict(reply) == kube_objects.LATE and not is_versioned
         if not is_raced or tries == kube_objects.TRIES:
@@ -231,7 +233,7 @@ def _document(objects: KubeObjects, source: manifests.Document, namespace: str) 
     kept.pop("namespace", None)
     if placed:
         kept["namespace"] = placed
-    return _Document(source, Target(resource, placed, str(name)), {**value, "metadata": kept})
+    return _Document(source, Target(resource, placed, str(name)), KubeObject({**value, "metadata": kept}))
 
 
 def _misfit(source: manifests.Document, problem: Problem) -> Result:
@@ -262,25 +264,25 @@ def _leaving(name: str) -> Problem:
     )
 
 
-def _without_status(value: Json) -> Json:
+def _without_status(value: KubeObject) -> KubeObject:
     """The object without its status, which is reported by members and the engine."""
-    return {field: item for field, item in value.items() if field != "status"}
+    return KubeObject({field: item for field, item in value.document.items() if field != "status"})
 
 
-def _at_version(desired: Json, live: Json) -> Json:
-    version = at(live, "metadata", "resourceVersion")
-    return {**desired, "metadata": {"resourceVersion": version, **object_at(desired, "metadata")}}
+def _at_version(desired: KubeObject, live: KubeObject) -> KubeObject:
+    """The object at the version of the live one, unless it names one."""
+    return desired.with_fields({"metadata": {"resourceVersion": live.resource_version, **desired.metadata}})
 
 
-def _content(value: Json) -> Json:
+def _content(value: KubeObject) -> KubeObject:
     """The parts of an object that users write; compared to see whether a patch changed it."""
     volatile = {"resourceVersion", "managedFields", "generation"}
-    metadata = {name: item for name, item in object_at(value, "metadata").items() if name not in volatile}
+    metadata = {name: item for name, item in value.metadata.items() if name not in volatile}
     for name in ("labels", "annotations"):
         # A claim may change between the two reads, and with it the marks.
         texts = object_at(metadata.pop(name, None))
         metadata[name] = {text: item for text, item in texts.items() if text not in marks.CLAIMS}
-    return {**_without_status(value), "metadata": metadata}
+    return _without_status(value).with_fields({"metadata": metadata})
 
 
 def _print_results(outcomes: list[Result], *, as_json: bool) -> int:

@@ -191,7 +191,7 @@ def _print_figures(measure: Callable[[], Figures], *, as_json: bool) -> None:
     if as_json:
         output.json(figures)
     else:
-        output.table(("FIGURE", "VALUE"), figures.items())
+        output.table(("FIGURE", "VALUE"), [(name, str(value)) for name, value in figures.items()])
 
 
 def _measured(measure: Callable[[], _ResultT]) -> _ResultT:

@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final, NamedTuple, Self, TypeVar, cast
+from typing import Final, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -31,6 +31,10 @@ _STATUS_SERVER_ERROR: Final = 500
 _STATUS_UNKNOWN: Final = 504
 _T = TypeVar("_T")
 _WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
+
+
+Parameter: TypeAlias = str | int | None
+"""The value of a parameter of a query; None or an empty text leaves it out."""
 
 
 class Reply(NamedTuple):
@@ -69,7 +73,7 @@ class Client:
     def __exit__(self, *_error: object) -> None:
         self._http.close()
 
-    def get(self, path: str, kind: type[_T], /, **query: object) -> _T:
+    def get(self, path: str, kind: type[_T], /, **query: Parameter) -> _T:
         """GET a query; raises Failure with the server's message if it is refused."""
         return _read(self._send("GET", path, query=query), kind)
 
@@ -79,7 +83,7 @@ class Client:
         timeout = httpx.Timeout(None, connect=_CONNECT_SECONDS)
         return _read(self._send("GET", "verify", query=query, timeout=timeout), kind)
 
-    def find(self, path: str, kind: type[_T], /, **query: object) -> _T | None:
+    def find(self, path: str, kind: type[_T], /, **query: Parameter) -> _T | None:
         """GET an object; None if it does not exist. Raises Failure for other errors."""
         response = self._send("GET", path, query=query)
         return None if response.status_code == HTTPStatus.NOT_FOUND else _read(response, kind)
@@ -88,9 +92,9 @@ class Client:
         self,
         method: str,
         path: str,
-        body: object = None,
+        body: Json | None = None,
         *,
-        query: Mapping[str, object] | None = None,
+        query: Mapping[str, Parameter] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
         """Send a request to the Kubernetes API; refusals are returned.
@@ -125,7 +129,7 @@ class Client:
             raise _failure(response)
 
     @contextmanager
-    def stream(self, path: str, **query: object) -> Generator[Iterator[str]]:
+    def stream(self, path: str, **query: Parameter) -> Generator[Iterator[str]]:
         """Open a streaming response; yields its lines. Raises Failure."""
         timeout = httpx.Timeout(None, connect=_CONNECT_SECONDS)
         try:
@@ -142,7 +146,7 @@ class Client:
         method: str,
         path: str,
         *,
-        query: Mapping[str, object],
+        query: Mapping[str, Parameter],
         content: bytes | None = None,
         timeout: httpx.Timeout | None = None,
     ) -> httpx.Response:
@@ -152,7 +156,7 @@ class Client:
         self,
         method: str,
         path: str,
-        query: Mapping[str, object],
+        query: Mapping[str, Parameter],
         content: bytes | None,
         headers: Mapping[str, str] | None = None,
         *,
@@ -186,7 +190,7 @@ def _is_unable(code: int) -> bool:
     return code in _STATUSES_UNABLE or (code >= _STATUS_SERVER_ERROR and code != _STATUS_UNKNOWN)
 
 
-def _params(query: Mapping[str, object]) -> dict[str, str]:
+def _params(query: Mapping[str, Parameter]) -> dict[str, str]:
     """Query parameters without empty ones; booleans in lower case."""
     return {
         name: str(value).lower() if isinstance(value, bool) else str(value)

@@ -46,9 +46,15 @@ def describe(
         events = explain.read_timeline(client, server_reads.key_of(known_kind, place.namespace, name), as_of)
     shown = three_way.without_memory(document)
     if server.json:
-        output.json({"object": shown, "binding": binding, "events": events})
+        output.json(
+            {
+                "object": shown.document,
+                "binding": None if binding is None else binding.document,
+                "events": events,
+            }
+        )
         return
-    output.print_line(yaml_output.dump(shown).rstrip())
+    output.print_line(yaml_output.dump(shown.document).rstrip())
     if templates:
         output.print_line("")
         for line in _placement(None if binding is None else bindings.of(binding)):

@@ -22,7 +22,8 @@ from engine.cli.results import Problem, Result
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
 from events import limits
-from events.json_values import Json, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 
 _LIMITS: Final = Limits(
     content_bytes_max=2 * limits.OBJECT_BYTES_MAX,
@@ -59,7 +60,7 @@ def _edit(objects: KubeObjects, target: Target, *, as_json: bool) -> int:
     shown = _editable(before)
     path = Path(tempfile.mkdtemp(prefix="reballast-")) / f"{target.name}.yaml"
     after = _edited(shown, path)
-    if after is None or after == shown:
+    if after is None or after == shown.document:
         _remove(path)
         output.warn("Edit cancelled, nothing was changed.")
         return failures.OK
@@ -71,22 +72,24 @@ def _edit(objects: KubeObjects, target: Target, *, as_json: bool) -> int:
     return code
 
 
-def _editable(document: Json) -> Json:
-    plain = three_way.without_memory({name: item for name, item in document.items() if name != "status"})
-    metadata = object_at(plain, "metadata")
-    return {**plain, "metadata": {name: item for name, item in metadata.items() if name not in _SERVER_OWNED}}
+def _editable(value: KubeObject) -> KubeObject:
+    fields = {name: item for name, item in value.document.items() if name != "status"}
+    plain = three_way.without_memory(KubeObject(fields))
+    kept = {name: item for name, item in plain.metadata.items() if name not in _SERVER_OWNED}
+    return plain.with_fields({"metadata": kept})
 
 
-def _sent(objects: KubeObjects, target: Target, before: Json, after: Json) -> Result:
+def _sent(objects: KubeObjects, target: Target, before: KubeObject, after: Json) -> Result:
     """Send the patch; retried after a conflict unless the same fields were changed by another client.
 
     Without retries an edit would often fail, because the server writes to the same objects, for example a
     cluster's capacity.
     """
-    patch = three_way.difference(before, after)
+    patch = three_way.difference(before.document, after)
 
-    def compute(live: Json) -> Json | None:
-        return None if three_way.is_contested(patch, before, _editable(live)) else patch
+    def compute(live: KubeObject) -> Json | None:
+        is_contested = three_way.is_contested(patch, before.document, _editable(live).document)
+        return None if is_contested else patch
 
     outcome = objects.change(target, "edited", compute)
     if outcome.action != "unchanged":
@@ -96,12 +99,12 @@ def _sent(objects: KubeObjects, target: Target, before: Json, after: Json) -> Re
     return kube_objects.refused(target, [Problem(verdict=kube_objects.LATE, reason=reason, remedy=remedy)])
 
 
-def _edited(shown: Json, path: Path) -> Json | None:
+def _edited(shown: KubeObject, path: Path) -> Json | None:
     """Open the editor and parse the saved file; None if it is empty.
 
     Raises Failure if the file is invalid, and keeps it.
     """
-    path.write_text(_HEAD + yaml_output.dump(shown), encoding="utf-8")
+    path.write_text(_HEAD + yaml_output.dump(shown.document), encoding="utf-8")
     _open_editor(path)
     documents = manifests.read(path.read_bytes(), file=path.name, limits=_LIMITS)
     first = documents[0] if documents else None

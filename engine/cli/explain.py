@@ -91,7 +91,7 @@ def show_entries(entries: list[Entry], *, is_named: bool = True) -> None:
 
     ``is_named``: observations begin with the names of their objects.
     """
-    rows: list[tuple[object, ...]] = [
+    rows: list[tuple[output.Cell, ...]] = [
         (
             entry.number,
             entry.time[:_TIME_CHARS],

@@ -3,6 +3,7 @@
 import time
 from typing import Annotated, Final, Literal, NamedTuple
 
+import msgspec
 from cyclopts import Parameter
 
 from engine.cli import (
@@ -21,7 +22,8 @@ from engine.cli.table_rows import Listing
 from engine.http.query.response_types import Moment
 from engine.objects import bindings
 from events import times
-from events.json_values import Json, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
 
 _WHOLE: Final = frozenset({"yaml", "json", "name"})
@@ -52,7 +54,7 @@ class _Selection(NamedTuple):
 
 
 class _Shown(NamedTuple):
-    """Objects of a kind: whole, and as a table."""
+    """Objects of a kind: their documents if these are printed, or as a table."""
 
     whole: list[Json]
     table: Listing
@@ -88,7 +90,7 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
             return
         shown = [_found(client, selection) for selection in selections]
         if form in _WHOLE:
-            whole = [_without_memory(document) for result in shown for document in result.whole]
+            whole = [document for result in shown for document in result.whole]
             pod_tables.show_whole(whole, form=form, single=bool(name) and len(selections) == 1)
             return
         tables = [result.table for result in shown]
@@ -144,13 +146,15 @@ def _found(client: Client, selection: _Selection, *, is_awaited: bool = False) -
     if kind_name in pod_tables.PODS:
         pods = pod_tables.pods(client, selection.name, namespace=selection.namespace, labels=selection.labels)
         return _Shown(
-            [pod_tables.pod(pod) for pod in pods], pod_tables.pod_table(pods, selection.namespace, now_ms)
+            [pod_tables.pod(pod).document for pod in pods],
+            pod_tables.pod_table(pods, selection.namespace, now_ms),
         )
     if kind_name in pod_tables.WORKS:
-        works = list(server_reads.pages(client, "works", asOf=selection.as_of))
-        return _Shown(works, pod_tables.work_table(works))
+        works = server_reads.works(client, selection.as_of)
+        documents: list[Json] = [{**msgspec.to_builtins(work), "metadata": {}} for work in works]
+        return _Shown(documents, pod_tables.work_table(works))
     kind = server_reads.kind_of(selection.kind_text, client)
-    documents = server_reads.documents(
+    objects = server_reads.documents(
         client,
         kind,
         namespace=selection.namespace,
@@ -160,11 +164,12 @@ def _found(client: Client, selection: _Selection, *, is_awaited: bool = False) -
         is_awaited=is_awaited,
     )
     if selection.form in _WHOLE:
-        return _Shown(documents, Listing((), (), []))
-    table, shown = _table(client, kind, documents, selection, now_ms)
+        whole = [_without_memory(value) for value in objects]
+        return _Shown([value.document for value in whole], Listing((), (), []))
+    table, shown = _table(client, kind, objects, selection, now_ms)
     if not selection.namespace and kind.namespaced:
         table = table_rows.with_namespaces(table, shown)
-    return _Shown(documents, table)
+    return _Shown([], table)
 
 
 def _reference_time_ms(client: Client, as_of: str) -> int:
@@ -178,36 +183,33 @@ def _reference_time_ms(client: Client, as_of: str) -> int:
 
 
 def _table(
-    client: Client, kind: kinds.Kind, documents: list[Json], selection: _Selection, now_ms: int
-) -> tuple[Listing, list[Json]]:
+    client: Client, kind: kinds.Kind, objects: list[KubeObject], selection: _Selection, now_ms: int
+) -> tuple[Listing, list[KubeObject]]:
     """The table of the objects, and the object of each row."""
     namespace, as_of = selection.namespace, selection.as_of
     if kind.route != "template" or kind in kinds.DERIVED:
-        return table_rows.listing(kind.kind, documents, now_ms), documents
-    if len(documents) == 1:
-        found = server_reads.binding_of(client, documents[0], as_of)
-        pairs = [(documents[0], None if found is None else bindings.of(found))]
+        return table_rows.listing(kind.kind, objects, now_ms), objects
+    if len(objects) == 1:
+        found = server_reads.binding_of(client, objects[0], as_of)
+        pairs = [(objects[0], None if found is None else bindings.of(found))]
     else:
         bound = server_reads.bindings_of(client, kind.kind, namespace=namespace, as_of=as_of)
-        pairs = [
-            (document, bound.get((table_rows.placed(document), table_rows.named(document))))
-            for document in documents
-        ]
+        pairs = [(value, bound.get(value.key)) for value in objects]
     since: dict[str, dict[str, int]] = {} if as_of else server_reads.since_ms(client, namespace)
     ran = [
         (
-            document,
+            value,
             table_rows.runs(binding, since.get(binding.key, {})) if binding else [],
             binding,
         )
-        for document, binding in pairs
+        for value, binding in pairs
     ]
-    shown = [document for document, runs, _binding in ran for _run in runs or [None]]
+    shown = [value for value, runs, _binding in ran for _run in runs or [None]]
     return table_rows.template_listing(kind.kind, ran, now_ms), shown
 
 
-def _without_memory(document: Json) -> Json:
+def _without_memory(value: KubeObject) -> KubeObject:
     """The object without the annotation of ``apply`` and without managed fields."""
-    plain = three_way.without_memory(document)
-    metadata = object_at(plain, "metadata")
-    return {**plain, "metadata": {name: item for name, item in metadata.items() if name != "managedFields"}}
+    plain = three_way.without_memory(value)
+    kept = {name: item for name, item in plain.metadata.items() if name != "managedFields"}
+    return plain.with_fields({"metadata": kept})

@@ -12,10 +12,11 @@ import msgspec
 from msgspec import Struct, structs
 
 from engine.cli import failures, results, server_reads
-from engine.cli.client import Client, Reply
+from engine.cli.client import Client, Parameter, Reply
 from engine.cli.results import Problem, Result
 from engine.objects import manifests
 from events.json_values import Json, as_text, at, object_at
+from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
 
 MANAGER: Final = "reballast-cli"
@@ -131,7 +132,7 @@ class Options(NamedTuple):
     dry_run: bool = False
 
     @property
-    def query(self) -> dict[str, object]:
+    def query(self) -> dict[str, Parameter]:
         """The query parameters for these options."""
         dry_run = {"dryRun": "All"} if self.dry_run else {}
         return {"fieldManager": MANAGER, "fieldValidation": self.validation, **dry_run}
@@ -183,20 +184,20 @@ class KubeObjects:
             f"{segments[0]}.{group}" if group else segments[0], namespace, name or unquote(segments[1])
         )
 
-    def get(self, target: Target) -> Json | None:
+    def get(self, target: Target) -> KubeObject | None:
         """The current object; None if it does not exist. Raises Failure if it may not be read."""
         reply = self.client.kubernetes("GET", target.path)
         if reply.code == NOT_FOUND_CODE:
             return None
         if reply.is_refusal:
             raise failures.Failure(str(reply.body.get("message", "")))
-        return reply.body
+        return KubeObject(reply.body)
 
-    def create(self, target: Target, body: Json, options: Options = STRICT) -> Reply:
-        return self.client.kubernetes("POST", target.collection, body, query=options.query)
+    def create(self, target: Target, value: KubeObject, options: Options = STRICT) -> Reply:
+        return self.client.kubernetes("POST", target.collection, value.document, query=options.query)
 
-    def replace(self, target: Target, body: Json, options: Options = STRICT) -> Reply:
-        return self.client.kubernetes("PUT", target.path, body, query=options.query)
+    def replace(self, target: Target, value: KubeObject, options: Options = STRICT) -> Reply:
+        return self.client.kubernetes("PUT", target.path, value.document, query=options.query)
 
     def patch(self, target: Target, patch: Json, options: Options = STRICT, part: str = "") -> Reply:
         """Change an object, or a subresource such as ``scale``, by a merge patch."""
@@ -209,7 +210,7 @@ class KubeObjects:
         reply = self.client.kubernetes("DELETE", target.path, query=query)
         return result(target, "deleted" + " (dry run)" * dry_run, reply)
 
-    def change(self, target: Target, action: str, compute: Callable[[Json], Json | None]) -> Result:
+    def change(self, target: Target, action: str, compute: Callable[[KubeObject], Json | None]) -> Result:
         """Patch an object with a function of its current state; retried after a conflict.
 
         ``compute`` returns a merge patch, or None if nothing is to be changed. Returns a result as ``result``
@@ -225,7 +226,7 @@ class KubeObjects:
                 return named(target, "unchanged")
             metadata = object_at(patch, "metadata")
             # With the resourceVersion, the server refuses the patch if another client wrote since ``get``.
-            version = {"resourceVersion": object_at(live, "metadata").get("resourceVersion")}
+            version = {"resourceVersion": live.resource_version}
             reply = self.patch(target, {**patch, "metadata": {**metadata, **version}})
             tries += 1
             if verdict(reply) != LATE or tries == TRIES:

@@ -6,7 +6,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -23,9 +23,12 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CLEAR_LINE: Final = "\r\x1b[K"
 _YEAR_MS: Final = 365 * times.DAY_MS
 
+Cell: TypeAlias = str | int | float | None
+"""The value of a cell of a table."""
+
 
 def table(
-    columns: Sequence[str], rows: Iterable[Sequence[object]], *, fits: bool = False, wraps: bool = False
+    columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, fits: bool = False, wraps: bool = False
 ) -> None:
     """Print aligned columns with a heading line, which is bold on a colour terminal.
 
@@ -64,14 +67,14 @@ def print_wrapped(heading: str, text: str, indent: int) -> None:
         print_line(part)
 
 
-def rows(columns: Sequence[str], all_rows: Sequence[Sequence[object]], chosen: Sequence[int]) -> None:
+def rows(columns: Sequence[str], all_rows: Sequence[Sequence[Cell]], chosen: Sequence[int]) -> None:
     """Print the rows at these indexes of a table, aligned as in the whole table."""
     lines = _lines([columns, *all_rows])
     for index in chosen:
         print_line(lines[index + 1])
 
 
-def _lines(rows: Sequence[Sequence[object]]) -> list[str]:
+def _lines(rows: Sequence[Sequence[Cell]]) -> list[str]:
     cells = [[clean(str(cell)) for cell in row] for row in rows]
     widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
     return [

@@ -2,14 +2,16 @@
 
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from engine.cli import failures, output, table_rows
 from engine.cli.client import Client
 from engine.cli.table_rows import Listing
 from engine.simulation.lists import Pod
-from events.json_values import Json, at
+from events.json_values import Json, as_text, at
+from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
+from projections.documents.clusters import ShownWork
 
 PODS: Final = frozenset({"pod", "pods", "po"})
 WORKS: Final = frozenset({"work", "works", "wk"})
@@ -51,16 +53,16 @@ def pod_table(pods: list[Pod], namespace: str, now_ms: int) -> Listing:
     return Listing(columns, ("LABELS",), rows)
 
 
-def work_table(works: list[Json]) -> Listing:
+def work_table(works: list[ShownWork]) -> Listing:
     rows: list[table_rows.Row] = [
         (
-            work.get("cluster"),
-            work.get("binding"),
-            at(work, "resource", "kind"),
-            work.get("replicas", "-"),
-            "Y" if work.get("suspended") else "N",
-            f"{at(work, 'version', 'term')}.{at(work, 'version', 'step')}",
-            work.get("resourceVersion", ""),
+            work.cluster,
+            work.binding,
+            work.resource.kind,
+            "-" if work.replicas is UNSET else work.replicas,
+            "Y" if work.suspended else "N",
+            f"{work.version.term}.{work.version.step}",
+            work.resource_version,
         )
         for work in works
     ]
@@ -83,22 +85,20 @@ def show_whole(documents: list[Json], *, form: str, single: bool) -> None:
         for document in documents:
             known = kinds.known(str(document.get("apiVersion")), str(document.get("kind")))
             resource = known.resource if known else str(document.get("kind")).lower()
-            output.print_line(output.clean(f"{resource}/{table_rows.named(document)}"))
+            output.print_line(output.clean(f"{resource}/{as_text(at(document, 'metadata', 'name'))}"))
         return
     value = documents[0] if single else {"apiVersion": "v1", "kind": "List", "items": documents}
     (output.json if form == "json" else output.yaml)(value)
 
 
-def pod(pod: Pod) -> Json:
+def pod(pod: Pod) -> KubeObject:
     """A member's pod as a Kubernetes object, as far as it is known."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": pod.name,
-            "namespace": pod.namespace,
-            "labels": pod.labels,
-            "annotations": {"resource.karmada.io/cached-from-cluster": pod.cluster},
-        },
-        "status": {"phase": pod.phase},
+    metadata = {
+        "name": pod.name,
+        "namespace": pod.namespace,
+        "labels": pod.labels,
+        "annotations": {"resource.karmada.io/cached-from-cluster": pod.cluster},
     }
+    return KubeObject(
+        {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": {"phase": pod.phase}}
+    )

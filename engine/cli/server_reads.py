@@ -3,28 +3,38 @@
 import contextlib
 import difflib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, Generic, TypeVar, cast
 
 from msgspec import Struct
 
-from engine.cli import failures, output, server_location, table_rows
-from engine.cli.client import Client
+from engine.cli import failures, output, server_location
+from engine.cli.client import Client, Parameter
 from engine.http.query.record_json import Entry
-from engine.http.query.response_types import Entries, Listing
+from engine.http.query.response_types import Entries
 from engine.objects import bindings
 from engine.objects.bindings import Binding
 from engine.simulation.lists import WorkloadStatus
 from events import keys, vocabulary
 from events.json_values import Json, object_at, objects_at
+from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
+from projections.documents.clusters import ShownWork
 
 _PAGE_ITEMS: Final = 500
 _CLOSE: Final = 0.6
 _DISCOVERY: Final = {
     "accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
 }
+
+
+_Item = TypeVar("_Item")
+
+
+class _Page(Struct, Generic[_Item], rename={"continue_": "continue"}):
+    items: list[_Item]
+    continue_: str = ""
 
 
 class _Workloads(Struct):
@@ -45,9 +55,9 @@ def discovered(client: Client, name: str) -> kinds.Kind | None:
     """The custom kind of this name, plural, short name or ``plural.group``; None if the server serves none."""
     bare_name, _dot, group = name.lower().partition(".")
     reply = client.kubernetes("GET", "apis", headers=_DISCOVERY)
-    for api_group in objects_at(reply.body, "items"):
-        group_name = table_rows.named(api_group)
-        for version in objects_at(api_group, "versions") if group in {"", group_name} else ():
+    for api_group in map(KubeObject, objects_at(reply.body, "items")):
+        group_name = api_group.name
+        for version in api_group.objects_at("versions") if group in {"", group_name} else ():
             for resource in objects_at(version, "resources"):
                 short = cast("list[str]", resource.get("shortNames") or [])
                 kind = str(object_at(resource, "responseKind").get("kind", ""))
@@ -67,18 +77,27 @@ def discovered(client: Client, name: str) -> kinds.Kind | None:
     return None
 
 
-def pages(client: Client, path: str, **query: object) -> Iterator[Json]:
-    """All items of a query, page by page."""
+def objects(client: Client, path: str, **query: str) -> Iterator[KubeObject]:
+    """All objects of a query, page by page."""
+    return map(KubeObject, _items(client, path, _Page[Json], query))
+
+
+def works(client: Client, as_of: str) -> list[ShownWork]:
+    """All works of bindings."""
+    return list(_items(client, "works", _Page[ShownWork], {"asOf": as_of}))
+
+
+def _items(client: Client, path: str, kind: type[_Page[_Item]], query: Mapping[str, str]) -> Iterator[_Item]:
     mark = ""
     while True:
-        page = client.get(path, Listing, limit=_PAGE_ITEMS, **query, **{"continue": mark})
+        page = client.get(path, kind, limit=_PAGE_ITEMS, **query, **{"continue": mark})
         yield from page.items
         mark = page.continue_
         if not mark:
             return
 
 
-def entries(client: Client, path: str, *, start: int = 0, **query: object) -> Iterator[Entry]:
+def entries(client: Client, path: str, *, start: int = 0, **query: Parameter) -> Iterator[Entry]:
     """All records of a query after the number ``start``, page by page."""
     after = start
     while True:
@@ -107,7 +126,7 @@ def documents(
     labels: str = "",
     as_of: str = "",
     is_awaited: bool = False,
-) -> list[Json]:
+) -> list[KubeObject]:
     """The objects of a kind; an empty ``namespace`` means all namespaces.
 
     Raises Failure if a named one does not exist, unless ``is_awaited``, or if the kind is unknown.
@@ -141,17 +160,18 @@ def unknown_kind(kind_name: str) -> failures.Failure:
     return failures.Failure(f'unknown kind "{kind_name}"', remedy)
 
 
-def binding_of(client: Client, template: Json, as_of: str = "") -> Json | None:
+def binding_of(client: Client, template: KubeObject, as_of: str = "") -> KubeObject | None:
     """The binding of a template; None if no policy claims it."""
-    key = keys.binding_key(str(template.get("kind")), table_rows.placed(template), table_rows.named(template))
-    return client.find(f"bindings/{key}", Json, asOf=as_of)
+    key = keys.binding_key(template.kind, template.namespace, template.name)
+    found = client.find(f"bindings/{key}", Json, asOf=as_of)
+    return None if found is None else KubeObject(found)
 
 
 def bindings_of(
     client: Client, kind: str, *, namespace: str, as_of: str = ""
 ) -> dict[tuple[str, str], Binding]:
     """The bindings of all templates of a kind, by namespace and name of the template."""
-    listed = map(bindings.of, pages(client, "bindings", kind=kind, namespace=namespace, asOf=as_of))
+    listed = map(bindings.of, objects(client, "bindings", kind=kind, namespace=namespace, asOf=as_of))
     return {(binding.spec.resource.namespace, binding.spec.resource.name): binding for binding in listed}
 
 
@@ -174,20 +194,20 @@ def now_ms() -> int:
 
 def _all(
     client: Client, kind: kinds.Kind, *, namespace: str, name: str, labels: str, as_of: str
-) -> Iterator[Json]:
+) -> Iterator[KubeObject]:
     if kind.route == "cluster":
-        for document in pages(client, "clusters", labelSelector=labels, asOf=as_of):
-            if name in {"", table_rows.named(document)}:
-                yield document
+        for value in objects(client, "clusters", labelSelector=labels, asOf=as_of):
+            if name in {"", value.name}:
+                yield value
     elif kind.kind in vocabulary.BINDING_KINDS:
-        for document in pages(client, "bindings", namespace=namespace, labelSelector=labels, asOf=as_of):
-            if document.get("kind") == kind.kind and name in {"", table_rows.named(document)}:
-                yield document
+        for value in objects(client, "bindings", namespace=namespace, labelSelector=labels, asOf=as_of):
+            if value.kind == kind.kind and name in {"", value.name}:
+                yield value
     else:
         # Objects of a custom kind are stored in the version in which they were written.
         is_known = kinds.known(kind.api_version, kind.kind) is not None
         version = kind.api_version if is_known else ""
         query = {"kind": kind.kind, "apiVersion": version, "namespace": namespace, "name": name}
-        for document in pages(client, "objects", **query, labelSelector=labels, asOf=as_of):
-            if not kind.group or str(document.get("apiVersion")).startswith(f"{kind.group}/"):
-                yield document
+        for value in objects(client, "objects", **query, labelSelector=labels, asOf=as_of):
+            if not kind.group or value.api_version.startswith(f"{kind.group}/"):
+                yield value

@@ -14,7 +14,8 @@ from engine.objects import workloads
 from engine.objects.clusters import Taint
 from engine.objects.interpreters import Interpretation
 from events import limits
-from events.json_values import Json, list_at, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 
 _CORDON: Final = Taint(key="cluster.karmada.io/unschedulable", effect="NoSchedule")
 _SCALED: Final = frozenset({("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), ("apps/v1", "ReplicaSet")})
@@ -60,8 +61,8 @@ def label(
         raise failures.usage("missing labels", "give KEY=VALUE to set one, KEY- to remove one")
     labels = dict(read_label(change) for change in changes)
 
-    def relabelled(live: Json) -> Json | None:
-        present = object_at(live, "metadata", "labels")
+    def relabelled(live: KubeObject) -> Json | None:
+        present = live.labels
         for key, value in labels.items():
             if not overwrite and value is not None and present.get(key, value) != value:
                 raise failures.Failure(
@@ -128,8 +129,8 @@ def uncordon(cluster: str, /, server: options.Server = options.SERVER) -> int:
 def change_taints(objects: KubeObjects, cluster: str, action: str, compute: Retaint) -> Result:
     """Change a cluster's taints with a function of its current ones; return the result."""
 
-    def changed(live: Json) -> Json | None:
-        taints = msgspec.convert(list_at(live, "spec", "taints"), list[Taint])
+    def changed(live: KubeObject) -> Json | None:
+        taints = msgspec.convert(live.list_at("spec", "taints"), list[Taint])
         desired = compute(taints)
         return None if desired == taints else {"spec": {"taints": msgspec.to_builtins(desired)}}
 
@@ -219,8 +220,8 @@ def scaled(client: Client, objects: KubeObjects, target: Target, replicas: int) 
 def _interpreted(client: Client, resource: Resource) -> str:
     """The path of the replicas of a kind, by its ReplicaInterpreter; empty if it has none."""
     path = ""
-    for interpreter in server_reads.pages(client, "objects", kind="ReplicaInterpreter"):
-        spec = msgspec.convert(interpreter["spec"], Interpretation)
+    for interpreter in server_reads.objects(client, "objects", kind="ReplicaInterpreter"):
+        spec = msgspec.convert(interpreter.at("spec"), Interpretation)
         if (spec.target.api_version, spec.target.kind) == (resource.api_version, resource.kind):
             path = spec.replicas_path or path
     return path

@@ -1,4 +1,4 @@
-"""Columns and rows of tables, by kind: pure functions of JSON objects.
+"""Columns and rows of tables, by kind: pure functions of objects.
 
 Templates have a row for each cluster, in karmadactl's columns; other kinds have kubectl's columns.
 """
@@ -13,9 +13,10 @@ from engine.cli import output
 from engine.objects import bindings, clusters, interpreters, placements, policies
 from engine.objects.bindings import Binding
 from events import times
-from events.json_values import Json, object_at, objects_at
+from events.json_values import objects_at
+from events.kube_objects import KubeObject
 
-Row = tuple[object, ...]
+Row = tuple[output.Cell, ...]
 NONE: Final = "<none>"
 _ENGINE: Final = "karmada.io"
 
@@ -136,16 +137,6 @@ class _Interpreter(_Object, frozen=True, kw_only=True):
         return (self.spec.target.kind, self.spec.replicas_path or None)
 
 
-def named(document: Json) -> str:
-    """The object's name."""
-    return str(object_at(document, "metadata").get("name", ""))
-
-
-def placed(document: Json) -> str:
-    """The object's namespace; empty for cluster-scoped kinds."""
-    return str(object_at(document, "metadata").get("namespace", ""))
-
-
 def runs(binding: Binding, since_ms: Mapping[str, int]) -> list[Run]:
     """A template's runs by cluster: as reported, or zeros where it is scheduled but not reported yet."""
     own = {target.name: target.replicas or 0 for target in binding.spec.clusters}
@@ -171,16 +162,16 @@ def runs(binding: Binding, since_ms: Mapping[str, int]) -> list[Run]:
 
 
 def template_listing(
-    kind: str, templates: Sequence[tuple[Json, list[Run], Binding | None]], now_ms: int
+    kind: str, templates: Sequence[tuple[KubeObject, list[Run], Binding | None]], now_ms: int
 ) -> Listing:
     """The table of templates, with a row per cluster; a template in no cluster has one row."""
     counted = _COUNTED.get(kind)
     columns = ("NAME", "CLUSTER", *(_COUNTED_COLUMNS[counted] if counted else ()), "AGE", "ADOPTION")
     rows: list[Row] = []
     for template, ran, binding in templates:
-        metadata = msgspec.convert(template["metadata"], bindings.Metadata)
+        metadata = msgspec.convert(template.metadata, bindings.Metadata)
         wide = (_policies(binding), *_containers(template), label_text(metadata.labels))
-        desired = int(str(object_at(template, "spec").get("replicas", 1)))
+        desired = int(str(template.object_at("spec").get("replicas", 1)))
         nowhere = Run(NONE, desired, 0, 0, 0, adopted=False, since_ms=None)
         for run in ran or [nowhere]:
             numbers = _COUNTS[counted](run) if counted else ()
@@ -202,10 +193,10 @@ def _policies(binding: Binding | None) -> str:
     return ",".join(marks[name] for name in names if name in marks) or NONE
 
 
-def _containers(template: Json) -> Row:
+def _containers(template: KubeObject) -> Row:
     """Names and images of the containers."""
-    pod = object_at(template, "spec", "template", "spec")
-    pod = pod or object_at(template, "spec", "jobTemplate", "spec", "template", "spec")
+    pod = template.object_at("spec", "template", "spec")
+    pod = pod or template.object_at("spec", "jobTemplate", "spec", "template", "spec")
     containers = objects_at(pod, "containers")
     return (
         ",".join(str(container.get("name", "")) for container in containers) or NONE,
@@ -213,20 +204,20 @@ def _containers(template: Json) -> Row:
     )
 
 
-def listing(kind: str, documents: Sequence[Json], now_ms: int) -> Listing:
+def listing(kind: str, objects: Sequence[KubeObject], now_ms: int) -> Listing:
     """The table of objects of any other kind."""
     columns, wide, shown = _KINDS.get(kind, (("NAME", "AGE"), (), _Object))
     at = columns.index("AGE")
     rows: list[Row] = []
-    for each in msgspec.convert(documents, list[shown]):
+    for each in msgspec.convert([value.document for value in objects], list[shown]):
         row = (each.metadata.name, *each.cells())
         rows.append((*row[:at], output.age(now_ms - created_ms(each.metadata)), *row[at:]))
     return Listing(columns, wide, rows)
 
 
-def with_namespaces(table: Listing, documents: Sequence[Json]) -> Listing:
-    """The table with a first column NAMESPACE; ``documents`` has one object per row."""
-    rows = [(placed(document), *row) for row, document in zip(table.rows, documents, strict=True)]
+def with_namespaces(table: Listing, objects: Sequence[KubeObject]) -> Listing:
+    """The table with a first column NAMESPACE; ``objects`` has one object per row."""
+    rows = [(value.namespace, *row) for row, value in zip(table.rows, objects, strict=True)]
     return Listing(("NAMESPACE", *table.columns), table.wide, rows)
 
 

@@ -10,39 +10,34 @@ import msgspec
 
 from engine.domain import marks
 from events.json_values import Json, as_object, object_at
+from events.kube_objects import KubeObject
 
 _MEMORY_BYTES_MAX: Final = 262_144
 """Kubernetes' limit for all annotations of an object; beyond it the annotation is omitted, and removed fields stay."""
 
 
-def with_memory(value: Json) -> Json:
+def with_memory(value: KubeObject) -> KubeObject:
     """The object with kubectl's last-applied annotation."""
     plain = without_memory(value)
-    metadata = dict(object_at(plain, "metadata"))
-    annotations = object_at(metadata, "annotations")
-    noted = {**plain, "metadata": {**metadata, "annotations": annotations}}
-    memory = msgspec.json.encode(noted, order="sorted") + b"\n"
+    noted = plain.with_metadata({"annotations": plain.annotations})
+    memory = msgspec.json.encode(noted.document, order="sorted") + b"\n"
     if len(memory) > _MEMORY_BYTES_MAX:
         return plain
-    metadata["annotations"] = {**annotations, marks.LAST_APPLIED: memory.decode()}
-    return {**plain, "metadata": metadata}
+    return plain.with_metadata({"annotations": {**plain.annotations, marks.LAST_APPLIED: memory.decode()}})
 
 
-def without_memory(value: Json) -> Json:
+def without_memory(value: KubeObject) -> KubeObject:
     """The object without the last-applied annotation."""
-    metadata = object_at(value, "metadata")
-    annotations = as_object(metadata.get("annotations"))
-    if annotations is None or marks.LAST_APPLIED not in annotations:
+    if marks.LAST_APPLIED not in value.annotations:
         return value
-    kept = {name: text for name, text in annotations.items() if name != marks.LAST_APPLIED}
-    metadata = {name: item for name, item in metadata.items() if name != "annotations"}
-    return {**value, "metadata": {**metadata, "annotations": kept} if kept else metadata}
+    kept = {name: text for name, text in value.annotations.items() if name != marks.LAST_APPLIED}
+    metadata = {name: item for name, item in value.metadata.items() if name != "annotations"}
+    return value.with_fields({"metadata": {**metadata, "annotations": kept} if kept else metadata})
 
 
-def last_applied(live: Json) -> Json:
+def last_applied(live: KubeObject) -> Json:
     """The object applied last, from the annotation; empty if that is absent or unreadable."""
-    annotations = object_at(live, "metadata", "annotations")
-    text = annotations.get(marks.LAST_APPLIED)
+    text = live.annotations.get(marks.LAST_APPLIED)
     if not isinstance(text, str):
         return {}
     try:

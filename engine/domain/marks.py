@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from events import keys, shapes, vocabulary
-from events.json_values import Json, list_at, object_at
+from events.json_values import list_at
+from events.kube_objects import KubeObject
 
 MANAGED: Final = "karmada.io/managed"
 """Label of all objects in clusters that a control plane manages."""
@@ -162,24 +163,22 @@ def of_claim(policy: shapes.PolicyRef, permanent_id: str) -> Marks:
     return Marks({f"{domain}/permanent-id": permanent_id}, annotations)
 
 
-def of_policy(kind: str, uid: str, metadata: Json) -> Json:
-    """Return the metadata of a policy with its permanent id and its finalizer; that of another kind as it is."""
+def of_policy(kind: str, uid: str, value: KubeObject) -> KubeObject:
+    """Return a policy with its permanent id and its finalizer; an object of another kind as it is."""
     if kind not in POLICY_IDS:
-        return metadata
-    marked = {**metadata, "labels": {**object_at(metadata, "labels"), POLICY_IDS[kind]: uid}}
-    if "deletionTimestamp" in metadata:
+        return value
+    marked = value.with_metadata({"labels": {**value.labels, POLICY_IDS[kind]: uid}})
+    if "deletionTimestamp" in value.metadata:
         return marked
-    own = list_at(metadata, "finalizers")
-    return {
-        **marked,
-        "finalizers": [*(each for each in own if each != POLICY_FINALIZERS[kind]), POLICY_FINALIZERS[kind]],
-    }
+    finalizer = POLICY_FINALIZERS[kind]
+    own = (each for each in list_at(value.metadata, "finalizers") if each != finalizer)
+    return marked.with_metadata({"finalizers": [*own, finalizer]})
 
 
-def finalizers(metadata: Json) -> list[object]:
-    """Return the finalizers of an object's metadata except those that policies show."""
+def finalizers(value: KubeObject) -> list[str]:
+    """Return the finalizers of an object except those that policies show."""
     shown = POLICY_FINALIZERS.values()
-    return [each for each in list_at(metadata, "finalizers") if each not in shown]
+    return [str(each) for each in list_at(value.metadata, "finalizers") if each not in shown]
 
 
 def of_binding(template: shapes.WorkloadRef, uid: str) -> Marks:
@@ -203,8 +202,8 @@ def of_work(propagation: Propagation) -> Marks:
     return Marks(labels, annotations)
 
 
-def propagated(metadata: Json, propagation: Propagation) -> Json:
-    """Return the metadata of an object for a cluster: ``metadata``, which is the template's, with all marks."""
+def propagated(template_object: KubeObject, propagation: Propagation) -> KubeObject:
+    """Return a template's object for a cluster, with all marks."""
     claim, template = propagation.claim, propagation.template
     labels: Texts = {MANAGED: "true"}
     annotations: Texts = {
@@ -221,21 +220,20 @@ def propagated(metadata: Json, propagation: Propagation) -> Json:
     for marks in applied:
         labels |= marks.labels
         annotations |= marks.annotations
-    return listed(_merged(metadata, Marks(labels, annotations)))
+    return listed(_merged(template_object, Marks(labels, annotations)))
 
 
-def listed(metadata: Json) -> Json:
-    """Return the metadata with annotations that list its labels and annotations, as managed by the control plane."""
-    labels = object_at(metadata, "labels")
-    names = {*object_at(metadata, "annotations"), _MANAGED_ANNOTATIONS, _MANAGED_LABELS}
-    lists = {_MANAGED_ANNOTATIONS: ",".join(sorted(names)), _MANAGED_LABELS: ",".join(sorted(labels))}
-    return _merged(metadata, Marks({}, lists))
+def listed(value: KubeObject) -> KubeObject:
+    """Return the object with annotations that list its labels and annotations, as managed by the control plane."""
+    names = {*value.annotations, _MANAGED_ANNOTATIONS, _MANAGED_LABELS}
+    lists = {_MANAGED_ANNOTATIONS: ",".join(sorted(names)), _MANAGED_LABELS: ",".join(sorted(value.labels))}
+    return _merged(value, Marks({}, lists))
 
 
-def _merged(metadata: Json, marks: Marks) -> Json:
-    labels: Mapping[str, object] = {**object_at(metadata, "labels"), **marks.labels}
-    annotations = {**object_at(metadata, "annotations"), **marks.annotations}
-    return {**metadata, **({"labels": labels} if labels else {}), "annotations": annotations}
+def _merged(value: KubeObject, marks: Marks) -> KubeObject:
+    labels: Mapping[str, object] = {**value.labels, **marks.labels}
+    annotations = {**value.annotations, **marks.annotations}
+    return value.with_metadata({**({"labels": labels} if labels else {}), "annotations": annotations})
 
 
 def _fnv_1a(text: str) -> int:

@@ -11,7 +11,7 @@ from engine.objects.clusters import ClusterManifest
 from engine.overrides import application, policies, selection
 from engine.placement.fleet import Fleet
 from events import shapes
-from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 from projections import agent_queries
 from projections.documents.clusters import cluster_document
 from projections.port import Rows
@@ -34,15 +34,16 @@ def of(rows: Rows, cluster: str) -> list[agent_queries.PropagatedNamespace]:
     if not overrides or member is None:
         return result
     fleet = Fleet()
-    fleet.put(msgspec.convert(cluster_document(member), ClusterManifest, strict=False))
+    fleet.put(msgspec.convert(cluster_document(member).document, ClusterManifest, strict=False))
     return [item._replace(manifest=_overridden(item.manifest, overrides, fleet, cluster)) for item in result]
 
 
-def _overridden(manifest: Json, overrides: selection.Overrides, fleet: Fleet, cluster: str) -> Json:
-    metadata = object_at(manifest, "metadata")
+def _overridden(
+    manifest: KubeObject, overrides: selection.Overrides, fleet: Fleet, cluster: str
+) -> KubeObject:
     api_version, kind = namespaces.KIND
-    labels = {name: str(text) for name, text in object_at(metadata, "labels").items()}
-    ref = shapes.WorkloadRef(api_version=api_version, kind=kind, name=str(metadata["name"]))
+    labels = {name: str(text) for name, text in manifest.labels.items()}
+    ref = shapes.WorkloadRef(api_version=api_version, kind=kind, name=manifest.name)
     selected = overrides.policies_for(_Template(ref, labels))
     if not selected:
         return manifest

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from engine.objects import policies
 from events import keys
+from events.kube_objects import KubeObject
 
 
 class Metadata(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -122,6 +123,6 @@ class Binding(Struct, frozen=True, kw_only=True):
         return keys.full_name(self.metadata.namespace, self.metadata.name)
 
 
-def of(document: object) -> Binding:
+def of(value: KubeObject) -> Binding:
     """Read a binding; raises msgspec.ValidationError if it is invalid."""
-    return msgspec.convert(document, Binding)
+    return msgspec.convert(value.document, Binding)

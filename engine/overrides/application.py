@@ -8,7 +8,7 @@ completely, or fails with the field and the reason.
 import copy
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple, TypedDict
 
 import msgspec
 import yaml
@@ -19,6 +19,7 @@ from engine.objects import manifest_yaml
 from engine.objects.manifest_limits import Budget, Limits, Unreadable
 from engine.overrides import images
 from events.json_values import Json, as_object, list_at, object_at
+from events.kube_objects import KubeObject
 
 _POD: Final = "/spec"
 _POD_TEMPLATE: Final = "/spec/template/spec"
@@ -114,6 +115,21 @@ class Overriders(Struct, frozen=True, kw_only=True, rename="camel"):
     field_overrider: tuple[FieldOverrider, ...] = ()
 
 
+class _Operation(TypedDict):
+    """An operation of a JSON patch."""
+
+    op: str
+    path: str
+    value: object
+
+
+class _Container(NamedTuple):
+    """A container and its JSON pointer."""
+
+    path: str
+    fields: Json
+
+
 _OVERRIDERS: Final = msgspec.json.Decoder(Overriders)
 
 
@@ -132,9 +148,9 @@ class OverrideApplication:
     for hours.
     """
 
-    def __init__(self, value: Json) -> None:
+    def __init__(self, value: KubeObject) -> None:
         # `json_patch_own` changes the value in place.
-        self.value = copy.deepcopy(value)
+        self.value = KubeObject(copy.deepcopy(value.document))
         self._budget = COST_MAX
 
     def apply(self, overriders: Overriders) -> None:
@@ -142,18 +158,15 @@ class OverrideApplication:
         for name, index, change in self._changes(overriders):
             field = f"{name}[{index}]" if index >= 0 else name
             try:
-                changed = as_object(change())
+                change()
             except OverrideError as error:
                 raise OverrideError(f"{field}{error.field}", error.reason) from None
             except (patches.PatchError, images.ImageError) as error:
                 raise OverrideError(field, str(error)) from None
             except RecursionError:
                 raise OverrideError(field, "is nested too deeply") from None
-            if changed is None:
-                raise OverrideError(field, "leaves no object")
-            self.value = changed
 
-    def _changes(self, overriders: Overriders) -> Iterator[tuple[str, int, Callable[[], object]]]:
+    def _changes(self, overriders: Overriders) -> Iterator[tuple[str, int, Callable[[], None]]]:
         """Yield the changes in order, with overrider kind and index; plaintext patches are one change with index -1."""
         for index, image in enumerate(overriders.image_overrider):
             yield "imageOverrider", index, partial(self._with_images, image)
@@ -168,50 +181,55 @@ class OverrideApplication:
         for index, field in enumerate(overriders.field_overrider):
             yield "fieldOverrider", index, partial(self._with_field, field)
         if overriders.plaintext:
-            operations = [
-                _operation(patch.operator, patch.path, patch.value) for patch in overriders.plaintext
+            operations: list[_Operation] = [
+                {"op": patch.operator, "path": patch.path, "value": patch.value}
+                for patch in overriders.plaintext
             ]
             yield "plaintext", -1, partial(self._apply_patch, operations)
 
-    def _apply_patch(self, operations: list[Json]) -> object:
-        return patches.json_patch_own(self.value, operations)
+    def _apply_patch(self, operations: list[_Operation]) -> None:
+        changed = as_object(patches.json_patch_own(self.value.document, operations))
+        if changed is None:
+            raise OverrideError("", "leaves no object")
+        self.value = KubeObject(changed)
 
     def _spend(self, cost: int) -> None:
         self._budget -= cost
         if self._budget < 0:
             raise OverrideError("", "is too much for one object")
 
-    def _with_images(self, overrider: ImageOverrider) -> object:
+    def _with_images(self, overrider: ImageOverrider) -> None:
         if overrider.predicate is not None:
             path = overrider.predicate.path
             if not path.startswith("/"):
                 raise OverrideError(".predicate.path", "does not start with '/'")
-            return self._apply_patch([_image_patch(path, patches.at(self.value, path), overrider)])
-        return self._apply_patch(
+            self._apply_patch([_image_operation(path, patches.at(self.value.document, path), overrider)])
+            return
+        self._apply_patch(
             [
-                _image_patch(f"{path}/image", container.get("image"), overrider)
+                _image_operation(f"{container.path}/image", container.fields.get("image"), overrider)
                 for part in ("initContainers", "containers")
-                for path, container in self._containers(part)
+                for container in self._containers(part)
             ]
         )
 
-    def _with_list_items(self, part: str, overrider: ListOverrider) -> object:
-        operations: list[Json] = []
+    def _with_list_items(self, part: str, overrider: ListOverrider) -> None:
+        operations: list[_Operation] = []
         size = sum(map(len, overrider.value))
-        for path, container in self._containers("containers"):
-            if not overrider.value or container.get("name") != overrider.container_name:
+        for container in self._containers("containers"):
+            if not overrider.value or container.fields.get("name") != overrider.container_name:
                 continue
-            old = list_at(container, part)
+            old = list_at(container.fields, part)
             self._spend(len(old) + size)
             if overrider.operator == "add":
                 new = [*old, *overrider.value]
             else:
                 new = [argument for argument in old if argument not in overrider.value]
-            operations.append(_operation("add", f"{path}/{part}", new))
-        return self._apply_patch(operations)
+            operations.append({"op": "add", "path": f"{container.path}/{part}", "value": new})
+        self._apply_patch(operations)
 
-    def _with_marks(self, part: str, overrider: MarkOverrider) -> Json:
-        metadata = object_at(self.value, "metadata")
+    def _with_marks(self, part: str, overrider: MarkOverrider) -> None:
+        metadata = self.value.metadata
         marks = dict(object_at(metadata, part))
         self._spend(len(marks))
         for name, mark in overrider.value.items():
@@ -219,12 +237,11 @@ class OverrideApplication:
                 marks[name] = mark
             elif overrider.operator == "remove":
                 marks.pop(name, None)
-        if not marks and part not in metadata:
-            return self.value
-        return {**self.value, "metadata": {**metadata, part: marks}}
+        if marks or part in metadata:
+            self.value = self.value.with_metadata({part: marks})
 
-    def _with_field(self, overrider: FieldOverrider) -> object:
-        text = patches.at(self.value, overrider.field_path)
+    def _with_field(self, overrider: FieldOverrider) -> None:
+        text = patches.at(self.value.document, overrider.field_path)
         if not isinstance(text, str):
             raise OverrideError(".fieldPath", f"{overrider.field_path} is no text")
         self._spend(len(text))
@@ -239,36 +256,29 @@ class OverrideApplication:
             document = patches.json_patch_own(document, _sub_operations(overrider.json))
             new = msgspec.json.encode(document).decode()
         else:
-            return self.value
-        return self._apply_patch([_operation("replace", overrider.field_path, new)])
+            return
+        self._apply_patch([{"op": "replace", "path": overrider.field_path, "value": new}])
 
-    def _containers(self, part: str) -> Iterator[tuple[str, Json]]:
-        """Yield the containers of the pods of a known kind, each with its JSON pointer."""
-        pod_path = _POD_PATHS.get(str(self.value.get("kind")))
+    def _containers(self, part: str) -> Iterator[_Container]:
+        """Yield the containers of the pods of a known kind."""
+        pod_path = _POD_PATHS.get(self.value.kind)
         if pod_path is None:
             return
-        pods: Json | None = self.value
-        for step in pod_path.split("/")[1:]:
-            pods = as_object((pods or {}).get(step))
-        containers = list_at(pods, part)
+        containers = self.value.list_at(*pod_path.split("/")[1:], part)
         self._spend(len(containers))
         for index, item in enumerate(containers):
-            yield f"{pod_path}/{part}/{index}", object_at(item)
+            yield _Container(f"{pod_path}/{part}/{index}", object_at(item))
 
 
-def _operation(operator: str, path: str, value: object) -> Json:
-    return {"op": operator, "path": path, "value": value}
-
-
-def _image_patch(path: str, old: object, overrider: ImageOverrider) -> Json:
+def _image_operation(path: str, old: object, overrider: ImageOverrider) -> _Operation:
     if not isinstance(old, str):
         raise OverrideError("", f"{path} is no text")
     new = images.changed(images.parse(old), overrider.component, overrider.operator, overrider.value)
-    return _operation("replace", path, str(new))
+    return {"op": "replace", "path": path, "value": str(new)}
 
 
-def _sub_operations(changes: tuple[SubPatch, ...]) -> list[Json]:
-    return [_operation(patch.operator, patch.sub_path, patch.value) for patch in changes]
+def _sub_operations(changes: tuple[SubPatch, ...]) -> list[_Operation]:
+    return [{"op": patch.operator, "path": patch.sub_path, "value": patch.value} for patch in changes]
 
 
 def _read_yaml(text: str) -> object:

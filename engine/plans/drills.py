@@ -8,7 +8,8 @@ from msgspec import Struct
 from engine.plans import remedies as remedies_of
 from engine.plans.fork import Failure
 from engine.plans.predictions import Prediction, WorkloadChange
-from events.json_values import Json, as_list, object_at
+from events.json_values import as_list
+from events.kube_objects import KubeObject
 
 Domain = Literal["cluster", "zone", "region", "provider"]
 ALL: Final[tuple[Domain, ...]] = ("cluster", "zone", "region", "provider")
@@ -64,11 +65,11 @@ class Latest(Struct):
         self.number, self.ended_ms = number, ended_ms
 
 
-def places(clusters: Iterable[Json]) -> dict[Place, list[str]]:
+def places(clusters: Iterable[KubeObject]) -> dict[Place, list[str]]:
     """Return the names of the clusters in each domain, from Cluster objects; one may be in several zones."""
     found: dict[Place, list[str]] = {}
     for cluster in clusters:
-        name, spec = str(object_at(cluster, "metadata")["name"]), object_at(cluster, "spec")
+        name, spec = cluster.name, cluster.object_at("spec")
         domains: dict[Domain, list[object]] = {
             "cluster": [name],
             "zone": as_list(spec.get("zones")) or [spec.get("zone")],
@@ -81,7 +82,7 @@ def places(clusters: Iterable[Json]) -> dict[Place, list[str]]:
     return found
 
 
-def outages(clusters: Iterable[Json], by: Collection[Domain] = ALL) -> list[Outage]:
+def outages(clusters: Iterable[KubeObject], by: Collection[Domain] = ALL) -> list[Outage]:
     """Return the outages of these domains; one with the same clusters as an earlier one is left out."""
     found: dict[tuple[str, ...], Outage] = {}
     chosen = [(place, names) for place, names in places(clusters).items() if place[0] in by]

@@ -56,7 +56,7 @@ def workload_object(
         if texts := as_object(template_metadata.get(name)):
             metadata[name] = texts
     if propagation is not None:
-        metadata = marks.propagated(metadata, propagation)
+        metadata = marks.propagated(KubeObject({"metadata": metadata}), propagation).metadata
     for name, texts in (("labels", workload.kept.labels), ("annotations", workload.kept.annotations)):
         if texts:
             metadata[name] = {**dict(texts), **object_at(metadata, name)}

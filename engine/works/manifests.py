@@ -19,7 +19,8 @@ from engine.overrides import policies as overrides_policies
 from engine.works import template_loading, templates
 from engine.works.templates import EMPTY, Template
 from events import codec, health, limits, policies, shapes, specs, topics, works
-from events.json_values import at, object_at
+from events.json_values import object_at
+from events.kube_objects import KubeObject
 
 _MISSING: Final = "the template, or an override policy, is not in the log"
 _CACHED_MAX: Final = 4_096
@@ -191,7 +192,7 @@ def render(
         metadata = object_at(value, "metadata")
         labels = {**object_at(metadata, "labels"), **dict(render_input.labels)}
         value = {**value, "metadata": {**metadata, "labels": labels}}
-    application_state = application.OverrideApplication(value)
+    application_state = application.OverrideApplication(KubeObject(value))
     for ref, overriders in rules:
         try:
             for raw in overriders:
@@ -199,13 +200,13 @@ def render(
         except application.OverrideError as error:
             policy_name = f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
             return _fault(f"{ref.kind} {policy_name}: {error}")
-    value = application_state.value
-    manifest = msgspec.json.encode(value)
+    overridden = application_state.value
+    manifest = msgspec.json.encode(overridden.document)
     if len(manifest) > limits.RECORD_BYTES_MAX:
         return _fault(f"overrides leave {len(manifest)} bytes, more than {limits.RECORD_BYTES_MAX}")
     if replicas is None:
         return Rendered(manifest=manifest, template=templates.read(manifest))
-    count_value = at(value, *path)
+    count_value = overridden.at(*path)
     count = 1 if count_value is None else count_value
     if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= limits.REPLICAS_MAX:
         return _fault(f"overrides leave {str(count)[:40]!r} replicas")

@@ -20,7 +20,7 @@ def mutated(target: Target, cluster: Cluster, edited: Edited) -> Mutated:
 
     Raises StatusError: 400 if a value has the wrong type, 422 if it is invalid.
     """
-    before = object_at(cluster_document(cluster), "status")
+    before = cluster_document(cluster).object_at("status")
     try:
         events = _events(target, cluster, before, edited.value)
     except (msgspec.ValidationError, ValueError, KeyError) as error:
@@ -57,8 +57,8 @@ def _events(target: Target, cluster: Cluster, before: Json, desired: KubeObject)
     reported = _conditions(target.name, status)
     if reported != _conditions(target.name, before):
         events.append(reported)
-    whole = KubeObject({**cluster_document(cluster), "metadata": desired.metadata})
-    managed = KubeObject(cluster_document(cluster, managed=True))
+    whole = cluster_document(cluster).with_fields({"metadata": desired.metadata})
+    managed = cluster_document(cluster, managed=True)
     if _fields(desired) == _fields(managed):
         # A repeated report changes nothing but the times of its field owners; keep those, or each heartbeat
         # would write the cluster.

@@ -157,7 +157,7 @@ class Removal(Struct, frozen=True, kw_only=True):
         self._check(live)
         version = stored.head.version
         is_marked = live.is_ending
-        stays = self.is_kept or bool(marks.finalizers(live.metadata))
+        stays = self.is_kept or bool(marks.finalizers(live))
         if (stays and is_marked) or (self.is_final and (stays or not is_marked)):
             return Mutated(action=Action.UNCHANGED, value=live)
         if not stays:
@@ -169,9 +169,9 @@ class Removal(Struct, frozen=True, kw_only=True):
 
     def _apply_to_cluster(self, stored: Cluster) -> Mutated:
         """Start a cluster's departure; it stays until its workloads have been removed."""
-        self._check(KubeObject(cluster_document(stored, managed=True)))
+        self._check(cluster_document(stored, managed=True))
         leaving = msgspec.structs.replace(stored, leaving_ms=stored.leaving_ms or self.now_ms)
-        value = KubeObject(cluster_document(leaving, managed=True))
+        value = cluster_document(leaving, managed=True)
         if stored.leaving_ms:
             return Mutated(action=Action.UNCHANGED, value=value)
         return Mutated(action=Action.MARKED, value=value, events=(cluster_changes.leaving(stored),))
@@ -223,22 +223,20 @@ def _mutated(action: Action, value: KubeObject, edited: Edited, *events: shapes.
 
 def live_object(target: Target, stored: StoredObject) -> KubeObject:
     """The stored object with the metadata that is derived: uid, resourceVersion, generation, creation time."""
-    value = stored.content
     head = stored.head
     metadata = {
-        **value.metadata,
         "name": target.name,
         "uid": head.uid,
         "resourceVersion": str(stored.number),
         "generation": head.generation,
         "creationTimestamp": times.to_seconds_text(head.created_ms),
     }
-    return value.with_fields({"metadata": marks.of_policy(target.kind, head.uid, metadata)})
+    return marks.of_policy(target.kind, head.uid, stored.content.with_metadata(metadata))
 
 
 def _live_cluster(stored: Cluster) -> KubeObject:
     """The Cluster with the resourceVersion of its last write: clients do not conflict with reports."""
-    return KubeObject(cluster_document(msgspec.structs.replace(stored, number=stored.written), managed=True))
+    return cluster_document(msgspec.structs.replace(stored, number=stored.written), managed=True)
 
 
 def _with_status_owners(live: KubeObject, stored: StoredObject) -> KubeObject:
@@ -298,7 +296,7 @@ def manifest(value: KubeObject) -> bytes:
         if kept:
             metadata[name] = kept
     if "finalizers" in metadata:
-        own = marks.finalizers(metadata)
+        own = marks.finalizers(value)
         metadata = {name: item for name, item in metadata.items() if name != "finalizers"}
         metadata |= {"finalizers": own} if own else {}
     if "managedFields" in metadata:

@@ -1,19 +1,24 @@
 """Rendering of bindings as ResourceBinding and ClusterResourceBinding (``work.karmada.io/v1alpha2``)."""
 
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
 
 from engine.domain import marks
 from engine.domain.bindings import SUCCESS, Claim, EvictionTask
-from events import decisions, json_paths, keys, limits, records, shapes, status_values
-from events.json_values import Json
+from events import decisions, keys, shapes
+from events.kube_fields import Condition, ObjectMeta, OwnerReference
+from events.kube_objects import KubeObject
 from events.validation.known_kinds import WORK_GROUP
 from projections.bindings import Binding, Status
-from projections.documents import field_owners, kind_statuses
-from projections.documents.objects import claim_marks, identity, instant, put
+from projections.documents import binding_fields, field_owners, member_statuses
+from projections.documents.objects import (
+    claim_marks,
+    identity,
+    instant,
+    workload_reference,
+)
 
 Dependents = Mapping[str, Binding]
 """The bindings that depend on a binding's template, by their keys."""
@@ -26,34 +31,6 @@ _DISTRIBUTOR: Final = "karmada.io/binding-dependencies-distributor"
 _CLUSTER_FINALIZER: Final = "karmada.io/cluster-resource-binding-controller"
 
 
-class _Cluster(Struct, frozen=True, gc=False, omit_defaults=True):
-    """A cluster with its replicas; 0 is left out, as in Karmada."""
-
-    name: str
-    replicas: int = 0
-
-
-class _Numbers(Struct, frozen=True, gc=False, rename="camel"):
-    available_replicas: int
-    ready_replicas: int
-    replicas: int
-    updated_replicas: int
-
-
-class _Generations(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    generation: int = 0
-    observed_generation: int = 0
-    resource_template_generation: int = 0
-
-
-class _Member(Struct, frozen=True, gc=False, rename="camel"):
-    applied: bool
-    cluster_name: str
-    health: str
-    applied_message: str | UnsetType = UNSET
-    status: _Numbers | Json | UnsetType = UNSET
-
-
 def binding_document(
     binding: Binding,
     placement: bytes | None,
@@ -61,7 +38,7 @@ def binding_document(
     *,
     managed: bool = False,
     dependents: Dependents = NO_DEPENDENTS,
-) -> Json:
+) -> KubeObject:
     """Return the binding as an object; ``placement`` and ``applied`` are the JSON of the placements with its digests.
 
     ``managed`` adds ``managedFields``; some parts are then structs or raw bytes instead of plain values,
@@ -72,26 +49,38 @@ def binding_document(
     if managed:
         metadata["managedFields"] = field_owners.all_of_engine(WORK_GROUP, spec, status)
     else:
-        for part, name in ((spec, "clusters"), (status, "aggregatedStatus")):
-            if name in part:
-                part[name] = msgspec.to_builtins(part[name])
-    return {**_head(binding), "metadata": metadata, "spec": spec, "status": status}
+        if "clusters" in spec:
+            spec["clusters"] = msgspec.to_builtins(spec["clusters"])
+        if "aggregatedStatus" in status:
+            status["aggregatedStatus"] = msgspec.to_builtins(status["aggregatedStatus"])
+    return KubeObject(
+        {
+            "apiVersion": WORK_GROUP,
+            "kind": _kind(binding),
+            "metadata": metadata,
+            "spec": spec,
+            "status": status,
+        }
+    )
 
 
-def binding_row(binding: Binding, applied: bytes | None, dependents: Dependents = NO_DEPENDENTS) -> Json:
+def binding_row(
+    binding: Binding, applied: bytes | None, dependents: Dependents = NO_DEPENDENTS
+) -> KubeObject:
     """Return only the metadata and conditions of the binding, enough for a row of a table."""
-    status: Json = {"conditions": _conditions(binding)}
-    return {**_head(binding), "metadata": _metadata(binding, applied, dependents), "status": status}
+    metadata, status = _metadata(binding, applied, dependents), {"conditions": _conditions(binding)}
+    return KubeObject(
+        {"apiVersion": WORK_GROUP, "kind": _kind(binding), "metadata": metadata, "status": status}
+    )
 
 
-def _head(binding: Binding) -> Json:
-    kind = "ResourceBinding" if binding.template.namespace else "ClusterResourceBinding"
-    return {"apiVersion": WORK_GROUP, "kind": kind}
+def _kind(binding: Binding) -> str:
+    return "ResourceBinding" if binding.template.namespace else "ClusterResourceBinding"
 
 
-def _metadata(binding: Binding, applied: bytes | None, dependents: Dependents) -> Json:
+def _metadata(binding: Binding, applied: bytes | None, dependents: Dependents) -> ObjectMeta:
     template = binding.template
-    labels, annotations = claim_marks(binding)
+    labels, annotations = claim_marks(binding.claim)
     labels |= marks.of_binding(template, binding.uid).labels
     labels |= {marks.depended_by(key): dependent.uid for key, dependent in dependents.items()}
     if applied is not None:
@@ -100,7 +89,7 @@ def _metadata(binding: Binding, applied: bytes | None, dependents: Dependents) -
     if binding.dependencies or (binding.claim is not None and binding.claim.propagate_deps):
         annotations[_DEPENDENCIES] = msgspec.json.encode(binding.dependencies or None).decode()
         finalizers.append(_DISTRIBUTOR)
-    owner = {
+    owner: OwnerReference = {
         "apiVersion": template.api_version,
         "kind": template.kind,
         "name": template.name,
@@ -108,35 +97,37 @@ def _metadata(binding: Binding, applied: bytes | None, dependents: Dependents) -
         "controller": True,
         "blockOwnerDeletion": True,
     }
-    return {
-        "name": keys.binding_name(template.kind, template.name),
-        **({"namespace": template.namespace} if template.namespace else {}),
-        **identity(binding.uid, binding.generation, binding.created_ms, binding.number),
-        "labels": labels,
-        **({"annotations": annotations} if annotations else {}),
-        "ownerReferences": [owner],
-        "finalizers": finalizers,
-    }
+    metadata: ObjectMeta = {"name": keys.binding_name(template.kind, template.name)}
+    if template.namespace:
+        metadata["namespace"] = template.namespace
+    metadata |= identity(binding.uid, binding.generation, binding.created_ms, binding.number)
+    metadata["labels"] = labels
+    if annotations:
+        metadata["annotations"] = annotations
+    metadata["ownerReferences"] = [owner]
+    metadata["finalizers"] = finalizers
+    return metadata
 
 
-def _spec(binding: Binding, placement: bytes | None, dependents: Dependents) -> Json:
-    reference = _plain(binding.template) | {"uid": binding.template_uid}
+def _spec(binding: Binding, placement: bytes | None, dependents: Dependents) -> binding_fields.BindingSpec:
+    reference = workload_reference(binding.template)
+    reference["uid"] = binding.template_uid
     if binding.template_version:
         reference["resourceVersion"] = str(binding.template_version)
-    spec: Json = {"resource": reference}
+    spec: binding_fields.BindingSpec = {"resource": reference}
     if binding.replicas:
         spec["replicas"] = binding.replicas
     if binding.requests is not None:
-        spec["replicaRequirements"] = {
-            "resourceRequest": binding.requests,
-            **({"namespace": binding.template.namespace} if binding.template.namespace else {}),
-        }
+        spec["replicaRequirements"] = {"resourceRequest": binding.requests}
+        if binding.template.namespace:
+            spec["replicaRequirements"]["namespace"] = binding.template.namespace
     if placement is not None:
         spec["placement"] = msgspec.Raw(placement)
     if binding.clusters:
         has_replicas = binding.replicas is not None
         spec["clusters"] = [
-            _Cluster(name, replicas if has_replicas else 0) for name, replicas in binding.clusters
+            binding_fields.Target(name, replicas if has_replicas else 0)
+            for name, replicas in binding.clusters
         ]
     if binding.triggered_ms:
         spec["rescheduleTriggeredAt"] = instant(binding.triggered_ms)
@@ -149,63 +140,66 @@ def _spec(binding: Binding, placement: bytes | None, dependents: Dependents) -> 
         spec["schedulePriority"] = _priority(binding.rank)
     if suspension := _suspension(binding):
         spec["suspension"] = suspension
-    return spec | _claimed(binding)
+    _set_claimed(spec, binding)
+    return spec
 
 
-def _claimed(binding: Binding) -> Json:
-    """Fields of the spec that come from the policy, beside the placement; else from the bindings that need it."""
+def _set_claimed(spec: binding_fields.BindingSpec, binding: Binding) -> None:
+    """Set the fields that come from the policy, beside the placement; else from the bindings that need it."""
     claim = binding.last_claim
     if claim is None:
-        resolution, preserves = binding.conflict_resolution, binding.preserves
-        return (
-            {"conflictResolution": resolution, "preserveResourcesOnDeletion": preserves}
-            if binding.required
-            else {}
-        )
-    spec: Json = {"conflictResolution": claim.conflict_resolution, "schedulerName": claim.scheduler_name}
+        if binding.required:
+            spec["conflictResolution"] = binding.conflict_resolution
+            spec["preserveResourcesOnDeletion"] = binding.preserves
+        return
+    spec["conflictResolution"] = claim.conflict_resolution
+    spec["schedulerName"] = claim.scheduler_name
     if claim.propagate_deps:
         spec["propagateDeps"] = True
     if claim.preserve_on_deletion is not None:
         spec["preserveResourcesOnDeletion"] = claim.preserve_on_deletion
     if failover := _failover(claim):
         spec["failover"] = failover
-    return spec
 
 
-def _priority(rank: decisions.PriorityResolved) -> Json:
-    rendered: Json = {"priority": rank.priority}
-    return rendered | {"preemptionPolicy": rank.preemption_policy} if rank.preemption_policy else rendered
+def _priority(rank: decisions.PriorityResolved) -> binding_fields.Priority:
+    rendered: binding_fields.Priority = {"priority": rank.priority}
+    if rank.preemption_policy:
+        rendered["preemptionPolicy"] = rank.preemption_policy
+    return rendered
 
 
-def _snapshot(need: decisions.RequiredBy, dependent: Binding | None) -> Json:
+def _snapshot(need: decisions.RequiredBy, dependent: Binding | None) -> binding_fields.Snapshot:
     """An entry of ``requiredBy``: the dependent binding and its clusters, with their replicas."""
     replicas = {} if dependent is None or dependent.replicas is None else dict(dependent.clusters)
-    clusters = [
-        {"name": cluster, **({"replicas": replicas[cluster]} if replicas.get(cluster) else {})}
+    clusters: list[binding_fields.TargetCluster] = [
+        {"name": cluster, "replicas": replicas[cluster]} if replicas.get(cluster) else {"name": cluster}
         for cluster in need.clusters
     ]
     return {"namespace": need.namespace, "name": need.name, "clusters": clusters}
 
 
-def _plain(struct: Struct) -> Json:
-    return cast("Json", msgspec.to_builtins(struct))
-
-
-def _task(task: EvictionTask) -> Json:
-    message = _message(task)
-    return {
-        "fromCluster": task.cluster,
-        **({"replicas": task.replicas} if task.replicas else {}),
-        "reason": task.reason,
-        "producer": task.producer,
-        **({"purgeMode": task.purge_mode} if task.purge_mode else {}),
-        **({} if task.grace_period_seconds is None else {"gracePeriodSeconds": task.grace_period_seconds}),
-        **({} if task.suppress_deletion is None else {"suppressDeletion": task.suppress_deletion}),
-        **({"message": message} if message else {}),
-        **({"preservedLabelState": task.labels} if task.labels else {}),
-        **({"clustersBeforeFailover": list(task.clusters_before)} if task.clusters_before else {}),
-        **({} if task.created_ms is None else {"creationTimestamp": instant(task.created_ms)}),
-    }
+def _task(task: EvictionTask) -> binding_fields.Task:
+    rendered: binding_fields.Task = {"fromCluster": task.cluster}
+    if task.replicas:
+        rendered["replicas"] = task.replicas
+    rendered["reason"] = task.reason
+    rendered["producer"] = task.producer
+    if task.purge_mode:
+        rendered["purgeMode"] = task.purge_mode
+    if task.grace_period_seconds is not None:
+        rendered["gracePeriodSeconds"] = task.grace_period_seconds
+    if task.suppress_deletion is not None:
+        rendered["suppressDeletion"] = task.suppress_deletion
+    if message := _message(task):
+        rendered["message"] = message
+    if task.labels:
+        rendered["preservedLabelState"] = task.labels
+    if task.clusters_before:
+        rendered["clustersBeforeFailover"] = list(task.clusters_before)
+    if task.created_ms is not None:
+        rendered["creationTimestamp"] = instant(task.created_ms)
+    return rendered
 
 
 def _message(task: EvictionTask) -> str:
@@ -217,34 +211,35 @@ def _message(task: EvictionTask) -> str:
     return "; ".join((*preemption, *missing))
 
 
-def _failover(claim: Claim) -> Json:
-    rendered: Json = {}
+def _failover(claim: Claim) -> binding_fields.Failover:
+    rendered: binding_fields.Failover = {}
     failover = claim.failover
     if failover is not None:
-        application: Json = {
+        application: binding_fields.ApplicationFailover = {
             "decisionConditions": {"tolerationSeconds": failover.toleration_seconds},
             "purgeMode": failover.purge_mode,
-            **_preservation(failover.preserved),
         }
+        if failover.preserved:
+            application["statePreservation"] = _preservation(failover.preserved)
         if failover.grace_period_seconds is not None:
             application["gracePeriodSeconds"] = failover.grace_period_seconds
         rendered["application"] = application
     if claim.preserved:
-        rendered["cluster"] = {"purgeMode": claim.purge_mode, **_preservation(claim.preserved)}
+        rendered["cluster"] = {
+            "purgeMode": claim.purge_mode,
+            "statePreservation": _preservation(claim.preserved),
+        }
     return rendered
 
 
-def _preservation(rules: tuple[shapes.StateRule, ...]) -> Json:
-    if not rules:
-        return {}
-    rendered = [{"aliasLabelName": rule.alias, "jsonPath": rule.path} for rule in rules]
-    return {"statePreservation": {"rules": rendered}}
+def _preservation(rules: tuple[shapes.StateRule, ...]) -> binding_fields.Preservation:
+    return {"rules": [{"aliasLabelName": rule.alias, "jsonPath": rule.path} for rule in rules]}
 
 
-def _suspension(binding: Binding) -> Json:
+def _suspension(binding: Binding) -> binding_fields.Suspension:
     """The parts of a binding that its policy and clients suspend."""
     claim, suspension = binding.last_claim, binding.suspension
-    rendered: Json = {"scheduling": True} if suspension.scheduling else {}
+    rendered: binding_fields.Suspension = {"scheduling": True} if suspension.scheduling else {}
     if suspension.dispatching or (claim is not None and claim.suspended):
         rendered["dispatching"] = True
         return rendered
@@ -255,8 +250,8 @@ def _suspension(binding: Binding) -> Json:
     return rendered
 
 
-def _status(binding: Binding) -> Json:
-    status: Json = {"conditions": _conditions(binding)}
+def _status(binding: Binding) -> binding_fields.BindingStatus:
+    status: binding_fields.BindingStatus = {"conditions": _conditions(binding)}
     if binding.scheduled_generation:
         status["schedulerObservedGeneration"] = binding.scheduled_generation
     if binding.scheduled_ms:
@@ -264,12 +259,12 @@ def _status(binding: Binding) -> Json:
     if binding.affinity:
         status["schedulerObservingAffinityName"] = binding.affinity
     if binding.status is not None:
-        status["aggregatedStatus"] = _aggregated(binding.status, binding)
+        status["aggregatedStatus"] = member_statuses.aggregated(binding.status, binding)
     return status
 
 
-def _conditions(binding: Binding) -> list[Json]:
-    conditions: list[Json] = []
+def _conditions(binding: Binding) -> list[Condition]:
+    conditions: list[Condition] = []
     if binding.condition:
         conditions.append(_scheduled(binding))
     if binding.status is not None:
@@ -277,7 +272,7 @@ def _conditions(binding: Binding) -> list[Json]:
     return conditions
 
 
-def _scheduled(binding: Binding) -> Json:
+def _scheduled(binding: Binding) -> Condition:
     is_success = binding.condition == SUCCESS
     return {
         "type": "Scheduled",
@@ -288,7 +283,7 @@ def _scheduled(binding: Binding) -> Json:
     }
 
 
-def _fully_applied(status: Status) -> Json:
+def _fully_applied(status: Status) -> Condition:
     done = status.fully_applied
     return {
         "type": _FULLY_APPLIED,
@@ -299,59 +294,3 @@ def _fully_applied(status: Status) -> Json:
         else "Failed to apply all works, see status.aggregatedStatus for details",
         "lastTransitionTime": instant(status.since_ms),
     }
-
-
-def _aggregated(status: Status, binding: Binding) -> list[_Member]:
-    has_replicas = binding.replicas is not None
-    return [
-        _Member(
-            member.applied,
-            member.cluster,
-            member.health,
-            applied_message=(member.message if member.applied else fault_of(member)) or UNSET,
-            status=member_status(member, binding.template, has_replicas=has_replicas)
-            if _has_reported(member)
-            else UNSET,
-        )
-        for member in status.members
-    ]
-
-
-def fault_of(member: decisions.MemberStatus) -> str:
-    """Return why a Work, which has one manifest, is not applied in a member, in the reference's words."""
-    return f"Failed to apply all manifests (0/1): {member.message}" if member.message else ""
-
-
-def _has_reported(member: decisions.MemberStatus) -> bool:
-    """Whether the cluster has ever applied the object; after a fault the former version keeps running."""
-    return member.applied or bool(member.generation or member.replicas or member.values)
-
-
-def member_status(
-    member: decisions.MemberStatus, ref: shapes.WorkloadRef, *, has_replicas: bool
-) -> _Numbers | Json | UnsetType:
-    """The reported part of the status: the whole one, or replica counts and the values that the work requested."""
-    if member.status and (whole := _whole(member.status)) is not None:
-        return whole
-    numbers = _Numbers(member.available, member.ready, member.replicas, member.updated)
-    status = _plain(_Generations(member.generation, member.observed_generation, member.template_generation))
-    if not member.values:
-        return (status | _plain(numbers) if status else numbers) if has_replicas else UNSET
-    kind = ref.api_version, ref.kind
-    counts = status_values.COUNTS.get(kind, ())
-    for path, text in member.values.items():
-        put(status, json_paths.names(path), int(text) if path in counts and text.isdecimal() else text)
-    kind_status = kind_statuses.of_member(ref, member.values)
-    if kind_status is not None:
-        return status | kind_status
-    return status | (_plain(numbers) if has_replicas and kind != kind_statuses.JOB else {})
-
-
-def _whole(text: str) -> Json | None:
-    """Return a whole status; None for one that another producer reported and that is no JSON object."""
-    if records.is_deeper(text.encode(), limits.RECORD_DEPTH_MAX):
-        return None
-    try:
-        return msgspec.json.decode(text, type=Json)
-    except (msgspec.MsgspecError, ValueError):
-        return None

@@ -1,14 +1,16 @@
 """Rendering of clusters as Cluster objects (``cluster.karmada.io/v1alpha1``), and of works for the query API."""
 
 from collections.abc import Iterable
-from typing import Final, cast
+from typing import Final, TypedDict
 
 import msgspec
+from msgspec import UNSET, Struct, UnsetType
 
 from engine.domain.clusters import DEFAULT_MODELS, Spec
 from events import clusters as events
-from events import keys, times
-from events.json_values import Json
+from events import keys, shapes, times
+from events.kube_fields import Condition, ManagedFieldsEntry, ObjectMeta
+from events.kube_objects import KubeObject
 from events.validation import known_kinds
 from projections.clusters import Cluster, ReportedCapacity
 from projections.documents import field_owners
@@ -20,13 +22,91 @@ FINALIZER: Final = "karmada.io/cluster-controller"
 """Keeps a deleted Cluster until all its works are removed."""
 
 
-def cluster_document(cluster: Cluster, *, managed: bool = False) -> Json:
+class _Resource(TypedDict):
+    kind: str
+    name: str
+
+
+class ApiEnablement(TypedDict):
+    """The kinds that a cluster serves in one version of an API group."""
+
+    groupVersion: str
+    resources: list[_Resource]
+
+
+class _SecretReference(TypedDict):
+    namespace: str
+    name: str
+
+
+class _Taint(TypedDict, total=False):
+    key: str
+    value: str
+    effect: str
+    timeAdded: str
+
+
+class _GradeCount(TypedDict):
+    grade: int
+    count: int
+
+
+class _ResourceSummary(TypedDict, total=False):
+    allocatable: dict[str, str]
+    allocated: dict[str, str]
+    allocating: dict[str, str]
+    allocatableModelings: list[_GradeCount]
+
+
+class _NodeSummary(TypedDict):
+    totalNum: int
+    readyNum: int
+
+
+class _Status(TypedDict, total=False):
+    apiEnablements: list[ApiEnablement]
+    kubernetesVersion: str
+    resourceSummary: _ResourceSummary
+    nodeSummary: _NodeSummary
+    conditions: list[Condition]
+
+
+class _TemplateAt(Struct, frozen=True, gc=False):
+    """The record of a work's template."""
+
+    shard: int
+    offset: int
+    digest: str
+
+
+class _Version(Struct, frozen=True, gc=False):
+    """The term and the step of a work's decision."""
+
+    term: int
+    step: int
+
+
+class ShownWork(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A work as the query API shows it."""
+
+    cluster: str
+    binding: str
+    name: str
+    resource: shapes.WorkloadRef
+    replicas: int | UnsetType = UNSET
+    suspended: bool
+    template: _TemplateAt
+    version: _Version
+    resource_version: str
+
+
+def cluster_document(cluster: Cluster, *, managed: bool = False) -> KubeObject:
     """Return the cluster as an object, without fields that were never reported; ``managed`` adds ``managedFields``."""
-    head, spec, status = cluster.head, cluster.spec, _status(cluster)
-    fields: Json = {
+    spec, status = cluster.spec, _status(cluster)
+    fields = {
         "syncMode": spec.sync_mode,
         "apiEndpoint": spec.api_endpoint,
-        "id": spec.id or head.uid,
+        "id": spec.id or cluster.head.uid,
         "proxyURL": spec.proxy_url,
         "secretRef": _reference(spec.secret_ref),
         "impersonatorSecretRef": _reference(spec.impersonator_secret_ref),
@@ -36,21 +116,35 @@ def cluster_document(cluster: Cluster, *, managed: bool = False) -> Json:
         "taints": [_taint(taint) for taint in spec.taints],
         "resourceModels": msgspec.to_builtins(shown_models(spec)),
     }
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "Cluster",
-        "metadata": {
-            "name": cluster.name,
-            **identity(head.uid, head.generation, head.created_ms, cluster.number),
-            "finalizers": [FINALIZER],
-            **_ending(cluster.leaving_ms),
-            **({"labels": spec.labels} if spec.labels else {}),
-            **({"annotations": spec.annotations} if spec.annotations else {}),
-            **({"managedFields": _all_managed_fields(spec, status)} if managed else {}),
-        },
-        "spec": {name: value for name, value in fields.items() if value},
-        "status": status,
+    metadata = _metadata(cluster)
+    if managed:
+        metadata["managedFields"] = _all_managed_fields(spec, status)
+    return KubeObject(
+        {
+            "apiVersion": API_VERSION,
+            "kind": "Cluster",
+            "metadata": metadata,
+            "spec": {name: value for name, value in fields.items() if value},
+            "status": status,
+        }
+    )
+
+
+def _metadata(cluster: Cluster) -> ObjectMeta:
+    head, spec = cluster.head, cluster.spec
+    metadata: ObjectMeta = {
+        "name": cluster.name,
+        **identity(head.uid, head.generation, head.created_ms, cluster.number),
+        "finalizers": [FINALIZER],
     }
+    if cluster.leaving_ms:
+        metadata["deletionTimestamp"] = times.to_seconds_text(cluster.leaving_ms)
+        metadata["deletionGracePeriodSeconds"] = 0
+    if spec.labels:
+        metadata["labels"] = spec.labels
+    if spec.annotations:
+        metadata["annotations"] = spec.annotations
+    return metadata
 
 
 def shown_models(spec: Spec) -> tuple[events.ResourceGrade, ...]:
@@ -58,7 +152,7 @@ def shown_models(spec: Spec) -> tuple[events.ResourceGrade, ...]:
     return spec.resource_models or DEFAULT_MODELS
 
 
-def enablements(apis: Iterable[events.ApiKind]) -> list[Json]:
+def enablements(apis: Iterable[events.ApiKind]) -> list[ApiEnablement]:
     """Return the kinds that a cluster serves as ``apiEnablements`` of its status."""
     return [
         {
@@ -78,71 +172,57 @@ def plurals(api: events.ApiKind) -> tuple[str, ...]:
     return tuple(known_kinds.plural_of(api.group_version, kind) for kind in api.kinds)
 
 
-def work_document(key: str, cluster: str, work: Work) -> Json:
-    """Return a work for the query API; ``version`` is the term and step of its decision."""
-    return {
-        "cluster": cluster,
-        "binding": key,
-        "name": keys.binding_name(work.template.kind, work.template.name),
-        "resource": cast("Json", msgspec.to_builtins(work.template)),
-        **({} if work.replicas is None else {"replicas": work.replicas}),
-        "suspended": work.suspended,
-        "template": {"shard": work.shard, "offset": work.offset, "digest": work.digest},
-        "version": {"term": work.term, "step": work.step},
-        "resourceVersion": str(work.number),
-    }
+def shown_work(key: str, cluster: str, work: Work) -> ShownWork:
+    """Return a work for the query API."""
+    return ShownWork(
+        cluster=cluster,
+        binding=key,
+        name=keys.binding_name(work.template.kind, work.template.name),
+        resource=work.template,
+        replicas=UNSET if work.replicas is None else work.replicas,
+        suspended=work.suspended,
+        template=_TemplateAt(work.shard, work.offset, work.digest),
+        version=_Version(work.term, work.step),
+        resource_version=str(work.number),
+    )
 
 
-def managed_fields(spec: Spec) -> list[Json]:
-    """Return the ``managedFields`` entries of clients."""
-    return field_owners.entries(spec.managed_fields)
-
-
-def _all_managed_fields(spec: Spec, status: Json) -> list[Json]:
+def _all_managed_fields(spec: Spec, status: _Status) -> list[ManagedFieldsEntry]:
     """The entries of clients, and the engine's for all status fields that no client owns."""
-    managed = managed_fields(spec)
-    engine_fields = field_owners.beside(status, managed)
+    managed = field_owners.entries(spec.managed_fields)
+    taken = field_owners.status_fields(managed)
+    engine_fields = {name: value for name, value in status.items() if name not in taken}
     if engine_fields:
-        managed.append(
-            field_owners.of_engine(
-                API_VERSION, field_owners.STATUS, engine_fields, subresource=field_owners.STATUS
-            )
-        )
+        managed.append(field_owners.of_status(API_VERSION, engine_fields))
     return managed
 
 
-def _ending(leaving_ms: int) -> Json:
-    if not leaving_ms:
-        return {}
-    return {"deletionTimestamp": times.to_seconds_text(leaving_ms), "deletionGracePeriodSeconds": 0}
-
-
-def _reference(reference: events.SecretRef | None) -> Json | None:
+def _reference(reference: events.SecretRef | None) -> _SecretReference | None:
     return None if reference is None else {"namespace": reference.namespace, "name": reference.name}
 
 
-def _taint(taint: events.Taint) -> Json:
-    added = instant(taint.time_added_ms or 0)
-    return {
-        "key": taint.key,
-        **({"value": taint.value} if taint.value else {}),
-        "effect": taint.effect,
-        **({"timeAdded": added} if added else {}),
-    }
+def _taint(taint: events.Taint) -> _Taint:
+    shown: _Taint = {"key": taint.key}
+    if taint.value:
+        shown["value"] = taint.value
+    shown["effect"] = taint.effect
+    if added := instant(taint.time_added_ms or 0):
+        shown["timeAdded"] = added
+    return shown
 
 
-def _status(cluster: Cluster) -> Json:
-    status: Json = {"apiEnablements": enablements(cluster.spec.apis)}
+def _status(cluster: Cluster) -> _Status:
+    status: _Status = {"apiEnablements": enablements(cluster.spec.apis)}
     if cluster.spec.kubernetes_version:
         status["kubernetesVersion"] = cluster.spec.kubernetes_version
     if cluster.room is not None:
         status["resourceSummary"] = _summary(cluster.room)
         if cluster.room.nodes is not None:
             status["nodeSummary"] = {"totalNum": cluster.room.nodes, "readyNum": cluster.room.nodes_ready}
-    conditions: list[Json] = []
+    conditions: list[Condition] = []
     health = cluster.health
     if health is not None:
-        condition: Json = {
+        condition: Condition = {
             "type": "Ready",
             "status": health.status,
             "reason": health.reason,
@@ -156,7 +236,7 @@ def _status(cluster: Cluster) -> Json:
     return status
 
 
-def _condition(reported: events.ClusterCondition) -> Json:
+def _condition(reported: events.ClusterCondition) -> Condition:
     return {
         "type": reported.type,
         "status": reported.status,
@@ -166,7 +246,7 @@ def _condition(reported: events.ClusterCondition) -> Json:
     }
 
 
-def _enablements_condition(cluster: Cluster) -> Json:
+def _enablements_condition(cluster: Cluster) -> Condition:
     """The condition whether the served kinds are known; without them the built-in kinds are assumed."""
     is_known = bool(cluster.spec.apis)
     return {
@@ -178,14 +258,16 @@ def _enablements_condition(cluster: Cluster) -> Json:
     }
 
 
-def _summary(room: ReportedCapacity) -> Json:
-    summary: Json = {
-        "allocatable": room.allocatable,
-        "allocated": room.allocated,
-        "allocating": room.allocating,
-    }
+def _summary(room: ReportedCapacity) -> _ResourceSummary:
+    summary: _ResourceSummary = {}
+    if room.allocatable:
+        summary["allocatable"] = room.allocatable
+    if room.allocated:
+        summary["allocated"] = room.allocated
+    if room.allocating:
+        summary["allocating"] = room.allocating
     if room.modelings:
         summary["allocatableModelings"] = [
             {"grade": modeling.grade, "count": modeling.count} for modeling in room.modelings
         ]
-    return {name: value for name, value in summary.items() if value}
+    return summary

@@ -11,7 +11,8 @@ from typing import Final, cast
 import msgspec
 
 from events import shapes
-from events.json_values import Json
+from events.json_values import Json, object_at
+from events.kube_fields import ManagedFieldsEntry
 
 ENGINE: Final = "reballast"
 """Name of the manager of all fields that the engine derives."""
@@ -37,20 +38,24 @@ def decode(raw: bytes) -> _Owners:
         return ()
 
 
-def entries(owners: Iterable[shapes.FieldsOwner]) -> list[Json]:
+def entries(owners: Iterable[shapes.FieldsOwner]) -> list[ManagedFieldsEntry]:
     """Return the ``managedFields`` entries of clients."""
-    return [
-        {
-            "manager": owner.manager,
-            "operation": owner.operation,
-            "apiVersion": owner.api_version,
-            **({"time": owner.time} if owner.time else {}),
-            "fieldsType": "FieldsV1",
-            "fieldsV1": _fields(owner.fields_v1),
-            **({"subresource": owner.subresource} if owner.subresource else {}),
-        }
-        for owner in owners
-    ]
+    return [_entry(owner) for owner in owners]
+
+
+def _entry(owner: shapes.FieldsOwner) -> ManagedFieldsEntry:
+    entry: ManagedFieldsEntry = {
+        "manager": owner.manager,
+        "operation": owner.operation,
+        "apiVersion": owner.api_version,
+    }
+    if owner.time:
+        entry["time"] = owner.time
+    entry["fieldsType"] = "FieldsV1"
+    entry["fieldsV1"] = _fields(owner.fields_v1)
+    if owner.subresource:
+        entry["subresource"] = owner.subresource
+    return entry
 
 
 def of_entries(values: Sequence[object]) -> _Owners:
@@ -86,31 +91,29 @@ def is_of_status(entry: Mapping[str, object]) -> bool:
     return entry.get("subresource") == STATUS
 
 
-def of_engine(api_version: str, part: str, fields: Json, *, subresource: str = "") -> Json:
-    """Return the engine's entry for the fields of one part of an object, to a depth of two levels."""
-    return _engines(api_version, part, _shape(fields), subresource)
+def of_status(api_version: str, status: Mapping[str, object]) -> ManagedFieldsEntry:
+    """Return the engine's entry for the fields of a status, to a depth of two levels."""
+    return _engines(api_version, STATUS, _shape(status), STATUS)
 
 
-def all_of_engine(api_version: str, spec: Json, status: Json) -> msgspec.Raw:
+def all_of_engine(api_version: str, spec: Mapping[str, object], status: Mapping[str, object]) -> msgspec.Raw:
     """Return the entries of an object that only the engine writes, as JSON."""
     return _all_of_engine(api_version, _shape(spec), _shape(status))
 
 
-def beside(shown: Json, others: Iterable[Json]) -> Json:
-    """Return the top-level status fields that no other entry owns, not even in part."""
-    taken: set[str] = set()
-    for entry in others:
-        fields = entry.get("fieldsV1")
-        owned = cast("Json", fields).get("f:status") if isinstance(fields, dict) else None
-        if isinstance(owned, dict):
-            taken.update(name.removeprefix("f:") for name in cast("Json", owned))
-    return {name: value for name, value in shown.items() if name not in taken}
+def status_fields(owners: Iterable[ManagedFieldsEntry]) -> set[str]:
+    """Return the top-level status fields that these entries own, also in part."""
+    return {
+        name.removeprefix("f:")
+        for entry in owners
+        for name in object_at(entry.get("fieldsV1"), f"f:{STATUS}")
+    }
 
 
 _Shape = tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def _shape(fields: Json) -> _Shape:
+def _shape(fields: Mapping[str, object]) -> _Shape:
     """Field names, each with the names of its own fields if it is an object."""
     return tuple(
         [
@@ -121,20 +124,22 @@ def _shape(fields: Json) -> _Shape:
 
 
 @lru_cache(maxsize=1_024)
-def _engines(api_version: str, part: str, shape: _Shape, subresource: str) -> Json:
+def _engines(api_version: str, part: str, shape: _Shape, subresource: str) -> ManagedFieldsEntry:
     """The engine's entry for fields of this shape.
 
     Cached, because objects of a kind have few shapes and lists render many objects. Callers must not modify
     the result.
     """
-    return {
+    entry: ManagedFieldsEntry = {
         "manager": ENGINE,
         "operation": "Update",
         "apiVersion": api_version,
         "fieldsType": "FieldsV1",
         "fieldsV1": {f"f:{part}": {f"f:{name}": _written(below) for name, below in shape}},
-        **({"subresource": subresource} if subresource else {}),
     }
+    if subresource:
+        entry["subresource"] = subresource
+    return entry
 
 
 @lru_cache(maxsize=1_024)

@@ -6,10 +6,10 @@ without a report counts as pending.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypedDict
 
 from events import decisions, job_statuses, limits, shapes, status_values, times
-from events.json_values import Json
+from events.kube_fields import Condition
 
 _BALANCED: Final = frozenset({("v1", "Service"), ("networking.k8s.io/v1", "Ingress")})
 JOB: Final = ("batch/v1", "Job")
@@ -26,7 +26,44 @@ _PHASES: Final = {
 _PENDING: Final = "Pending"
 
 
-def of_member(ref: shapes.WorkloadRef, values: dict[str, str]) -> Json | None:
+class _Ingress(TypedDict, total=False):
+    ip: str
+    hostname: str
+
+
+class _LoadBalancer(TypedDict):
+    ingress: list[_Ingress]
+
+
+class _ActiveJob(TypedDict):
+    apiVersion: str
+    kind: str
+    namespace: str
+    name: str
+
+
+class _State(TypedDict):
+    running: dict[str, str]
+
+
+class _ContainerStatus(TypedDict, total=False):
+    ready: bool
+    state: _State
+
+
+class KindStatus(TypedDict, total=False):
+    """The fields of the statuses of these kinds."""
+
+    loadBalancer: _LoadBalancer
+    conditions: list[Condition]
+    active: list[_ActiveJob]
+    lastScheduleTime: str
+    lastSuccessfulTime: str
+    phase: str
+    containerStatuses: list[_ContainerStatus]
+
+
+def of_member(ref: shapes.WorkloadRef, values: dict[str, str]) -> KindStatus | None:
     """Return the reported status of an object in one member; None for kinds without a rule here."""
     kind = ref.api_version, ref.kind
     if kind in _BALANCED:
@@ -37,11 +74,11 @@ def of_member(ref: shapes.WorkloadRef, values: dict[str, str]) -> Json | None:
         return _cron_job(ref, [values])
     if kind in _PHASES:
         phase = values.get(status_values.PHASE)
-        return ({"phase": phase} if phase else {}) | _containers([values])
+        return _shown(phase or "", [values])
     return None
 
 
-def over_all(ref: shapes.WorkloadRef, members: Sequence[decisions.MemberStatus]) -> Json | None:
+def over_all(ref: shapes.WorkloadRef, members: Sequence[decisions.MemberStatus]) -> KindStatus | None:
     """Return the status aggregated over all members; None for kinds without a rule here."""
     kind = ref.api_version, ref.kind
     reported = [member.values for member in members]
@@ -50,15 +87,15 @@ def over_all(ref: shapes.WorkloadRef, members: Sequence[decisions.MemberStatus])
     if kind == _CRON_JOB:
         return _cron_job(ref, reported)
     if kind in _PHASES:
-        return _phase(kind, reported) | _containers(reported)
+        return _shown(_phase(kind, reported), reported)
     return None
 
 
-def _balanced(ingress: list[Json]) -> Json:
+def _balanced(ingress: list[_Ingress]) -> KindStatus:
     return {"loadBalancer": {"ingress": ingress}} if ingress else {}
 
 
-def _ingress(values: dict[str, str]) -> list[Json]:
+def _ingress(values: dict[str, str]) -> list[_Ingress]:
     """Entries of a load balancer.
 
     Addresses and host names are paired if there are equally many, otherwise listed separately.
@@ -70,9 +107,9 @@ def _ingress(values: dict[str, str]) -> list[Json]:
     return [*({"ip": ip} for ip in addresses), *({"hostname": name} for name in names)]
 
 
-def _job_end(values: dict[str, str]) -> Json | None:
+def _job_end(values: dict[str, str]) -> KindStatus | None:
     ends = (("Complete", job_statuses.COMPLETE), ("Failed", job_statuses.FAILED))
-    conditions = [
+    conditions: list[Condition] = [
         {"type": end, "status": job_statuses.IS_SO}
         for end, path in ends
         if values.get(path) == job_statuses.IS_SO
@@ -80,19 +117,22 @@ def _job_end(values: dict[str, str]) -> Json | None:
     return {"conditions": conditions} if conditions else None
 
 
-def _cron_job(ref: shapes.WorkloadRef, reported: Sequence[dict[str, str]]) -> Json:
-    active = [
+def _cron_job(ref: shapes.WorkloadRef, reported: Sequence[dict[str, str]]) -> KindStatus:
+    active: list[_ActiveJob] = [
         {"apiVersion": "batch/v1", "kind": "Job", "namespace": ref.namespace, "name": name}
         for values in reported
         for name in _split(values, status_values.ACTIVE)
     ]
     scheduled = _latest(reported, status_values.LAST_SCHEDULED)
     successful = _latest(reported, status_values.LAST_SUCCESSFUL)
-    return {
-        **({"active": active} if active else {}),
-        **({"lastScheduleTime": scheduled} if scheduled else {}),
-        **({"lastSuccessfulTime": successful} if successful else {}),
-    }
+    status: KindStatus = {}
+    if active:
+        status["active"] = active
+    if scheduled:
+        status["lastScheduleTime"] = scheduled
+    if successful:
+        status["lastSuccessfulTime"] = successful
+    return status
 
 
 def _latest(reported: Sequence[dict[str, str]], path: str) -> str:
@@ -107,20 +147,26 @@ def _latest(reported: Sequence[dict[str, str]], path: str) -> str:
     return max(timestamps)[1] if timestamps else ""
 
 
-def _phase(kind: tuple[str, str], reported: Sequence[dict[str, str]]) -> Json:
+def _phase(kind: tuple[str, str], reported: Sequence[dict[str, str]]) -> str:
     """The aggregated phase; members without a report count as pending, except for PersistentVolumeClaims."""
     otherwise = "" if kind == _CLAIM else _PENDING
     phases = {values.get(status_values.PHASE) or otherwise for values in reported}
-    first = next((phase for phase in _PHASES[kind] if phase in phases), "")
-    return {"phase": first} if first else {}
+    return next((phase for phase in _PHASES[kind] if phase in phases), "")
 
 
-def _containers(reported: Sequence[dict[str, str]]) -> Json:
+def _shown(phase: str, reported: Sequence[dict[str, str]]) -> KindStatus:
+    status: KindStatus = {"phase": phase} if phase else {}
+    if containers := _containers(reported):
+        status["containerStatuses"] = containers
+    return status
+
+
+def _containers(reported: Sequence[dict[str, str]]) -> list[_ContainerStatus]:
     """Readiness of each container; the state is known (running) only for ready ones."""
     ready = [flag == "true" for values in reported for flag in _split(values, status_values.CONTAINERS_READY)]
-    running: Json = {"ready": True, "state": {"running": {}}}
-    waiting: Json = {"ready": False}
-    return {"containerStatuses": [running if is_ready else waiting for is_ready in ready]} if ready else {}
+    running: _ContainerStatus = {"ready": True, "state": {"running": {}}}
+    waiting: _ContainerStatus = {"ready": False}
+    return [running if is_ready else waiting for is_ready in ready]
 
 
 def _split(values: dict[str, str], path: str) -> list[str]:

@@ -1,19 +1,21 @@
 """Rendering of objects: the stored manifest merged with what the engine knows about it.
 
-The results are plain JSON values, computed at each request. A manifest accepted by an old release may contain
+A manifest accepted by an old release may contain
 invalid JSON; only its head is rendered then.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypedDict, cast
 
 import msgspec
 
 from engine.domain import federated_quotas, marks
 from engine.domain.bindings import Claim, Mark
 from engine.domain.rebalancers import Observed
-from events import decisions, job_statuses, json_paths, times
+from events import decisions, job_statuses, json_paths, shapes, times
 from events.json_values import Json
+from events.kube_fields import Condition, ObjectMeta
+from events.kube_objects import KubeObject
 from projections.bindings import Binding
 from projections.documents import field_owners, kind_statuses
 from projections.rebalancers import Rebalancer
@@ -38,19 +40,57 @@ class ObjectRow(NamedTuple):
     owners: bytes = b""
 
 
+class WorkloadReference(TypedDict, total=False):
+    """Identifies a template in the documents of other objects; the uid and the version are those of one template."""
+
+    apiVersion: str
+    kind: str
+    name: str
+    namespace: str
+    uid: str
+    resourceVersion: str
+
+
+class _ObservedWorkload(TypedDict, total=False):
+    reason: str
+    result: str
+    workload: WorkloadReference
+
+
+class RebalancerStatus(TypedDict, total=False):
+    """The status of a WorkloadRebalancer; finishTime and results are absent until they exist."""
+
+    finishTime: str | None
+    observedGeneration: int
+    observedWorkloads: list[_ObservedWorkload]
+
+
+class _JobEnd(TypedDict, total=False):
+    completionTime: str
+    conditions: list[Condition]
+
+
 def instant(at_ms: int) -> str | None:
     """Return the instant in RFC 3339 with whole seconds, as in Kubernetes objects; None for 0, an unknown time."""
     return times.to_seconds_text(at_ms) if at_ms else None
 
 
 def object_document(
-    row: ObjectRow, binding: Binding | None, rebalancer: Rebalancer | None, *, managed: bool = False
-) -> Json:
+    row: ObjectRow,
+    binding: Binding | None,
+    rebalancer: Rebalancer | None,
+    *,
+    managed: bool = False,
+    api_version: str = "",
+) -> KubeObject:
     """Return the object with its status: from the binding for a template, its own for a rebalancer.
 
     A status written by a client shows where the engine sets no field. ``managed`` adds ``managedFields``.
+    ``api_version`` is the one to show instead of the manifest's.
     """
     document = _manifest(row)
+    if api_version:
+        document["apiVersion"] = api_version
     metadata = _part(document, "metadata")
     document["metadata"] = metadata
     # A client's manifest may repeat the status from an earlier read; only the folded status counts.
@@ -60,7 +100,9 @@ def object_document(
     metadata["name"] = row.name
     metadata |= {"namespace": row.namespace} if row.namespace else {}
     metadata |= identity(row.uid, row.generation, row.created_ms, shown_number(row, binding, rebalancer))
-    metadata = document["metadata"] = marks.of_policy(row.kind, row.uid, metadata)
+    if row.kind in marks.POLICY_IDS:
+        policy = marks.of_policy(row.kind, row.uid, KubeObject(document))
+        document, metadata = policy.document, policy.metadata
     if row.kind == "Namespace":
         document["spec"] = {"finalizers": ["kubernetes"], **_part(document, "spec")}
         document["status"] = {"phase": "Terminating" if "deletionTimestamp" in metadata else "Active"}
@@ -77,7 +119,7 @@ def object_document(
         _overlay(document, metadata, binding)
     if managed:
         _own(document, metadata, row, binding)
-    return document
+    return KubeObject(document)
 
 
 def shown_number(row: ObjectRow, binding: Binding | None, rebalancer: Rebalancer | None) -> int:
@@ -89,7 +131,7 @@ def shown_number(row: ObjectRow, binding: Binding | None, rebalancer: Rebalancer
     return row.number
 
 
-def identity(uid: str, generation: int, created_ms: int, number: int) -> Json:
+def identity(uid: str, generation: int, created_ms: int, number: int) -> ObjectMeta:
     """Return the metadata set by the fold; ``number`` is that of the last record that changed the rendered object."""
     return {
         "uid": uid,
@@ -99,27 +141,26 @@ def identity(uid: str, generation: int, created_ms: int, number: int) -> Json:
     }
 
 
-def claim_marks(binding: Binding) -> tuple[Json, Json]:
-    """Return the labels and annotations that show the policy that claims the binding."""
-    return _policy_marks(binding.claim)
+def workload_reference(ref: shapes.WorkloadRef) -> WorkloadReference:
+    reference: WorkloadReference = {"apiVersion": ref.api_version, "kind": ref.kind, "name": ref.name}
+    if ref.namespace:
+        reference["namespace"] = ref.namespace
+    return reference
 
 
-def _policy_marks(policy: Claim | Mark | None) -> tuple[Json, Json]:
-    if policy is None:
-        return {}, {}
-    labels, annotations = marks.of_claim(policy.policy, policy.permanent_id)
-    return {**labels}, {**annotations}
+def claim_marks(policy: Claim | Mark | None) -> marks.Marks:
+    """Return the labels and annotations that show the policy that claims a template."""
+    return marks.Marks({}, {}) if policy is None else marks.of_claim(policy.policy, policy.permanent_id)
 
 
-def rebalancer_status(rebalancer: Rebalancer) -> Json:
-    """Return the status of a WorkloadRebalancer; finishTime and results are absent until they exist."""
-    finish = {"finishTime": instant(rebalancer.finish_ms)} if rebalancer.finish_ms else {}
+def rebalancer_status(rebalancer: Rebalancer) -> RebalancerStatus:
+    status: RebalancerStatus = {}
+    if rebalancer.finish_ms:
+        status["finishTime"] = instant(rebalancer.finish_ms)
     observed = sorted(rebalancer.observed.values(), key=_order)
-    return {
-        **finish,
-        "observedGeneration": rebalancer.started,
-        "observedWorkloads": [_observed(workload) for workload in observed],
-    }
+    status["observedGeneration"] = rebalancer.started
+    status["observedWorkloads"] = [_observed(workload) for workload in observed]
+    return status
 
 
 def template_status(binding: Binding) -> Json:
@@ -131,7 +172,7 @@ def template_status(binding: Binding) -> Json:
         return {}
     kind_status = kind_statuses.over_all(binding.template, binding.status.members)
     if kind_status is not None:
-        return kind_status
+        return {**kind_status}
     if not (has_counts or binding.status.fields):
         return {}
     status: Json = {}
@@ -139,7 +180,7 @@ def template_status(binding: Binding) -> Json:
         put(status, json_paths.names(path), value)
     members = binding.status.members
     if kind == kind_statuses.JOB:
-        return status | _job_end(members)
+        return {**status, **_job_end(members)}
     if not has_counts:
         return status | {"observedGeneration": binding.status.observed_generation}
     return status | {
@@ -151,25 +192,31 @@ def template_status(binding: Binding) -> Json:
     }
 
 
-def _job_end(members: Sequence[decisions.MemberStatus]) -> Json:
+def _job_end(members: Sequence[decisions.MemberStatus]) -> _JobEnd:
     """Conditions of a finished Job: failed if it failed in any cluster, complete once it is complete in all."""
     failed = [
         member.cluster for member in members if member.values.get(job_statuses.FAILED) == job_statuses.IS_SO
     ]
     if failed:
         message = f"The Job failed in {', '.join(failed)}"
-        condition = {"type": "Failed", "status": "True", "reason": "JobFailed", "message": message}
-        return {"conditions": [condition]}
+        return {
+            "conditions": [{"type": "Failed", "status": "True", "reason": "JobFailed", "message": message}]
+        }
     if not members or not all(
         member.values.get(job_statuses.COMPLETE) == job_statuses.IS_SO for member in members
     ):
         return {}
     times = [text for member in members if (text := member.values.get(job_statuses.COMPLETED))]
-    condition = {"type": "Complete", "status": "True", "reason": "Completed", "message": "Job completed"}
+    condition: Condition = {
+        "type": "Complete",
+        "status": "True",
+        "reason": "Completed",
+        "message": "Job completed",
+    }
     if not times:
         return {"conditions": [condition]}
-    last = max(times)
-    return {"completionTime": last, "conditions": [{**condition, "lastTransitionTime": last}]}
+    condition["lastTransitionTime"] = last = max(times)
+    return {"completionTime": last, "conditions": [condition]}
 
 
 def put(status: Json, names: tuple[str, ...], value: int | str) -> None:
@@ -204,7 +251,7 @@ def _part(document: Json, name: str) -> Json:
 
 
 def _overlay(document: Json, metadata: Json, binding: Binding) -> None:
-    labels, annotations = _policy_marks(binding.marked or binding.claim)
+    labels, annotations = claim_marks(binding.marked or binding.claim)
     if labels:
         metadata["labels"] = {**_part(metadata, "labels"), **labels}
         metadata["annotations"] = {**_part(metadata, "annotations"), **annotations}
@@ -222,9 +269,7 @@ def _own(document: Json, metadata: Json, row: ObjectRow, binding: Binding | None
         engine_fields = template_status(binding)
     if engine_fields:
         managed.append(
-            field_owners.of_engine(
-                row.api_version, field_owners.STATUS, engine_fields, subresource=field_owners.STATUS
-            ),
+            field_owners.of_status(row.api_version, engine_fields),
         )
     if managed:
         existing = metadata.get("managedFields")
@@ -238,8 +283,9 @@ def _order(observed: Observed) -> str:
     return observed.workload.sort_key
 
 
-def _observed(observed: Observed) -> Json:
-    rendered: Json = {"reason": observed.reason} if observed.reason else {}
+def _observed(observed: Observed) -> _ObservedWorkload:
+    rendered: _ObservedWorkload = {"reason": observed.reason} if observed.reason else {}
     if observed.result:
         rendered["result"] = observed.result
-    return {**rendered, "workload": cast("Json", msgspec.to_builtins(observed.workload))}
+    rendered["workload"] = workload_reference(observed.workload)
+    return rendered

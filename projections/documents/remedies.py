@@ -8,7 +8,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from events.json_values import Json, object_at, objects_at
+from events.json_values import objects_at
+from events.kube_objects import KubeObject
 from projections.port import Rows
 
 _REMEDIES: Final = (
@@ -50,11 +51,11 @@ def read(rows: Rows) -> list[Remedy]:
     return [_DECODER.decode(manifest) for (manifest,) in rows.select(_REMEDIES)]
 
 
-def with_actions(cluster: Json, remedies: list[Remedy]) -> Json:
+def with_actions(cluster: KubeObject, remedies: list[Remedy]) -> KubeObject:
     """Return a Cluster object with ``status.remedyActions``."""
     if not remedies:
         return cluster
-    name, status = str(object_at(cluster, "metadata")["name"]), object_at(cluster, "status")
+    status = cluster.object_at("status")
     conditions = {
         str(condition.get("type")): str(condition.get("status"))
         for condition in objects_at(status, "conditions")
@@ -62,10 +63,12 @@ def with_actions(cluster: Json, remedies: list[Remedy]) -> Json:
     actions = {
         action
         for remedy in remedies
-        if _is_called_for(remedy.spec, name, conditions)
+        if _is_called_for(remedy.spec, cluster.name, conditions)
         for action in remedy.spec.actions
     }
-    return {**cluster, "status": {**status, "remedyActions": sorted(actions)}} if actions else cluster
+    if not actions:
+        return cluster
+    return cluster.with_fields({"status": {**status, "remedyActions": sorted(actions)}})
 
 
 def _is_called_for(spec: _Spec, cluster: str, conditions: dict[str, str]) -> bool:

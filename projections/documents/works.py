@@ -6,7 +6,7 @@ overriders that apply are listed in Karmada's annotations; the caller applies th
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Final, cast
+from typing import Final, TypedDict, cast
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -14,8 +14,10 @@ from msgspec import UNSET, Struct
 from engine.domain import federated_quotas, marks, namespaces
 from events import decisions, shapes, vocabulary
 from events.json_values import Json
+from events.kube_fields import Condition, ObjectMeta, OwnerReference
+from events.kube_objects import KubeObject
 from projections.documents import field_owners
-from projections.documents.bindings import fault_of, member_status
+from projections.documents.member_statuses import fault_of, member_status
 from projections.documents.objects import ObjectRow, identity, instant, put
 from projections.works import Work
 
@@ -30,6 +32,32 @@ _REPLICAS: Final = ("spec", "replicas")
 _REPLICAS_AT: Final = {("batch/v1", "Job"): ("spec", "parallelism")}
 _COMPLETIONS: Final = ("spec", "completions")
 _NONE: Final[Mapping[shapes.OverrideRef, bytes]] = {}
+
+
+class _Identifier(TypedDict):
+    ordinal: int
+    group: str
+    version: str
+    kind: str
+    resource: str
+    namespace: str
+    name: str
+
+
+class _ManifestStatus(TypedDict, total=False):
+    identifier: _Identifier
+    status: Json
+    health: str
+
+
+class _Status(TypedDict, total=False):
+    conditions: list[Condition]
+    manifestStatuses: list[_ManifestStatus]
+
+
+class _AppliedRule(TypedDict):
+    policyName: str
+    overriders: Json
 
 
 def cluster_of(namespace: str) -> str | None:
@@ -64,7 +92,7 @@ def work_object(
     work: Work,
     template: ObjectRow | None,
     policies: Mapping[shapes.OverrideRef, bytes] = _NONE,
-) -> Json:
+) -> KubeObject:
     """Return the work as an object.
 
     ``template`` is its template, or None if that was deleted; the object then has only what is worth storing in
@@ -80,13 +108,13 @@ def work_object(
             federated_quotas.NAMESPACE_LABEL: quota.namespace,
             federated_quotas.NAME_LABEL: quota.name,
         }
-    spec: Json = {
-        "workload": {"manifests": [manifest]},
+    spec = {
+        "workload": {"manifests": [manifest.document]},
         "suspendDispatching": work.suspended,
         "preserveResourcesOnDeletion": work.claim.preserves,
     }
     status = _status(work)
-    metadata: Json = {
+    metadata: ObjectMeta = {
         "name": work.name,
         "namespace": marks.work_namespace(cluster),
         **identity(work.uid, work.generation, work.created_ms, work.number),
@@ -95,44 +123,39 @@ def work_object(
         "finalizers": ["karmada.io/execution-controller"],
     }
     if template is not None or policies:
-        metadata |= _owner(work, template)
+        if (owner := _owner(work, template)) is not None:
+            metadata["ownerReferences"] = [owner]
         metadata["managedFields"] = field_owners.all_of_engine(API_VERSION, spec, status)
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "Work",
-        "metadata": metadata,
-        "spec": spec,
-        "status": status,
-    }
+    return KubeObject(
+        {"apiVersion": API_VERSION, "kind": "Work", "metadata": metadata, "spec": spec, "status": status}
+    )
 
 
-def object_in_cluster(cluster: str, work: Work, template: ObjectRow | None) -> Json:
+def object_in_cluster(cluster: str, work: Work, template: ObjectRow | None) -> KubeObject:
     """Return the object of a work in its cluster, before overrides; only a head if the template is deleted."""
-    manifest = _manifest(work, template)
-    if template is not None:
-        facts = propagation(cluster, work, template.uid, template.generation)
-        manifest["metadata"] = marks.propagated(cast("Json", manifest["metadata"]), facts)
-    return manifest
+    if template is None:
+        return _head(work)
+    facts = propagation(cluster, work, template.uid, template.generation)
+    return marks.propagated(_manifest(work, template), facts)
 
 
 def _assigned_quota(
     cluster: str, work: Work, quota: shapes.OverrideRef, policies: Mapping[shapes.OverrideRef, bytes]
-) -> Json:
+) -> KubeObject:
     """The ResourceQuota that a FederatedResourceQuota assigns to the cluster; only a head if that was deleted."""
     quotas = federated_quotas.quotas(policies.get(quota, b"{}"))
-    manifest = _manifest(work, None)
+    manifest = _head(work)
     if quota.rules[0] < len(quotas):
-        manifest = msgspec.json.decode(quotas[quota.rules[0]][1], type=dict[str, object])
-    facts = propagation(cluster, work, "", 0)
-    return {**manifest, "metadata": marks.propagated(cast("Json", manifest["metadata"]), facts)}
+        manifest = KubeObject(msgspec.json.decode(quotas[quota.rules[0]][1], type=dict[str, object]))
+    return marks.propagated(manifest, propagation(cluster, work, "", 0))
 
 
-def _owner(work: Work, template: ObjectRow | None) -> Json:
+def _owner(work: Work, template: ObjectRow | None) -> OwnerReference | None:
     """The owner reference of a namespace's work. Other works are removed by their bindings."""
     ref = work.template
     if template is None or (ref.api_version, ref.kind) != namespaces.KIND:
-        return {}
-    owner: Json = {
+        return None
+    return {
         "apiVersion": ref.api_version,
         "kind": ref.kind,
         "name": ref.name,
@@ -140,11 +163,10 @@ def _owner(work: Work, template: ObjectRow | None) -> Json:
         "controller": True,
         "blockOwnerDeletion": True,
     }
-    return {"ownerReferences": [owner]}
 
 
-def _applied(work: Work, policies: Mapping[shapes.OverrideRef, bytes]) -> Json:
-    rules_by_annotation: dict[str, list[Json]] = {}
+def _applied(work: Work, policies: Mapping[shapes.OverrideRef, bytes]) -> dict[str, str]:
+    rules_by_annotation: dict[str, list[_AppliedRule]] = {}
     for ref in work.overrides if federated_quotas.assigned(work.overrides) is None else ():
         for overriders in _overriders(ref, policies.get(ref, b"{}")):
             mark = APPLIED.get(ref.kind, "")
@@ -154,7 +176,7 @@ def _applied(work: Work, policies: Mapping[shapes.OverrideRef, bytes]) -> Json:
     return {mark: msgspec.json.encode(rules).decode() for mark, rules in sorted(rules_by_annotation.items())}
 
 
-def _overriders(ref: shapes.OverrideRef, manifest: bytes) -> Iterator[object]:
+def _overriders(ref: shapes.OverrideRef, manifest: bytes) -> Iterator[Json]:
     """The overriders of the rules that apply; rules that the policy no longer has are left out.
 
     The policy may be newer than the work; the next work of the binding follows the new rules.
@@ -185,16 +207,19 @@ class _Policy(Struct, frozen=True):
 _POLICY: Final = msgspec.json.Decoder(_Policy)
 
 
-def _manifest(work: Work, template: ObjectRow | None) -> Json:
+def _head(work: Work) -> KubeObject:
     ref = work.template
-    head: Json = {"apiVersion": ref.api_version, "kind": ref.kind}
-    metadata: Json = {"name": ref.name, **({"namespace": ref.namespace} if ref.namespace else {})}
-    if template is None:
-        return {**head, "metadata": metadata}
+    metadata = {"name": ref.name, **({"namespace": ref.namespace} if ref.namespace else {})}
+    return KubeObject({"apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata})
+
+
+def _manifest(work: Work, template: ObjectRow) -> KubeObject:
+    ref = work.template
     try:
         manifest = msgspec.json.decode(template.manifest, type=Json)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        return {**head, "metadata": metadata}
+        return _head(work)
+    metadata: Json = {"name": ref.name, **({"namespace": ref.namespace} if ref.namespace else {})}
     template_metadata = cast("Json", manifest.get("metadata", {}))
     for name in ("labels", "annotations"):
         if name in template_metadata:
@@ -210,11 +235,11 @@ def _manifest(work: Work, template: ObjectRow | None) -> Json:
         if work.completions is not None:
             put(manifest, _COMPLETIONS, work.completions)
     manifest.pop("status", None)
-    return {**manifest, "metadata": metadata}
+    return KubeObject({**manifest, "metadata": metadata})
 
 
-def _status(work: Work) -> Json:
-    dispatching: Json = {
+def _status(work: Work) -> _Status:
+    dispatching: Condition = {
         "type": "Dispatching",
         "status": "False" if work.suspended else "True",
         "reason": "SuspendDispatching" if work.suspended else "Dispatching",
@@ -224,7 +249,7 @@ def _status(work: Work) -> Json:
     member = work.member
     if member is None:
         return {"conditions": [dispatching]}
-    applied: Json = {
+    applied: Condition = {
         "type": "Applied",
         "status": "True" if member.applied else "False",
         "reason": "AppliedSuccessful" if member.applied else "AppliedFailed",
@@ -234,11 +259,11 @@ def _status(work: Work) -> Json:
     return {"conditions": [applied, dispatching], "manifestStatuses": [_manifest_status(work, member)]}
 
 
-def _manifest_status(work: Work, member: decisions.MemberStatus) -> Json:
+def _manifest_status(work: Work, member: decisions.MemberStatus) -> _ManifestStatus:
     ref = work.template
     group, _, version = ref.api_version.rpartition("/")
     # The reference leaves the name of the resource empty.
-    identifier: Json = {
+    identifier: _Identifier = {
         "ordinal": 0,
         "group": group,
         "version": version,
@@ -248,5 +273,8 @@ def _manifest_status(work: Work, member: decisions.MemberStatus) -> Json:
         "name": ref.name,
     }
     status = member_status(member, ref, has_replicas=work.replicas is not None)
-    shown = {} if status is UNSET else {"status": msgspec.to_builtins(status)}
-    return {"identifier": identifier, **shown, "health": member.health}
+    shown: _ManifestStatus = {"identifier": identifier}
+    if status is not UNSET:
+        shown["status"] = msgspec.to_builtins(status)
+    shown["health"] = member.health
+    return shown

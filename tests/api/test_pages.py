@@ -5,6 +5,8 @@ import pytest
 from engine.http.pages import binding_values, cluster_values
 from engine.objects import bindings
 from events import clusters, json_values, records
+from events.json_values import Json
+from events.kube_objects import KubeObject
 from tests.api.servers import client, serving
 from tests.builders.inputs import (
     capacity,
@@ -52,7 +54,7 @@ def binding(*targets: tuple[str, int], **ready: int) -> bindings.Binding:
         {"clusterName": name, "applied": True, "status": {"replicas": count, "readyReplicas": count}}
         for name, count in ready.items()
     ]
-    document = {
+    document: Json = {
         "metadata": {"name": "foo-deployment", "namespace": "default"},
         "spec": {
             "resource": {"kind": "Deployment", "name": "foo"},
@@ -61,7 +63,7 @@ def binding(*targets: tuple[str, int], **ready: int) -> bindings.Binding:
         },
         "status": {"conditions": [], "aggregatedStatus": reports},
     }
-    return bindings.of(document)
+    return bindings.of(KubeObject(document))
 
 
 def test_all_bars_of_a_page_have_one_scale() -> None:
@@ -104,7 +106,7 @@ def test_meter_shows_the_used_capacity(
         for name, amount in (("allocatable", "12800Gi"), ("allocated", allocated), ("allocating", allocating))
     }
     row = cluster_values.row(
-        cluster_values.read({"metadata": {"name": "m"}, "status": {"resourceSummary": summary}})
+        cluster_values.read(KubeObject({"metadata": {"name": "m"}, "status": {"resourceSummary": summary}}))
     )
 
     (meter,) = row.meters
@@ -115,7 +117,7 @@ def test_meter_shows_the_used_capacity(
 def test_leaving_cluster_is_shown_as_leaving() -> None:
     metadata = {"name": "m", "deletionTimestamp": "2026-01-01T00:00:00Z"}
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
-    row = cluster_values.row(cluster_values.read({"metadata": metadata, "status": ready}))
+    row = cluster_values.row(cluster_values.read(KubeObject({"metadata": metadata, "status": ready})))
     assert (row.state, row.message) == (
         "leaving",
         "since 2026-01-01T00:00:00Z; removed once its workloads are gone",

@@ -7,6 +7,7 @@ from engine.cli import three_way
 from engine.domain import marks
 from engine.kubeapi.patching import patches
 from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 
 SCALARS = (
     st.booleans() | st.integers(-5, 5) | st.text("abc", max_size=2) | st.lists(st.integers(0, 3), max_size=3)
@@ -25,10 +26,10 @@ def patched(target: Json, patch: Json) -> Json:
 
 def applied(spec: Json, live: Json | None) -> Json:
     """Return the object after an apply with this spec."""
-    wanted = three_way.with_memory({"metadata": {"name": "x"}, "spec": spec})
-    return (
-        wanted if live is None else patched(live, three_way.patch(three_way.last_applied(live), wanted, live))
-    )
+    wanted = three_way.with_memory(KubeObject({"metadata": {"name": "x"}, "spec": spec})).document
+    if live is None:
+        return wanted
+    return patched(live, three_way.patch(three_way.last_applied(KubeObject(live)), wanted, live))
 
 
 @given(OBJECTS, OBJECTS)
@@ -61,19 +62,19 @@ def test_omitted_fields_are_removed_and_fields_of_others_kept(
 
 
 def test_object_too_large_to_remember_has_no_annotation() -> None:
-    large: Json = {"metadata": {"name": "x"}, "data": {"a": "x" * 300_000}}
+    large = KubeObject({"metadata": {"name": "x"}, "data": {"a": "x" * 300_000}})
 
     assert three_way.with_memory(large) == large
     assert three_way.last_applied(large) == {}
 
 
 def test_annotation_size_is_measured_in_bytes() -> None:
-    large: Json = {"metadata": {"name": "x"}, "data": {"a": "é" * 150_000}}
+    large = KubeObject({"metadata": {"name": "x"}, "data": {"a": "é" * 150_000}})
     assert three_way.with_memory(large) == large
 
 
 @given(st.text())
 def test_malformed_annotation_is_ignored(text: str) -> None:
-    live: Json = {"metadata": {"annotations": {marks.LAST_APPLIED: text}}}
+    live = KubeObject({"metadata": {"annotations": {marks.LAST_APPLIED: text}}})
 
     assert isinstance(three_way.last_applied(live), dict)

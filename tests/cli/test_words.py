@@ -15,6 +15,7 @@ from engine.objects import bindings, manifests
 from engine.objects.clusters import Taint
 from engine.objects.manifest_limits import Limits
 from engine.placement.explanations import ClusterExplanation
+from events.kube_objects import KubeObject
 
 LIMITS = Limits(content_bytes_max=1 << 20, documents_max=2, depth_max=64, repeated_bytes_max=0)
 COMMANDS = [
@@ -107,9 +108,9 @@ NOW_MS = 1_716_630_591_000 + 180_000
 
 
 def test_template_has_a_row_per_current_or_scheduled_cluster() -> None:
-    ran = table_rows.runs(bindings.of(BINDING), {"member1": NOW_MS - 20_000})
+    ran = table_rows.runs(bindings.of(KubeObject(BINDING)), {"member1": NOW_MS - 20_000})
 
-    found = table_rows.template_listing("Deployment", [(TEMPLATE, ran, None)], NOW_MS)
+    found = table_rows.template_listing("Deployment", [(KubeObject(TEMPLATE), ran, None)], NOW_MS)
 
     assert found.columns == ("NAME", "CLUSTER", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "ADOPTION")
     assert [row[:7] for row in found.rows] == [
@@ -120,14 +121,22 @@ def test_template_has_a_row_per_current_or_scheduled_cluster() -> None:
 
 
 def test_unplaced_template_has_a_row() -> None:
-    found = table_rows.template_listing("Deployment", [(TEMPLATE, [], None)], NOW_MS)
+    found = table_rows.template_listing("Deployment", [(KubeObject(TEMPLATE), [], None)], NOW_MS)
 
     assert [row[:7] for row in found.rows] == [("foo", "<none>", "0/3", 0, 0, "3m", "N")]
 
 
 def test_kinds_without_replicas_have_no_counts() -> None:
     found = table_rows.template_listing(
-        "ConfigMap", [(TEMPLATE, table_rows.runs(bindings.of(BINDING), {}), bindings.of(BINDING))], NOW_MS
+        "ConfigMap",
+        [
+            (
+                KubeObject(TEMPLATE),
+                table_rows.runs(bindings.of(KubeObject(BINDING)), {}),
+                bindings.of(KubeObject(BINDING)),
+            )
+        ],
+        NOW_MS,
     )
 
     assert found.columns == ("NAME", "CLUSTER", "AGE", "ADOPTION")

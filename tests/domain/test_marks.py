@@ -4,7 +4,7 @@ import pytest
 
 from engine.domain import marks
 from events import shapes
-from events.json_values import object_at
+from events.kube_objects import KubeObject
 
 
 @pytest.mark.parametrize(
@@ -29,13 +29,14 @@ def test_work_of_a_name_that_is_no_subdomain_has_a_valid_name() -> None:
 def test_cluster_scoped_object_refers_to_its_cluster_binding() -> None:
     ref = shapes.WorkloadRef(api_version="rbac.authorization.k8s.io/v1", kind="ClusterRole", name="reader")
     found = marks.propagated(
-        {"name": "reader"}, marks.Propagation(template=ref, cluster="one", binding_uid="7")
+        KubeObject({"metadata": {"name": "reader"}}),
+        marks.Propagation(template=ref, cluster="one", binding_uid="7"),
     )
-    assert found["labels"] == {
+    assert found.labels == {
         "karmada.io/managed": "true",
         "clusterresourcebinding.karmada.io/permanent-id": "7",
     }
-    annotations = object_at(found, "annotations")
+    annotations = found.annotations
     assert annotations["clusterresourcebinding.karmada.io/name"] == "reader-clusterrole"
     assert set(marks.ANNOTATIONS) > annotations.keys()
 

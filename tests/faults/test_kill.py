@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 import msgspec
 import pytest
 
-from engine.cli import server_reads, table_rows
+from engine.cli import server_reads
 from engine.cli.client import Client
 from engine.log import sqlite
 from engine.objects import bindings
@@ -99,7 +99,7 @@ def _until_applied(ledger: Ledger, kind: str) -> None:
 def _assert_nothing_is_lost(directory: Path, ledger: Ledger) -> None:
     with Client(directory) as client:
         found = _states(client)
-        keys = [bindings.of(each).key for each in server_reads.pages(client, "bindings")]
+        keys = [bindings.of(each).key for each in server_reads.objects(client, "bindings")]
     for name in {*ledger.acknowledged, *ledger.tried}:
         state = found.get(name, ABSENT)
         assert ledger.allows(name, state), (
@@ -116,14 +116,14 @@ def _states(client: Client) -> dict[str, str]:
     """Return the count of each Deployment and rebalancer, and the taint of each cluster."""
     found: dict[str, str] = {}
     for path, query in (("objects", {"kind": "deploy"}), ("rebalancers", {})):
-        for each in server_reads.pages(client, path, **query):
-            annotations = object_at(each, "metadata", "annotations")
-            found[table_rows.named(each)] = str(annotations.get(COUNT, ABSENT))
-    for each in server_reads.pages(client, "clusters"):
-        taints = objects_at(each, "spec", "taints")
+        for each in server_reads.objects(client, path, **query):
+            annotations = each.annotations
+            found[each.name] = str(annotations.get(COUNT, ABSENT))
+    for each in server_reads.objects(client, "clusters"):
+        taints = each.objects_at("spec", "taints")
         values = [str(taint["value"]) for taint in taints if taint["key"] == TAINT]
         assert len(values) <= 1
-        found[table_rows.named(each)] = values[0] if values else ABSENT
+        found[each.name] = values[0] if values else ABSENT
     return found
 
 
@@ -138,7 +138,7 @@ def _until_members_run_what_bindings_say(directory: Path) -> None:
 def _wanted(client: Client) -> dict[tuple[str, str], int]:
     return {
         (binding.key, each.name): each.replicas or 0
-        for binding in map(bindings.of, server_reads.pages(client, "bindings"))
+        for binding in map(bindings.of, server_reads.objects(client, "bindings"))
         for each in binding.spec.clusters
     }
 

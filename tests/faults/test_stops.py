@@ -13,14 +13,13 @@ from typing import Final
 import pytest
 import yaml
 
-from engine.cli import failures, server_reads, table_rows
+from engine.cli import failures, server_reads
 from engine.cli.client import Client
 from engine.http.query.response_types import Listing
 from engine.log import sqlite, sqlite_table
 from engine.process.views import remote
 from engine.proof.verification import Report
 from events import codec, decisions, objects, specs
-from events.json_values import object_at
 from tests import writes
 from tests.builders.manifests import config_map, deployment
 from tests.faults.load_objects import POLICY
@@ -207,8 +206,8 @@ def _until(is_so: Callable[[], bool]) -> None:
 
 def _texts(client: Client) -> dict[str, str]:
     """Return the text of each object."""
-    found = server_reads.pages(client, "objects", kind="cm")
-    return {table_rows.named(each): str(object_at(each.get("data"))["text"])[:4] for each in found}
+    found = server_reads.objects(client, "objects", kind="cm")
+    return {each.name: str(each.object_at("data")["text"])[:4] for each in found}
 
 
 def _fill(client: Client) -> tuple[dict[str, str], str]:

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 import pytest
@@ -92,7 +92,7 @@ async def test_views_of_a_golden_log_show_the_placements_of_its_release(recorded
 def _placements(store: Store) -> list[logs.Placement]:
     with store.reading() as rows:
         items = query.list_bindings(rows).items
-    found = msgspec.convert(cast("object", items), type=list[logs.Binding])
+    found = [msgspec.convert(item.document, logs.Binding) for item in items]
     return sorted(logs.placement_of(binding) for binding in found)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from engine.kubeapi.patching.patches import at
 from engine.overrides import application
 from events.json_values import Json
+from events.kube_objects import KubeObject
 from tests.builders.manifests import config_map, manifest
 
 
@@ -28,12 +29,12 @@ def workload(kind: str = "Deployment", /, **metadata: object) -> Json:
 def applied(value: Json, **overriders: object) -> Json:
     """Return the object after one rule of a policy's manifest; asserts that the input is unchanged."""
     before = copy.deepcopy(value)
-    under = application.OverrideApplication(value)
+    under = application.OverrideApplication(KubeObject(value))
     try:
         under.apply(application.read(msgspec.json.encode(overriders)))
     finally:
         assert value == before
-    return under.value
+    return under.value.document
 
 
 def fault(value: Json, **overriders: object) -> str:
@@ -360,11 +361,11 @@ _STRANGE: list[Json] = [
 @given(st.sampled_from(_STRANGE), st.lists(_RULES, max_size=3))
 def test_arbitrary_overriders_give_an_object_or_a_fault(value: Json, rules: list[Json]) -> None:
     before = copy.deepcopy(value)
-    under = application.OverrideApplication(value)
+    under = application.OverrideApplication(KubeObject(value))
     with contextlib.suppress(application.OverrideError):
         for rule in rules:
             under.apply(application.read(msgspec.json.encode(rule)))
-        assert isinstance(msgspec.json.decode(msgspec.json.encode(under.value)), dict)
+        assert isinstance(msgspec.json.decode(msgspec.json.encode(under.value.document)), dict)
     assert value == before
 
 

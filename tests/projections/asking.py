@@ -12,6 +12,7 @@ from events.validation import manifests
 from projections.port import Rows
 from projections.runner import Projector
 from projections.store import Store
+from tests.builders.documents import document_of
 
 Ask = Callable[[Callable[[Rows], Any]], Any]
 
@@ -26,7 +27,7 @@ async def views_of(batch: Sequence[Record]) -> Ask:
 
     def answer(question: Callable[[Rows], object]) -> object:
         with store.reading() as rows:
-            return msgspec.json.decode(msgspec.json.encode(question(rows)))
+            return msgspec.json.decode(msgspec.json.encode(question(rows), enc_hook=document_of))
 
     async def ask(question: Callable[[Rows], object]) -> object:
         return await asyncio.to_thread(answer, question)

@@ -43,7 +43,9 @@ def test_listed_bindings_equal_single_ones(rows: Rows) -> None:
         managers = [each["manager"] for each in cast("list[Json]", metadata.pop("managedFields"))]
         assert set(managers) == {"reballast"}
         key = f"{metadata['namespace']}/{metadata['name']}"
-        assert item == plain(wanted[key])
+        found = wanted[key]
+        assert found is not None
+        assert item == plain(found.document)
 
 
 def test_tables_of_abbreviated_bindings_equal_those_of_whole_ones(rows: Rows) -> None:

@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import Final
 
+from events.kube_objects import KubeObject
 from projections import changes, store
 
 ROWS: Final = 2_000
-LAST: Final = {"spec": "x" * 1_100}
+LAST: Final = KubeObject({"spec": "x" * 1_100})
 """A document as large as that of a usual Work."""
 
 

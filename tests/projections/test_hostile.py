@@ -10,6 +10,7 @@ from events.validation import manifests
 from projections import object_tables, query
 from projections.fold import Fold
 from projections.store import Store
+from tests.builders.documents import document_of
 from tests.builders.inputs import deployment
 from tests.projections.logs import Pen
 from tests.projections.stories import Story
@@ -88,7 +89,7 @@ def test_valid_records_are_folded_after_hostile_ones(hostile: list[records.Recor
             query.list_works,
             query.list_rejections,
         ):
-            assert msgspec.json.encode(listing(rows, limit=1_000))
+            assert msgspec.json.encode(listing(rows, limit=1_000), enc_hook=document_of)
         assert query.shard_steps(rows) is not None
         for kind in SHOWN:
             for brief in (False, True):
@@ -121,7 +122,7 @@ def test_object_with_odd_content_is_refused_or_shown(inside: bytes) -> None:
         shown = query.get_object(rows, key)
         refused = query.counts(rows).get("inputs.refused", 0)
     assert (shown is None) == (refused == 1)
-    assert msgspec.json.encode(shown)
+    assert msgspec.json.encode(shown, enc_hook=document_of)
     store.close()
 
 

@@ -10,7 +10,7 @@ from events.job_statuses import COMPLETE as COMPLETE_AT
 from events.job_statuses import COMPLETED, FAILED
 from events.json_values import Json
 from projections.bindings import Binding, Status
-from projections.documents import bindings, objects
+from projections.documents import bindings, member_statuses, objects
 
 REF = shapes.WorkloadRef(api_version="flink.example.io/v1", kind="FlinkJob", name="job", namespace="default")
 
@@ -184,7 +184,7 @@ def test_member_values_of_a_builtin_kind_are_shown_in_its_fields() -> None:
 
 def _shown(binding: Binding) -> Json:
     """Return the status of the binding's only member."""
-    raw = msgspec.json.encode(bindings.binding_document(binding, None, None))
+    raw = msgspec.json.encode(bindings.binding_document(binding, None, None).document)
     found = msgspec.json.decode(raw, type=_Document)
     return found.status.aggregated_status[0].status
 
@@ -205,7 +205,7 @@ def test_counts_of_one_member_are_numbers_as_typed_clients_expect() -> None:
     ref = shapes.WorkloadRef(api_version="batch/v1", kind="Job", name="sum", namespace="default")
     values = {".active": "1", ".succeeded": "2", ".startTime": "2026-01-01T00:00:00Z", COMPLETE_AT: "True"}
     member = decisions.MemberStatus(cluster="member1", applied=True, replicas=3, values=values)
-    assert bindings.member_status(member, ref, has_replicas=True) == {
+    assert member_statuses.member_status(member, ref, has_replicas=True) == {
         "active": 1,
         "succeeded": 2,
         "startTime": "2026-01-01T00:00:00Z",
@@ -224,4 +224,4 @@ def test_counts_of_one_member_are_numbers_as_typed_clients_expect() -> None:
 def test_counts_of_built_in_kinds_are_numbers(api_version: str, kind: str, path: str) -> None:
     ref = shapes.WorkloadRef(api_version=api_version, kind=kind, name="one", namespace="default")
     member = decisions.MemberStatus(cluster="member1", applied=True, values={path: "3"})
-    assert bindings.member_status(member, ref, has_replicas=False) == {path.removeprefix("."): 3}
+    assert member_statuses.member_status(member, ref, has_replicas=False) == {path.removeprefix("."): 3}

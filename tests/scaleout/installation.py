@@ -8,12 +8,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from engine.cli import failures, server_reads, table_rows
+from engine.cli import failures, server_reads
 from engine.cli.client import Client
 from engine.http.query.response_types import Lag, ShardLag
 from engine.log.kafka import address, numbered_log
 from engine.proof.verification import Report
-from events.json_values import Json, object_at
+from events.json_values import Json
 from tests import writes
 from tests.faults.load_objects import COUNT, POLICY
 from tests.projections import listing_checker
@@ -212,11 +212,11 @@ def _texts(api: Api) -> dict[str, str]:
     """Return by Deployment the load's text in its annotation, as a replica returns it."""
     with Client(api.data) as client:
         return {
-            table_rows.named(each): str(object_at(each, "metadata", "annotations").get(COUNT, ""))
-            for each in server_reads.pages(client, "objects", kind="deploy")
+            each.name: str(each.annotations.get(COUNT, ""))
+            for each in server_reads.objects(client, "objects", kind="deploy")
         }
 
 
 def _bindings(api: Api) -> list[Json]:
     with Client(api.data) as client:
-        return list(server_reads.pages(client, "bindings"))
+        return [each.document for each in server_reads.objects(client, "bindings")]

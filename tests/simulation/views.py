@@ -19,6 +19,7 @@ from projections import bindings, clusters, query
 from projections.port import Found, Rows
 from projections.runner import Projector
 from projections.store import Store
+from tests.builders.documents import document_of
 from tests.simulation import world
 
 Dump = dict[str, list[Found]]
@@ -322,10 +323,10 @@ def _clusters(rows: Rows, live: worker.Worker) -> Iterator[str]:
     return _differences("clusters", shown, held)
 
 
-def _read(page: query.Page) -> list[dict[str, Any]]:
+def _read(page: query.Page[Any]) -> list[dict[str, Any]]:
     """Return the items of a page as a client decodes them."""
     assert not page.after
-    return msgspec.json.decode(msgspec.json.encode(page.items))
+    return msgspec.json.decode(msgspec.json.encode(page.items, enc_hook=document_of))
 
 
 def _differences(view: str, shown: Mapping[Key, object], held: Mapping[Key, object]) -> Iterator[str]:

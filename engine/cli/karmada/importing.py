@@ -17,7 +17,7 @@ from engine.cli.results import Problem, Result
 from engine.domain import bindings
 from engine.objects import bindings as stored_bindings
 from events import keys
-from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 
 _CREATED: Final = "created"
 _CHANGED: Final = "configured"
@@ -87,7 +87,7 @@ def import_karmada(
 
 
 def _without_agents(state: State) -> list[str]:
-    names = [states.place_of(value)[1] for value in state.objects if value["kind"] == "Cluster"]
+    names = [value.name for value in state.objects if value.kind == "Cluster"]
     text = "clusters have no agent here, so nothing is changed in them: reballast join"
     return [f"{len(names)} {text} {names[0]} --kubeconfig FILE"] if names else []
 
@@ -98,14 +98,14 @@ def copied(objects: KubeObjects, state: State, *, dry_run: bool, takes_over: boo
     ``takes_over``: policies that were copied before with another scheduler's name are replaced.
     """
     report = Report({}, {}, {}, [], len(state.placements), [], [*state.notes])
-    undecided: list[Json] = []
+    undecided: list[KubeObject] = []
     done = 0
 
-    def write(value: Json) -> Result:
+    def write(value: KubeObject) -> Result:
         return _copied(objects, value, dry_run=dry_run, takes_over=takes_over)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for kind, values in itertools.groupby(state.objects, lambda value: str(value["kind"])):
+        for kind, values in itertools.groupby(state.objects, lambda value: value.kind):
             batch = list(values)
             for value, result in zip(batch, pool.map(write, batch), strict=True):
                 done += 1
@@ -129,40 +129,39 @@ def _count(report: Report, kind: str, result: Result) -> None:
     counts[kind] = counts.get(kind, 0) + 1
 
 
-def _copied(objects: KubeObjects, value: Json, *, dry_run: bool, takes_over: bool) -> Result:
+def _copied(objects: KubeObjects, value: KubeObject, *, dry_run: bool, takes_over: bool) -> Result:
     """Write an object, and the status of a cluster; return the result."""
     chosen = kube_objects.Options("Warn", dry_run)
-    kind, metadata = str(value["kind"]), object_at(value, "metadata")
-    resource = objects.resource(str(value["apiVersion"]), kind)
+    resource = objects.resource(*value.type_meta)
     if resource is None:
-        return Result(name=str(metadata["name"]), problems=[Problem(reason="the kind is not served")])
-    target = Target(resource, str(metadata.get("namespace", "")), str(metadata["name"]))
-    if kind in states.POLICY_KINDS:
+        return Result(name=value.name, problems=[Problem(reason="the kind is not served")])
+    target = Target(resource, *value.key)
+    if value.kind in states.POLICY_KINDS:
         return _copied_policy(objects, target, value, chosen, takes_over=takes_over)
     result = apply.applied(objects, target, states.clean(value), chosen)
     if result.problems or not resource.is_cluster or dry_run:
         return result
     before = objects.get(target)
-    reply = objects.patch(target, {"status": value.get("status")}, chosen, part="status")
-    is_same = not reply.is_refusal and before is not None and reply.body.get("status") == before.get("status")
+    reply = objects.patch(target, {"status": value.at("status")}, chosen, part="status")
+    is_same = not reply.is_refusal and before is not None and reply.body.get("status") == before.at("status")
     is_new = result.action == _CREATED
     return result if is_same else kube_objects.result(target, _CREATED if is_new else _CHANGED, reply)
 
 
 def _copied_policy(
-    objects: KubeObjects, target: Target, value: Json, chosen: kube_objects.Options, *, takes_over: bool
+    objects: KubeObjects, target: Target, value: KubeObject, chosen: kube_objects.Options, *, takes_over: bool
 ) -> Result:
     """Write a policy; an existing one keeps its scheduler unless ``takes_over``.
 
     The scheduler's name is immutable, so a policy that is taken over is deleted and created again.
     """
     live, desired = objects.get(target), states.clean(value)
-    before, after = states.scheduler_of(live or {}), states.scheduler_of(desired)
+    before, after = states.scheduler_of(live), states.scheduler_of(desired)
     if live is None or before == after:
         return apply.applied(objects, target, desired, chosen)
     if not takes_over or after != bindings.OURS:
-        kept = {**object_at(desired, "spec"), states.SCHEDULER: before}
-        result = apply.applied(objects, target, {**desired, "spec": kept}, chosen)
+        kept = {**desired.object_at("spec"), states.SCHEDULER: before}
+        result = apply.applied(objects, target, desired.with_fields({"spec": kept}), chosen)
         return structs.replace(result, kept_scheduler=before)
     if chosen.dry_run:
         return kube_objects.named(target, _CHANGED)
@@ -179,8 +178,8 @@ def moved(client: Client, state: State) -> list[Moved]:
     before: list[Moved] | None = None
     while True:
         placements = {
-            states.place_of(value): states.placement_of(stored_bindings.of(value)).clusters
-            for value in server_reads.pages(client, "bindings")
+            value.key: states.placement_of(stored_bindings.of(value)).clusters
+            for value in server_reads.objects(client, "bindings")
         }
         result = [
             Moved(keys.full_name(*name), dict(placed.clusters), placements.get(name))

@@ -20,7 +20,8 @@ from engine.objects import bindings
 from engine.objects.bindings import Binding
 from engine.observer import observation
 from events import codec, imported_placements, keys, observations, shapes, topics
-from events.json_values import Json, at, object_at, objects_at
+from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 
 _KINDS: Final = (
     ("", "Namespace"),
@@ -48,7 +49,6 @@ _OWN_NAMES: Final = frozenset({"kube-root-ca.crt", "kubernetes"})
 SCHEDULER: Final = "schedulerName"
 _ACTIVATION: Final = "activationPreference"
 _LAZY: Final = "Lazy"
-_DELETED: Final = "deletionTimestamp"
 _NAMED_MAX: Final = 5
 """Maximum number of objects that a note names."""
 
@@ -99,7 +99,7 @@ class State(Struct, frozen=True):
     ``running`` holds the last report of each workload, by cluster and by binding.
     """
 
-    objects: list[Json]
+    objects: list[KubeObject]
     placements: dict[Place, imported_placements.ImportedPlacement]
     running: dict[str, dict[Place, Running]]
     notes: list[str]
@@ -150,14 +150,14 @@ def _is_karmadas(resource: Resource) -> bool:
     return resource.watched and group.endswith(_KARMADA) and kind not in _DERIVED
 
 
-def _left_out(resource: Resource, values: Sequence[Json]) -> list[str]:
+def _left_out(resource: Resource, values: Sequence[KubeObject]) -> list[str]:
     """Return the note about objects of a kind that is not copied."""
-    names = [keys.full_name(*place_of(value)) for value in values]
+    names = [keys.full_name(*value.key) for value in values]
     missing = unsupported.KINDS.get((resource.api_version, resource.kind), "")
     return [f"{resource.kind} not copied: {_some(names)}" + f": {missing}" * bool(missing)] if names else []
 
 
-async def _listed_if_allowed(api: MemberApi, resource: Resource | None, notes: list[str]) -> list[Json]:
+async def _listed_if_allowed(api: MemberApi, resource: Resource | None, notes: list[str]) -> list[KubeObject]:
     """Return the objects of a kind; none, with a note, if the user may not list them."""
     try:
         return await _listed(api, resource)
@@ -184,16 +184,16 @@ async def of_log(log: port.NumberedLog, number: int | None = None) -> State | No
                 newest.pop(changes.read(gone).record_key, None)
             case _:
                 pass
-    result: dict[_GroupKind, list[Json]] = {}
+    result: dict[_GroupKind, list[KubeObject]] = {}
     for manifest in newest.values():
-        value = msgspec.json.decode(manifest, type=dict[str, object])
+        value = KubeObject(msgspec.json.decode(manifest, type=dict[str, object]))
         result.setdefault(_group_kind(value), []).append(_without_digests(value))
     return _state(result) if result else None
 
 
-def clean(value: Json) -> Json:
+def clean(value: KubeObject) -> KubeObject:
     """Return an object without the fields and marks that its control plane owns."""
-    metadata = {name: item for name, item in object_at(value, "metadata").items() if name in _KEPT}
+    metadata = {name: item for name, item in value.metadata.items() if name in _KEPT}
     for name, owned in (("labels", marks.LABELS), ("annotations", marks.ANNOTATIONS)):
         texts = object_at(metadata.pop(name, None))
         kept = {
@@ -203,13 +203,8 @@ def clean(value: Json) -> Json:
         }
         if kept:
             metadata[name] = kept
-    return {name: item for name, item in value.items() if name != "status"} | {"metadata": metadata}
-
-
-def place_of(value: Json) -> Place:
-    """Return namespace and name of an object."""
-    metadata = object_at(value, "metadata")
-    return str(metadata.get("namespace", "")), str(metadata.get("name", ""))
+    fields = {name: item for name, item in value.document.items() if name != "status"}
+    return KubeObject(fields | {"metadata": metadata})
 
 
 def placement_of(binding: Binding) -> imported_placements.ImportedPlacement:
@@ -220,37 +215,37 @@ def placement_of(binding: Binding) -> imported_placements.ImportedPlacement:
     return imported_placements.ImportedPlacement(clusters, affinity, policy)
 
 
-def _bound(found: Mapping[_GroupKind, Sequence[Json]]) -> list[_Bound]:
-    return [msgspec.convert(value, _Bound) for kind in _BINDINGS for value in found.get(kind, ())]
+def _bound(found: Mapping[_GroupKind, Sequence[KubeObject]]) -> list[_Bound]:
+    return [msgspec.convert(value.document, _Bound) for kind in _BINDINGS for value in found.get(kind, ())]
 
 
-def _state(found: Mapping[_GroupKind, Sequence[Json]]) -> State:
+def _state(found: Mapping[_GroupKind, Sequence[KubeObject]]) -> State:
     """Arrange all objects of a control plane, by group and kind."""
     all_bound = _bound(found)
     policies = [value for kind in _POLICIES for value in found.get(kind, ())]
-    lazy = {_reference(value) for value in policies if at(value, "spec", _ACTIVATION) == _LAZY}
+    lazy = {_reference(value) for value in policies if value.at("spec", _ACTIVATION) == _LAZY}
     placements = {each.place: _taken_over_placement(each, lazy) for each in all_bound}
     bound = {each.template: each.place for each in all_bound}
     kinds = _template_kinds(found, all_bound)
     copied = [value for kind in _KINDS for value in found.get(kind, ())]
-    for value in found.get(_DEFINITIONS, ()):
-        spec = object_at(value, "spec")
-        if (str(spec.get("group")), str(at(spec, "names", "kind"))) in kinds:
-            copied.append(value)
+    copied += [
+        value
+        for value in found.get(_DEFINITIONS, ())
+        if (value.text_at("spec", "group"), value.text_at("spec", "names", "kind")) in kinds
+    ]
     for kind in sorted(kinds - {*_KINDS, _DEFINITIONS}):
         for value in found.get(kind, ()):
-            binding = bound.get((kind, place_of(value)))
+            binding = bound.get((kind, value.key))
             copied.append(value if binding is None else _with_placement(value, placements[binding]))
     copied = [value for value in copied if not _is_own(value)]
-    deleted = [value for value in copied if at(value, "metadata", _DELETED)]
-    copied = [value for value in copied if not at(value, "metadata", _DELETED)]
+    deleted = [value for value in copied if value.is_ending]
+    copied = [value for value in copied if not value.is_ending]
     notes = _notes(all_bound, lazy) + _being_deleted(deleted)
     return State(copied, placements, _running(all_bound), notes)
 
 
-def _reference(policy: Json) -> shapes.PolicyRef:
-    namespace, name = place_of(policy)
-    return shapes.PolicyRef(kind=str(policy.get("kind")), name=name, namespace=namespace)
+def _reference(policy: KubeObject) -> shapes.PolicyRef:
+    return shapes.PolicyRef(kind=policy.kind, name=policy.name, namespace=policy.namespace)
 
 
 def _taken_over_placement(
@@ -263,8 +258,8 @@ def _taken_over_placement(
     return structs.replace(taken, placement=binding.spec.placement_json.decode())
 
 
-def _being_deleted(values: Iterable[Json]) -> list[str]:
-    names = [f"{value['kind']} {'/'.join(filter(None, place_of(value)))}" for value in values]
+def _being_deleted(values: Iterable[KubeObject]) -> list[str]:
+    names = [f"{value.kind} {'/'.join(filter(None, value.key))}" for value in values]
     return [f"not copied, since they are being deleted: {_some(names)}"] if names else []
 
 
@@ -274,12 +269,15 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
-def _template_kinds(found: Mapping[_GroupKind, Sequence[Json]], bound: Iterable[_Bound]) -> set[_GroupKind]:
+def _template_kinds(
+    found: Mapping[_GroupKind, Sequence[KubeObject]], bound: Iterable[_Bound]
+) -> set[_GroupKind]:
     """Return the groups and kinds that policies select, and those of the templates of bindings."""
     kinds = {binding.template[0] for binding in bound}
     for kind in _POLICIES:
         for value in found.get(kind, ()):
-            kinds.update(map(_group_kind, objects_at(value, "spec", "resourceSelectors")))
+            selectors = map(KubeObject, value.objects_at("spec", "resourceSelectors"))
+            kinds.update(map(_group_kind, selectors))
     return kinds
 
 
@@ -312,28 +310,28 @@ def _notes(bound: Sequence[_Bound], lazy: Collection[shapes.PolicyRef]) -> list[
     return ended + notes
 
 
-def scheduler_of(policy: Json) -> str:
-    """Return the scheduler that a policy names."""
-    return str(at(policy, "spec", SCHEDULER) or DEFAULT_SCHEDULER)
+def scheduler_of(policy: KubeObject | None) -> str:
+    """Return the scheduler that a policy names; the default one for none."""
+    return (policy.text_at("spec", SCHEDULER) if policy is not None else "") or DEFAULT_SCHEDULER
 
 
 def taken_over(state: State, scheduler: str) -> State:
     """Return the state in which policies for this scheduler name the engine's own scheduler instead."""
     objects = [
-        {**value, "spec": {**object_at(value, "spec"), SCHEDULER: OURS}}
-        if value["kind"] in POLICY_KINDS and scheduler_of(value) == scheduler
+        value.with_fields({"spec": {**value.object_at("spec"), SCHEDULER: OURS}})
+        if value.kind in POLICY_KINDS and scheduler_of(value) == scheduler
         else value
         for value in state.objects
     ]
     return structs.replace(state, objects=objects)
 
 
-def undecided(objects: Iterable[Json]) -> list[str]:
+def undecided(objects: Iterable[KubeObject]) -> list[str]:
     """Return a note about the policies whose workloads the engine leaves to another scheduler."""
     named: dict[str, list[str]] = {}
     for value in objects:
-        if value["kind"] in POLICY_KINDS and scheduler_of(value) not in SCHEDULERS:
-            named.setdefault(scheduler_of(value), []).append(keys.full_name(*place_of(value)))
+        if value.kind in POLICY_KINDS and scheduler_of(value) not in SCHEDULERS:
+            named.setdefault(scheduler_of(value), []).append(keys.full_name(*value.key))
     return [
         f"workloads of {_some(sorted(names))} are not decided here and stay where they are: their policies name "
         f"the scheduler {scheduler}; import with --scheduler {scheduler} to have them decided"
@@ -341,33 +339,33 @@ def undecided(objects: Iterable[Json]) -> list[str]:
     ]
 
 
-async def _listed(api: MemberApi, resource: Resource | None) -> list[Json]:
-    return [] if resource is None else [item.document for item in (await api.list(resource)).items]
+async def _listed(api: MemberApi, resource: Resource | None) -> list[KubeObject]:
+    return [] if resource is None else (await api.list(resource)).items
 
 
-def _with_placement(value: Json, placement: imported_placements.ImportedPlacement) -> Json:
+def _with_placement(value: KubeObject, placement: imported_placements.ImportedPlacement) -> KubeObject:
     if not placement.clusters and placement.policy is None:
         return value
-    metadata = object_at(value, "metadata")
-    annotations = object_at(metadata, "annotations")
     added = {imported_placements.ANNOTATION: msgspec.json.encode(placement).decode()}
-    return {**value, "metadata": {**metadata, "annotations": {**annotations, **added}}}
+    return value.with_metadata({"annotations": {**value.annotations, **added}})
 
 
-def _without_digests(value: Json) -> Json:
+def _without_digests(value: KubeObject) -> KubeObject:
     """Return a Secret without its values, of which an observer has digests only; any other object as it is."""
-    if value.get("kind") != "Secret":
+    if value.kind != "Secret":
         return value
-    return {name: item for name, item in value.items() if name not in observation.SECRET_FIELDS}
+    return KubeObject(
+        {name: item for name, item in value.document.items() if name not in observation.SECRET_FIELDS}
+    )
 
 
-def _group_kind(value: Json) -> _GroupKind:
-    return group_kind(str(value.get("apiVersion")), str(value.get("kind")))
+def _group_kind(value: KubeObject) -> _GroupKind:
+    return group_kind(value.api_version, value.kind)
 
 
-def _is_own(value: Json) -> bool:
+def _is_own(value: KubeObject) -> bool:
     """Whether an object belongs to the control plane itself, and is no template."""
-    namespace, name = place_of(value)
-    if value.get("kind") == "Namespace":
+    namespace, name = value.key
+    if value.kind == "Namespace":
         return name == "default" or namespaces.is_reserved(name)
     return namespaces.is_reserved(namespace) or name in _OWN_NAMES

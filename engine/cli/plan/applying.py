@@ -12,15 +12,23 @@ from engine.cli import failures, kube_objects, options, results
 from engine.cli.client import Reply
 from engine.cli.kube_objects import KubeObjects
 from engine.cli.plan import asking, changes_since
+from engine.cli.plan.asking import Failed, PlanningClient, Request
 from engine.cli.results import Result
 from engine.domain import bindings
 from engine.plans.predictions import Prediction
 from events import tracing
-from events.json_values import Json, at, object_at
+from events.json_values import Json, as_text, at
 
 _SHOWN_MAX = 5
 _ACTIONS: Final = {"POST": "created", "DELETE": "deleted"}
 _REMEDY = "make the plan again, and look at it"
+
+
+class _BasedRequest(NamedTuple):
+    """A request and the fields from which it was computed."""
+
+    request: Request
+    basis: Json
 
 
 class SavedPlan(Struct, frozen=True, rename="camel"):
@@ -30,9 +38,9 @@ class SavedPlan(Struct, frozen=True, rename="camel"):
     which change with each report of a cluster.
     """
 
-    requests: list[Json]
+    requests: list[Request]
     bases: list[Json]
-    failures: list[Json]
+    failures: list[Failed]
     horizon_ms: int
     prediction: Prediction
     id: str = ""
@@ -41,9 +49,9 @@ class SavedPlan(Struct, frozen=True, rename="camel"):
         if len(self.bases) != len(self.requests):
             raise ValueError("each request needs its basis")
 
-    def based_requests(self) -> Iterator[tuple[Json, Json]]:
+    def based_requests(self) -> Iterator[_BasedRequest]:
         """Yield each request with its basis."""
-        yield from zip(self.requests, self.bases, strict=True)
+        return map(_BasedRequest, self.requests, self.bases)
 
 
 class _Outcome(NamedTuple):
@@ -71,9 +79,9 @@ def apply(path: Path, server: options.Server) -> int:
     saved = read(path)
     if saved.failures:
         raise failures.Failure("a plan of failing clusters can't be applied", "plan a change of objects")
-    with asking.PlanningClient(server.data) as client:
-        for request, basis in saved.based_requests():
-            _check_unedited(client, request, basis)
+    with PlanningClient(server.data) as client:
+        for based in saved.based_requests():
+            _check_unedited(client, based)
         _, prediction = asking.predicted(client, saved.requests, [], saved.horizon_ms)
         if differing := _differences(saved.prediction, prediction):
             reason = "; ".join(_shortened(list(differing.values())))
@@ -131,49 +139,45 @@ def _clusters(clusters: dict[str, int]) -> str:
     return ", ".join(f"{name} ({count})" for name, count in sorted(clusters.items())) or "no cluster"
 
 
-def _check_unedited(client: asking.PlanningClient, request: Json, basis: Json) -> None:
+def _check_unedited(client: PlanningClient, based: _BasedRequest) -> None:
     """Raise Failure if another client edited the fields from which a request was computed."""
-    if basis != client.basis(request):
-        name = str(request["path"]).partition("?")[0].rpartition("/")[2]
+    if based.basis != client.basis(based.request):
+        name = based.request.object_path.rpartition("/")[2]
         raise failures.Failure(f"the plan no longer holds: {name} was edited since", _REMEDY)
 
 
-def _make_all(client: asking.PlanningClient, saved: SavedPlan) -> list[Result]:
+def _make_all(client: PlanningClient, saved: SavedPlan) -> list[Result]:
     """Make the requests of a plan; return their results."""
     objects, written = KubeObjects(client), set[str]()
     made: list[Result] = []
-    for request, basis in saved.based_requests():
-        path = str(request["path"]).partition("?")[0]
+    for based in saved.based_requests():
+        request = based.request
+        path = request.object_path
         reply, tries = None, 0
         while reply is None or (
             kube_objects.verdict(reply) == kube_objects.LATE and tries < kube_objects.TRIES
         ):
             if path not in written:
-                _check_unedited(client, request, basis)
+                _check_unedited(client, based)
             reply, tries = _sent(client, _refreshed(client, request), saved.id), tries + 1
         written.add(path)
-        action = _ACTIONS.get(str(request["method"]), "configured")
-        name = (
-            str(object_at(request, "body", "metadata").get("name", "")) if request["method"] == "POST" else ""
-        )
+        action = _ACTIONS.get(request.method, "configured")
+        name = as_text(at(request.body, "metadata", "name")) if request.method == "POST" else ""
         made.append(kube_objects.result(objects.at(path, name), action, reply))
     return made
 
 
-def _refreshed(client: asking.PlanningClient, request: Json) -> Json:
+def _refreshed(client: PlanningClient, request: Request) -> Request:
     """Return a request that names the object's present version if it named one."""
-    if not asking.named_version(request):
+    if not request.version:
         return request
-    live = client.kubernetes("GET", str(request["path"]).partition("?")[0]).body
-    body = object_at(request, "body")
-    version = {"resourceVersion": at(live, "metadata", "resourceVersion")}
-    return {**request, "body": {**body, "metadata": {**object_at(body, "metadata"), **version}}}
+    live = client.kubernetes("GET", request.object_path).body
+    return request.at_version(as_text(at(live, "metadata", "resourceVersion")))
 
 
-def _sent(client: asking.PlanningClient, request: Json, plan_id: str) -> Reply:
-    path, _, query = str(request["path"]).partition("?")
-    headers = {"content-type": str(request["contentType"])} if "contentType" in request else {}
+def _sent(client: PlanningClient, request: Request, plan_id: str) -> Reply:
+    headers: dict[str, str] = {}
     if plan_id:
         trace = tracing.of_plan(plan_id)
-        headers |= {"traceparent": trace.parent, "tracestate": trace.state}
-    return client.make(str(request["method"]), path, request.get("body"), query=query, headers=headers)
+        headers = {"traceparent": trace.parent, "tracestate": trace.state}
+    return client.make(request, headers)

@@ -7,16 +7,66 @@ from typing import Final
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
+from msgspec import UNSET, Struct, UnsetType, structs
 
 from engine.cli import failures, output
-from engine.cli.client import Client, Reply
+from engine.cli.client import Client, Parameter, Reply
 from engine.cli.plan import planned_changes
+from engine.plans import drills
 from engine.plans.predictions import Prediction
-from events.json_values import Json, as_object, at, object_at
+from events.json_values import Json, as_object, as_text, at, object_at
+from events.kube_objects import KubeObject
 
 _READS: Final = ("GET", "HEAD")
 _FIRST_POLL_S: Final = 0.02
 _POLL_S: Final = 0.2
+
+
+class Request(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A write to the Kubernetes API; ``path`` with its query, without a slash at its beginning."""
+
+    method: str
+    path: str
+    content_type: str = ""
+    body: Json | UnsetType = UNSET
+
+    @property
+    def object_path(self) -> str:
+        return self.path.partition("?")[0]
+
+    @property
+    def version(self) -> str:
+        """The resourceVersion that the request names; empty if it names none."""
+        return as_text(at(self.body, "metadata", "resourceVersion"))
+
+    def unversioned(self) -> "Request":
+        """Return the request without the resourceVersion of its object."""
+        if not self.version:
+            return self
+        metadata = dict(object_at(self.body, "metadata"))
+        del metadata["resourceVersion"]
+        return self._with_metadata(metadata)
+
+    def at_version(self, version: str) -> "Request":
+        """Return the request for another version of its object."""
+        return self._with_metadata({**object_at(self.body, "metadata"), "resourceVersion": version})
+
+    def _with_metadata(self, metadata: Json) -> "Request":
+        return structs.replace(self, body={**object_at(self.body), "metadata": metadata})
+
+
+class Failed(Struct, frozen=True):
+    """A cluster that fails."""
+
+    member: str
+
+
+class _PlanRequest(Struct, frozen=True, kw_only=True, rename="camel"):
+    requests: list[Request]
+    failures: list[Failed]
+    horizon_ms: int
+    as_of: str
+    outage: drills.Outage | UnsetType
 
 
 class PlanningClient(Client):
@@ -28,7 +78,7 @@ class PlanningClient(Client):
 
     def __init__(self, directory: Path | None, *, is_local: bool = False) -> None:
         super().__init__(directory, is_local=is_local)
-        self.requests: list[Json] = []
+        self.requests: list[Request] = []
         self.bases: list[Json] = []
         """For each request the fields that it was computed from, as ``basis`` returns them."""
 
@@ -38,9 +88,9 @@ class PlanningClient(Client):
         self,
         method: str,
         path: str,
-        body: object = None,
+        body: Json | None = None,
         *,
-        query: Mapping[str, object] | None = None,
+        query: Mapping[str, Parameter] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
         """Send a read as it is, and a write as a dry run; see ``Client.kubernetes``."""
@@ -54,40 +104,38 @@ class PlanningClient(Client):
             dry_run = {**(query or {}), "dryRun": "All"}
             reply = super().kubernetes(method, path, body, query=dry_run, headers=headers)
         if not reply.is_refusal:
-            self._changes.take(method, path, reply.body)
-            request: Json = {"method": method, "path": f"{path}?{urlencode(query)}" if query else path}
-            if headers and "content-type" in headers:
-                request["contentType"] = headers["content-type"]
-            if body is not None:
-                request["body"] = body
+            self._changes.take(method, path, KubeObject(reply.body))
+            request = Request(
+                method=method,
+                path=f"{path}?{urlencode(query)}" if query else path,
+                content_type=(headers or {}).get("content-type", ""),
+                body=UNSET if body is None else body,
+            )
             self.requests.append(request)
             self.bases.append(self.basis(request))
         return reply
 
-    def basis(self, request: Json) -> Json:
+    def basis(self, request: Request) -> Json:
         """Return the stored fields from which a request that names a resourceVersion was computed; {} for others.
 
         For a patch these are the fields that it sets, for a replacement the object's generation. Other fields of
         Clusters are left out, because members report them.
         """
-        if not named_version(request):
+        if not request.version:
             return {}
-        live = super().kubernetes("GET", str(request["path"]).partition("?")[0]).body
-        if request["method"] != "PATCH":
+        live = super().kubernetes("GET", request.object_path).body
+        if request.method != "PATCH":
             return {"metadata": {"generation": at(live, "metadata", "generation")}}
-        return _set_fields(object_at(_unversioned(request), "body"), live)
+        return _set_fields(object_at(request.unversioned().body), live)
 
-    def make(
-        self, method: str, path: str, body: object, *, query: str, headers: Mapping[str, str] | None
-    ) -> Reply:
-        """Make a planned request for real; see ``Client.kubernetes``."""
-        return super().kubernetes(method, path, body, query=dict(parse_qsl(query)), headers=headers)
-
-
-def named_version(request: Json) -> str:
-    """Return the resourceVersion that a request names; empty if it names none."""
-    body = object_at(request, "body")
-    return str(object_at(body, "metadata").get("resourceVersion", ""))
+    def make(self, request: Request, headers: Mapping[str, str]) -> Reply:
+        """Make a planned request for real, with further headers; see ``Client.kubernetes``."""
+        path, _, query = request.path.partition("?")
+        sent = {"content-type": request.content_type} if request.content_type else {}
+        body = None if request.body is UNSET else request.body
+        return super().kubernetes(
+            request.method, path, body, query=dict(parse_qsl(query)), headers=sent | {**headers}
+        )
 
 
 def _set_fields(patch: Json, value: Json) -> Json:
@@ -99,34 +147,28 @@ def _set_fields(patch: Json, value: Json) -> Json:
     return fields
 
 
-def _unversioned(request: Json) -> Json:
-    """Return a request without the resourceVersion of its object."""
-    if not named_version(request):
-        return request
-    body = object_at(request, "body")
-    metadata = {
-        name: value for name, value in object_at(body, "metadata").items() if name != "resourceVersion"
-    }
-    return {**request, "body": {**body, "metadata": metadata}}
-
-
 def predicted(
     client: Client,
-    requests: list[Json],
-    failed: list[Json],
+    requests: list[Request],
+    failed: list[Failed],
     horizon_ms: int,
     show_progress: Callable[[str], None] = output.progress,
     as_of: str = "",
-    **drill: Json,
+    outage: drills.Outage | UnsetType = UNSET,
 ) -> tuple[Json, Prediction]:
     """Return a plan of the server as JSON, and its prediction; shows the progress on a terminal.
 
-    ``drill`` are further fields of the request: the ``outage`` of a failure drill. Raises Failure if it can't be
+    ``outage`` is the failure of a drill. Raises Failure if it can't be
     made. An interrupted command ends the plan on the server.
     """
     # A cluster's version changes with each report, and an object had other versions at an earlier position.
-    requests = [_unversioned(each) for each in requests]
-    body: Json = {"requests": requests, "failures": failed, "horizonMs": horizon_ms, "asOf": as_of, **drill}
+    body = _PlanRequest(
+        requests=[each.unversioned() for each in requests],
+        failures=failed,
+        horizon_ms=horizon_ms,
+        as_of=as_of,
+        outage=outage,
+    )
     plan = client.post("plans", body, Json)
     path = f"plans/{plan['id']}"
     pause_s = _FIRST_POLL_S

@@ -46,7 +46,7 @@ def changes_since(
     return _named([*own, *matters] or lasting)
 
 
-def _records(client: Client, path: str, after: int, **query: object) -> Iterable[Entry]:
+def _records(client: Client, path: str, after: int, **query: str) -> Iterable[Entry]:
     return itertools.islice(server_reads.entries(client, path, start=after, **query), _READ_MAX)
 
 

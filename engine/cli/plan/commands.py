@@ -19,6 +19,7 @@ from engine.cli.results import Result
 from engine.objects import bindings
 from engine.plans import drills
 from events.json_values import Json
+from events.kube_objects import KubeObject
 
 NOTHING: Final = 0
 CHANGES: Final = 2
@@ -143,9 +144,9 @@ def fail(
             "missing clusters", "reballast plan fail member1, or --zone, --region, --provider"
         )
 
-    def failed(client: Client, as_of: str) -> list[Json]:
+    def failed(client: Client, as_of: str) -> list[asking.Failed]:
         names = dict.fromkeys([*clusters, *domains.clusters_in(client, as_of, chosen)])
-        return [{"member": name} for name in names]
+        return [asking.Failed(name) for name in names]
 
     return _planned(lambda _: [], asked, subject, failed)
 
@@ -176,7 +177,7 @@ def rebalance(
             "metadata": {"name": target.name},
             "spec": {"workloads": msgspec.to_builtins(workloads)},
         }
-        return [kube_objects.result(target, "created", objects.create(target, value))]
+        return [kube_objects.result(target, "created", objects.create(target, KubeObject(value)))]
 
     return _planned(rebalanced, asked, subject)
 
@@ -197,7 +198,7 @@ def check(plan: str, /, *, server: options.Server = options.SERVER) -> int:
 
 def _workloads(objects: KubeObjects, selector: str, namespace: str) -> list[bindings.Template]:
     """Return references to the templates of bindings, as a WorkloadRebalancer names them."""
-    listed = server_reads.pages(objects.client, "bindings", labelSelector=selector, namespace=namespace)
+    listed = server_reads.objects(objects.client, "bindings", labelSelector=selector, namespace=namespace)
     return [bindings.of(binding).spec.resource for binding in listed]
 
 
@@ -205,7 +206,7 @@ def _planned(
     changes: Changes,
     asked: Asked,
     subject: Subject,
-    failing: Callable[[Client, str], list[Json]] = lambda _client, _as_of: [],
+    failing: Callable[[Client, str], list[asking.Failed]] = lambda _client, _as_of: [],
 ) -> int:
     """Compute the writes of a change, have the server predict their effect, and show it; return the exit code."""
     horizon_ms = options.read_duration("--horizon", asked.horizon)

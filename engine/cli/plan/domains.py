@@ -11,7 +11,7 @@ def clusters_in(client: Client, as_of: str, chosen: dict[drills.Domain, Sequence
     """Return the clusters of the chosen domains; raises Failure for one without clusters."""
     result: dict[drills.Place, list[str]] = {}
     if any(chosen.values()):
-        result = drills.places(server_reads.pages(client, "clusters", asOf=as_of))
+        result = drills.places(server_reads.objects(client, "clusters", asOf=as_of))
     names: list[str] = []
     for domain, places in chosen.items():
         for place in places:

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Final
 
 from cyclopts import Parameter
-from msgspec import structs
 
 from engine.cli import failures, options, output, server_reads
 from engine.cli.client import Client
@@ -37,7 +36,7 @@ def drill(
         subject.opened(as_of) as opened,
         Client(opened.directory, is_local=opened.is_copy) as client,
     ):
-        outages = drills.outages(server_reads.pages(client, "clusters", asOf=opened.as_of), by)
+        outages = drills.outages(server_reads.objects(client, "clusters", asOf=opened.as_of), by)
         if not outages:
             raise failures.Failure("the control plane has no clusters", "join one: reballast join")
         results = _results(client, outages, horizon_ms, opened.as_of)
@@ -61,9 +60,7 @@ def _results(
 
     def predicted(outage: drills.Outage, start: str) -> tuple[drills.Result, int]:
         nonlocal done
-        _, prediction = asking.predicted(
-            client, [], [], horizon_ms, lambda _: None, start, outage=structs.asdict(outage)
-        )
+        _, prediction = asking.predicted(client, [], [], horizon_ms, lambda _: None, start, outage=outage)
         done += 1
         output.progress(f"drill: {done} of {len(outages)} failures")
         return drills.result(outage, prediction), prediction.number

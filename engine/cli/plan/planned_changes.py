@@ -20,7 +20,7 @@ class PlannedChanges:
     """The objects that the requests of a plan change, by path."""
 
     def __init__(self) -> None:
-        self._objects: dict[str, Json | None] = {}
+        self._objects: dict[str, KubeObject | None] = {}
         self._created: set[str] = set()
 
     def read(self, path: str) -> Reply | None:
@@ -28,7 +28,9 @@ class PlannedChanges:
         if path not in self._objects and not self._is_of_defined_kind(path):
             return None
         value = self._objects.get(path)
-        return Reply(kube_objects.NOT_FOUND_CODE, {}, []) if value is None else Reply(_DONE, value, [])
+        return (
+            Reply(kube_objects.NOT_FOUND_CODE, {}, []) if value is None else Reply(_DONE, value.document, [])
+        )
 
     def with_kinds(self, path: str, reply: Reply) -> Reply:
         """Return the answer to a read of the kinds in an API group and version, with those that the plan defines."""
@@ -42,18 +44,23 @@ class PlannedChanges:
         known = [] if reply.is_refusal else objects_at(reply.body, "resources")
         return Reply(_DONE, {**reply.body, "resources": [*known, *kinds]}, [])
 
-    def computed(self, method: str, path: str, body: object) -> Reply | None:
+    def computed(self, method: str, path: str, body: Json | None) -> Reply | None:
         """Return the answer to a write that depends on an earlier request.
 
         None for others: the server answers them.
         """
-        name = _object_path(method, path, body)
+        name = _object_path(method, path, KubeObject(body or {}))
         if name not in self._objects and not self._is_within_created(path):
             return None
-        value = patches.merge_patched(self._objects.get(name), body) if method == "PATCH" else body
+        live = self._objects.get(name)
+        value = (
+            patches.merge_patched(live.document if live is not None else None, body)
+            if method == "PATCH"
+            else body
+        )
         return Reply(_DONE, object_at(value), [])
 
-    def take(self, method: str, path: str, value: Json) -> None:
+    def take(self, method: str, path: str, value: KubeObject) -> None:
         """Store the state of an object after a request."""
         name = _object_path(method, path, value)
         self._objects[name] = None if method == "DELETE" else value
@@ -74,12 +81,11 @@ class PlannedChanges:
 
     def _defined(self) -> list[Resource]:
         created = [each for each in self._created if each.startswith(f"{_DEFINITIONS}/")]
-        return [kind for each in created for kind in custom_kinds.read(KubeObject(self._objects[each] or {}))]
+        return [kind for each in created for kind in custom_kinds.read(self._objects[each] or KubeObject({}))]
 
 
-def _object_path(method: str, path: str, body: object) -> str:
+def _object_path(method: str, path: str, value: KubeObject) -> str:
     """Return the path of the object of a write."""
     if method != "POST":
         return path
-    name = object_at(body, "metadata").get("name", "")
-    return f"{path}/{quote(str(name), safe='')}"
+    return f"{path}/{quote(value.name, safe='')}"

@@ -5,17 +5,15 @@ import msgspec
 from engine.agent import messages
 from engine.domain import marks
 from engine.works.manifests import Rendered
-from events.json_values import object_at
+from events.kube_objects import KubeObject
 
 
 def message(rendered: Rendered, propagation: marks.Propagation) -> messages.Manifest:
     """Return the message with the marked manifest; a rendered one with a fault is passed on as it is."""
     if rendered.fault:
         return messages.Manifest(manifest=msgspec.Raw(rendered.manifest), fault=rendered.fault)
-    value = msgspec.json.decode(rendered.manifest, type=dict[str, object])
-    metadata = object_at(value, "metadata")
-    value["metadata"] = marks.propagated(metadata, propagation)
+    value = KubeObject(msgspec.json.decode(rendered.manifest, type=dict[str, object]))
     return messages.Manifest(
-        manifest=msgspec.Raw(msgspec.json.encode(value)),
+        manifest=msgspec.Raw(msgspec.json.encode(marks.propagated(value, propagation).document)),
         conflict_resolution="Overwrite" if propagation.overwrites else "Abort",
     )

@@ -105,7 +105,7 @@ def _overridden(work: KubeObject) -> KubeObject:
         return work
     spec = work.object_at("spec")
     workload = object_at(spec, "workload")
-    (manifest,) = (object_at(item) for item in as_list(workload.get("manifests")) or [{}])
+    (manifest,) = (KubeObject(object_at(item)) for item in as_list(workload.get("manifests")) or [{}])
     under = application.OverrideApplication(manifest)
     try:
         for text in applied:
@@ -113,6 +113,5 @@ def _overridden(work: KubeObject) -> KubeObject:
                 under.apply(application.read(entry.overriders))
     except application.OverrideError:
         return work
-    changed = under.value
-    changed["metadata"] = marks.listed(object_at(changed, "metadata"))
-    return work.with_fields({"spec": {**spec, "workload": {**workload, "manifests": [changed]}}})
+    changed = marks.listed(under.value)
+    return work.with_fields({"spec": {**spec, "workload": {**workload, "manifests": [changed.document]}}})

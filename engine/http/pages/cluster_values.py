@@ -8,6 +8,7 @@ from msgspec import Struct
 from engine.kubeapi.values import quantity
 from engine.objects import clusters
 from engine.objects.bindings import Condition
+from events.kube_objects import KubeObject
 
 METER_PIXELS: Final = 120
 _FIRST: Final = ("cpu", "memory", "pods")
@@ -74,8 +75,8 @@ def row(cluster: Cluster) -> Row:
     )
 
 
-def read(document: object) -> Cluster:
-    return msgspec.convert(document, Cluster)
+def read(value: KubeObject) -> Cluster:
+    return msgspec.convert(value.document, Cluster)
 
 
 def _meters(summary: clusters.ResourceSummary) -> list[Meter]:

@@ -24,7 +24,8 @@ from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 from engine.objects import bindings
 from events import topics
-from events.json_values import at, object_at, objects_at
+from events.json_values import object_at
+from events.kube_objects import KubeObject
 from projections import observed_bindings, query
 from projections.port import Rows
 
@@ -169,10 +170,10 @@ class _Pages:
         page = await self._list(query.list_rebalancers, options, state)
         rows = [
             {
-                "name": at(item, "metadata", "name"),
-                "wanted": objects_at(item, "spec", "workloads"),
-                "observed": objects_at(item, "status", "observedWorkloads"),
-                "finished": object_at(item, "status").get("finishTime", ""),
+                "name": item.name,
+                "wanted": item.objects_at("spec", "workloads"),
+                "observed": item.objects_at("status", "observedWorkloads"),
+                "finished": item.text_at("status", "finishTime"),
             }
             for item in page.items
         ]
@@ -183,9 +184,9 @@ class _Pages:
         )
 
     async def _list(
-        self, list_page: Callable[..., query.Page], options: PageQuery, state: ShownState
-    ) -> query.Page:
-        def select(rows: Rows) -> query.Page:
+        self, list_page: Callable[..., query.Objects], options: PageQuery, state: ShownState
+    ) -> query.Objects:
+        def select(rows: Rows) -> query.Objects:
             return list_page(rows, limit=_PAGE_ITEMS, after=options.continue_)
 
         try:
@@ -195,20 +196,23 @@ class _Pages:
                 400, "continue", str(error), "use the value of continue in the previous page"
             ) from None
 
-    async def _observed_bindings(self, after: str, state: ShownState) -> query.Page:
+    async def _observed_bindings(self, after: str, state: ShownState) -> query.Objects:
         """A page of the bindings of an observed control plane, as they were last observed."""
         found = await self._reader.read(
             state.number, lambda rows: observed_bindings.listed(rows, _PAGE_ITEMS + 1, after)
         )
         if not found:
-            return query.Page([], "")
+            return query.Objects([], "")
         numbers = [number for _, number in found[:_PAGE_ITEMS]]
         # A page ends early before it gets too large.
         page = await record_pages.numbered(self._services.log, numbers, is_full=True)
         items = await anyio.to_thread.run_sync(
-            lambda: [object_at(msgspec.json.decode(item.data or b"{}"), "manifest") for item in page.items]
+            lambda: [
+                KubeObject(object_at(msgspec.json.decode(item.data or b"{}"), "manifest"))
+                for item in page.items
+            ]
         )
-        return query.Page(items, found[len(items) - 1][0] if len(items) < len(found) else "")
+        return query.Objects(items, found[len(items) - 1][0] if len(items) < len(found) else "")
 
     async def _explained(self, key: str, state: ShownState) -> timeline_values.Explanation | None:
         explained = await self._services.inquiry.explain(key, state.number)

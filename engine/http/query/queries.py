@@ -5,8 +5,9 @@ The routes, the OpenAPI document and the tests are generated from the table ``QU
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from engine.http.errors import RefusalError
@@ -14,9 +15,12 @@ from engine.http.query import label_selectors, parameters, record_pages, respons
 from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 from events.json_values import Json
+from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
 from projections import query
 from projections.port import Rows
+
+_Item = TypeVar("_Item")
 
 
 class QueryRequest(Struct, frozen=True):
@@ -51,7 +55,7 @@ async def _bindings(request: QueryRequest) -> response_types.Listing:
         cluster=options.cluster,
         labels=_labels(options.label_selector),
     )
-    return await _page(request, options, partial(query.list_bindings, wanted=selection))
+    return await _object_page(request, options, partial(query.list_bindings, wanted=selection))
 
 
 async def _objects(request: QueryRequest) -> response_types.Listing:
@@ -65,63 +69,71 @@ async def _objects(request: QueryRequest) -> response_types.Listing:
         labels=_labels(options.label_selector),
     )
     if selection.kind == "Cluster":
-        return await _page(request, options, partial(query.list_clusters, wanted=selection))
-    return await _page(request, options, partial(query.list_objects, wanted=selection))
+        return await _object_page(request, options, partial(query.list_clusters, wanted=selection))
+    return await _object_page(request, options, partial(query.list_objects, wanted=selection))
 
 
 async def _clusters(request: QueryRequest) -> response_types.Listing:
     options = request.query
     assert isinstance(options, parameters.ClustersQuery)  # noqa: S101  # see QUESTIONS
     selection = query.Filter(labels=_labels(options.label_selector))
-    return await _page(request, options, partial(query.list_clusters, wanted=selection))
+    return await _object_page(request, options, partial(query.list_clusters, wanted=selection))
 
 
 async def _rebalancers(request: QueryRequest) -> response_types.Listing:
     options = request.query
     assert isinstance(options, parameters.PageQuery)  # noqa: S101  # see QUESTIONS
-    return await _page(request, options, query.list_rebalancers)
+    return await _object_page(request, options, query.list_rebalancers)
 
 
 async def _works(request: QueryRequest) -> response_types.Listing:
     options = request.query
     assert isinstance(options, parameters.WorksQuery)  # noqa: S101  # see QUESTIONS
-    return await _page(request, options, partial(query.list_works, cluster=options.cluster, key=options.key))
+    page = await _page(request, options, partial(query.list_works, cluster=options.cluster, key=options.key))
+    return response_types.Listing(items=msgspec.to_builtins(page.items), continue_=page.after)
 
 
 async def _rejections(request: QueryRequest) -> response_types.Listing:
     options = request.query
     assert isinstance(options, parameters.PageQuery)  # noqa: S101  # see QUESTIONS
-    return await _page(request, options, query.list_rejections)
+    page = await _page(request, options, query.list_rejections)
+    return response_types.Listing(items=msgspec.to_builtins(page.items), continue_=page.after)
+
+
+async def _object_page(
+    request: QueryRequest, options: parameters.PageQuery, list_page: Callable[..., query.Objects]
+) -> response_types.Listing:
+    page = await _page(request, options, list_page)
+    return response_types.Listing(items=[item.document for item in page.items], continue_=page.after)
 
 
 async def _page(
-    request: QueryRequest, options: parameters.PageQuery, list_page: Callable[..., query.Page]
-) -> response_types.Listing:
+    request: QueryRequest, options: parameters.PageQuery, list_page: Callable[..., query.Page[_Item]]
+) -> query.Page[_Item]:
     number = await request.reader.resolve(options.as_of)
 
-    def select(rows: Rows) -> query.Page:
+    def select(rows: Rows) -> query.Page[_Item]:
         return list_page(rows, limit=options.limit, after=options.continue_)
 
     try:
-        page = await request.reader.read(number, select)
+        return await request.reader.read(number, select)
     except ValueError as error:
         raise RefusalError(
             400, "continue", str(error), "use the value of continue in the previous page"
         ) from None
-    return response_types.Listing(items=page.items, continue_=page.after)
 
 
-def _one(find: Callable[[Rows, str], Json | None], what: str) -> Answer:
+def _one(find: Callable[[Rows, str], KubeObject | None], what: str) -> Answer:
     async def answer(request: QueryRequest) -> Json:
         options = request.query
         assert isinstance(options, parameters.OneQuery)  # noqa: S101  # see QUESTIONS
         number = await request.reader.resolve(options.as_of)
-        document = await request.reader.read(number, lambda rows: find(rows, request.named))
-        if document is None:
+        value = await request.reader.read(number, lambda rows: find(rows, request.named))
+        if value is None:
             raise RefusalError(
                 404, "name", f"{what} {request.named[:300]!r} not found", "list the existing ones"
             )
-        return document
+        return value.document
 
     return answer
 

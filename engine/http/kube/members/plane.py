@@ -123,7 +123,7 @@ class MemberPlane(SnapshotPlane):
                 written = await self._workloads(state, resource)
                 propagated = await self._read(lambda rows: overridden_namespaces.of(rows, self._name))
                 namespaces = [
-                    api_objects.PropagatedNamespace(KubeObject(manifest), created_ms)
+                    api_objects.PropagatedNamespace(manifest, created_ms)
                     for manifest, created_ms in propagated
                 ]
                 return api_objects.namespaces(state, began_ms, written, namespaces)

@@ -1,0 +1,59 @@
+"""Fields of Kubernetes objects that Reballast writes itself: their names in JSON, and their types.
+
+These are types of plain dictionaries, which cost nothing at run time.
+"""
+
+from typing import TypedDict
+
+import msgspec
+
+from events.json_values import Json
+
+
+class Condition(TypedDict, total=False):
+    """A condition of a status. The time is None while it is unknown."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    lastTransitionTime: str | None
+
+
+class OwnerReference(TypedDict):
+    apiVersion: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool
+    blockOwnerDeletion: bool
+
+
+class ManagedFieldsEntry(TypedDict, total=False):
+    """The fields that one manager owns."""
+
+    manager: str
+    operation: str
+    apiVersion: str
+    time: str
+    fieldsType: str
+    fieldsV1: Json
+    subresource: str
+
+
+class ObjectMeta(TypedDict, total=False):
+    """The metadata of an object that is derived from the log. Its ``managedFields`` may be encoded already."""
+
+    name: str
+    namespace: str
+    uid: str
+    generation: int
+    creationTimestamp: str | None
+    resourceVersion: str
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    ownerReferences: list[OwnerReference]
+    finalizers: list[str]
+    deletionTimestamp: str
+    deletionGracePeriodSeconds: int
+    managedFields: list[ManagedFieldsEntry] | msgspec.Raw

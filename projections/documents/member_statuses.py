@@ -1,0 +1,96 @@
+"""Statuses that members report, as the status of a binding and of a Work shows them."""
+
+from typing import cast
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from events import decisions, json_paths, limits, records, shapes, status_values
+from events.json_values import Json
+from projections.bindings import Binding, Status
+from projections.documents import kind_statuses
+from projections.documents.objects import put
+
+
+class _Numbers(Struct, frozen=True, gc=False, rename="camel"):
+    available_replicas: int
+    ready_replicas: int
+    replicas: int
+    updated_replicas: int
+
+
+class _Generations(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    generation: int = 0
+    observed_generation: int = 0
+    resource_template_generation: int = 0
+
+
+class AggregatedItem(Struct, frozen=True, gc=False, rename="camel"):
+    """The report of one member."""
+
+    applied: bool
+    cluster_name: str
+    health: str
+    applied_message: str | UnsetType = UNSET
+    status: _Numbers | Json | UnsetType = UNSET
+
+
+def aggregated(status: Status, binding: Binding) -> list[AggregatedItem]:
+    """Return ``aggregatedStatus``: the report of each member."""
+    has_replicas = binding.replicas is not None
+    return [
+        AggregatedItem(
+            member.applied,
+            member.cluster,
+            member.health,
+            applied_message=(member.message if member.applied else fault_of(member)) or UNSET,
+            status=member_status(member, binding.template, has_replicas=has_replicas)
+            if _has_reported(member)
+            else UNSET,
+        )
+        for member in status.members
+    ]
+
+
+def fault_of(member: decisions.MemberStatus) -> str:
+    """Return why a Work, which has one manifest, is not applied in a member, in the reference's words."""
+    return f"Failed to apply all manifests (0/1): {member.message}" if member.message else ""
+
+
+def _has_reported(member: decisions.MemberStatus) -> bool:
+    """Whether the cluster has ever applied the object; after a fault the former version keeps running."""
+    return member.applied or bool(member.generation or member.replicas or member.values)
+
+
+def member_status(
+    member: decisions.MemberStatus, ref: shapes.WorkloadRef, *, has_replicas: bool
+) -> _Numbers | Json | UnsetType:
+    """The reported part of the status: the whole one, or replica counts and the values that the work requested."""
+    if member.status and (whole := _whole(member.status)) is not None:
+        return whole
+    numbers = _Numbers(member.available, member.ready, member.replicas, member.updated)
+    status = _plain(_Generations(member.generation, member.observed_generation, member.template_generation))
+    if not member.values:
+        return (status | _plain(numbers) if status else numbers) if has_replicas else UNSET
+    kind = ref.api_version, ref.kind
+    counts = status_values.COUNTS.get(kind, ())
+    for path, text in member.values.items():
+        put(status, json_paths.names(path), int(text) if path in counts and text.isdecimal() else text)
+    kind_status = kind_statuses.of_member(ref, member.values)
+    if kind_status is not None:
+        return {**status, **kind_status}
+    return status | (_plain(numbers) if has_replicas and kind != kind_statuses.JOB else {})
+
+
+def _whole(text: str) -> Json | None:
+    """Return a whole status; None for one that another producer reported and that is no JSON object."""
+    if records.is_deeper(text.encode(), limits.RECORD_DEPTH_MAX):
+        return None
+    try:
+        return msgspec.json.decode(text, type=Json)
+    except (msgspec.MsgspecError, ValueError):
+        return None
+
+
+def _plain(struct: Struct) -> Json:
+    return cast("Json", msgspec.to_builtins(struct))
