@@ -20,9 +20,9 @@ import msgspec
 from engine.bench import inputs, processes, runs, timing
 from engine.bench.runs import Figures, Progress
 from engine.log import sqlite
-from engine.plans import planning
-from engine.plans.fork import Failure, Input
+from engine.plans import questions
 from engine.plans.predictions import Prediction
+from engine.plans.questions import Failure, Input
 from engine.process import installation
 from engine.process.plans.remote import PlanProcesses
 from events.records import Record
@@ -182,25 +182,25 @@ async def _latencies(running: installation.Installation, fleet: _Fleet, replicas
     return sorted(took)
 
 
-def _change(record: Record) -> planning.Question:
-    return planning.Question(began_ms=installation.clock_ms(), inputs=(Input(record=record),))
+def _change(record: Record) -> questions.Question:
+    return questions.Question(began_ms=installation.clock_ms(), inputs=(Input(record=record),))
 
 
 class _Plans:
     def __init__(self, planner: PlanProcesses) -> None:
         self._planner = planner
 
-    async def timed(self, question: planning.Question) -> tuple[float, Prediction]:
+    async def timed(self, question: questions.Question) -> tuple[float, Prediction]:
         start = time.perf_counter()
         answer = await self._planner.predict(question, lambda _: None)
         return time.perf_counter() - start, msgspec.json.decode(answer, type=Prediction)
 
     async def drilled(self, names: Sequence[str], number: int) -> float:
         """Predict the failure of each cluster, as many at a time as ``drill`` does; return the seconds."""
-        limit = asyncio.Semaphore(planning.AT_ONCE_MAX)
+        limit = asyncio.Semaphore(questions.AT_ONCE_MAX)
 
         async def fail(name: str) -> None:
-            question = planning.Question(
+            question = questions.Question(
                 began_ms=installation.clock_ms(), failures=(Failure(member=name),), number=number
             )
             async with limit:

@@ -15,7 +15,7 @@ from engine.overrides import policies as override_policies
 from engine.process import proofs
 from engine.proof import audit as audits
 from engine.proof import rules, verification
-from engine.reconcilers.explanation import Explained
+from engine.reconcilers.explained import Explained
 from events import objects
 from events.json_values import Json, as_list, object_at
 from events.kube_objects import KubeObject

@@ -12,10 +12,9 @@ from engine.cli import (
     set_properties,
 )
 from engine.cli.client import Client
-from engine.cli.karmada import shadow
 from engine.http import summaries
 from engine.http.query.record_json import Entry
-from engine.reconcilers.explanation import Explained
+from engine.reconcilers.explained import Explained
 
 _TIME_CHARS: Final = 19
 """Characters of a timestamp shown in a table: up to the seconds."""
@@ -43,6 +42,8 @@ def explain(
         explanation is None
         and server_location.find(server.data or server_location.default_directory()).observes
     ):
+        from engine.cli.karmada import shadow  # noqa: PLC0415  # loads what reads logs; only observers need it
+
         shadow.explain(kind, name, place=place, server=server)
         return
     if explanation is None:

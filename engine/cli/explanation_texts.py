@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from engine.cli import output
 from engine.http import summaries
 from engine.placement.explanations import GroupExplanation
-from engine.reconcilers.explanation import Explained
+from engine.reconcilers.explained import Explained
 
 
 def story(explanation: Explained) -> list[str]:

@@ -14,8 +14,8 @@ from engine.http.tunnels import Tunnels
 from engine.log.port import NumberedLog
 from engine.observer.report import Report
 from engine.plans import drills
-from engine.plans.planning import Question
-from engine.reconcilers.explanation import Explained
+from engine.plans.questions import Question
+from engine.reconcilers.explained import Explained
 from engine.writing.write_api import WriteApi
 from events.records import StoredRecord
 from projections.as_of_views import AsOfViews
@@ -42,7 +42,7 @@ class Planner(Protocol):
     async def predict(self, question: Question, progress: Callable[[int], None]) -> bytes:
         """Return the prediction of a change as JSON (``plans.predictions.Prediction``).
 
-        ``progress`` gets the virtual time that has passed, in milliseconds. Raises fork.PlanError.
+        ``progress`` gets the virtual time that has passed, in milliseconds. Raises questions.PlanError.
         """
         ...
 

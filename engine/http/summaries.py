@@ -8,8 +8,7 @@ import msgspec
 from engine.http import observed_texts
 from engine.http.query.record_json import Entry
 from engine.placement.explanations import ClusterExplanation
-from engine.reconcilers.explanation import Explained
-from engine.reconcilers.preemption_explanation import Preemption
+from engine.reconcilers.explained import Explained, Preemption
 from events import keys, shapes
 from events.json_values import Json, as_object
 

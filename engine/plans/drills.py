@@ -6,8 +6,8 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from engine.plans import remedies as remedies_of
-from engine.plans.fork import Failure
 from engine.plans.predictions import Prediction, WorkloadChange
+from engine.plans.questions import Failure
 from events.json_values import as_list
 from events.kube_objects import KubeObject
 

@@ -7,36 +7,14 @@ at which something is due, so hours pass in milliseconds, and the same fork give
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from msgspec import Struct
-
-from engine.plans import fork_log, member_models, predictions, recorded_shards
+from engine.plans import comparison, fork_log, member_models, recorded_shards
+from engine.plans.questions import Failure, Input, PlanError
 from engine.reconcilers import worker
 from engine.simulation import faults, member_fleet, specs
 from events import clusters
-from events.records import Record
 
 _TURNS_MAX: Final = 10_000
 """Maximum number of turns in one instant; a healthy engine needs a few."""
-
-
-class Input(Struct, frozen=True, kw_only=True):
-    """A hypothetical input, appended ``after_ms`` of virtual time from the fork on."""
-
-    record: Record
-    after_ms: int = 0
-
-
-class Failure(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """A hypothetical fault of a member, ``after_ms`` of virtual time from the fork on; see ``simulation.faults``."""
-
-    member: str
-    kind: faults.Kind = "down"
-    amount: int | None = None
-    after_ms: int = 0
-
-
-class PlanError(Exception):
-    """A plan that can't be made; the message is the reason."""
 
 
 class Fork:
@@ -57,7 +35,7 @@ class Fork:
         self.worker = worker.Worker(log, self._clock)
         self.members = member_fleet.Members(log, self._clock, simulated)
         self.assumptions: tuple[str, ...] = ()
-        self.before = predictions.NOTHING
+        self.before = comparison.NOTHING
         self._simulated = simulated
 
     async def start(self) -> None:
@@ -70,7 +48,7 @@ class Fork:
         self.members = member_fleet.Members(self.log, self._clock, models.specs, past)
         await self.members.recover()
         member_models.load(models, self.members)
-        self.before = predictions.start_of(folds, self.capacity())
+        self.before = comparison.start_of(folds, self.capacity())
 
     async def take_over(self) -> None:
         """Let the worker own the shards, if it does not yet; from then on they belong to this fork alone."""

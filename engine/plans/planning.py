@@ -1,46 +1,20 @@
 """Plan a change: fork the log, apply the change, run the fork until it rests, and compare."""
 
-import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
-
 from engine.log import port
-from engine.plans import fork_log, predictions, recorded_shards, remedies
-from engine.plans.fork import Failure, Fork, Input
+from engine.plans import comparison, fork_log, recorded_shards
+from engine.plans.fork import Fork
+from engine.plans.predictions import Prediction
+from engine.plans.questions import Question
 from engine.reconcilers import snapshot_storage
-from engine.simulation import specs
 from events import codec, rejections, times
 
 _NOT_EVICTED: Final = (
     "no ClusterTaintPolicy evicts workloads from clusters that fail: they stay assigned to them"
 )
 _NAMED_MAX: Final = 5
-AT_ONCE_MAX: Final = max(2, os.cpu_count() or 1)
-"""Maximum number of predictions at a time."""
-
-HORIZON_MS: Final = 1_800_000
-"""Virtual time that a plan looks ahead by default: half an hour, in milliseconds."""
-
-
-class Question(Struct, frozen=True, kw_only=True):
-    """A hypothetical change: its inputs and failures, and where and when they come.
-
-    ``simulated`` are the simulated members of the installation, ``faults`` the faults that they have now; all other
-    clusters are modelled by their last reports. ``began_ms`` is the virtual time of the change, in milliseconds since
-    1970; ``number`` is that of the log to start from, None for its end. ``autoscaled`` has the keys of the bindings
-    of autoscalers, with those of the workloads whose replicas they decide on.
-    """
-
-    began_ms: int
-    inputs: tuple[Input, ...] = ()
-    failures: tuple[Failure, ...] = ()
-    simulated: tuple[specs.MemberSpec, ...] = ()
-    faults: tuple[Failure, ...] = ()
-    number: int | None = None
-    horizon_ms: int = HORIZON_MS
-    autoscaled: Mapping[str, str] = {}
 
 
 async def predict(
@@ -48,11 +22,11 @@ async def predict(
     question: Question,
     storage: snapshot_storage.SnapshotStorage | None = None,
     progress: Callable[[int], None] = lambda _: None,
-) -> predictions.Prediction:
+) -> Prediction:
     """Return what a change would do to the engine on a log; writes nothing to the log.
 
     ``progress`` gets the virtual time that has passed, in milliseconds. Raises the log's errors, and
-    fork.PlanError.
+    questions.PlanError.
     """
     shards = recorded_shards.RecordedShards(storage)
     return await predict_on(await prepare(log, question, shards), question, progress)
@@ -71,7 +45,7 @@ async def prepare(log: port.NumberedLog, question: Question, shards: recorded_sh
 
 async def predict_on(
     fork: Fork, question: Question, progress: Callable[[int], None] = lambda _: None
-) -> predictions.Prediction:
+) -> Prediction:
     """Return what a change would do to a prepared engine, and do it there: each prediction needs an engine of its own.
 
     Raises as ``predict``.
@@ -83,21 +57,21 @@ async def predict_on(
     is_settled = await fork.run(question.inputs, question.failures, question.horizon_ms, progress)
     failed = {each.member for each in question.failures if each.kind == "down"}
     added = forked.added[first:]
-    before, after = predictions.compared(fork.before, fork.worker.folds, added, failed)
-    happened, omitted = predictions.decoded(added)
-    listed = happened[: predictions.EVENTS_MAX]
-    changed = predictions.changes(before, after, happened, failed)
-    return predictions.Prediction(
+    before, after = comparison.compared(fork.before, fork.worker.folds, added, failed)
+    happened, omitted = comparison.decoded(added)
+    listed = happened[: comparison.EVENTS_MAX]
+    changed = comparison.changes(before, after, happened, failed)
+    return Prediction(
         number=number,
         time=times.to_text(began_ms),
         horizon_ms=question.horizon_ms,
-        settled_ms=predictions.settled_ms(added, began_ms),
+        settled_ms=comparison.settled_ms(added, began_ms),
         is_settled=is_settled,
         workloads=count - len(before) + len(after),
-        changed=remedies.located(changed, fork.worker.folds, fork.worker.facts, failed),
-        unplaced=predictions.newly_unplaced(before, after),
-        clusters=predictions.loads(fork.before.capacity, happened),
-        events=predictions.events(listed, began_ms),
+        changed=comparison.with_needed_capacity(changed, fork.worker.folds, fork.worker.facts, failed),
+        unplaced=comparison.newly_unplaced(before, after),
+        clusters=comparison.loads(fork.before.capacity, happened),
+        events=comparison.events(listed, began_ms),
         omitted=omitted + len(happened) - len(listed),
         refused=_refused(happened),
         assumptions=[

@@ -15,9 +15,8 @@ from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 from engine.log import port
 from engine.plans import drills
-from engine.plans.fork import PlanError
-from engine.plans.planning import Question
 from engine.plans.predictions import Prediction
+from engine.plans.questions import PlanError, Question
 from events import times
 from projections import query
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 from engine.log import port
 from engine.process import log_places
 from engine.proof import verification
-from engine.reconcilers import explanation
+from engine.reconcilers import explained, explanation
 from events.validation import manifests
 from projections import store, view_verification
 
@@ -27,7 +27,7 @@ class LogInquiry:
             log_places.LogPlace(str(directory)) if where is None else log_places.LogPlace(address=where)
         )
 
-    async def explain(self, key: str, number: int | None) -> explanation.Explained | None:
+    async def explain(self, key: str, number: int | None) -> explained.Explained | None:
         """Explain where a binding is now, or was at a number of the log; None without a decision."""
         return await self._read(lambda log: explanation.explain(log, key, number))
 

@@ -15,7 +15,7 @@ from engine.deciders import shard_fold
 from engine.log import port
 from engine.proof import override_audit, verification
 from engine.proof import rules as audit_rules
-from engine.reconcilers import explanation, recovery, replay
+from engine.reconcilers import explained, explanation, recovery, replay
 from events import catalogue, codec, decisions, records, shapes, times, topics
 from events.json_values import Json
 
@@ -39,8 +39,8 @@ class Difference(Struct, rename="camel", kw_only=True):
     reason: str
     recorded: dict[str, Json]
     decided: dict[str, Json]
-    recorded_explanation: explanation.Explained | None = None
-    decided_explanation: explanation.Explained | None = None
+    recorded_explanation: explained.Explained | None = None
+    decided_explanation: explained.Explained | None = None
 
 
 class Group(Struct, rename="camel"):

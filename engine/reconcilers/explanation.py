@@ -12,56 +12,10 @@ from msgspec import Struct
 from engine.domain import bindings
 from engine.log import port
 from engine.placement.decisions import SUCCESS, Decision
-from engine.placement.explain import Explanation
 from engine.placement.requests import Request
 from engine.reconcilers import preemption_explanation, recovery, replay
+from engine.reconcilers.explained import Basis, Explained
 from events import decisions, keys, shapes, times
-
-
-class Basis(Struct, frozen=True, rename="camel"):
-    """The basis of the decision: the step, which fixes all input positions, the time and the rules."""
-
-    shard: int
-    step: int
-    position: str
-    number: int
-    time: str
-    release: str
-    ends: dict[str, int]
-
-
-class Explained(Struct, frozen=True, rename="camel"):
-    """A scheduling decision on one binding with its basis, request, result and explanation."""
-
-    key: str
-    basis: Basis
-    trigger: str
-    mode: str
-    replicas: int
-    requests: dict[str, int] | None
-    previous: dict[str, int]
-    placement: msgspec.Raw
-    condition: str
-    message: str
-    clusters: dict[str, int]
-    excluded: dict[str, int]
-    explanation: Explanation | None
-    refused: str = ""
-    """The reason why the policy that selects the template can't be applied; empty if it can."""
-    overrides: dict[str, tuple[str, ...]] = {}
-    """Override policies of its newest work by cluster, in the order of application."""
-    required_by: dict[str, tuple[str, ...]] = {}
-    """Clusters in which other bindings need this template, by binding."""
-    labels: dict[str, dict[str, str]] = {}
-    """Labels with preserved state on its newest work, by cluster."""
-    not_preserved: dict[str, dict[str, str]] = {}
-    """Labels without a state to preserve and the reason, by the cluster of an ongoing eviction."""
-    priority: preemption_explanation.Priority | None = None
-    """Its resolved priority; None if its policy sets none."""
-    preemption: preemption_explanation.Preemption | None = None
-    """Its last capacity request; None if it was met or the binding may not preempt."""
-    preempted: dict[str, preemption_explanation.Preempted] = {}
-    """Preemptions of this binding, by the cluster that it left and has not returned to."""
 
 
 class _Newest(Struct):

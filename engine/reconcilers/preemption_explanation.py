@@ -6,52 +6,8 @@ Folded from the decisions of the binding's own shard, up to the requested positi
 import msgspec
 from msgspec import Struct
 
+from engine.reconcilers.explained import Preempted, Preemption, Priority, Victim
 from events import decisions, shapes, times
-
-
-class Priority(Struct, frozen=True, rename="camel"):
-    """Resolved priority and class of the binding; with preemption policy Never it may not preempt."""
-
-    value: int
-    class_name: str
-    preemption_policy: str
-    fault: str = ""
-
-
-class Victim(Struct, frozen=True, rename="camel"):
-    """A binding chosen for eviction from a cluster, with its replicas there."""
-
-    key: str
-    cluster: str
-    replicas: int
-    priority: int
-
-
-class Preemption(Struct, frozen=True, rename="camel"):
-    """The last capacity request of the binding: missing replicas, clusters and chosen victims.
-
-    ``victims`` are those of all attempts for this request. ``reason`` says why the last attempt chose none;
-    ``is_answered``: all shards have answered. The binding asks again not before ``again_at``, and only if it
-    fails again.
-    """
-
-    missing: int
-    clusters: tuple[str, ...]
-    asked_at: str
-    attempt: int
-    again_at: str
-    is_answered: bool = False
-    victims: tuple[Victim, ...] = ()
-    reason: str = ""
-
-
-class Preempted(Struct, frozen=True, rename="camel"):
-    """A preemption of the binding; it is kept out of the cluster ``until`` then (empty: no longer)."""
-
-    by: str
-    replicas: int
-    at: str
-    until: str = ""
 
 
 class History(Struct):

@@ -21,9 +21,9 @@ from engine.http.sessions import Login
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log.memory import MemoryLog
 from engine.log.port import NumberedLog
-from engine.plans import planning
+from engine.plans import planning, questions
 from engine.proof import verification
-from engine.reconcilers import explanation
+from engine.reconcilers import explained, explanation
 from engine.simulation.member_fleet import Members
 from engine.simulation.specs import MemberSpec
 from engine.writing import stored_objects
@@ -46,7 +46,7 @@ class LogInquiry:
         self._log = log
         self._store = store
 
-    async def explain(self, key: str, number: int | None) -> explanation.Explained | None:
+    async def explain(self, key: str, number: int | None) -> explained.Explained | None:
         """See ``services.Inquiry``."""
         return await explanation.explain(self._log, key, number)
 
@@ -65,7 +65,7 @@ class LogPlanner:
     def __init__(self, log: NumberedLog) -> None:
         self._log = log
 
-    async def predict(self, question: planning.Question, progress: Callable[[int], None]) -> bytes:
+    async def predict(self, question: questions.Question, progress: Callable[[int], None]) -> bytes:
         """See ``services.Planner``."""
         return msgspec.json.encode(await planning.predict(self._log, question, progress=progress))
 

@@ -9,8 +9,7 @@ import httpx
 import pytest
 
 from engine.http.plans import jobs
-from engine.plans.fork import PlanError
-from engine.plans.planning import Question
+from engine.plans.questions import PlanError, Question
 from tests.api.servers import client, serving
 from tests.builders.manifests import definition, deployment, manifest
 

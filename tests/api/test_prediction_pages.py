@@ -10,8 +10,7 @@ import pytest
 
 from engine.observer import report, shadow
 from engine.plans import predictions
-from engine.plans.fork import PlanError
-from engine.plans.planning import Question
+from engine.plans.questions import PlanError, Question
 from engine.process import drilling
 from events import observations
 from tests.api.servers import client, serving

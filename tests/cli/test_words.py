@@ -225,11 +225,23 @@ def test_schemas_are_written_to_files(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main.run(["schema", "--to", str(tmp_path / "schemas" / "asyncapi.json")]) == failures.FAILED
 
 
-def test_client_command_imports_neither_the_server_nor_numpy() -> None:
+@pytest.mark.parametrize(
+    "command",
+    [
+        "get deploy",
+        "plan taint m1 a=b:NoExecute",
+        "drill",
+        "explain deploy web",
+        "timeline deploy web",
+        "log tail",
+    ],
+)
+def test_client_command_imports_neither_the_server_nor_numpy(command: str) -> None:
     program = (
-        "import sys\nfrom engine.cli import main\ncode = main.run(['get', 'deploy', '--data', '/nonexistent'])\n"
-        "heavy = {'numpy', 'rich', 'starlette', 'uvicorn', 'sqlite3'} & set(sys.modules)\n"
-        "print(code, sorted(heavy))"
+        "import sys\nfrom engine.cli import main\n"
+        f"code = main.run([*{command.split()}, '--data', '/nonexistent'])\n"
+        "heavy = {'numpy', 'rich', 'starlette', 'uvicorn', 'sqlite3', 'aiohttp', 'cryptography'}\n"
+        "print(code, sorted(heavy & set(sys.modules)))"
     )
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

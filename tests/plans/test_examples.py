@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from engine.plans import planning
-from engine.plans.fork import Failure, Input
+from engine.plans import planning, questions
 from engine.plans.predictions import Prediction
+from engine.plans.questions import Failure, Input
 from events import clusters, codec, health, keys, records, shapes, times, topics
 from tests.builders import inputs, manifests
 from tests.simulation import storms, world
@@ -47,7 +47,7 @@ async def running(replicas: int, cpu: str = "100m") -> world.World:
 
 
 async def planned(played: world.World, *changes: Input | Failure) -> Prediction:
-    question = planning.Question(
+    question = questions.Question(
         began_ms=played.now_ms,
         inputs=tuple(each for each in changes if isinstance(each, Input)),
         failures=tuple(each for each in changes if isinstance(each, Failure)),
@@ -139,7 +139,7 @@ async def test_plan_of_the_past_starts_from_that_time() -> None:
     number, at_ms = played.log.last_number(), played.now_ms
     await played.submit(web(2), WEB, keys.shard_of(WEB))
     await played.settle()
-    question = planning.Question(
+    question = questions.Question(
         began_ms=at_ms, inputs=(record(web(10), WEB),), simulated=tuple(played.specs), number=number
     )
     prediction = await planning.predict(played.log, question)

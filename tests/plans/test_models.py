@@ -3,7 +3,8 @@
 import pytest
 
 from engine.plans import fork_log, member_models
-from engine.plans.fork import Fork, Input
+from engine.plans.fork import Fork
+from engine.plans.questions import Input
 from engine.simulation import member_fleet
 from events import health, records
 from events.records import StoredRecord

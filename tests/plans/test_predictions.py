@@ -6,8 +6,9 @@ must be equal, and the same decisions must come in the same order at the same in
 
 import pytest
 
-from engine.plans import fork_log, predictions
-from engine.plans.fork import Fork, Input
+from engine.plans import comparison, fork_log
+from engine.plans.fork import Fork
+from engine.plans.questions import Input
 from events import codec, decisions, records, shapes, topics
 from tests.rounds import ROUNDS
 from tests.simulation import profiles, world
@@ -100,7 +101,7 @@ async def differences(seed: int) -> str:
     await played.settle(_HORIZON_MS)
     if placements(planned.worker) != placements(played.worker):
         return f"{seed}: other placements after {names}"
-    if compared(planned, forked.added[before:]) != predictions.start_of(planned.worker.folds, {}).workloads:
+    if compared(planned, forked.added[before:]) != comparison.start_of(planned.worker.folds, {}).workloads:
         return f"{seed}: a changed binding was not compared after {names}"
     happened = decided(await played.log.read_all(number, 1_000_000))
     if decided(forked.added[before:]) != happened:
@@ -108,9 +109,9 @@ async def differences(seed: int) -> str:
     return ""
 
 
-def compared(planned: Fork, added: list[records.StoredRecord]) -> dict[str, predictions.Workload]:
+def compared(planned: Fork, added: list[records.StoredRecord]) -> dict[str, comparison.Workload]:
     """Return the bindings after a change: those that were compared as they are now, the others as they were."""
-    before, after = predictions.compared(planned.before, planned.worker.folds, added, ())
+    before, after = comparison.compared(planned.before, planned.worker.folds, added, ())
     others = {key: each for key, each in planned.before.workloads.items() if key not in before}
     return others | after
 

@@ -14,9 +14,8 @@ from msgspec import structs
 
 from engine.bench import inputs
 from engine.log import sqlite, sqlite_table
-from engine.plans.fork import Failure, Input, PlanError
-from engine.plans.planning import Question
 from engine.plans.predictions import Prediction
+from engine.plans.questions import Failure, Input, PlanError, Question
 from engine.process import installation
 from engine.process.plans.remote import PlanProcesses
 from events import keys, topics

@@ -4,6 +4,7 @@ import pytest
 
 from engine.placement.explain import ClusterExplanation, GroupExplanation
 from engine.reconcilers import explanation
+from engine.reconcilers.explained import Explained
 from events import decisions
 from events.json_values import Json
 from tests.builders import inputs, manifests
@@ -22,18 +23,18 @@ async def begun() -> Story:
     return story
 
 
-async def explained(story: Story, at_number: int | None = None) -> explanation.Explained:
+async def explained(story: Story, at_number: int | None = None) -> Explained:
     found = await explanation.explain(story.log, WEB, at_number)
     assert found is not None
     return found
 
 
-def group(found: explanation.Explained) -> GroupExplanation:
+def group(found: Explained) -> GroupExplanation:
     assert found.explanation is not None
     return found.explanation.groups[-1]
 
 
-def by_name(found: explanation.Explained) -> dict[str, ClusterExplanation]:
+def by_name(found: Explained) -> dict[str, ClusterExplanation]:
     return {each.name: each for each in group(found).clusters}
 
 

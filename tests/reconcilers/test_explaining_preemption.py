@@ -6,6 +6,7 @@ import pytest
 
 from engine.http import summaries
 from engine.reconcilers import explanation
+from engine.reconcilers.explained import Explained
 from events import policies
 from tests.builders.inputs import (
     capacity,
@@ -43,7 +44,7 @@ async def story() -> Story:
     return story
 
 
-async def explained(story: Story, binding: str, at_number: int | None = None) -> explanation.Explained:
+async def explained(story: Story, binding: str, at_number: int | None = None) -> Explained:
     found = await explanation.explain(story.log, binding, at_number)
     assert found is not None
     return found

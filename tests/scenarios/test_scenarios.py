@@ -7,7 +7,8 @@ import pytest
 
 from engine.deciders import cluster_health
 from engine.plans import fork_log
-from engine.plans.fork import Fork, Input
+from engine.plans.fork import Fork
+from engine.plans.questions import Input
 from engine.proof import verification
 from engine.simulation import defaults, specs
 from events import (

@@ -1,5 +1,6 @@
 """A temporary copy of an existing Karmada in a server of its own: changes are planned on it, Karmada is only read."""
 
+import asyncio
 import contextlib
 import tempfile
 from collections.abc import Generator, Iterator, Mapping
@@ -11,11 +12,14 @@ import msgspec
 from msgspec import Struct
 
 from engine.agent import messages
-from engine.cli import output, private_server
+from engine.cli import failures, log_checkpoint, options, output, private_server
 from engine.cli.client import Client
-from engine.cli.karmada import importing, states
+from engine.cli.karmada import importing, serving, states
 from engine.cli.kube_objects import KubeObjects
-from events import keys
+from engine.log import port
+from engine.process import log_places
+from events import keys, times
+from projections import as_of_views
 
 _SHOWN_MAX: Final = 5
 _APPLIED: Final = "applied"
@@ -27,6 +31,49 @@ class Copy(Struct, frozen=True):
 
     directory: Path
     notes: list[str]
+
+
+def live_state(kubeconfig: Path, context: str, as_of: str) -> states.State:
+    """Read a control plane through its API; raises Failure."""
+    if as_of:
+        raise failures.usage(
+            "an API does not show earlier states", "plan on the log of `reballast observe`: --log"
+        )
+    return states.of_api(serving.Source(kubeconfig=kubeconfig, context=context).access())
+
+
+def recorded_state(log: str, server: options.Server, as_of: str) -> states.State:
+    """Read an observed control plane from a log, or from that of a server's data directory; raises Failure."""
+    log_place = log_checkpoint.place_of(log, server)
+    try:
+        state = asyncio.run(_of_log(log_place, as_of))
+    except port.LogError as error:
+        raise failures.Failure(str(error), "check the log: reballast log verify") from None
+    if state is None:
+        raise failures.Failure(
+            "no observations up to that time",
+            "observe a control plane: reballast observe --kubeconfig FILE",
+        )
+    return state
+
+
+async def _of_log(place: log_places.LogPlace, as_of: str) -> states.State | None:
+    async with log_places.opened(place) as log:
+        return await states.of_log(log, await _number(log, as_of))
+
+
+async def _number(log: port.NumberedLog, as_of: str) -> int | None:
+    if not as_of:
+        return None
+    if as_of.isascii() and as_of.isdecimal():
+        return int(as_of)
+    try:
+        return await as_of_views.number_at(log, times.from_text(as_of))
+    except (ValueError, OverflowError):
+        raise failures.usage(
+            f"--as-of: {as_of!r} is neither a number of the log nor a time",
+            "write 10m, or 2026-05-25T09:49:51Z",
+        ) from None
 
 
 @contextlib.contextmanager

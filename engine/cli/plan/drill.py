@@ -11,7 +11,7 @@ from engine.cli import failures, options, output, server_reads
 from engine.cli.client import Client
 from engine.cli.plan import asking
 from engine.cli.plan.subjects import SUBJECT, Subject
-from engine.plans import drills, planning, summaries
+from engine.plans import drills, questions, summaries
 
 _SHOWN_MAX: Final = 5
 _ABSORBED: Final = 0
@@ -67,7 +67,7 @@ def _results(
 
     first, number = predicted(outages[0], as_of)
     start = as_of or str(number)
-    with ThreadPoolExecutor(planning.AT_ONCE_MAX) as pool:
+    with ThreadPoolExecutor(questions.AT_ONCE_MAX) as pool:
         others = pool.map(predicted, outages[1:], itertools.repeat(start))
         results = [first, *(result for result, _ in others)]
     output.progress("")

@@ -1,6 +1,5 @@
 """The control plane that a plan is about: that of the server, or an existing Karmada."""
 
-import asyncio
 import contextlib
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -10,12 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from msgspec import Struct
 
-from engine.cli import failures, log_checkpoint, options, server_location
-from engine.cli.karmada import copies, serving, states
-from engine.log import port
-from engine.process import log_places
-from events import times
-from projections import as_of_views
+from engine.cli import options, server_location
 
 
 class Opened(Struct, frozen=True):
@@ -49,53 +43,24 @@ class Subject(options.Server):
     @contextlib.contextmanager
     def opened(self, as_of: str = "") -> Generator[Opened]:
         """Provide a server to plan on until the block ends; raises Failure."""
-        if (state := self._state(as_of)) is None:
+        if not self._is_of_karmada():
             yield Opened(self.data, as_of)
             return
+        # Reads Karmada and logs, which most plans do not need: loading it takes longer than the rest of a command.
+        from engine.cli.karmada import copies  # noqa: PLC0415
+
+        if self.kubeconfig is not None:
+            state = copies.live_state(self.kubeconfig, self.context, as_of)
+        else:
+            state = copies.recorded_state(self.log, self, as_of)
         with copies.running(state) as copy:
             yield Opened(copy.directory, "", is_copy=True, notes=copy.notes)
 
-    def _state(self, as_of: str) -> states.State | None:
-        """The state of the existing Karmada; None if the plan is about the server's own control plane."""
-        if self.kubeconfig is not None:
-            if as_of:
-                raise failures.usage(
-                    "an API does not show earlier states", "plan on the log of `reballast observe`: --log"
-                )
-            return states.of_api(serving.Source(kubeconfig=self.kubeconfig, context=self.context).access())
-        directory = self.data or server_location.default_directory()
-        if not self.log and not server_location.find(directory).observes:
-            return None
-        log_place = log_checkpoint.place_of(self.log, self)
-        try:
-            state = asyncio.run(_of_log(log_place, as_of))
-        except port.LogError as error:
-            raise failures.Failure(str(error), "check the log: reballast log verify") from None
-        if state is None:
-            raise failures.Failure(
-                "no observations up to that time",
-                "observe a control plane: reballast observe --kubeconfig FILE",
-            )
-        return state
+    def _is_of_karmada(self) -> bool:
+        """Whether the plan is about an existing Karmada, not about the server's own control plane."""
+        if self.kubeconfig is not None or self.log:
+            return True
+        return bool(server_location.find(self.data or server_location.default_directory()).observes)
 
 
 SUBJECT = Subject()
-
-
-async def _of_log(place: log_places.LogPlace, as_of: str) -> states.State | None:
-    async with log_places.opened(place) as log:
-        return await states.of_log(log, await _number(log, as_of))
-
-
-async def _number(log: port.NumberedLog, as_of: str) -> int | None:
-    if not as_of:
-        return None
-    if as_of.isascii() and as_of.isdecimal():
-        return int(as_of)
-    try:
-        return await as_of_views.number_at(log, times.from_text(as_of))
-    except (ValueError, OverflowError):
-        raise failures.usage(
-            f"--as-of: {as_of!r} is neither a number of the log nor a time",
-            "write 10m, or 2026-05-25T09:49:51Z",
-        ) from None

@@ -9,9 +9,8 @@ import msgspec
 
 from engine.http.services import Services
 from engine.plans import summaries
-from engine.plans.fork import Input, PlanError
-from engine.plans.planning import Question
 from engine.plans.predictions import Prediction
+from engine.plans.questions import Input, PlanError, Question
 from engine.writing.targets import Target
 from events import shapes
 from events.kube_objects import KubeObject

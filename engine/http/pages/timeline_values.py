@@ -7,7 +7,7 @@ from msgspec import Struct
 from engine.http import summaries
 from engine.http.query.record_json import Entry
 from engine.placement.explanations import ClusterExplanation, GroupExplanation
-from engine.reconcilers.explanation import Explained
+from engine.reconcilers.explained import Explained
 
 
 class Event(Struct, frozen=True, kw_only=True):

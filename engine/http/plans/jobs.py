@@ -12,13 +12,12 @@ from msgspec import Struct
 from engine import diagnostics
 from engine.http.errors import RefusalError
 from engine.http.services import Planner
-from engine.plans import drills, planning
-from engine.plans.fork import PlanError
-from engine.plans.planning import Question
+from engine.plans import drills, questions
 from engine.plans.predictions import Prediction
+from engine.plans.questions import PlanError, Question
 from events import times
 
-RUNNING_MAX: Final = planning.AT_ONCE_MAX
+RUNNING_MAX: Final = questions.AT_ONCE_MAX
 KEPT_MAX: Final = 50
 KEPT_BYTES_MAX: Final = 64 << 20
 _log: Final = diagnostics.logger("gateway")

@@ -19,8 +19,8 @@ from engine.http.query import parameters
 from engine.http.query.routes import PREFIX
 from engine.http.query.view_reads import Reader
 from engine.http.services import Services
-from engine.plans import drills, planning
-from engine.plans.fork import Failure, Input
+from engine.plans import drills, questions
+from engine.plans.questions import Failure, Input
 from engine.writing.planned_writes import PlannedWrites
 from engine.writing.stored_objects import StoredViews
 from events import codec, decisions, keys, times, topics
@@ -48,7 +48,7 @@ class PlanRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     ] = []
     failures: list[Failure] = []
     outage: drills.Outage | None = None
-    horizon_ms: Annotated[int, Meta(ge=0, le=HORIZON_MS_MAX)] = planning.HORIZON_MS
+    horizon_ms: Annotated[int, Meta(ge=0, le=HORIZON_MS_MAX)] = questions.HORIZON_MS
     as_of: parameters.AsOf = ""
 
 
@@ -129,7 +129,7 @@ class _Plans:
             records, warnings = await planned_requests.records_of(
                 wanted.requests, writes, self._planning, request.headers["authorization"]
             )
-        question = planning.Question(
+        question = questions.Question(
             began_ms=now_ms() if number is None else await self._time_of(number),
             number=number,
             inputs=tuple(Input(record=record) for record in records),

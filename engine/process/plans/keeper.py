@@ -21,7 +21,8 @@ import msgspec
 from engine import diagnostics
 from engine.log import port
 from engine.plans import planning
-from engine.plans.fork import Fork, PlanError
+from engine.plans.fork import Fork
+from engine.plans.questions import PlanError
 from engine.plans.recorded_shards import RecordedShards
 from engine.process import interpreter_settings, log_places
 from engine.process.plans import protocol

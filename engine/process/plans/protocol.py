@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.plans.planning import Question
+from engine.plans.questions import Question
 
 FAILED: Final = b"failed "
 MODULE: Final = "engine.process.plans"

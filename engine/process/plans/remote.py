@@ -15,8 +15,7 @@ from typing import Final
 from msgspec import structs
 
 from engine import diagnostics
-from engine.plans.fork import Failure, PlanError
-from engine.plans.planning import Question
+from engine.plans.questions import Failure, PlanError, Question
 from engine.process.plans import protocol
 from engine.process.views.line_protocol import Lines
 from engine.simulation import faults, specs

@@ -1,0 +1,321 @@
+"""Compare an engine before and after a change: its bindings, and the records between. Pure: values in, values out."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Struct, structs
+
+from engine.deciders import scheduling
+from engine.deciders.facts import Facts
+from engine.deciders.shard_fold import ShardFold
+from engine.deciders.state import Binding
+from engine.domain import bindings
+from engine.kubeapi.values import quantity
+from engine.objects import workloads
+from engine.placement import missing_capacity
+from engine.plans.predictions import ClusterChange, PredictedEvent, WorkloadChange
+from events import clusters, codec, decisions, health, shapes, times, topics
+from events.records import StoredRecord
+
+EVENTS_MAX: Final = 10_000
+"""Maximum number of events in a prediction."""
+
+_NEEDED: Final = frozenset({topics.HEALTH, topics.CLUSTERS, topics.REJECTIONS})
+_STEP: Final = codec.catalogue.BY_STRUCT[decisions.StepTaken].type
+_ABOUT_BINDINGS: Final = frozenset({topics.DECISIONS, topics.HEALTH})
+"""Topics whose records have bindings as subjects, beside others."""
+
+_SETTLED_BY: Final = frozenset({topics.DECISIONS, topics.WORKS})
+_UNCOUNTED: Final = frozenset({_STEP, codec.catalogue.BY_STRUCT[decisions.StatusAggregated].type})
+
+_WORKLOADS_MAX: Final = 1_000
+"""Maximum number of workloads whose clusters are searched."""
+
+_CLUSTERS_MAX: Final = 100
+"""Maximum number of clusters named for a workload."""
+
+
+class Workload(Struct, frozen=True, kw_only=True, gc=False):
+    """A binding at one moment: its clusters with their replicas, its condition, and the ready replicas by cluster.
+
+    ``replicas`` are those that its template wants, 0 for kinds without replicas; ``requests`` are those of each.
+    """
+
+    template: shapes.WorkloadRef
+    replicas: int
+    requests: workloads.Requests
+    clusters: dict[str, int]
+    condition: str
+    message: str
+    ready: dict[str, int]
+
+
+class Start(Struct, frozen=True):
+    """The declared bindings of an engine before a change, their keys by cluster, and the last reports of clusters."""
+
+    workloads: dict[str, Workload]
+    keys_in: dict[str, list[str]]
+    capacity: dict[str, clusters.CapacityReported]
+
+
+NOTHING: Final = Start({}, {}, {})
+
+
+def start_of(folds: Iterable[ShardFold], capacity: dict[str, clusters.CapacityReported]) -> Start:
+    """Return the state of an engine to compare with."""
+    workloads = {key: workload for fold in folds for key, workload in _workloads(fold, fold.state.bindings)}
+    keys_in: dict[str, list[str]] = {}
+    for key, workload in workloads.items():
+        for name in workload.clusters.keys() | workload.ready.keys():
+            keys_in.setdefault(name, []).append(key)
+    return Start(workloads, keys_in, capacity)
+
+
+def compared(
+    start: Start, folds: Sequence[ShardFold], records: Sequence[StoredRecord], failed: Collection[str]
+) -> tuple[dict[str, Workload], dict[str, Workload]]:
+    """Return the bindings that records are about, or that failed clusters had, at the start and now."""
+    # The key of a decision's record is its shard; the subject is the binding.
+    touched = {record.headers.get("ce_subject", "") for record in records if record.topic in _ABOUT_BINDINGS}
+    for name in failed:
+        touched.update(start.keys_in.get(name, ()))
+    before = {key: start.workloads[key] for key in touched if key in start.workloads}
+    return before, {key: workload for fold in folds for key, workload in _workloads(fold, touched)}
+
+
+def _workloads(fold: ShardFold, keys: Iterable[str]) -> Iterator[tuple[str, Workload]]:
+    """Return those of the keys that are declared bindings of a shard."""
+    for key in keys:
+        if (binding := fold.state.bindings.get(key)) is not None and binding.declared is not None:
+            yield key, _workload(binding)
+
+
+def changes(
+    before: Mapping[str, Workload],
+    after: Mapping[str, Workload],
+    happened: Sequence[codec.Decoded],
+    failed: Collection[str] = (),
+) -> list[WorkloadChange]:
+    """Return the workloads that differ or that lost ready replicas in between, by key.
+
+    Replicas in ``failed`` clusters are not ready from the beginning, whatever these reported last.
+    """
+    lowest = _lowest_ready(before, happened, failed)
+    result: list[WorkloadChange] = []
+    for key in sorted(before.keys() | after.keys()):
+        old, new = before.get(key), after.get(key)
+        known = new or old
+        if known is None:
+            continue
+        ready = sum(old.ready.values()) if old else 0
+        change = WorkloadChange(
+            key=key,
+            template=known.template,
+            before=old.clusters if old else {},
+            after=new.clusters if new else {},
+            condition=new.condition if new else "",
+            message=new.message if new else "",
+            stopped=_excess(old, new),
+            started=_excess(new, old),
+            ready_before=ready,
+            ready_min=min(lowest.get(key, ready), ready),
+            ready_after=sum(_without(new.ready, failed).values()) if new else 0,
+            missing=(missing := _missing(new, failed)),
+            missing_requests=_multiplied(known.requests, missing),
+        )
+        if change.before != change.after or change.ready_min < ready or _condition(old) != _condition(new):
+            result.append(change)
+    return result
+
+
+def with_needed_capacity(
+    changes: Iterable[WorkloadChange], folds: Sequence[ShardFold], facts: Facts, failed: Collection[str]
+) -> list[WorkloadChange]:
+    """Return changes with the working clusters in which more capacity would place the missing replicas."""
+    result = list(changes)
+    for index in [index for index, each in enumerate(result) if each.missing][:_WORKLOADS_MAX]:
+        change = result[index]
+        fold = next((each for each in folds if change.key in each.state.bindings), None)
+        if fold is not None:
+            names = _helpful_clusters(fold, change.key, facts)
+            helpful = [name for name in names if name not in failed]
+            result[index] = structs.replace(change, needed_in=helpful[:_CLUSTERS_MAX])
+    return result
+
+
+def newly_unplaced(before: Mapping[str, Workload], after: Mapping[str, Workload]) -> list[str]:
+    """Return the keys of the bindings whose scheduling fails at the end, and did not fail before."""
+    return [
+        key
+        for key, workload in sorted(after.items())
+        if _is_unplaced(workload) and not _is_unplaced(before.get(key))
+    ]
+
+
+def loads(
+    before: Mapping[str, clusters.CapacityReported], happened: Sequence[codec.Decoded]
+) -> list[ClusterChange]:
+    """Return the clusters whose used resources change, by name."""
+    used = {name: _used(report) for name, report in before.items()}
+    last, peak = dict(used), {name: dict(sums) for name, sums in used.items()}
+    newest = dict(before)
+    for each in happened:
+        if isinstance(data := each.data, clusters.CapacityReported):
+            newest[data.name] = data
+            last[data.name] = _used(data)
+            highest = peak.setdefault(data.name, {})
+            for resource, amount in last[data.name].items():
+                highest[resource] = max(highest.get(resource, 0), amount)
+    return [
+        ClusterChange(
+            name=name,
+            allocatable=newest[name].allocatable,
+            before=_texts(used.get(name, {})),
+            after=_texts(last[name]),
+            peak=_texts(peak[name]),
+        )
+        for name in sorted(last)
+        if peak[name] != used.get(name) or last[name] != used.get(name)
+    ]
+
+
+def events(found: Sequence[codec.Decoded], began_ms: int) -> list[PredictedEvent]:
+    """Return events for a prediction, in order."""
+    return [
+        PredictedEvent(
+            after_ms=max(times.from_text(each.envelope.time) - began_ms, 0),
+            type=each.envelope.type,
+            subject=each.envelope.subject,
+            cause=each.envelope.causationid,
+            data=msgspec.json.decode(codec.encode_data(each.data), type=dict[str, object]),
+        )
+        for each in found
+    ]
+
+
+def decoded(records: Sequence[StoredRecord]) -> tuple[list[codec.Decoded], int]:
+    """Return the events in records, in order and without the steps, and the number of those that are left out.
+
+    All reports are included, since predictions follow from them; of the others the first EVENTS_MAX.
+    """
+    result: list[codec.Decoded] = []
+    omitted = 0
+    for record in records:
+        if record.headers["ce_type"] == _STEP:
+            continue
+        if len(result) >= EVENTS_MAX and record.topic not in _NEEDED:
+            omitted += 1
+        elif isinstance(event := codec.decode(record), codec.Decoded):
+            result.append(event)
+    return result, omitted
+
+
+def settled_ms(records: Sequence[StoredRecord], began_ms: int) -> int:
+    """Return after how much virtual time a decision or work last changed a binding; 0 if none did.
+
+    Aggregated statuses don't count: that of a CronJob changes forever. Replicas start after their work; their reports
+    count as long as they say that more became ready.
+    """
+    last = 0
+    ready: dict[tuple[str, str], int] = {}
+    for record in records:
+        if record.topic in _SETTLED_BY and record.headers["ce_type"] not in _UNCOUNTED:
+            last = max(last, times.from_text(record.headers["ce_time"]) - began_ms)
+        elif record.topic == topics.HEALTH and isinstance(event := codec.decode(record), codec.Decoded):
+            data = event.data
+            if (
+                isinstance(data, health.WorkloadReported)
+                and ready.get((data.cluster, data.key)) != data.ready
+            ):
+                ready[data.cluster, data.key] = data.ready
+                last = max(last, times.from_text(record.headers["ce_time"]) - began_ms)
+    return last
+
+
+def _workload(binding: Binding) -> Workload:
+    assert binding.declared is not None  # noqa: S101  # the caller leaves out others
+    return Workload(
+        template=binding.declared.ref,
+        replicas=binding.declared.replicas or 0,
+        requests=binding.declared.requests or (),
+        clusters=dict(binding.clusters),
+        condition=binding.condition,
+        message=binding.message,
+        ready={name: report.ready for name, report in binding.reports.items()},
+    )
+
+
+def _missing(workload: Workload | None, failed: Collection[str]) -> int:
+    if workload is None:
+        return 0
+    return max(workload.replicas - sum(_without(workload.clusters, failed).values()), 0)
+
+
+def _multiplied(requests: workloads.Requests, count: int) -> dict[str, str]:
+    """Return the requests of a number of replicas, as Kubernetes quantities."""
+    return _texts({name: quantity.nano_units(text) * count for name, text in requests}) if count else {}
+
+
+def _without(ready: Mapping[str, int], failed: Collection[str]) -> dict[str, int]:
+    return {name: count for name, count in ready.items() if name not in failed}
+
+
+def _lowest_ready(
+    before: Mapping[str, Workload], happened: Sequence[codec.Decoded], failed: Collection[str]
+) -> dict[str, int]:
+    """Return the smallest number of ready replicas of each workload."""
+    ready = {key: _without(workload.ready, failed) for key, workload in before.items()}
+    lowest = {key: sum(counts.values()) for key, counts in ready.items()}
+    for each in happened:
+        data = each.data
+        if isinstance(data, health.WorkloadReported):
+            ready.setdefault(data.key, {})[data.cluster] = data.ready
+        elif isinstance(data, health.WorkloadGone):
+            ready.setdefault(data.key, {}).pop(data.cluster, None)
+        else:
+            continue
+        now = sum(ready[data.key].values())
+        lowest[data.key] = min(lowest.get(data.key, now), now)
+    return lowest
+
+
+def _excess(first: Workload | None, second: Workload | None) -> int:
+    """Return how many replicas ``first`` has in clusters where ``second`` has fewer."""
+    others = second.clusters if second else {}
+    return sum(
+        max(count - others.get(name, 0), 0) for name, count in (first.clusters if first else {}).items()
+    )
+
+
+def _condition(workload: Workload | None) -> str:
+    return workload.condition if workload else ""
+
+
+def _is_unplaced(workload: Workload | None) -> bool:
+    return workload is not None and workload.condition not in {"", bindings.SUCCESS}
+
+
+def _used(report: clusters.CapacityReported) -> dict[str, int]:
+    """Return the allocated and soon allocated resources, in billionths of their units."""
+    used: dict[str, int] = {}
+    for texts in (report.allocated, report.allocating):
+        for resource, text in texts.items():
+            used[resource] = used.get(resource, 0) + quantity.nano_units(text)
+    return used
+
+
+def _texts(used: Mapping[str, int]) -> dict[str, str]:
+    return {resource: quantity.of_nano(resource, amount) for resource, amount in sorted(used.items())}
+
+
+def _helpful_clusters(fold: ShardFold, key: str, facts: Facts) -> tuple[str, ...]:
+    """Return the clusters in which more capacity helps a binding; none if something else than capacity is missing."""
+    binding = fold.state.bindings[key]
+    if binding.declared is None or binding.claim is None:
+        return ()
+    request = scheduling.request_of(
+        binding, binding.declared, binding.claim, facts, fold.placements, fold.state
+    )
+    shortage = missing_capacity.Shortage(request, facts.fleet)
+    return shortage.clusters if shortage.exists else ()

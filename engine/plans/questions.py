@@ -1,0 +1,55 @@
+"""The question of a plan: hypothetical inputs and failures, and the point of the log that they start from."""
+
+import os
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from engine.simulation import faults, specs
+from events.records import Record
+
+AT_ONCE_MAX: Final = max(2, os.cpu_count() or 1)
+"""Maximum number of predictions at a time."""
+
+HORIZON_MS: Final = 1_800_000
+"""Virtual time that a plan looks ahead by default: half an hour, in milliseconds."""
+
+
+class Input(Struct, frozen=True, kw_only=True):
+    """A hypothetical input, appended ``after_ms`` of virtual time from the fork on."""
+
+    record: Record
+    after_ms: int = 0
+
+
+class Failure(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A hypothetical fault of a member, ``after_ms`` of virtual time from the fork on; see ``simulation.faults``."""
+
+    member: str
+    kind: faults.Kind = "down"
+    amount: int | None = None
+    after_ms: int = 0
+
+
+class PlanError(Exception):
+    """A plan that can't be made; the message is the reason."""
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """A hypothetical change: its inputs and failures, and where and when they come.
+
+    ``simulated`` are the simulated members of the installation, ``faults`` the faults that they have now; all other
+    clusters are modelled by their last reports. ``began_ms`` is the virtual time of the change, in milliseconds since
+    1970; ``number`` is that of the log to start from, None for its end. ``autoscaled`` has the keys of the bindings
+    of autoscalers, with those of the workloads whose replicas they decide on.
+    """
+
+    began_ms: int
+    inputs: tuple[Input, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    simulated: tuple[specs.MemberSpec, ...] = ()
+    faults: tuple[Failure, ...] = ()
+    number: int | None = None
+    horizon_ms: int = HORIZON_MS
+    autoscaled: Mapping[str, str] = {}

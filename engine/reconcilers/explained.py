@@ -1,0 +1,97 @@
+"""The explanation of a decision as clients read it: its basis, request, result, groups and preemptions."""
+
+import msgspec
+from msgspec import Struct
+
+from engine.placement.explanations import Explanation
+
+
+class Priority(Struct, frozen=True, rename="camel"):
+    """Resolved priority and class of the binding; with preemption policy Never it may not preempt."""
+
+    value: int
+    class_name: str
+    preemption_policy: str
+    fault: str = ""
+
+
+class Victim(Struct, frozen=True, rename="camel"):
+    """A binding chosen for eviction from a cluster, with its replicas there."""
+
+    key: str
+    cluster: str
+    replicas: int
+    priority: int
+
+
+class Preemption(Struct, frozen=True, rename="camel"):
+    """The last capacity request of the binding: missing replicas, clusters and chosen victims.
+
+    ``victims`` are those of all attempts for this request. ``reason`` says why the last attempt chose none;
+    ``is_answered``: all shards have answered. The binding asks again not before ``again_at``, and only if it
+    fails again.
+    """
+
+    missing: int
+    clusters: tuple[str, ...]
+    asked_at: str
+    attempt: int
+    again_at: str
+    is_answered: bool = False
+    victims: tuple[Victim, ...] = ()
+    reason: str = ""
+
+
+class Preempted(Struct, frozen=True, rename="camel"):
+    """A preemption of the binding; it is kept out of the cluster ``until`` then (empty: no longer)."""
+
+    by: str
+    replicas: int
+    at: str
+    until: str = ""
+
+
+class Basis(Struct, frozen=True, rename="camel"):
+    """The basis of the decision: the step, which fixes all input positions, the time and the rules."""
+
+    shard: int
+    step: int
+    position: str
+    number: int
+    time: str
+    release: str
+    ends: dict[str, int]
+
+
+class Explained(Struct, frozen=True, rename="camel"):
+    """A scheduling decision on one binding with its basis, request, result and explanation."""
+
+    key: str
+    basis: Basis
+    trigger: str
+    mode: str
+    replicas: int
+    requests: dict[str, int] | None
+    previous: dict[str, int]
+    placement: msgspec.Raw
+    condition: str
+    message: str
+    clusters: dict[str, int]
+    excluded: dict[str, int]
+    explanation: Explanation | None
+    refused: str = ""
+    """The reason why the policy that selects the template can't be applied; empty if it can."""
+    overrides: dict[str, tuple[str, ...]] = {}
+    """Override policies of its newest work by cluster, in the order of application."""
+    required_by: dict[str, tuple[str, ...]] = {}
+    """Clusters in which other bindings need this template, by binding."""
+    labels: dict[str, dict[str, str]] = {}
+    """Labels with preserved state on its newest work, by cluster."""
+    not_preserved: dict[str, dict[str, str]] = {}
+    """Labels without a state to preserve and the reason, by the cluster of an ongoing eviction."""
+    priority: Priority | None = None
+    """Its resolved priority; None if its policy sets none."""
+    preemption: Preemption | None = None
+    """Its last capacity request; None if it was met or the binding may not preempt."""
+    preempted: dict[str, Preempted] = {}
+    """Preemptions of this binding, by the cluster that it left and has not returned to."""
