@@ -11,8 +11,8 @@ from typing import Final
 import msgspec
 
 from engine.domain import marks
-from engine.kubeapi.errors import causes
-from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.errors import causes, status_objects
+from engine.kubeapi.errors.status_objects import Cause, StatusError
 from engine.kubeapi.values import quantity, schedules
 from engine.objects import dependencies
 from engine.objects import policies as propagation_policies
@@ -32,6 +32,11 @@ _WEBHOOKS: Final = {
 }
 _CLUSTER_NAME_CHARS_MAX: Final = 48
 _GRACEFUL: Final = ("Gracefully", "Graciously")
+
+_PROTECTION: Final = "resourcetemplate.karmada.io/deletion-protected"
+_ALWAYS: Final = "Always"
+_PROTECTION_WEBHOOK: Final = "resourcedeletionprotection.karmada.io"
+_PROTECTED: Final = f"This resource is protected, please make sure to remove the label: {_PROTECTION}"
 
 
 def webhook(kind: str) -> str:
@@ -73,6 +78,24 @@ def denial(found: Iterable[Cause]) -> str:
     """Return errors as one line in the wording of a webhook; empty if there are none."""
     texts = [cause.text if cause.field else cause.message for cause in found]
     return f"[{', '.join(texts)}]" if len(texts) > 1 else "".join(texts)
+
+
+def _is_protected(value: KubeObject) -> bool:
+    """Return whether an object may not be deleted; values of the label other than Always have no effect."""
+    return value.labels.get(_PROTECTION) == _ALWAYS
+
+
+def check_deletion(value: KubeObject) -> None:
+    """Raise StatusError (403) if the object is protected; Clusters are refused by their API server, without webhook."""
+    if not _is_protected(value):
+        return
+    if value.kind == "Cluster":
+        name = value.name
+        message = f'clusters.cluster.karmada.io "{name}" is forbidden: {_PROTECTED}'
+        raise StatusError(
+            403, "Forbidden", message, {"name": name, "group": "cluster.karmada.io", "kind": "clusters"}
+        )
+    raise status_objects.denied(_PROTECTION_WEBHOOK, _PROTECTED)
 
 
 def _rules(value: KubeObject, old: KubeObject | None) -> Iterator[Cause]:

@@ -21,8 +21,8 @@ from engine.http.services import Services
 from engine.kubeapi.patching import managed_fields
 from engine.log.port import LogError
 from engine.process.controller_writes import ControllerWrites
+from engine.writing.mutations import Target
 from engine.writing.object_changes import Change
-from engine.writing.targets import Target
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
 from projections import autoscaling, changes, query

@@ -46,7 +46,7 @@ from engine.process.log_queries import LogInquiry
 from engine.process.plans.remote import PlanProcesses
 from engine.process.replica import Replica, clock_ms
 from engine.simulation import specs
-from engine.writing import stored_objects, write_api
+from engine.writing import write_api
 from events.validation import manifests
 from projections import as_of_views
 
@@ -277,7 +277,7 @@ async def project(where: str, directory: Path) -> None:
 def _write_api(running: Replica, tolerated: TolerationSeconds) -> write_api.WriteApi:
     return write_api.WriteApi(
         running.log,
-        stored_objects.StoredViews(running.views),
+        write_api.StoredViews(running.views),
         clock_ms,
         lambda: str(uuid.uuid4()),
         tolerated=tolerated,

@@ -10,8 +10,7 @@ from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
-from engine.writing.mutations import Mutation, Problem, Written
-from engine.writing.targets import Target
+from engine.writing.mutations import Mutation, Problem, Target, Written
 
 _ATTEMPTS: Final = 5
 

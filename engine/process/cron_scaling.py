@@ -26,8 +26,8 @@ from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import schedules
 from engine.log.port import LogError
 from engine.process.controller_writes import ControllerWrites
+from engine.writing.mutations import Target
 from engine.writing.object_changes import Change, StatusChange
-from engine.writing.targets import Target
 from events import times
 from events.json_values import Json, objects_at
 from events.kube_objects import KubeObject

@@ -29,11 +29,9 @@ from engine.http.services import Services
 from engine.identity import certificates, sealing, server_token
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.log.port import LogError
-from engine.writing.mutations import Edit, Edited, Problem
+from engine.writing.mutations import Edit, Edited, Problem, Target
 from engine.writing.object_changes import Change, Removal
-from engine.writing.stored_objects import StoredViews
-from engine.writing.targets import Target
-from engine.writing.write_api import SERVER_SOURCE, WriteApi
+from engine.writing.write_api import SERVER_SOURCE, StoredViews, WriteApi
 from events.json_values import Json
 from events.kube_objects import KubeObject
 from projections import object_tables

@@ -4,8 +4,7 @@ import msgspec
 
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.writing import cluster_changes
-from engine.writing.mutations import Action, Edited, Mutated
-from engine.writing.targets import Target
+from engine.writing.mutations import Action, Edited, Mutated, Target
 from events import clusters, shapes, times
 from events.json_values import Json, as_object, list_at, object_at, objects_at
 from events.kube_objects import KubeObject

@@ -4,15 +4,92 @@ A mutation is applied again, to a newer object, if another client wrote in betwe
 """
 
 import enum
-from typing import Protocol
+from typing import Final, Protocol
 
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, structs
 
-from engine.writing.stored_objects import StoredObject
-from engine.writing.targets import Target
-from events import shapes, specs
+from events import keys, shapes, specs, topics
 from events.kube_objects import KubeObject
+from events.validation import known_kinds as kinds
+from events.validation.verdicts import Head
 from projections.clusters import Cluster
+
+_TOPICS: Final[dict[kinds.Route, str]] = {
+    "template": topics.SPECS,
+    "rebalancer": topics.SPECS,
+    "policy": topics.POLICIES,
+    "namespace": topics.POLICIES,
+    "interpreter": topics.POLICIES,
+    "configuration": topics.POLICIES,
+    "cluster": topics.CLUSTERS,
+}
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """API version, kind, namespace and name of one object; the namespace is empty for cluster-scoped kinds.
+
+    What follows from them is computed once: ``route`` is how the engine treats the kind, for example as a template, a
+    policy or a cluster; ``key`` is the record key in the object's topic, which decides the partition; ``namespace_key``
+    is the key of the namespace that the object is in.
+    """
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    route: kinds.Route = "template"
+    key: str = ""
+    namespace_key: str = ""
+
+    def __post_init__(self) -> None:
+        route = kinds.route_of(self.api_version, self.kind)
+        match route:
+            case "template":
+                key = keys.binding_key(self.kind, self.namespace, self.name)
+            case "rebalancer":
+                key = keys.rebalancer_key(self.name)
+            case "cluster":
+                key = self.name
+            case _:
+                key = keys.object_key(self.kind, self.namespace, self.name)
+        structs.force_setattr(self, "route", route)
+        structs.force_setattr(self, "key", key)
+        structs.force_setattr(self, "namespace_key", keys.object_key("Namespace", "", self.namespace))
+
+    @property
+    def slot(self) -> tuple[str, int]:
+        """The topic and the partition of the object's records."""
+        topic = _TOPICS[self.route]
+        return topic, keys.partition_of(self.key, topics.TOPICS[topic].partitions)
+
+    @property
+    def reference(self) -> shapes.WorkloadRef:
+        return shapes.WorkloadRef(
+            api_version=self.api_version, kind=self.kind, name=self.name, namespace=self.namespace
+        )
+
+    @property
+    def resource(self) -> str:
+        """The kind as kubectl prints it: ``deployment.apps``."""
+        group, slash, _version = self.api_version.partition("/")
+        return f"{self.kind.lower()}.{group}" if slash else self.kind.lower()
+
+
+class StoredObject(Struct, frozen=True, kw_only=True):
+    """A stored object: the bytes as written, and the metadata that the fold keeps of it."""
+
+    number: int
+    head: Head
+    manifest: bytes
+    status: bytes = b""
+    owners: bytes = b""
+
+    @property
+    def content(self) -> KubeObject:
+        """The object as written, decoded."""
+        return KubeObject(msgspec.json.decode(self.manifest, type=dict[str, object]))
+
 
 StoredState = StoredObject | Cluster | None
 

@@ -10,15 +10,23 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import marks
-from engine.karmada import deletion_protection
+from engine.karmada import rules
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.schema.resources import Resource
 from engine.writing import cluster_changes, cluster_status
-from engine.writing.mutations import Action, Edit, Edited, Mutated, Problem, StoredState, not_found
-from engine.writing.stored_objects import StoredObject
-from engine.writing.targets import Target, encode
+from engine.writing.mutations import (
+    Action,
+    Edit,
+    Edited,
+    Mutated,
+    Problem,
+    StoredObject,
+    StoredState,
+    Target,
+    not_found,
+)
 from events import limits, objects, policies, shapes, specs, times
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
@@ -38,6 +46,8 @@ _APPLIED: Final = {
 """The event that writes an object, by route; it expects version 0 of a new one."""
 
 _DERIVED: Final = ("creationTimestamp", "generation", "resourceVersion", "selfLink", "uid")
+
+encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -182,7 +192,7 @@ class Removal(Struct, frozen=True, kw_only=True):
             self.preconditions.check(live)
         # A namespace that is marked already has passed this check.
         if not self.is_final:
-            deletion_protection.check(live)
+            rules.check_deletion(live)
 
 
 def _deleted(target: Target, expects: int) -> shapes.Event:

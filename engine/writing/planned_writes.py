@@ -9,11 +9,8 @@ from engine.domain.clusters import joined
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port
 from engine.writing import tracing
-from engine.writing.appending import Appending, Writing
-from engine.writing.execution import Turn, WriteExecution, raised
-from engine.writing.mutations import Action, Mutated, Mutation, Problem, Written
-from engine.writing.stored_objects import StoredObject, Views
-from engine.writing.targets import Target
+from engine.writing.execution import Appending, Turn, Views, WriteExecution, Writing, raised
+from engine.writing.mutations import Action, Mutated, Mutation, Problem, StoredObject, Target, Written
 from events import objects, shapes
 from events.clusters import ClusterJoined, ClusterLeft
 from events.records import Record

@@ -13,21 +13,22 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Generic, Protocol, TypeVar, cast
 
+import anyio.to_thread
 from msgspec import Struct
 
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port
 from engine.writing import tracing
-from engine.writing.appending import Appending, Report, Writing
-from engine.writing.execution import Answer, Turn, WriteExecution, raised
-from engine.writing.mutations import Mutation, Problem, Written
+from engine.writing.execution import Answer, Appending, Report, Turn, Views, WriteExecution, Writing, raised
+from engine.writing.mutations import Mutation, Problem, StoredObject, Target, Written
 from engine.writing.planned_writes import PlannedWrites
-from engine.writing.stored_objects import Views
-from engine.writing.targets import Target
-from events import shapes
+from events import keys, shapes
 from events.records import Record
 from events.tracing import Trace
 from events.validation import known_kinds as kinds
+from events.validation.verdicts import Head
+from projections import clusters
+from projections.port import Views as Projections
 
 CLIENT_SOURCE: Final = "/reballast/api"
 """Source, in the envelope, of what clients of the Kubernetes API write."""
@@ -43,6 +44,14 @@ GROUPS_MAX: Final = 2
 """Groups in flight at once: one is being decided while the other waits for the log and the views."""
 
 MEMBERS_MAX: Final = 256
+
+_OBJECTS: Final = """
+SELECT key, number, version, generation, uid, created_ms, digest, api_version, kind, name, manifest, status, owners
+FROM objects JOIN keys USING (id) WHERE key IN ({})
+"""
+_CLUSTER: Final = "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?"
+_AT_ONCE_MAX: Final = 64
+"""Objects read on the event loop; this many take less than a millisecond."""
 
 
 class _Waiting(Struct, Generic[_Request, _Answer]):
@@ -181,3 +190,36 @@ class WriteApi:
 
 def cluster_target(name: str) -> Target:
     return Target(api_version=kinds.CLUSTER_GROUP, kind="Cluster", namespace="", name=name)
+
+
+class StoredViews:
+    """``Views`` on the projections' tables."""
+
+    def __init__(self, views: Projections) -> None:
+        self._views = views
+
+    async def settle(self, number: int) -> None:
+        await self._views.wait_folded(number)
+
+    async def objects(self, object_keys: Sequence[str]) -> dict[str, StoredObject]:
+        if len(object_keys) <= _AT_ONCE_MAX:
+            return self._objects(object_keys)
+        return await anyio.to_thread.run_sync(self._objects, tuple(object_keys))
+
+    async def cluster(self, name: str) -> clusters.Cluster | None:
+        return self._cluster(name)
+
+    def _objects(self, object_keys: Sequence[str]) -> dict[str, StoredObject]:
+        statement = _OBJECTS.format(", ".join("?" * len(object_keys)))
+        matches = self._views.store.select(statement, object_keys)
+        return {
+            key: StoredObject(
+                number=number, head=Head(*head), manifest=manifest, status=status, owners=owners
+            )
+            for key, number, *head, manifest, status, owners in matches
+        }
+
+    def _cluster(self, name: str) -> clusters.Cluster | None:
+        matches = self._views.store.select(_CLUSTER, (keys.cluster_key(name),))
+        body = matches[0][0] if matches else None
+        return clusters.decode(body) if isinstance(body, bytes) else None

@@ -26,8 +26,7 @@ from engine.proof import verification
 from engine.reconcilers import explained, explanation
 from engine.simulation.member_fleet import Members
 from engine.simulation.specs import MemberSpec
-from engine.writing import stored_objects
-from engine.writing.write_api import WriteApi
+from engine.writing.write_api import StoredViews, WriteApi
 from events.records import Record
 from events.validation import manifests
 from projections import view_verification
@@ -86,7 +85,7 @@ async def serving(
     following = asyncio.create_task(projector.run())
     moments = AsOfViews(log, manifests.check)
     ids = (f"id-{count}" for count in itertools.count())
-    views = stored_objects.StoredViews(projector)
+    views = StoredViews(projector)
     write_api = WriteApi(log, views, lambda: NOW_MS, lambda: next(ids), tolerated=tolerated)
     services = Services(
         log=log,

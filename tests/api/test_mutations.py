@@ -5,10 +5,8 @@ from msgspec import Struct
 
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import control_plane
-from engine.writing.mutations import Action, Edited, Mutated, Problem, Verdict
-from engine.writing.object_changes import Change, Preconditions, Removal, StatusChange
-from engine.writing.stored_objects import StoredObject
-from engine.writing.targets import Target, encode
+from engine.writing.mutations import Action, Edited, Mutated, Problem, StoredObject, Target, Verdict
+from engine.writing.object_changes import Change, Preconditions, Removal, StatusChange, encode
 from events import specs, times
 from events.json_values import Json
 from events.kube_objects import KubeObject

@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.log.memory import MemoryLog
-from engine.writing import stored_objects, targets
+from engine.writing import mutations
 from engine.writing.mutations import Action, Edited, Problem, Written
 from engine.writing.object_changes import Change, Removal
-from engine.writing.write_api import WriteApi
+from engine.writing.write_api import StoredViews, WriteApi
 from events import times
 from events.kube_objects import KubeObject
 from events.records import Record, StoredRecord
@@ -33,7 +33,7 @@ class ScatteredLog(MemoryLog):
         return (await super().append(batch[::-1]))[::-1]
 
 
-class ExactViews(stored_objects.StoredViews):
+class ExactViews(StoredViews):
     """Views that never fold more than they were asked to wait for."""
 
     def __init__(self, projector: Projector) -> None:
@@ -59,8 +59,8 @@ async def write_api() -> AsyncIterator[WriteApi]:
         await asyncio.to_thread(store.close)
 
 
-def _target(name: str) -> targets.Target:
-    return targets.Target(api_version="v1", kind="ConfigMap", namespace="default", name=name)
+def _target(name: str) -> mutations.Target:
+    return mutations.Target(api_version="v1", kind="ConfigMap", namespace="default", name=name)
 
 
 class Creation(Struct, frozen=True):

@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from engine.kubeapi.admission import value_validation
+from engine.kubeapi.admission import schema_validation
 from engine.kubeapi.conversion import autoscalers
 from engine.kubeapi.schema.resources import control_plane
 from events.json_values import Json
@@ -154,7 +154,7 @@ def test_each_current_metric_round_trips(metric: Json) -> None:
 def test_converted_autoscaler_fits_the_v1_schema() -> None:
     resource = control_plane().resource("autoscaling", "v1", "horizontalpodautoscalers")
     assert resource is not None
-    assert list(value_validation.faults(autoscalers.shown(WHOLE).document, resource.schema)) == []
+    assert list(schema_validation.value_faults(autoscalers.shown(WHOLE).document, resource.schema)) == []
 
 
 def test_cpu_metric_of_v1_comes_last() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.kubeapi.admission import unknown_fields
+from engine.kubeapi.admission import schema_validation
 from engine.kubeapi.patching import managed_fields, server_side_apply
 from engine.kubeapi.schema import custom_kinds, discovery, openapi, openapi_schemas, resources
 from engine.kubeapi.schema.schemas import ListOf, Scalar
@@ -123,8 +123,8 @@ def test_lists_with_keys_are_merged_by_key() -> None:
 def test_unknown_fields_are_found_and_pruned() -> None:
     house = custom_kinds.read(_definition())[0]
     wrong = _house(size=1, colour="red", doors=[{"name": "a", "knob": 1}], free={"any": {"thing": 1}})
-    assert unknown_fields.unknown_fields(wrong, house.schema) == ["spec.colour", "spec.doors[0].knob"]
-    assert unknown_fields.pruned(wrong, house.schema) == _house(
+    assert schema_validation.unknown_fields(wrong, house.schema) == ["spec.colour", "spec.doors[0].knob"]
+    assert schema_validation.pruned(wrong, house.schema) == _house(
         size=1, doors=[{"name": "a"}], free={"any": {"thing": 1}}
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.kubeapi.schema import descriptions, openapi, resources
+from engine.kubeapi.schema import openapi, resources
 from events.json_values import Json, object_at
 
 GROUPS = [
@@ -41,4 +41,8 @@ def test_every_type_and_field_has_a_description(group: str, version: str) -> Non
 def test_every_description_has_a_field(group: str, version: str) -> None:
     for name, component in components(group, version):
         properties = object_at(component, "properties")
-        assert descriptions.of(name).fields.keys() <= properties.keys() | {"apiVersion", "kind", "metadata"}
+        assert openapi.description_of(name).fields.keys() <= properties.keys() | {
+            "apiVersion",
+            "kind",
+            "metadata",
+        }

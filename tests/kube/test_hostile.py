@@ -7,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.karmada import defaults, rules
-from engine.kubeapi.admission import unknown_fields
+from engine.kubeapi.admission import schema_validation
 from engine.kubeapi.conversion import scales
 from engine.kubeapi.patching import (
     empty_values,
     field_paths,
-    field_sets,
     managed_fields,
     patches,
     server_side_apply,
@@ -20,6 +19,7 @@ from engine.kubeapi.patching import (
 )
 from engine.kubeapi.schema import custom_kinds, plain_objects, resources, type_errors
 from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Schema
+from engine.kubeapi.schema.types import parsing
 from engine.kubeapi.schema.types.parsing import resolved
 from engine.kubeapi.tables import tables
 from events.json_values import Json, as_list, as_object
@@ -119,8 +119,8 @@ def test_arbitrary_objects_are_rendered_and_pruned(data: st.DataObject, resource
     value = data.draw(objects(resource))
     rows = as_list(tables.table(resource, [KubeObject(value)], 0, metadata={})["rows"])
     assert len(rows or []) == 1
-    pruned = unknown_fields.pruned(value, resource.schema)
-    assert unknown_fields.unknown_fields(pruned, resource.schema) == []
+    pruned = schema_validation.pruned(value, resource.schema)
+    assert schema_validation.unknown_fields(pruned, resource.schema) == []
 
 
 @given(st.data(), KINDS.filter(lambda resource: resource.is_kubernetes_own))
@@ -128,7 +128,7 @@ def test_plain_objects_need_no_further_checks(data: st.DataObject, resource: res
     value, schema = data.draw(objects(resource)), resource.schema
     if plain_objects.is_plain(value, schema):
         assert type_errors.mistyped(value, schema) is None
-        assert unknown_fields.unknown_fields(value, schema) == []
+        assert schema_validation.unknown_fields(value, schema) == []
         assert empty_values.without(value, schema) is value
 
 
@@ -137,14 +137,14 @@ def test_first_writer_owns_what_a_blank_object_does_not_have(
     data: st.DataObject, resource: resources.Resource
 ) -> None:
     value, schema = data.draw(objects(resource)), resource.schema
-    before = field_paths.survey(field_paths.blank(schema), schema)
+    before = field_paths.survey(parsing.blank(schema), schema)
     owned = frozenset(
         path for path, held in field_paths.survey(value, schema).items() if _is_new(before, path, held)
     )
-    assert field_paths.of_first_write(value, schema) == field_sets.encode(owned)
+    assert server_side_apply.of_first_write(value, schema) == managed_fields.fields_v1(owned)
 
 
-def _is_new(before: Mapping[field_sets.Path, object], path: field_sets.Path, held: object) -> bool:
+def _is_new(before: Mapping[managed_fields.Path, object], path: managed_fields.Path, held: object) -> bool:
     inner = (field_paths.HELD, field_paths.INNER)
     if path not in before:
         return True

@@ -4,7 +4,7 @@ import json
 
 from engine.kubeapi.schema import openapi_v2
 from engine.kubeapi.schema.resources import control_plane
-from engine.kubeapi.wire import protobuf_format
+from engine.kubeapi.wire import protobuf
 
 
 def below(message: bytes, *numbers: int) -> list[bytes]:
@@ -12,10 +12,7 @@ def below(message: bytes, *numbers: int) -> list[bytes]:
     found = [message]
     for number in numbers:
         found = [
-            value
-            for each in found
-            for at, value in protobuf_format.values(each)
-            if at == number and value != 0
+            value for each in found for at, value in protobuf.values(each) if at == number and value != 0
         ]
         found = [value for value in found if isinstance(value, bytes)]
     return found

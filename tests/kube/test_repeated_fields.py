@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.kubeapi.requests.repeated_fields import repeated
+from engine.kubeapi.requests.body_checks import repeated_fields
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from engine.kubeapi.requests.repeated_fields import repeated
     ],
 )
 def test_duplicate_name_is_reported_by_its_path(text: str, paths: list[str]) -> None:
-    assert repeated(text.encode(), json.loads(text)) == paths
+    assert repeated_fields(text.encode(), json.loads(text)) == paths
 
 
 _VALUES = st.recursive(
@@ -32,10 +32,10 @@ _VALUES = st.recursive(
 @given(_VALUES)
 def test_serialised_value_has_no_duplicates(value: object) -> None:
     for text in (json.dumps(value), json.dumps(value, ensure_ascii=False)):
-        assert repeated(text.encode("utf-8", "surrogatepass"), value) == []
+        assert repeated_fields(text.encode("utf-8", "surrogatepass"), value) == []
 
 
 def test_duplicate_among_many_names_is_found_in_linear_time() -> None:
     names = [f"n{index}" for index in range(60_000)]
     text = b"{" + ",".join(f'"{name}":1' for name in [*names, "n7"]).encode() + b"}"
-    assert repeated(text, dict.fromkeys(names, 1)) == ["n7"]
+    assert repeated_fields(text, dict.fromkeys(names, 1)) == ["n7"]

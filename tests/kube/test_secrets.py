@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.kubeapi.conversion import secrets
+from engine.kubeapi.conversion import versions
 from events.json_values import Json
 from events.kube_objects import KubeObject
 
@@ -23,23 +23,25 @@ def owned(*names: str) -> Json:
 
 
 def test_string_data_becomes_data_and_takes_precedence() -> None:
-    found = secrets.kept(
+    found = versions.kept_secret(
         HEAD.with_fields({"data": {"a": "eA==", "c": "eQ=="}, "stringData": {"a": "b", "d": "ü"}})
     )
     assert found == HEAD.with_fields({"data": {"a": "Yg==", "c": "eQ==", "d": "w7w="}})
 
 
 def test_manager_of_string_data_owns_the_field_of_data() -> None:
-    found = secrets.kept(HEAD.with_fields({"metadata": owned("stringData"), "stringData": {"a": "b"}}))
+    found = versions.kept_secret(
+        HEAD.with_fields({"metadata": owned("stringData"), "stringData": {"a": "b"}})
+    )
     assert found == HEAD.with_fields({"metadata": owned("data"), "data": {"a": "Yg=="}})
 
 
 @pytest.mark.parametrize("empty", [None, {}])
 def test_empty_string_data_is_dropped(empty: object) -> None:
-    assert secrets.kept(HEAD.with_fields({"stringData": empty})) == HEAD
+    assert versions.kept_secret(HEAD.with_fields({"stringData": empty})) == HEAD
 
 
 @pytest.mark.parametrize("wrong", [7, ["a"], {"a": 1}, {"a": None}])
 def test_malformed_string_data_is_left_for_validation(wrong: object) -> None:
     value = HEAD.with_fields({"stringData": wrong})
-    assert secrets.kept(value) == value
+    assert versions.kept_secret(value) == value

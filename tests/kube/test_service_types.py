@@ -3,7 +3,7 @@
 import pytest
 
 from engine.kubeapi.admission import built_in_defaults
-from engine.kubeapi.admission.service_types import without_former
+from engine.kubeapi.admission.rules.core import without_former_type
 from events.json_values import Json
 from events.kube_objects import KubeObject
 
@@ -25,7 +25,7 @@ BALANCED = service(
 def changed(**spec: object) -> Json:
     """The spec of the balanced Service after a patch."""
     new = BALANCED.with_fields({"spec": {**BALANCED.object_at("spec"), **spec}})
-    return without_former(BALANCED, new).object_at("spec")
+    return without_former_type(BALANCED, new).object_at("spec")
 
 
 def test_balanced_service_that_becomes_internal_has_no_external_fields() -> None:
@@ -58,4 +58,4 @@ def test_field_that_the_request_changes_stays() -> None:
 @pytest.mark.parametrize("spec", [{}, {"externalTrafficPolicy": "Cluster"}])
 def test_other_changes_drop_nothing(spec: Json) -> None:
     assert changed(**spec) == {**BALANCED.object_at("spec"), **spec}
-    assert without_former(None, BALANCED) == BALANCED
+    assert without_former_type(None, BALANCED) == BALANCED

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.kubeapi.admission.value_validation import faults
+from engine.kubeapi.admission.schema_validation import value_faults
 from engine.kubeapi.schema import resources
 from events.json_values import Json
 
@@ -10,7 +10,7 @@ from events.json_values import Json
 def wrong(group: str, plural: str, spec: Json) -> list[str]:
     resource = resources.control_plane().resource(group, "v1alpha1", plural)
     assert resource
-    return [cause.text for cause in faults({"metadata": {}, "spec": spec}, resource.schema)]
+    return [cause.text for cause in value_faults({"metadata": {}, "spec": spec}, resource.schema)]
 
 
 SCALED: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -56,4 +56,6 @@ def test_enum_values_are_validated() -> None:
 def test_missing_spec_is_reported() -> None:
     resource = resources.control_plane().resource("policy.karmada.io", "v1alpha1", "federatedresourcequotas")
     assert resource
-    assert [cause.text for cause in faults({"metadata": {}}, resource.schema)] == ["spec: Required value"]
+    assert [cause.text for cause in value_faults({"metadata": {}}, resource.schema)] == [
+        "spec: Required value"
+    ]

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from msgspec import inspect
 
-from engine.kubeapi.schema import descriptions
+from engine.kubeapi.schema import openapi
 from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Named, Scalar, Schema, Untyped
 from engine.kubeapi.schema.types import parsing
 from engine.objects import clusters, interpreters, manifest_yaml, placements, policies, taint_policies
@@ -91,7 +91,7 @@ def test_every_key_of_a_schema_is_known_and_every_reference_defined(name: str) -
 @pytest.mark.parametrize("name", TYPES)
 def test_every_field_has_a_description(name: str) -> None:
     if name.rpartition(".")[0] not in WITHOUT_DESCRIPTIONS:
-        meaning = descriptions.of(name)
+        meaning = openapi.description_of(name)
 
         assert meaning.text
         assert all(meaning.fields.values())

@@ -8,7 +8,7 @@ from engine.agent import messages
 from engine.http.errors import RefusalError
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
-from engine.writing.appending import Report
+from engine.writing.execution import Report
 from engine.writing.mutations import Edited
 from engine.writing.object_changes import StatusChange
 from engine.writing.write_api import WriteApi, cluster_target

@@ -11,8 +11,7 @@ import msgspec
 from engine.http.kube.edits.objects import Replacement
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
-from engine.writing.mutations import BindingChange, Edit, Edited
-from engine.writing.targets import Target
+from engine.writing.mutations import BindingChange, Edit, Edited, Target
 from events import vocabulary
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject

@@ -11,7 +11,7 @@ from engine.http.services import Services
 from engine.plans import summaries
 from engine.plans.predictions import Prediction
 from engine.plans.questions import Input, PlanError, Question
-from engine.writing.targets import Target
+from engine.writing.mutations import Target
 from events import shapes
 from events.kube_objects import KubeObject
 

@@ -18,9 +18,8 @@ from engine.domain import namespaces
 from engine.http.kube.control_plane import ControlPlane
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.log.port import LogError
-from engine.writing.mutations import Action, Problem, Written
+from engine.writing.mutations import Action, Problem, Target, Written
 from engine.writing.object_changes import Preconditions, Removal
-from engine.writing.targets import Target
 from engine.writing.write_api import CLIENT_SOURCE, Writes
 from events.kube_objects import KubeObject
 from projections.port import ProjectionError, Rows

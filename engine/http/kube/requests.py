@@ -15,7 +15,7 @@ from engine import loop_share
 from engine.http import bodies
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.errors.status_objects import StatusError
-from engine.kubeapi.requests import kind_check, repeated_fields
+from engine.kubeapi.requests import body_checks
 from engine.kubeapi.requests.options import of_manager
 from engine.kubeapi.schema import plain_objects, type_errors
 from engine.kubeapi.schema.resources import Resource
@@ -165,15 +165,15 @@ def _read(kind: str, raw: bytes, resource: Resource, repeated: list[str] | None)
     if kind in _JSON:
         value = {} if raw == _NULL else _json_of(raw, resource)
         if repeated is not None:
-            repeated.extend(repeated_fields.repeated(raw, value))
+            repeated.extend(body_checks.repeated_fields(raw, value))
     elif kind in _YAML:
         value = yaml_object(raw, repeated)
     else:
         raise status_objects.unsupported_media_type(patch=False)
     named = KubeObject(value)
     if "." not in resource.group or resource.group.endswith(".k8s.io"):
-        named = kind_check.with_kind(resource, named)
-    kind_check.check(resource, named, raw)
+        named = body_checks.with_kind(resource, named)
+    body_checks.check_kind(resource, named, raw)
     if not resource.is_kubernetes_own or plain_objects.is_plain(named.document, resource.schema):
         return named
     if (wrong := type_errors.mistyped(named.document, resource.schema)) is not None:
@@ -191,7 +191,7 @@ def _patch_value(raw: bytes, repeated: list[str]) -> object:
         patch = json_value(raw)
     except _CutError:
         raise status_objects.undecodable_patch(_END_OF_JSON) from None
-    repeated.extend(repeated_fields.repeated(raw, patch))
+    repeated.extend(body_checks.repeated_fields(raw, patch))
     return patch
 
 
@@ -207,7 +207,7 @@ def _json_of(raw: bytes, resource: Resource) -> Json:
         return json_object(raw)
     except _CutError:
         message = f"couldn't get version/kind; json parse error: {_END_OF_JSON}"
-        raise kind_check.unrecognized(resource, message, raw) from None
+        raise body_checks.unrecognized(resource, message, raw) from None
 
 
 async def options(request: Request) -> Json:
@@ -275,7 +275,7 @@ def yaml_object(raw: bytes, repeated: list[str] | None = None) -> Json:
     if raw.lstrip().startswith(b"{"):
         with contextlib.suppress(StatusError):  # flow mappings of YAML begin with a brace too
             document = json_object(raw)
-            noted.extend(repeated_fields.repeated(raw, document))
+            noted.extend(body_checks.repeated_fields(raw, document))
             return document
     read = manifests.read(raw, file="", limits=_LIMITS, repeated=noted)
     if len(read) != 1:

@@ -7,7 +7,7 @@ from typing import Final
 
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.rights.rbac import User
-from engine.writing.targets import Target
+from engine.writing.mutations import Target
 
 NAMESPACE: Final = "karmada-system"
 _PREFIX: Final = "reballast-"

@@ -25,7 +25,7 @@ from engine.kubeapi.conversion import scales
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.patching import managed_fields
-from engine.kubeapi.requests import repeated_fields
+from engine.kubeapi.requests import body_checks
 from engine.kubeapi.rights.rbac import User
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import Resource
@@ -181,7 +181,7 @@ class Parsing:
 
 def _with_repeated(write: WriteRequest, paths: list[str]) -> WriteRequest:
     """The request with warnings of duplicate fields (fieldValidation=Warn); Strict raises StatusError."""
-    messages = tuple(repeated_fields.message(path) for path in paths)
+    messages = tuple(body_checks.repetition_message(path) for path in paths)
     if messages and write.query.validation == "Strict":
         raise status_objects.strict_decoding(write.resource, messages)
     if not messages or write.query.validation != "Warn":

@@ -36,9 +36,8 @@ from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.schema.resources import Resource
 from engine.writing import object_changes
 from engine.writing.execution import BUILT_IN_NAMESPACES
-from engine.writing.mutations import Action, Problem, Verdict, Written
+from engine.writing.mutations import Action, Problem, Target, Verdict, Written
 from engine.writing.object_changes import Change, Preconditions, Removal, StatusChange
-from engine.writing.targets import Target
 from engine.writing.write_api import CLIENT_SOURCE, Writes
 from events import times
 from events.json_values import Json, object_at

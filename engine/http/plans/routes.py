@@ -22,7 +22,7 @@ from engine.http.services import Services
 from engine.plans import drills, questions
 from engine.plans.questions import Failure, Input
 from engine.writing.planned_writes import PlannedWrites
-from engine.writing.stored_objects import StoredViews
+from engine.writing.write_api import StoredViews
 from events import codec, decisions, keys, times, topics
 from projections import autoscaling, query
 from projections.port import Rows, Tables

@@ -1,7 +1,7 @@
 """Defaulting and validation of custom objects by the schema of their definition, with Kubernetes' messages.
 
 Covers OpenAPI v3 as used by structural schemas, except patterns, formats and CEL rules: these need an engine
-that bounds the cost of untrusted expressions. ``unknown_fields`` handles unknown fields.
+that bounds the cost of untrusted expressions. ``schema_validation`` handles unknown fields.
 """
 
 from collections.abc import Iterator, Mapping

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from engine.kubeapi.patching import managed_fields
-from engine.kubeapi.patching.field_sets import Path
+from engine.kubeapi.patching.managed_fields import Path
 from events.json_values import Json, as_object, list_at, object_at
 from events.kube_objects import KubeObject
 

@@ -5,8 +5,7 @@ from typing import Final
 from msgspec import structs
 
 from engine.kubeapi.patching import managed_fields
-from engine.kubeapi.patching.field_sets import Path
-from engine.kubeapi.patching.managed_fields import Owned
+from engine.kubeapi.patching.managed_fields import Owned, Path
 from engine.kubeapi.schema.resources import Resource, ScalePaths
 from engine.kubeapi.schema.schemas import Named
 from engine.kubeapi.tables.columns.cells import selector_text

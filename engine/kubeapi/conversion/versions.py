@@ -1,14 +1,47 @@
-"""Kinds that are stored in another form than the one in which they are served, and their conversion."""
+"""Kinds that are stored in another form than the one in which they are served, and their conversion.
 
+``stringData`` of a Secret is write-only and takes precedence over ``data``: it is encoded into ``data`` and removed. A
+manager of a key in ``stringData`` owns that key in ``data``.
+"""
+
+import base64
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from msgspec import Struct, structs
 
-from engine.kubeapi.conversion import autoscalers, secrets
+from engine.kubeapi.conversion import autoscalers
 from engine.kubeapi.conversion.autoscalers import ConversionError
+from engine.kubeapi.patching import managed_fields
+from engine.kubeapi.patching.managed_fields import Path
 from engine.kubeapi.schema.resources import Resource, control_plane
+from events.json_values import as_object
 from events.kube_objects import KubeObject
+
+_TEXTS: Final = "stringData"
+_DATA: Final = "data"
+_OWNED_TEXTS: Final = f"f:{_TEXTS}"
+_OWNED_DATA: Final = f"f:{_DATA}"
+
+
+def kept_secret(value: KubeObject) -> KubeObject:
+    """Return the stored form of a Secret; a malformed one is unchanged, so that validation reports it."""
+    document = value.document
+    if _TEXTS not in document:
+        return value
+    texts, data = as_object(document[_TEXTS]), as_object(document.get(_DATA) or {})
+    rest = KubeObject({name: item for name, item in document.items() if name != _TEXTS})
+    if not document[_TEXTS]:
+        return rest
+    if texts is None or data is None or not all(isinstance(text, str) for text in texts.values()):
+        return value
+    encoded = {name: base64.b64encode(str(text).encode()).decode() for name, text in texts.items()}
+    return managed_fields.renamed(rest.with_fields({_DATA: {**data, **encoded}}), _with_data_owned)
+
+
+def _with_data_owned(path: Path) -> Path:
+    return (_OWNED_DATA, *path[1:]) if path[0] == _OWNED_TEXTS else path
+
 
 __all__ = ["ConversionError", "kept", "shown", "stored"]
 
@@ -25,7 +58,7 @@ _CONVERSIONS: Final[Mapping[tuple[str, str], _Conversion]] = {
     (autoscalers.V1, "HorizontalPodAutoscaler"): _Conversion(
         autoscalers.V2, autoscalers.shown, autoscalers.kept
     ),
-    ("v1", "Secret"): _Conversion("v1", lambda value: value, secrets.kept),
+    ("v1", "Secret"): _Conversion("v1", lambda value: value, kept_secret),
 }
 
 

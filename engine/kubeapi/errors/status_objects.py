@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.kubeapi.patching import field_sets
+from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.patching.server_side_apply import ApplyConflictError
 from engine.kubeapi.rights.rbac import Act
 from engine.kubeapi.schema.resources import Resource
@@ -127,7 +127,7 @@ def apply_conflict(error: ApplyConflictError) -> StatusError:
     """409 for an apply that would change fields owned by other managers; one cause per field."""
     causes = [
         Cause(
-            field=field_sets.show(each.path),
+            field=managed_fields.shown_path(each.path),
             reason="FieldManagerConflict",
             message=f"conflict with {each.owner}",
         ).plain()

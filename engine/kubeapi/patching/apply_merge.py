@@ -6,11 +6,10 @@
 from collections.abc import Mapping
 from typing import Final
 
-from engine.kubeapi.patching import field_sets
-from engine.kubeapi.patching.field_paths import schema_below, step_of
-from engine.kubeapi.patching.field_sets import FieldSet, Path
+from engine.kubeapi.patching import managed_fields
+from engine.kubeapi.patching.managed_fields import FieldSet, Path, step_of
 from engine.kubeapi.schema.schemas import ListOf, Schema
-from engine.kubeapi.schema.types.parsing import resolved
+from engine.kubeapi.schema.types.parsing import resolved, schema_below
 from events.json_values import Json, as_list, as_object
 
 _GONE: Final = object()
@@ -103,7 +102,7 @@ def _pruned(value: object, schema: Schema, path: Path, fields: FieldSet, prefixe
     if content is not None:
         kept: Json = {}
         for name, item in content.items():
-            below = (*path, field_sets.field(name))
+            below = (*path, managed_fields.field_step(name))
             left = _pruned(item, schema_below(schema, name), below, fields, prefixes)
             if left is not _GONE:
                 kept[name] = left

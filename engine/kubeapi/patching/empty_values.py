@@ -7,9 +7,8 @@ read, stored and owned without them here too. Structures stay, even if empty.
 
 from typing import Final
 
-from engine.kubeapi.patching.field_paths import schema_below
 from engine.kubeapi.schema.schemas import Field, Fields, ListOf, MapOf, Scalar, Schema
-from engine.kubeapi.schema.types.parsing import resolved
+from engine.kubeapi.schema.types.parsing import resolved, schema_below
 from events.json_values import Json, as_list, as_object, has_parts, object_at
 
 _PLAIN: Final = frozenset({"str", "int", "float", "bool", "bytes"})

@@ -5,14 +5,12 @@ items of lists and entries of maps are owned in addition to their content.
 """
 
 from collections.abc import Iterator, Mapping
-from functools import cache
-from operator import itemgetter
 from typing import Final
 
-from engine.kubeapi.patching import field_sets
-from engine.kubeapi.patching.field_sets import FieldSet, FieldsV1, Path
-from engine.kubeapi.schema.schemas import UNTYPED, Fields, ListOf, MapOf, Named, Scalar, Schema
-from engine.kubeapi.schema.types.parsing import named, resolved
+from engine.kubeapi.patching import managed_fields
+from engine.kubeapi.patching.managed_fields import FieldSet, Path, step_of
+from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Scalar, Schema
+from engine.kubeapi.schema.types.parsing import resolved, schema_below
 from events.json_values import Json, as_list, as_object, has_parts
 
 HELD: Final = object()
@@ -30,8 +28,11 @@ _WORDS: Final[Mapping[type, str]] = {
     list: "list",
     str: "string",
 }
+
 _TEXT: Final = ("string", (str,))
+
 _NUMBER: Final = ("numeric (int or float)", (int, float))
+
 _SCALARS: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "bool": ("boolean", (bool,)),
     "bytes": _TEXT,
@@ -48,7 +49,7 @@ class TypingError(ValueError):
     """An object that does not conform to its type; path and reason are worded as in Kubernetes."""
 
     def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{field_sets.show(path)}: {reason}")
+        super().__init__(f"{managed_fields.shown_path(path)}: {reason}")
         self.path = path
         self.reason = reason
 
@@ -67,77 +68,6 @@ def survey(value: object, schema: Schema) -> dict[Path, object]:
 def owned(value: object, schema: Schema) -> FieldSet:
     """Return the paths that an applier of this object owns."""
     return frozenset(path for path, content in survey(value, schema).items() if content is not INNER)
-
-
-def of_first_write(value: Json, schema: Schema) -> FieldsV1:
-    """Return the fields that the first writer of an object owns, as FieldsV1.
-
-    These are the paths of ``survey`` that ``blank`` does not have, encoded in one walk.
-    """
-    result: FieldsV1 = {}
-    _add_beyond(result, value, resolved(schema), blank(schema))
-    return result
-
-
-def blank(schema: Schema) -> Json:
-    """Return the object of a type before the first write.
-
-    Structures that Go embeds by value (``metadata``, ``spec``) always exist in built-in types, so the first writer
-    does not become their owner. The result is cached and shared: callers must not change it.
-    """
-    return _blank_of(schema.name) if isinstance(schema, Named) else _blank(resolved(schema))
-
-
-@cache
-def _blank_of(name: str) -> Json:
-    return _blank(named(name))
-
-
-def _blank(fields: Schema) -> Json:
-    if not isinstance(fields, Fields) or not fields.wire:
-        return {}
-    result: Json = {}
-    for name, field in fields.fields.items():
-        inner = resolved(field.schema)
-        if isinstance(inner, Fields) and inner.wire and not field.pointer:
-            result[name] = _blank(inner)
-        elif field.required and isinstance(inner, ListOf | MapOf):
-            result[name] = None
-    return result
-
-
-def step_of(item: object, schema: ListOf) -> str | None:
-    """Return the step to an item of a set or a keyed list, or None if the item lacks its keys."""
-    if schema.relation == "set":
-        return None if isinstance(item, dict | list) else field_sets.member(item)
-    content = as_object(item)
-    if content is None:
-        return None
-    fields = resolved(schema.item)
-    keys: Json = {}
-    for key in schema.keys:
-        key_value = content.get(key)
-        if key_value is None and isinstance(fields, Fields) and key in fields.fields:
-            key_value = fields.fields[key].default
-        if key_value is not None:
-            keys[key] = key_value
-        elif not isinstance(fields, Fields) or key not in fields.fields or not fields.fields[key].required:
-            return None
-        else:
-            keys[key] = "" if _is_text(fields.fields[key].schema) else 0
-    return field_sets.item(keys)
-
-
-def schema_below(schema: Schema, name: str) -> Schema:
-    """Return the schema of a field of an object; untyped if the schema does not have it."""
-    match schema:
-        case Fields():
-            known = schema.fields.get(name)
-            return UNTYPED if known is None else resolved(known.schema)
-        case MapOf():
-            return resolved(schema.value)
-        case _:
-            return UNTYPED
 
 
 def same(one: object, other: object) -> bool:
@@ -183,7 +113,7 @@ def _collect_object(found: dict[Path, object], held: Json, schema: Schema, path:
     found.setdefault(path, INNER if held else held)
     known = schema if isinstance(schema, Fields) else None
     for name, value in held.items():
-        below = (*path, field_sets.field(name))
+        below = (*path, managed_fields.field_step(name))
         if not has_parts(value):
             found[below] = value  # a scalar is a leaf even where the schema expects an object
             continue
@@ -207,63 +137,13 @@ def _collect_list(found: dict[Path, object], items: list[object], schema: Schema
             _collect(found, item, item_schema, below)
 
 
-def _add_beyond(found: FieldsV1, held: Json, schema: Schema, before: Json) -> None:
-    """Add the fields of an object that ``before``, a part of ``blank``, does not have."""
-    for name in sorted(held):
-        item, step = held[name], f"f:{name}"
-        own: FieldsV1 = {}
-        if name not in before:
-            found[step] = own
-            if has_parts(item):
-                _add(own, item, schema_below(schema, name))
-            continue
-        below = schema_below(schema, name)
-        was, is_changed = as_object(before[name]), False
-        if was and not below.atomic:
-            _add_beyond(own, as_object(item) or {}, below, was)
-        else:
-            _add(own, item, below)
-            # The structure itself existed before, so only its content is owned. An empty keyed list has no
-            # content.
-            own.pop(field_sets.ITSELF, None)
-            is_merged = isinstance(below, ListOf) and not below.atomic
-            is_changed = before[name] != item and not (is_merged and item == [])
-        if own or is_changed:
-            found[step] = own
-
-
-def _add(found: FieldsV1, value: object, schema: Schema) -> None:
-    """Add the fields below a new one to its FieldsV1, which stays empty for a leaf."""
-    if not value or schema.atomic:
-        return
-    fields = as_object(value)
-    if fields is not None:
-        found[field_sets.ITSELF] = {}
-        for name in sorted(fields):
-            own: FieldsV1 = {}
-            found[f"f:{name}"] = own
-            if has_parts(fields[name]):
-                _add(own, fields[name], schema_below(schema, name))
-    elif isinstance(schema, ListOf):
-        items = as_list(value) or []
-        steps = [step_of(item, schema) for item in items]
-        if not items or None in steps:
-            return
-        found[field_sets.ITSELF] = {}
-        below = resolved(schema.item)
-        for step, item in sorted(zip(steps, items, strict=True), key=itemgetter(0)):
-            own = found.setdefault(str(step), {})
-            if schema.relation == "map":
-                _add(own, item, below)
-
-
 def _check_object(value: object, schema: Fields | MapOf, path: Path) -> Iterator[TypingError]:
     fields = as_object(value)
     if fields is None:
         yield TypingError(path, f"expected map, got {_key_text(value)}")
         return
     for name, item in fields.items():
-        below = (*path, field_sets.field(name))
+        below = (*path, managed_fields.field_step(name))
         if isinstance(schema, Fields) and name not in schema.fields:
             if not schema.open:
                 yield TypingError(below, "field not declared in schema")
@@ -286,14 +166,10 @@ def _check_list(value: object, schema: ListOf, path: Path) -> Iterator[TypingErr
                 yield TypingError(path, reason)
                 continue
             if found in seen:
-                yield TypingError(path, f"duplicate entries for key {field_sets.show((found,))}")
+                yield TypingError(path, f"duplicate entries for key {managed_fields.shown_path((found,))}")
             seen.add(found)
             step = found
         yield from check(item, schema.item, (*path, step))
-
-
-def _is_text(schema: Schema) -> bool:
-    return isinstance(schema, Scalar) and schema.form not in {"int", "float", "bool"}
 
 
 def _key_text(value: object) -> str:

@@ -1,15 +1,37 @@
-"""``metadata.managedFields``: read and write the owners of an object's fields."""
+"""``metadata.managedFields``: the owners of an object's fields, and sets of field paths in its format (FieldsV1).
+
+A path is a tuple of FieldsV1 steps: ``f:name`` is a field, ``k:{"name":"a"}`` the list item with these keys,
+``v:"x"`` the set member with this value. A set is a frozenset of paths.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
+import msgspec
 from msgspec import Struct, structs
 
-from engine.kubeapi.patching import field_sets
-from engine.kubeapi.patching.field_sets import FieldSet, FieldsV1, Path
+from engine.kubeapi.schema.schemas import Fields, ListOf, Scalar, Schema
+from engine.kubeapi.schema.types.parsing import resolved
 from events.json_values import Json, as_list, as_object, list_at, object_at
 from events.kube_objects import KubeObject
+
+Path: TypeAlias = tuple[str, ...]
+FieldSet: TypeAlias = frozenset[Path]
+FieldsV1: TypeAlias = dict[str, "FieldsV1"]
+"""A set as it is written: the steps to its paths, nested."""
+
+NO_FIELDS: Final[FieldSet] = frozenset()
+ITSELF: Final = "."
+"""Step of FieldsV1 for an owned path that has owned paths below it."""
+
+_DEPTH_MAX: Final = 128
+_KINDS: Final = ("f:", "k:", "v:", "i:")
+
+
+class FieldSetError(ValueError):
+    """A value that is not valid FieldsV1."""
+
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
@@ -44,6 +66,137 @@ class Owned(Struct, frozen=True, kw_only=True):
 Owners = dict[Manager, Owned]
 
 
+def field_step(name: str) -> str:
+    """Return the step to a field."""
+    return f"f:{name}"
+
+
+def item_step(keys: Json) -> str:
+    """Return the step to the list item with these keys."""
+    return f"k:{msgspec.json.encode(keys, order='sorted').decode()}"
+
+
+def member_step(value: object) -> str:
+    """Return the step to a member of a set."""
+    return f"v:{msgspec.json.encode(value, order='sorted').decode()}"
+
+
+def fields_v1(fields: FieldSet) -> FieldsV1:
+    """Return the set as FieldsV1; equal sets give equal bytes, because paths are sorted."""
+    root: FieldsV1 = {}
+    # Sorting puts a path before its descendants, so `.` is set when the first descendant is added.
+    for path in sorted(fields):
+        at = root
+        for index, step in enumerate(path[:-1], 1):
+            below = at.setdefault(step, {})
+            if not below and path[:index] in fields:
+                below[ITSELF] = {}
+            at = below
+        at.setdefault(path[-1], {})
+    return root
+
+
+def field_set(value: object) -> FieldSet:
+    """Return the set that a FieldsV1 value describes; raises FieldSetError if it is malformed or too deep."""
+    # Iterative and with a depth limit, because managedFields come from clients.
+    result: set[Path] = set()
+    waiting: list[tuple[object, Path]] = [(value, ())]
+    while waiting:
+        at, path = waiting.pop()
+        fields = as_object(at)
+        if fields is None or len(path) > _DEPTH_MAX:
+            raise FieldSetError(f"FieldsV1 has no object, or is too deep, at {shown_path(path[:3])}")
+        if not fields and path:
+            result.add(path)
+        for step, below in fields.items():
+            if step == ITSELF:
+                result.add(path)
+            elif step.startswith(_KINDS):
+                waiting.append((below, (*path, step)))
+            else:
+                raise FieldSetError(f"{step[:40]!r} is no step of FieldsV1")
+    return frozenset(result)
+
+
+def with_parents(fields: FieldSet) -> FieldSet:
+    """Return the set with the fields on the way to each path added."""
+    parents = {path[:size] for path in fields for size in range(1, len(path))}
+    return fields | {parent for parent in parents if parent[-1].startswith("f:")}
+
+
+def beyond(fields: FieldSet, roots: Iterable[Path]) -> FieldSet:
+    """Return the set without these roots and everything below them."""
+    cut = frozenset(roots)
+    if not cut:
+        return fields
+    sizes = {len(root) for root in cut}
+    if len(sizes) == 1:
+        (size,) = sizes
+        return frozenset(path for path in fields if path[:size] not in cut)
+    return frozenset(path for path in fields if not any(path[:size] in cut for size in sizes))
+
+
+def path_order(path: Path) -> tuple[tuple[bool, str], ...]:
+    """Sort key that lists paths as Kubernetes does: a path that ends at a level before those that go deeper."""
+    return tuple((index < len(path) - 1, step) for index, step in enumerate(path))
+
+
+def shown_path(path: Path) -> str:
+    """Return the path as error messages show it: ``.spec.containers[name="web"].image``."""
+    return "".join(_shown(step) for step in path)
+
+
+def _shown(step: str) -> str:
+    kind, text = step[:2], step[2:]
+    match kind:
+        case "f:":
+            return f".{text}"
+        case "k:":
+            keys = object_at(_decoded_step(text))
+            return "[" + ",".join(f"{name}={_plain(value)}" for name, value in sorted(keys.items())) + "]"
+        case "v:":
+            return f"[={_plain(_decoded_step(text))}]"
+        case _:
+            return f"[{text}]"
+
+
+def _decoded_step(text: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return text
+
+
+def _plain(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def step_of(item: object, schema: ListOf) -> str | None:
+    """Return the step to an item of a set or a keyed list, or None if the item lacks its keys."""
+    if schema.relation == "set":
+        return None if isinstance(item, dict | list) else member_step(item)
+    content = as_object(item)
+    if content is None:
+        return None
+    fields = resolved(schema.item)
+    keys: Json = {}
+    for key in schema.keys:
+        key_value = content.get(key)
+        if key_value is None and isinstance(fields, Fields) and key in fields.fields:
+            key_value = fields.fields[key].default
+        if key_value is not None:
+            keys[key] = key_value
+        elif not isinstance(fields, Fields) or key not in fields.fields or not fields.fields[key].required:
+            return None
+        else:
+            keys[key] = "" if _is_text(fields.fields[key].schema) else 0
+    return item_step(keys)
+
+
+def _is_text(schema: Schema) -> bool:
+    return isinstance(schema, Scalar) and schema.form not in {"int", "float", "bool"}
+
+
 def read(value: KubeObject) -> Owners:
     """Parse the ``managedFields`` of an object; raises ManagedFieldsError. Entries of the same manager are merged."""
     result: Owners = {}
@@ -64,8 +217,8 @@ def read(value: KubeObject) -> Owners:
             subresource=_text(entry, "subresource"),
         )
         try:
-            fields = field_sets.decode(entry.get("fieldsV1", {}))
-        except field_sets.FieldSetError as error:
+            fields = field_set(entry.get("fieldsV1", {}))
+        except FieldSetError as error:
             raise ManagedFieldsError(f"managedFields[{index}].fieldsV1: {error}") from None
         owned = Owned(fields=fields, api_version=_text(entry, "apiVersion"), time=_text(entry, "time"))
         result[manager] = _joined(result[manager], owned) if manager in result else owned
@@ -81,12 +234,12 @@ def renamed(value: KubeObject, rename: Callable[[Path], Path]) -> KubeObject:
     for each in listed:
         entry = object_at(each)
         try:
-            fields = field_sets.decode(entry.get("fieldsV1", {}))
-        except field_sets.FieldSetError:
+            fields = field_set(entry.get("fieldsV1", {}))
+        except FieldSetError:
             entries.append(entry)
             continue
         named = frozenset(rename(path) for path in fields)
-        entries.append({**entry, "fieldsV1": field_sets.encode(named)})
+        entries.append({**entry, "fieldsV1": fields_v1(named)})
     return replaced(value, entries)
 
 
@@ -103,8 +256,7 @@ def write(owners: Owners) -> list[Json]:
         ),
     )
     return [
-        entry(manager, owned.api_version, owned.time, field_sets.encode(owned.fields))
-        for manager, owned in entries
+        entry(manager, owned.api_version, owned.time, fields_v1(owned.fields)) for manager, owned in entries
     ]
 
 

@@ -7,27 +7,28 @@ one version.
 """
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Final
 
 from msgspec import Struct, structs
 
-from engine.kubeapi.patching import empty_values, field_sets, managed_fields
+from engine.kubeapi.patching import empty_values, managed_fields
 from engine.kubeapi.patching.apply_merge import merged, without
-from engine.kubeapi.patching.field_paths import (
-    HELD,
-    INNER,
-    blank,
-    check,
-    of_first_write,
-    owned,
-    same,
-    survey,
+from engine.kubeapi.patching.field_paths import HELD, INNER, check, owned, same, survey
+from engine.kubeapi.patching.managed_fields import (
+    NO_FIELDS,
+    FieldSet,
+    FieldsV1,
+    Manager,
+    Owned,
+    Owners,
+    Path,
+    step_of,
 )
-from engine.kubeapi.patching.field_sets import EMPTY, FieldSet, Path
-from engine.kubeapi.patching.managed_fields import Manager, Owned, Owners
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.schema.schemas import Schema
-from events.json_values import Json, as_object, object_at
+from engine.kubeapi.schema.schemas import ListOf, Schema
+from engine.kubeapi.schema.types.parsing import blank, resolved, schema_below
+from events.json_values import Json, as_list, as_object, has_parts, object_at
 from events.kube_objects import KubeObject
 
 BEFORE_FIRST_APPLY: Final = Manager(name="before-first-apply", operation="Update")
@@ -124,13 +125,13 @@ def applied(
     current: Json = {} if live is None else managed_fields.replaced(live, None).document
     owners = {} if live is None else managed_fields.read(live)
     if live is not None and not owners:
-        fields = field_sets.beyond(owned(current, schema), write.untouched) - _UNOWNED
+        fields = managed_fields.beyond(owned(current, schema), write.untouched) - _UNOWNED
         # Fields written before the first apply get an owner, so that the apply conflicts with them instead of
         # silently taking them over.
         before_it = structs.replace(BEFORE_FIRST_APPLY, subresource=write.manager.subresource)
         owners = {before_it: Owned(fields=fields, api_version=write.api_version, time=write.time)}
     before = owners.get(write.manager)
-    claimed = field_sets.beyond(owned(wanted, schema), write.untouched) - _UNOWNED
+    claimed = managed_fields.beyond(owned(wanted, schema), write.untouched) - _UNOWNED
     now = Owned(fields=claimed, api_version=write.api_version, time=write.time)
     after = {**owners, write.manager: now}
     result = _merge(current, _touchable(wanted, write), schema)
@@ -175,7 +176,7 @@ def owners_after_update(live: KubeObject | None, new: KubeObject, schema: Schema
     owners = _taken(owners, write.manager, changes, force=True)
     touched = (changes.added | changes.modified) - _UNOWNED
     before = owners.get(write.manager)
-    kept = before.fields - changes.removed if before else EMPTY
+    kept = before.fields - changes.removed if before else NO_FIELDS
     if touched:
         owners[write.manager] = Owned(fields=kept | touched, api_version=write.api_version, time=write.time)
     elif before is not None:
@@ -194,10 +195,70 @@ def _first_owner(value: KubeObject, schema: Schema, write: Write) -> list[Json]:
     written["metadata"] = {name: item for name, item in metadata.items() if name not in _MAINTAINED_METADATA}
     fields = of_first_write(written, schema)
     of_metadata = fields.pop("f:metadata", {})
-    of_metadata.pop(field_sets.ITSELF, None)
+    of_metadata.pop(managed_fields.ITSELF, None)
     if of_metadata:
         fields["f:metadata"] = of_metadata
     return [managed_fields.entry(write.manager, write.api_version, write.time, fields)] if fields else []
+
+
+def of_first_write(value: Json, schema: Schema) -> FieldsV1:
+    """Return the fields that the first writer of an object owns, as FieldsV1.
+
+    These are the paths of ``survey`` that ``blank`` does not have, encoded in one walk.
+    """
+    result: FieldsV1 = {}
+    _add_beyond(result, value, resolved(schema), blank(schema))
+    return result
+
+
+def _add_beyond(found: FieldsV1, held: Json, schema: Schema, before: Json) -> None:
+    """Add the fields of an object that ``before``, a part of ``blank``, does not have."""
+    for name in sorted(held):
+        item, step = held[name], f"f:{name}"
+        own: FieldsV1 = {}
+        if name not in before:
+            found[step] = own
+            if has_parts(item):
+                _add(own, item, schema_below(schema, name))
+            continue
+        below = schema_below(schema, name)
+        was, is_changed = as_object(before[name]), False
+        if was and not below.atomic:
+            _add_beyond(own, as_object(item) or {}, below, was)
+        else:
+            _add(own, item, below)
+            # The structure itself existed before, so only its content is owned. An empty keyed list has no
+            # content.
+            own.pop(managed_fields.ITSELF, None)
+            is_merged = isinstance(below, ListOf) and not below.atomic
+            is_changed = before[name] != item and not (is_merged and item == [])
+        if own or is_changed:
+            found[step] = own
+
+
+def _add(found: FieldsV1, value: object, schema: Schema) -> None:
+    """Add the fields below a new one to its FieldsV1, which stays empty for a leaf."""
+    if not value or schema.atomic:
+        return
+    fields = as_object(value)
+    if fields is not None:
+        found[managed_fields.ITSELF] = {}
+        for name in sorted(fields):
+            own: FieldsV1 = {}
+            found[f"f:{name}"] = own
+            if has_parts(fields[name]):
+                _add(own, fields[name], schema_below(schema, name))
+    elif isinstance(schema, ListOf):
+        items = as_list(value) or []
+        steps = [step_of(item, schema) for item in items]
+        if not items or None in steps:
+            return
+        found[managed_fields.ITSELF] = {}
+        below = resolved(schema.item)
+        for step, item in sorted(zip(steps, items, strict=True), key=itemgetter(0)):
+            own = found.setdefault(str(step), {})
+            if schema.relation == "map":
+                _add(own, item, below)
 
 
 def _carried(value: KubeObject) -> Owners:
@@ -234,13 +295,13 @@ def _without_unowned(result: Json, schema: Schema, before: FieldSet, owners: Own
 
     Two passes, as in Kubernetes: a list emptied by the first is removed by the second.
     """
-    former = field_sets.with_parents(before)
-    everybody: FieldSet = EMPTY.union(*(each.fields for each in owners.values()))
-    gone = former - field_sets.with_parents(everybody) - _UNOWNED
+    former = managed_fields.with_parents(before)
+    everybody: FieldSet = NO_FIELDS.union(*(each.fields for each in owners.values()))
+    gone = former - managed_fields.with_parents(everybody) - _UNOWNED
     if not gone:
         return result
-    left = field_sets.with_parents(owned(without(result, schema, gone), schema))
-    gone = (field_sets.with_parents(owned(result, schema)) - left) & former
+    left = managed_fields.with_parents(owned(without(result, schema, gone), schema))
+    gone = (managed_fields.with_parents(owned(result, schema)) - left) & former
     return object_at(without(result, schema, gone))
 
 
@@ -265,9 +326,9 @@ def _is_changed(old: object, new: object) -> bool:
 
 def _filtered(changes: _Changes, write: Write) -> _Changes:
     return _Changes(
-        added=field_sets.beyond(changes.added, write.untouched),
-        modified=field_sets.beyond(changes.modified, write.untouched),
-        removed=field_sets.beyond(changes.removed, write.untouched),
+        added=managed_fields.beyond(changes.added, write.untouched),
+        modified=managed_fields.beyond(changes.modified, write.untouched),
+        removed=managed_fields.beyond(changes.removed, write.untouched),
     )
 
 
@@ -278,7 +339,7 @@ def _taken(owners: Owners, writer: Manager, changes: _Changes, *, force: bool) -
         Conflict(path=path, manager=manager, owned=owned)
         for manager, owned in sorted(owners.items(), key=lambda each: each[0])
         if manager != writer
-        for path in sorted(owned.fields & touched, key=field_sets.order)
+        for path in sorted(owned.fields & touched, key=managed_fields.path_order)
     )
     if conflicts and not force:
         raise ApplyConflictError(conflicts)
@@ -298,10 +359,10 @@ def _same_owners(one: Owners, other: Owners) -> bool:
 def _conflict_text(conflicts: tuple[Conflict, ...]) -> str:
     if len(conflicts) == 1:
         only = conflicts[0]
-        return f"Apply failed with 1 conflict: conflict with {only.owner}: {field_sets.show(only.path)}"
+        return f"Apply failed with 1 conflict: conflict with {only.owner}: {managed_fields.shown_path(only.path)}"
     paths: dict[str, list[str]] = {}
     for conflict in conflicts:
-        paths.setdefault(conflict.owner, []).append(f"- {field_sets.show(conflict.path)}")
+        paths.setdefault(conflict.owner, []).append(f"- {managed_fields.shown_path(conflict.path)}")
     listed = "\n".join(
         f"conflicts with {owner}:\n" + "\n".join(each) for owner, each in sorted(paths.items())
     )

@@ -5,15 +5,13 @@ The type tables name the merge key of each list. Directives: ``$patch`` (replace
 groups do not support them and take merge patches instead.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
 
-from engine.kubeapi.patching import list_orders
-from engine.kubeapi.patching.field_paths import schema_below
 from engine.kubeapi.schema.schemas import Fields, ListOf, Schema
-from engine.kubeapi.schema.types.parsing import resolved
+from engine.kubeapi.schema.types.parsing import resolved, schema_below
 from engine.kubeapi.values import go_texts
 from events.json_values import Json, as_list, as_object, object_at
 
@@ -83,7 +81,7 @@ def _lists(live: list[object], patch: list[object], schema: Schema) -> list[obje
     if not isinstance(schema, ListOf) or not schema.patch_key:
         return [_plain(item) for item in patch]
     merged, wishes, current = _merged(live, patch, schema)
-    return list_orders.ordered(merged, wishes, current, _identity(schema))
+    return _ordered(merged, wishes, current, _identity(schema))
 
 
 def _merged(
@@ -152,7 +150,7 @@ def _set_order(found: Json, patch: Json, name: str, order: object, schema: Schem
         merged = _merged(live, wishes, below)[0]
     # If items were deleted, new items take their indexes in the live order, as in Kubernetes.
     places = merged[: len(live or [])]
-    found[name] = list_orders.ordered(merged, wanted, places, _identity(below))
+    found[name] = _ordered(merged, wanted, places, _identity(below))
 
 
 def _delete(found: Json, name: str, items: object) -> None:
@@ -214,3 +212,42 @@ def _identity(schema: ListOf) -> Callable[[object], bytes]:
 
 def _encoded(value: object) -> bytes:
     return msgspec.json.encode(value, order="sorted")
+
+
+def _ordered(
+    merged: Iterable[object],
+    wanted: Iterable[object],
+    live: Iterable[object],
+    identify: Callable[[object], bytes],
+) -> list[object]:
+    """Return ``merged`` with the items of ``wanted`` in its order and the others in the order of ``live``.
+
+    An item that is not wanted precedes a wanted one if it precedes it in the live list. ``identify`` returns
+    the key of an item.
+    """
+    wishes, places = _first_indexes(wanted, identify), _first_indexes(live, identify)
+    items = [(identify(item), item) for item in merged]
+    last = len(places)
+    named = sorted((each for each in items if each[0] in wishes), key=lambda each: wishes[each[0]])
+    others = sorted(
+        (each for each in items if each[0] not in wishes), key=lambda each: places.get(each[0], last)
+    )
+    result: list[object] = []
+    left = right = 0
+    while left < len(others) and right < len(named):
+        here, there = places.get(others[left][0]), places.get(named[right][0])
+        if here is not None and there is not None and here < there:
+            result.append(others[left][1])
+            left += 1
+        else:
+            result.append(named[right][1])
+            right += 1
+    return result + [item for _identity, item in (*named[right:], *others[left:])]
+
+
+def _first_indexes(items: Iterable[object], identify: Callable[[object], bytes]) -> dict[bytes, int]:
+    """Return the first index of each item."""
+    result: dict[bytes, int] = {}
+    for index, item in enumerate(items):
+        result.setdefault(identify(item), index)
+    return result

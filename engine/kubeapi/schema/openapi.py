@@ -1,20 +1,32 @@
 """OpenAPI v3 documents, one per group and version, built from the catalogue.
 
 kubectl reads them for ``explain`` and to learn that the server validates fields. A custom kind has the schema
-of its definition.
+of its definition. Only the Karmada groups and Reballast's own have descriptions of their types and fields.
 """
 
 import hashlib
 from collections.abc import Mapping
+from functools import cache
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
-from engine.kubeapi.schema import descriptions
 from engine.kubeapi.schema.resources import Catalogue, Resource
 from engine.kubeapi.schema.schemas import Field, Fields, ListOf, MapOf, Named, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import named
 from events.json_values import Json, object_at
+from events.validation import kind_schemas
+
+
+class Meaning(Struct, frozen=True):
+    """Description of a type and, by name, of its fields."""
+
+    text: str = ""
+    fields: Mapping[str, str] = {}
+
+
+_NOTHING: Final = Meaning()
 
 _SCALARS: Final[Mapping[str, Json]] = {
     "str": {"type": "string"},
@@ -154,7 +166,7 @@ def _list(schema: ListOf, schemas: Json) -> Json:
 
 
 def _fields(fields: Fields, schemas: Json) -> Json:
-    meaning = descriptions.of(fields.name)
+    meaning = description_of(fields.name)
     properties: Json = {}
     for name, field in fields.fields.items():
         written = _field(field, schemas)
@@ -176,3 +188,16 @@ def _fields(fields: Fields, schemas: Json) -> Json:
 def _field(field: Field, schemas: Json) -> Json:
     written = _written(field.schema, schemas)
     return written if field.default is None else {**written, "default": field.default}
+
+
+@cache
+def description_of(name: str) -> Meaning:
+    """Return the description of a type; empty if there is none."""
+    written = kind_schemas.types().get(name, {})
+    if "description" not in written:
+        return _NOTHING
+    fields = object_at(written, "properties")
+    return Meaning(
+        str(written["description"]),
+        {field: str(object_at(each)["description"]) for field, each in fields.items()},
+    )

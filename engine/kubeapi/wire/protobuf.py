@@ -3,18 +3,75 @@
 An envelope (4 magic bytes and the message ``Unknown``) names the kind; the inner message is decoded by the
 kind's type table. Unknown field numbers are skipped. Kinds without a table are refused; clients send JSON for
 them. Responses are never protobuf.
+
+Of the wire types only those that Kubernetes uses are read: varints, 64-bit, 32-bit and length-delimited values; groups
+are refused.
 """
 
 import base64
 import datetime as dt
+from collections.abc import Iterator
 from typing import Final, cast
 
 import msgspec
 
 from engine.kubeapi.schema.schemas import Field, Fields, ListOf, MapOf, Scalar, Schema, WireField
 from engine.kubeapi.schema.types.parsing import resolved
-from engine.kubeapi.wire import protobuf_format
 from events.json_values import Json
+
+_VARINT_BYTES_MAX: Final = 10
+_NUMBER_MAX: Final = 2**29 - 1
+_SIGN: Final = 1 << 63
+_RANGE: Final = 1 << 64
+
+Value = int | bytes
+"""A varint as a signed 64-bit integer; any other value as its bytes."""
+
+
+class WireError(ValueError):
+    """Bytes that are not a protobuf message; the message does not quote them."""
+
+
+def values(message: bytes) -> Iterator[tuple[int, Value]]:
+    """Yield number and value of each field in order; raises WireError if the message is malformed."""
+    place, end = 0, len(message)
+    while place < end:
+        key, place = _varint(message, place)
+        number, form = key >> 3, key & 7
+        if not 0 < number <= _NUMBER_MAX:
+            raise WireError(f"a field has the number {number}")
+        match form:
+            case 0:
+                value, place = _varint(message, place)
+                yield number, value - _RANGE if value & _SIGN else value
+                continue
+            case 1:
+                size = 8
+            case 2:
+                size, place = _varint(message, place)
+            case 5:
+                size = 4
+            case _:
+                raise WireError(f"field {number} has the wire type {form}, which Kubernetes does not use")
+        # Slicing beyond the end would silently return a shorter value.
+        if size > end - place:
+            raise WireError(f"field {number} reaches {size - (end - place)} bytes beyond the end")
+        yield number, message[place : place + size]
+        place += size
+
+
+def _varint(message: bytes, place: int) -> tuple[int, int]:
+    value = shift = 0
+    for byte in message[place : place + _VARINT_BYTES_MAX]:
+        place += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:  # noqa: PLR2004  # the top bit says that more bytes follow
+            if value >= _RANGE:
+                raise WireError("a number has over 64 bits")
+            return value, place
+        shift += 7
+    raise WireError("a number does not end")
+
 
 MAGIC: Final = b"k8s\0"
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
@@ -72,11 +129,11 @@ def _envelope(body: bytes) -> tuple[str, str, bytes]:
     return api_version, kind, _bytes(parts.get(2, b""), "")
 
 
-def _parts(message: bytes, path: str) -> dict[int, protobuf_format.Value]:
+def _parts(message: bytes, path: str) -> dict[int, Value]:
     """Return the last value of each field number."""
     try:
-        return dict(protobuf_format.values(message))
-    except protobuf_format.WireError as error:
+        return dict(values(message))
+    except WireError as error:
         raise ProtobufError(path, str(error)) from None
 
 
@@ -92,14 +149,14 @@ class _Reader:
             raise ProtobufError(path, "nested too deeply")
         result: Json = {}
         try:
-            for number, value in protobuf_format.values(message):
+            for number, value in values(message):
                 self._left -= 1
                 if self._left < 0:
                     raise ProtobufError(path, f"more than {_FIELDS_MAX} values in one body")
                 known = fields.wire.get(number)
                 if known is not None:
                     self._add(result, known, value, path, depth)
-        except protobuf_format.WireError as error:
+        except WireError as error:
             raise ProtobufError(path, str(error)) from None
         # Go's JSON encoding omits zero values; both encodings of an object must decode to the same value.
         for known in fields.wire.values():
@@ -107,9 +164,7 @@ class _Reader:
                 del result[known.name]
         return result
 
-    def _add(
-        self, found: Json, known: WireField, value: protobuf_format.Value, path: str, depth: int
-    ) -> None:
+    def _add(self, found: Json, known: WireField, value: Value, path: str, depth: int) -> None:
         schema = resolved(known.field.schema)
         where = f"{path}.{known.name}".strip(".")
         match schema:
@@ -124,9 +179,7 @@ class _Reader:
             case _:
                 found[known.name] = self._value(value, schema, where, depth)
 
-    def _entry(
-        self, value: protobuf_format.Value, schema: MapOf, path: str, depth: int
-    ) -> tuple[str, object]:
+    def _entry(self, value: Value, schema: MapOf, path: str, depth: int) -> tuple[str, object]:
         parts = _parts(_bytes(value, path), path)
         name = _text(parts.get(1, b""), path)
         item = resolved(schema.value)
@@ -135,12 +188,10 @@ class _Reader:
             # A map value cannot be a list in protobuf; Kubernetes wraps it in a message.
             entries = self.message(_bytes(parts.get(2, b""), where), _wrapped(item), where, depth - 1)
             return name, entries.get("items", [])
-        absent: protobuf_format.Value = (
-            0 if isinstance(item, Scalar) and item.form in {"int", "bool"} else b""
-        )
+        absent: Value = 0 if isinstance(item, Scalar) and item.form in {"int", "bool"} else b""
         return name, self._value(parts.get(2, absent), item, where, depth)
 
-    def _value(self, value: protobuf_format.Value, schema: Schema, path: str, depth: int) -> object:
+    def _value(self, value: Value, schema: Schema, path: str, depth: int) -> object:
         match resolved(schema):
             case Scalar(form=form):
                 return _scalar(value, form, path)
@@ -150,7 +201,7 @@ class _Reader:
                 return _raw(value, path)
 
 
-def _raw(value: protobuf_format.Value, path: str) -> object:
+def _raw(value: Value, path: str) -> object:
     """Decode an untyped field: a message whose first field holds JSON."""
     raw = _bytes(_parts(_bytes(value, path), path).get(1, b"null"), path)
     try:
@@ -172,7 +223,7 @@ def _is_included(value: object, known: WireField) -> bool:
     return value not in ("", 0, False) or isinstance(value, dict | list)
 
 
-def _scalar(value: protobuf_format.Value, form: str, path: str) -> object:
+def _scalar(value: Value, form: str, path: str) -> object:
     match form:
         case "str":
             return _text(value, path)
@@ -190,19 +241,19 @@ def _scalar(value: protobuf_format.Value, form: str, path: str) -> object:
             return _time(_bytes(value, path), path, precise=form == "micro")
 
 
-def _integer(value: protobuf_format.Value, path: str) -> int:
+def _integer(value: Value, path: str) -> int:
     if isinstance(value, bytes):
         raise ProtobufError(path, "is no number on the wire")
     return value
 
 
-def _bytes(value: protobuf_format.Value, path: str) -> bytes:
+def _bytes(value: Value, path: str) -> bytes:
     if isinstance(value, int):
         raise ProtobufError(path, "is a number on the wire, where text or a message belongs")
     return value
 
 
-def _text(value: protobuf_format.Value, path: str) -> str:
+def _text(value: Value, path: str) -> str:
     try:
         return _bytes(value, path).decode()
     except UnicodeDecodeError:

@@ -6,14 +6,8 @@ import msgspec
 
 from engine.http.kube.edits.writer import Writer, check_head
 from engine.karmada import defaults, rules
-from engine.kubeapi.admission import (
-    built_in_defaults,
-    service_types,
-    structural,
-    unknown_fields,
-    value_validation,
-)
-from engine.kubeapi.admission.rules import built_in
+from engine.kubeapi.admission import built_in_defaults, schema_validation, structural
+from engine.kubeapi.admission.rules import built_in, core
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.patching import empty_values, managed_fields, server_side_apply
 from engine.kubeapi.schema import plain_objects, type_errors
@@ -32,19 +26,22 @@ def with_known_fields(writer: Writer, value: KubeObject) -> Edited:
     document = value.document
     if plain_objects.is_plain(document, schema):
         return Edited(value)
-    if not unknown_fields.unknown_fields(document, schema):
+    if not schema_validation.unknown_fields(document, schema):
         return Edited(plain(writer, value))
     # Karmada's guides spell a policy field with a capital letter; accept it, with a warning.
     warnings: list[str] = []
     document = manifests.canonical_object(document, warnings, prune=False)
-    unknown = [unknown_fields.message(path) for path in unknown_fields.unknown_fields(document, schema)]
+    unknown = [
+        schema_validation.unknown_field_message(path)
+        for path in schema_validation.unknown_fields(document, schema)
+    ]
     if not unknown:
         return Edited(plain(writer, KubeObject(document)), tuple(warnings))
     if writer.validation == "Strict":
         raise status_objects.strict_decoding(writer.resource, unknown)
     if writer.validation == "Warn":
         warnings += unknown
-    pruned = KubeObject(unknown_fields.pruned(document, schema))
+    pruned = KubeObject(schema_validation.pruned(document, schema))
     return Edited(plain(writer, pruned), tuple(warnings))
 
 
@@ -109,7 +106,7 @@ def filled_in(writer: Writer, live: KubeObject | None, value: KubeObject) -> Kub
     Fields of a Service that only its former type has are removed.
     """
     if live is not None:
-        value = service_types.without_former(built_in_defaults.with_defaults(live), value)
+        value = core.without_former_type(built_in_defaults.with_defaults(live), value)
     if writer.resource.is_kubernetes_own:
         return value  # its defaults are not stored
     filled = defaults.with_defaults(value, writer.now_ms, writer.tolerated)
@@ -160,7 +157,7 @@ def check_whole(
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
         raise status_objects.bad_request(f"the object can't be written as JSON: {error}") from None
     if known_kinds.route_of(resource.api_version, resource.kind) == "configuration":
-        worded = value_validation.faults(value.document, resource.schema)
+        worded = schema_validation.value_faults(value.document, resource.schema)
         fields = {cause.field for cause in worded}
         listed = [*worded, *(cause for cause in listed if cause.field not in fields)]
     if listed:

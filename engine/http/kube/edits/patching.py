@@ -8,7 +8,7 @@ from engine.http.kube.edits.completion import with_known_fields
 from engine.http.kube.edits.writer import Writer
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.patching import patches, strategic_merge
-from engine.kubeapi.requests import kind_check
+from engine.kubeapi.requests import body_checks
 from engine.kubeapi.schema import type_errors
 from engine.kubeapi.values import go_texts
 from engine.writing.mutations import Edited
@@ -31,9 +31,9 @@ def patched_to(writer: Writer, kind: str, live: KubeObject, patch: object) -> Ed
     """The object after a patch, without unknown fields; raises StatusError if it is not a valid object."""
     resource, made = writer.resource, _patch(writer, kind, live, patch)
     if resource.is_kubernetes_own:
-        made = kind_check.with_kind(resource, made)
+        made = body_checks.with_kind(resource, made)
     try:
-        kind_check.check(resource, made)
+        body_checks.check_kind(resource, made)
         if (
             resource.is_kubernetes_own
             and (wrong := type_errors.mistyped(made.document, resource.schema)) is not None

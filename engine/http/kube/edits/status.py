@@ -5,10 +5,11 @@ from msgspec import Struct, structs
 from engine.http.kube.edits import applying, patching
 from engine.http.kube.edits.completion import check_structure, check_types, with_known_fields
 from engine.http.kube.edits.writer import STATUS, RequestedEdit, Writer, check_head, check_version
-from engine.kubeapi.admission.rules import replica_counts
+from engine.kubeapi.admission.rules import workloads
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Cause
-from engine.kubeapi.patching import field_paths, managed_fields, server_side_apply
+from engine.kubeapi.patching import managed_fields, server_side_apply
+from engine.kubeapi.schema.types import parsing
 from engine.writing.mutations import Edited
 from events.json_values import Json, as_object
 from events.kube_objects import KubeObject
@@ -81,7 +82,7 @@ def _with_status(writer: Writer, live: KubeObject, edited: Edited, derived: Deri
     new = _same_but_for_status(writer, live, edited.value, is_owned=False)
     _check_counts(writer, new, derived)
     # A built-in kind always has a status, so the field ``status`` itself has no owner.
-    begun: Json = {"status": {}} if "status" in field_paths.blank(writer.resource.schema) else {}
+    begun: Json = {"status": {}} if "status" in parsing.blank(writer.resource.schema) else {}
     write = structs.replace(writer, part=STATUS).write(managed_fields.UPDATE)
     try:
         owned = server_side_apply.updated(
@@ -130,5 +131,5 @@ def _same_but_for_status(writer: Writer, live: KubeObject, made: KubeObject, *, 
 def _check_counts(writer: Writer, value: KubeObject, derived: DerivedStatus | None) -> None:
     """Raise StatusError if the replica counts of the status, with the engine's values, are invalid."""
     status = {**value.object_at("status"), **({} if derived is None else derived.status)}
-    if wrong := list(replica_counts.faults(writer.resource, status)):
+    if wrong := list(workloads.status_faults(writer.resource, status)):
         raise status_objects.invalid(writer.resource, writer.name, wrong)

@@ -9,7 +9,7 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.patching import managed_fields, server_side_apply
 from engine.kubeapi.patching.managed_fields import Manager
-from engine.kubeapi.requests import kind_check
+from engine.kubeapi.requests import body_checks
 from engine.kubeapi.schema.resources import Resource
 from engine.writing.mutations import Edited
 from events import times
@@ -82,7 +82,7 @@ class RequestedEdit(Struct, frozen=True):
 
 def check_head(writer: Writer, live: KubeObject | None, new: KubeObject) -> None:
     """Raise StatusError if name or namespace are not the path's, or uid or resourceVersion not the current object's."""
-    kind_check.check(writer.resource, new)
+    body_checks.check_kind(writer.resource, new)
     check_named(writer, new)
     if live is not None:
         check_version(writer, live, new)

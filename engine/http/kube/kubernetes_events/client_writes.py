@@ -21,7 +21,7 @@ from engine.kubeapi.conversion import kubernetes_events
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.writing import object_changes
-from engine.writing.appending import Report
+from engine.writing.execution import Report
 from engine.writing.object_changes import Preconditions
 from engine.writing.write_api import CLIENT_SOURCE
 from events import observations

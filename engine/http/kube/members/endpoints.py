@@ -18,11 +18,9 @@ from engine.identity import kubeconfig
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.log.port import LogError
-from engine.writing.mutations import Edited
+from engine.writing.mutations import Edited, Target
 from engine.writing.object_changes import Change
-from engine.writing.stored_objects import StoredViews
-from engine.writing.targets import Target
-from engine.writing.write_api import SERVER_SOURCE, cluster_target
+from engine.writing.write_api import SERVER_SOURCE, StoredViews, cluster_target
 from events.json_values import Json
 from events.kube_objects import KubeObject
 from projections.clusters import Cluster

@@ -31,7 +31,7 @@ from engine.simulation import (
 )
 from engine.simulation.state import MemberState, Workload
 from engine.works import manifests
-from engine.writing.stored_objects import StoredViews
+from engine.writing.write_api import StoredViews
 from events import clusters, codec, specs, times, topics
 from events.kube_objects import KubeObject
 from events.validation.known_kinds import CLUSTER_GROUP

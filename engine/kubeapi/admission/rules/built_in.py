@@ -7,16 +7,7 @@ had, so an object that bypassed validation (an event of another producer) can st
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from engine.kubeapi.admission.rules import (
-    autoscaling,
-    core,
-    disruption,
-    kubernetes_events,
-    networking,
-    priorities,
-    rbac,
-    workloads,
-)
+from engine.kubeapi.admission.rules import autoscaling, core, networking, rbac, workloads
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
@@ -37,19 +28,19 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("batch", "CronJob"): workloads.cron_job,
     ("batch", "Job"): workloads.job,
     ("", "ConfigMap"): core.config_map,
-    ("", "Event"): kubernetes_events.core_event,
+    ("", "Event"): core.core_event,
     ("", "PersistentVolumeClaim"): core.claim,
     ("", "Secret"): core.secret,
     ("", "Service"): core.service,
-    ("events.k8s.io", "Event"): kubernetes_events.event,
+    ("events.k8s.io", "Event"): core.event,
     ("networking.k8s.io", "Ingress"): networking.ingress,
     ("networking.k8s.io", "NetworkPolicy"): networking.network_policy,
-    ("policy", "PodDisruptionBudget"): disruption.disruption_budget,
+    ("policy", "PodDisruptionBudget"): workloads.disruption_budget,
     ("rbac.authorization.k8s.io", "ClusterRole"): rbac.role,
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): rbac.role_binding,
     ("rbac.authorization.k8s.io", "Role"): rbac.role,
     ("rbac.authorization.k8s.io", "RoleBinding"): rbac.role_binding,
-    ("scheduling.k8s.io", "PriorityClass"): priorities.priority_class,
+    ("scheduling.k8s.io", "PriorityClass"): workloads.priority_class,
 }
 
 

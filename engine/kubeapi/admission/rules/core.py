@@ -1,4 +1,9 @@
-"""Validation of ConfigMaps, Secrets, Services and PersistentVolumeClaims, from the published Kubernetes API."""
+"""Rules of ConfigMaps, Secrets, Services, PersistentVolumeClaims and Events, from the published Kubernetes API.
+
+When the type of a Service changes, the fields that only the former type has are dropped. A client that patches the type
+sends back the other fields as it read them, including defaults and assigned values. Fields that it changed in the same
+request stay, and are validated.
+"""
 
 import base64
 import binascii
@@ -12,8 +17,22 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.values import quantity
-from events.json_values import Json, as_object, at, list_at, object_at, objects_at
+from events.json_values import Json, as_list, as_object, at, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
+
+_DEFAULT_NAMESPACE: Final = "default"
+_TEXT_MAX: Final = {"reportingController": 128, "reportingInstance": 128, "action": 128, "reason": 128}
+_NOTE_MAX: Final = 1_024
+_FIXED: Final = (
+    "action",
+    "reason",
+    "regarding",
+    "related",
+    "reportingController",
+    "reportingInstance",
+    "type",
+)
+_SPELLED: Final = {"regarding": "involvedObject", "reportingController": "reportingController"}
 
 _DATA_BYTES_MAX: Final = 1024 * 1024
 _WITHOUT_BREAKS: Final = str.maketrans("", "", "\r\n")
@@ -210,3 +229,77 @@ def _bytes(text: object) -> bytes:
         return base64.b64decode(str(text).translate(_WITHOUT_BREAKS), validate=True)
     except (binascii.Error, ValueError):
         return str(text).encode()
+
+
+def core_event(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
+    """Errors of an Event of ``v1``."""
+    yield from _event_namespace(value, "involvedObject")
+
+
+def event(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
+    """Errors of an Event of ``events.k8s.io/v1``."""
+    yield from _event_namespace(value, "regarding")
+    if live is None:
+        if not value.at("eventTime"):
+            yield causes.required("eventTime")
+        for field, chars_max in _TEXT_MAX.items():
+            text = str(value.at(field) or "")
+            if not text:
+                yield causes.required(field)
+            elif len(text) > chars_max:
+                yield causes.invalid(field, text, f"can have at most {chars_max} characters")
+        yield from words.one_of(value.document, "type", "", ("Normal", "Warning"))
+        note = value.text_at("note")
+        if len(note) > _NOTE_MAX:
+            yield causes.invalid("note", note, f"can have at most {_NOTE_MAX} characters")
+        return
+    for field in _FIXED:
+        if value.at(field) != live.at(field):
+            yield causes.invalid(_SPELLED.get(field, field), value.at(field), "field is immutable")
+
+
+def _event_namespace(value: KubeObject, about: str) -> Iterator[Cause]:
+    """Yield an error unless the Event is in its object's namespace, or for cluster-scoped objects in an allowed one."""
+    own, of_object = (value.text_at(part, "namespace") for part in ("metadata", about))
+    if own != of_object and (of_object or own != _DEFAULT_NAMESPACE):
+        yield causes.invalid("involvedObject.namespace", of_object, "does not match event.namespace")
+
+
+_SERVICE: Final = ("v1", "Service")
+_EXTERNAL: Final = "ExternalName"
+_WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
+_OF_ADDRESSES: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy")
+_OF_NODE_PORTS: Final = ("externalTrafficPolicy", "healthCheckNodePort")
+_OF_BALANCERS: Final = ("allocateLoadBalancerNodePorts", "loadBalancerClass")
+
+
+def without_former_type(before: KubeObject | None, value: KubeObject) -> KubeObject:
+    """Return the object without the fields of its former type; ``before`` includes the API's defaults."""
+    if before is None or value.type_meta != _SERVICE:
+        return value
+    old, new = before.object_at("spec"), value.object_at("spec")
+    type_name = new.get("type") or "ClusterIP"
+    if type_name == old.get("type"):
+        return value
+    former: tuple[str, ...] = ()
+    if type_name == _EXTERNAL:
+        former += _OF_ADDRESSES
+    if type_name not in _WITH_NODE_PORTS:
+        former += _OF_NODE_PORTS
+    if type_name != "LoadBalancer":
+        former += _OF_BALANCERS
+    spec = {
+        name: item for name, item in new.items() if name not in former or name not in old or item != old[name]
+    }
+    if type_name not in _WITH_NODE_PORTS and (ports := as_list(spec.get("ports"))):
+        former_ports = list_at(old, "ports")
+        assigned = [port.get("nodePort") for each in former_ports if (port := as_object(each)) is not None]
+        spec["ports"] = [_without_node_port(port, assigned) for port in ports]
+    return value.with_fields({"spec": spec})
+
+
+def _without_node_port(value: object, assigned: list[object]) -> object:
+    port = as_object(value)
+    if port is None or port.get("nodePort") not in assigned:
+        return value
+    return {name: item for name, item in port.items() if name != "nodePort"}

@@ -1,15 +1,53 @@
-"""Validation of workloads and of their updates, from the published Kubernetes API."""
+"""Validation of workloads, their statuses, disruption budgets and priorities, from the published Kubernetes API."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from engine.kubeapi.admission.rules import pods
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import schedules
 from events.json_values import Json, as_object, at, list_at, object_at
 from events.kube_objects import KubeObject
+
+_PRIORITY_MAX: Final = 1_000_000_000
+
+_COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "DaemonSet": (
+        "currentNumberScheduled",
+        "numberMisscheduled",
+        "desiredNumberScheduled",
+        "numberReady",
+        "observedGeneration",
+        "updatedNumberScheduled",
+        "numberAvailable",
+        "numberUnavailable",
+    ),
+    "Deployment": (
+        "observedGeneration",
+        "replicas",
+        "updatedReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "unavailableReplicas",
+    ),
+    "ReplicaSet": (
+        "replicas",
+        "fullyLabeledReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "observedGeneration",
+    ),
+    "StatefulSet": ("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"),
+}
+_OF_ALL: Final[Mapping[str, tuple[str, ...]]] = {
+    "Deployment": ("updatedReplicas", "readyReplicas", "availableReplicas"),
+    "ReplicaSet": ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"),
+    "StatefulSet": ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"),
+}
+"""Counts that must not exceed ``status.replicas``, by kind."""
 
 _MISMATCH: Final = "`selector` does not match template `labels`"
 _TEMPLATE: Final = "spec.template.metadata.labels"
@@ -236,3 +274,61 @@ def _matches(selector: Json, labels: Json) -> bool:
         if not fits.get(str(term.get("operator")), False):
             return False
     return True
+
+
+def disruption_budget(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
+    spec = value.object_at("spec")
+    least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
+    if least is not None and most is not None:
+        shown = {
+            "MinAvailable": least,
+            "Selector": spec.get("selector"),
+            "MaxUnavailable": most,
+            "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
+        }
+        yield causes.whole("spec", shown, "minAvailable and maxUnavailable cannot be both set")
+    for name, limit in (("minAvailable", least), ("maxUnavailable", most)):
+        yield from words.amount(limit, f"spec.{name}")
+        yield from words.at_most_all(limit, f"spec.{name}")
+    yield from words.selector(spec.get("selector"), "spec.selector")
+    yield from words.one_of(spec, "unhealthyPodEvictionPolicy", "spec", ("AlwaysAllow", "IfHealthyBudget"))
+
+
+def priority_class(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
+    name = value.name
+    is_systems = name in ("system-node-critical", "system-cluster-critical")
+    number = value.at("value")
+    if name.startswith("system-") and not is_systems:
+        detail = (
+            "priority class names with 'system-' prefix are reserved for system use only."
+            f" error: {name} is not a known system priority class"
+        )
+        yield causes.forbidden("metadata.name", detail)
+    elif words.is_number(number) and int(str(number)) > _PRIORITY_MAX and not is_systems:
+        detail = f"maximum allowed value of a user defined priority is {_PRIORITY_MAX}"
+        yield causes.forbidden("value", detail)
+    yield from words.one_of(value.document, "preemptionPolicy", "", ("PreemptLowerPriority", "Never"))
+    if live is not None and (live.at("value") or 0) != (number or 0):
+        yield causes.forbidden("value", "may not be changed in an update.")
+
+
+def status_faults(resource: Resource, status: Json) -> Iterator[Cause]:
+    """Yield the errors of a status; none for kinds outside apps/v1."""
+    if resource.group != "apps" or resource.kind not in _COUNTS:
+        return
+    for name in _COUNTS[resource.kind]:
+        yield from words.not_negative(status, name, "status")
+    some = _OF_ALL.get(resource.kind, ())
+    for name in some:
+        if _count(status, name) > _count(status, "replicas"):
+            detail = "cannot be greater than status.replicas"
+            yield causes.invalid(f"status.{name}", _count(status, name), detail)
+    if some and _count(status, "availableReplicas") > _count(status, "readyReplicas"):
+        ready = "status.readyReplicas" if resource.kind == "StatefulSet" else "readyReplicas"
+        available = _count(status, "availableReplicas")
+        yield causes.invalid("status.availableReplicas", available, f"cannot be greater than {ready}")
+
+
+def _count(status: Json, name: str) -> int:
+    value = status.get(name)
+    return value if isinstance(value, int) else 0

@@ -33,6 +33,7 @@ from engine.kubeapi.schema.schemas import (
     Schema,
     WireField,
 )
+from events.json_values import Json
 from events.validation import kind_schemas
 
 _KUBERNETES: Final = (
@@ -67,6 +68,45 @@ def resolved(schema: Schema) -> Schema:
 def _named(name: str, granular: bool) -> Fields:  # noqa: FBT001  # a key of the cache
     named_type = named(name)
     return structs.replace(named_type, atomic=False) if granular else named_type
+
+
+def blank(schema: Schema) -> Json:
+    """Return the object of a type before the first write.
+
+    Structures that Go embeds by value (``metadata``, ``spec``) always exist in built-in types, so the first writer
+    does not become their owner. The result is cached and shared: callers must not change it.
+    """
+    return _blank_of(schema.name) if isinstance(schema, Named) else _blank(resolved(schema))
+
+
+@cache
+def _blank_of(name: str) -> Json:
+    return _blank(named(name))
+
+
+def _blank(fields: Schema) -> Json:
+    if not isinstance(fields, Fields) or not fields.wire:
+        return {}
+    result: Json = {}
+    for name, field in fields.fields.items():
+        inner = resolved(field.schema)
+        if isinstance(inner, Fields) and inner.wire and not field.pointer:
+            result[name] = _blank(inner)
+        elif field.required and isinstance(inner, ListOf | MapOf):
+            result[name] = None
+    return result
+
+
+def schema_below(schema: Schema, name: str) -> Schema:
+    """Return the schema of a field of an object; untyped if the schema does not have it."""
+    match schema:
+        case Fields():
+            known = schema.fields.get(name)
+            return UNTYPED if known is None else resolved(known.schema)
+        case MapOf():
+            return resolved(schema.value)
+        case _:
+            return UNTYPED
 
 
 @cache
