@@ -22,7 +22,7 @@ from engine.cli import apply, failures, kube_objects, options, output, results, 
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.results import Result
 from events.clusters import ApiKind
-from events.json_values import Json, as_text, at
+from events.json_values import Json
 from events.kube_objects import KubeObject
 from events.validation import known_kinds
 from projections.documents.clusters import enablements
@@ -169,4 +169,4 @@ async def _discovered(access: Access) -> tuple[tuple[ApiKind, ...], str, str]:
         ) from None
     finally:
         await api.aclose()
-    return kinds.enabled(served), version, as_text(at(system or {}, "metadata", "uid"))
+    return kinds.enabled(served), version, system.uid if system is not None else ""

@@ -77,6 +77,15 @@ def test_workload_is_applied_scaled_reported_and_removed(installation: Installat
         eventually(lambda: replicas_of(member, "plain") is None, "the removal")
 
 
+def test_joined_cluster_has_the_uid_of_its_system_namespace(
+    installation: Installation, tmp_path: Path
+) -> None:
+    control, member = installation.control, installation.member
+    join(control, "identified", member.kubeconfig, tmp_path)
+    system = member.get("/api/v1/namespaces/kube-system") or {}
+    assert control.kube.get(CLUSTERS + "identified").json()["spec"]["id"] == system["metadata"]["uid"]
+
+
 def test_agent_token_is_refused_by_the_kubernetes_api(installation: Installation, tmp_path: Path) -> None:
     control, member = installation.control, installation.member
     token = configuration.read(join(control, "token", member.kubeconfig, tmp_path)).token
