@@ -8,17 +8,60 @@ them calls another.
 # ``isinstance`` does not narrow the type of the items; a cast would, but costs a call at run time.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+
+import msgspec
+
+if TYPE_CHECKING:
+    from typing_extensions import deprecated
 
 Json: TypeAlias = dict[str, object]
 """A JSON object."""
 
+_Path = ParamSpec("_Path")
+_ValueT = TypeVar("_ValueT")
+_ReadT_co = TypeVar("_ReadT_co", covariant=True)
 
+
+class _HasDocument(Protocol):
+    @property
+    def document(self) -> Json: ...
+
+
+if TYPE_CHECKING:
+
+    class _Reader(Protocol[_Path, _ReadT_co]):
+        """A reader of JSON. The type checker refuses other objects, which it would read as empty values."""
+
+        @overload
+        def __call__(
+            self, value: Json | str | None, /, *args: _Path.args, **named: _Path.kwargs
+        ) -> _ReadT_co: ...
+        @overload
+        @deprecated("not JSON: read its document, or use its own readers")
+        def __call__(
+            self,
+            value: _HasDocument | msgspec.Struct | Json | str | None,
+            /,
+            *args: _Path.args,
+            **named: _Path.kwargs,
+        ) -> _ReadT_co: ...
+        @overload
+        def __call__(self, value: object, /, *args: _Path.args, **named: _Path.kwargs) -> _ReadT_co: ...
+
+
+def _json_only(read: "Callable[Concatenate[object, _Path], _ValueT]") -> "_Reader[_Path, _ValueT]":
+    return read
+
+
+@_json_only
 def as_object(value: object) -> Json | None:
     """Return the value if it is a JSON object, otherwise None."""
     return value if isinstance(value, dict) else None
 
 
+@_json_only
 def as_list(value: object) -> list[object] | None:
     """Return the value if it is a list, otherwise None."""
     return value if isinstance(value, list) else None
@@ -38,6 +81,7 @@ def as_count(value: object) -> int:
     return max(value, 0) if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
+@_json_only
 def at(value: object, *path: str) -> object:
     """Return the value at a path of field names; None if there is none."""
     for name in path:
@@ -47,6 +91,7 @@ def at(value: object, *path: str) -> object:
     return value
 
 
+@_json_only
 def object_at(value: object, *path: str) -> Json:
     """Return the object at a path of field names; an empty one if there is none."""
     for name in path:
@@ -56,6 +101,7 @@ def object_at(value: object, *path: str) -> Json:
     return value if isinstance(value, dict) else {}
 
 
+@_json_only
 def list_at(value: object, *path: str) -> list[object]:
     """Return the list at a path of field names; an empty one if there is none."""
     for name in path:
@@ -65,11 +111,13 @@ def list_at(value: object, *path: str) -> list[object]:
     return value if isinstance(value, list) else []
 
 
+@_json_only
 def objects_at(value: object, *path: str) -> list[Json]:
     """Return the items of the list at a path; items that are not objects become empty objects."""
     return [item if isinstance(item, dict) else {} for item in list_at(value, *path)]
 
 
+@_json_only
 def texts(value: object) -> list[str]:
     """Return the items of a list as text; empty if the value is not a list."""
     return [str(item) for item in list_at(value)]
