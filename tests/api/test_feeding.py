@@ -1,18 +1,24 @@
 """Watch events of an object that changes between two reads of the log: ADDED comes first."""
 
 import asyncio
+from collections.abc import Callable
+from typing import TypeVar
 
 import httpx
 import msgspec
 import pytest
 
+from engine.http.kube import watch_feed
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.rate_limits import Limits
 from engine.http.kube.watch_feed import Batch, Feed, ObjectChange, Subscriber
 from engine.http.services import Services
 from engine.kubeapi.schema.resources import Resource, control_plane
+from projections.port import ProjectionError, Rows
 from tests.api.kube.client import MAPS, api, made, version
 from tests.builders.manifests import config_map
+
+_Answer = TypeVar("_Answer")
 
 PATCH = {"content-type": "application/merge-patch+json"}
 
@@ -127,6 +133,19 @@ class SlowFeed:
         await asyncio.sleep(0.1)
 
 
+class FailingPlane(ControlPlane):
+    """Fails the read of the views that comes as number ``fails_in`` from now on; 0 means none."""
+
+    fails_in = 0
+
+    async def peek(self, query: Callable[[Rows], _Answer]) -> _Answer:
+        if self.fails_in > 0:
+            self.fails_in -= 1
+            if self.fails_in == 0:
+                raise ProjectionError("the file is locked")
+        return await super().peek(query)
+
+
 async def watched(client: httpx.AsyncClient, since: str) -> list[tuple[str, int]]:
     """Return the types and numbers of the events of a watch that lasts two seconds."""
     query = {"watch": "1", "timeoutSeconds": "2", **({"resourceVersion": since} if since else {})}
@@ -156,3 +175,28 @@ async def test_watch_that_is_ahead_of_the_feed_gets_only_later_changes(
             feed.go_on()
     expected = [("MODIFIED", number)]
     assert late.result() == (expected if begins == "resumed" else [("ADDED", int(created)), *expected])
+
+
+async def test_change_is_reported_once_although_the_next_read_of_a_turn_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    turns = SlowFeed(monkeypatch)
+    monkeypatch.setattr(watch_feed, "_AFTER_FAILURE_S", 0.01)
+    async with api() as (client, services):
+        plane = FailingPlane(services, lambda: 0)
+        feed = Feed(services, plane, Limits())
+        turns.stop()
+        behind, ahead = feed.subscribe(maps()), feed.subscribe(maps())
+        created = int(version(await made(client, config_map("one"))))
+        ahead.restart(created)
+        number = await changed(client, "b")
+        await services.views.wait_folded(number)
+        # The watches begin at different numbers, so a turn has two reads.
+        plane.fails_in = 2
+        turns.go_on()
+        await ahead.more.wait()
+        assert plane.fails_in == 0, "the second read failed"
+        assert changes_of(ahead.take()) == [("MODIFIED", number)]
+        assert changes_of(behind.take()) == [("ADDED", number)]
+        feed.leave(behind)
+        feed.leave(ahead)

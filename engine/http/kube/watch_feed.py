@@ -86,6 +86,15 @@ class Subscriber:
         self._queue: deque[ObjectChange] = deque()
         self._unreported: set[object_tables.Place] = set()
 
+    @property
+    def start(self) -> int:
+        """The number after which the next changes are read.
+
+        It is the subscriber's own position, not the feed's: after a failed read some subscribers of a turn have
+        got their changes, and must not get them again.
+        """
+        return max(self.position, self.floor)
+
     def restart(self, since: int) -> int:
         """Drop the queued changes and queue changes after ``since`` only.
 
@@ -97,7 +106,7 @@ class Subscriber:
         if not self.is_cut:
             self.more.clear()
         self.floor = since
-        return max(self.position, since)
+        return self.start
 
     def mark_unreported(self, keys: set[object_tables.Place]) -> None:
         """Mark objects that were created before everything in the queue, but not reported.
@@ -207,21 +216,18 @@ class Feed:
             # miss the changes between their start and the next turn's. For a watch that is ahead of the feed,
             # reads start at the watch's own number: a deletion and creation that it has reported must not be
             # merged with a later change, or that change would become ADDED.
-            start = min(self._start(subscriber) for subscriber in waiting)
-            served = {subscriber for subscriber in waiting if self._start(subscriber) == start}
+            start = min(subscriber.start for subscriber in waiting)
+            served = {subscriber for subscriber in waiting if subscriber.start == start}
             resources = {_key(subscriber.resource): subscriber.resource for subscriber in served}
             end, batches = await self._plane.peek(
                 partial(_batch, plane=self._plane, after=start, end=end, resources=resources)
             )
             for subscriber in served & self._subscribers:
                 # A subscriber that restarted meanwhile is served in the next round.
-                if self._start(subscriber) == start:
+                if subscriber.start == start:
                     subscriber.give(batches[_key(subscriber.resource)], end)
             waiting = {subscriber for subscriber in self._subscribers if subscriber.position < end}
         self._position = max(self._position, end)
-
-    def _start(self, subscriber: Subscriber) -> int:
-        return max(self._position, subscriber.floor)
 
 
 def _key(resource: Resource) -> Key:
