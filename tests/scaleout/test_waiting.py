@@ -5,17 +5,19 @@
 # pyright: reportUnknownArgumentType=false
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
 import pytest
+from aiokafka.errors import KafkaConnectionError
 
 from engine.log.kafka import appending, clients, numbered_log, sequence
 from engine.log.kafka.address import Address
+from engine.log.kafka.partition_followers import FollowedLog
 from engine.log.kafka.sequence import Extent, Extents
 from events import topics
-from events.records import StoredRecord
+from events.records import Record, StoredRecord
 from tests.brokers import clients as plain
 from tests.scaleout import logs
 from tests.scaleout.test_ordering import foreign_input, output, step
@@ -131,3 +133,39 @@ async def test_extents_of_missing_offsets_have_no_effect_on_any_replica(address:
     async with numbered_log.opened(address) as late:
         assert await late.newest() == expected[-1].number
         assert await late.read_all(0, 100) == expected
+
+
+async def test_refused_extents_stay_refused_after_a_failed_append(
+    address: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    appends = FailingAppends(monkeypatch)
+    async with numbered_log.opened(address) as log:
+        first = (await log.append([foreign_input(topics.SPECS, 1)]))[0]
+        nowhere = Extents(await log.newest() + 1, "forger", (Extent(topics.SPECS, 1, 1, 2),))
+        appends.failures = 1
+        value = sequence.record(nowhere).value
+        await plain.append(address.servers, address.topic(sequence.TOPIC), 0, b"", value, {})
+        await log.newest()
+        expected = [first, *[(await log.append([foreign_input(topics.SPECS, 2)]))[0] for _ in range(2)]]
+        # The forged offset exists by now.
+        expected.append((await log.append([foreign_input(topics.SPECS, 1)]))[0])
+        assert appends.failures == 0
+    async with numbered_log.opened(address) as late:
+        assert await late.newest() == expected[-1].number
+        assert await late.read_all(0, 100) == expected
+
+
+class FailingAppends:
+    """Fails the next ``failures`` appends to the sequence, as brokers do that cannot be reached."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.failures = 0
+        append = FollowedLog.append
+
+        async def failing(log: FollowedLog, batch: Sequence[Record]) -> list[StoredRecord]:
+            if self.failures and batch[0].topic == sequence.TOPIC:
+                self.failures -= 1
+                raise KafkaConnectionError("no broker answers")
+            return await append(log, batch)
+
+        monkeypatch.setattr(FollowedLog, "append", failing)

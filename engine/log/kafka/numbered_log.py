@@ -351,12 +351,14 @@ class KafkaLog:
         """Append extents of everything that can be numbered now; return False if all of it waits for causes."""
         await self._advance()
         planned = await self._ordering.plan(self._sequence.end)
-        ends = [(stretch.slot, stretch.end) for stretch in planned]
-        appended = sequence.extents(self._sequence, self._by, ends, self._refusing)
+        ends, refused = [(stretch.slot, stretch.end) for stretch in planned], self._refusing
+        appended = sequence.extents(self._sequence, self._by, ends, refused)
         if not appended.extents or self._waiting:
             return False
-        self._refusing = ()
         (stored,) = await self._followed.append([sequence.record(appended)])
+        # Only now: after a failed append, the next one must repeat the refusals. A replica that reads the topic
+        # when the forged offsets exist would accept them, and number records differently.
+        self._refusing = tuple(offset for offset in self._refusing if offset not in refused)
         self._appends += 1
         await self._until_read(stored.offset)
         return True
