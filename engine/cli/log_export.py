@@ -9,9 +9,8 @@ from typing import Annotated
 from cyclopts import Parameter, Token
 
 from engine.cli import failures, log_checkpoint, options, output, server_location
-from engine.exports import exporting, importing
-from engine.exports.errors import ExportError
-from engine.exports.formats import Format
+from engine.exports import log_files
+from engine.exports.formats import ExportError, Format
 from engine.log import port, sqlite
 from engine.process import log_places
 from events import times, topics
@@ -52,7 +51,7 @@ def export(  # noqa: PLR0913  # the options of a command
     """Write the log to files in a directory, with a manifest of their digests; continue if some are there."""
     if unknown := [name for name in topic if name not in topics.TOPICS]:
         raise failures.usage(f"unknown topic {unknown[0]!r}", f"topics: {', '.join(topics.TOPICS)}")
-    filters = exporting.Filters(
+    filters = log_files.Filters(
         topics=tuple(topic), namespaces=tuple(namespace), since_ms=since, until_ms=until
     )
     try:
@@ -76,15 +75,15 @@ def export(  # noqa: PLR0913  # the options of a command
 
 
 async def _export(
-    place: log_places.LogPlace, directory: Path, form: Format, filters: exporting.Filters
-) -> exporting.Manifest:
+    place: log_places.LogPlace, directory: Path, form: Format, filters: log_files.Filters
+) -> log_files.Manifest:
     async with log_places.opened(place) as log:
         until = log.last_number()
 
         def show(number: int, count: int) -> None:
             output.progress(f"{number:,} of {until:,} records read, {count:,} exported")
 
-        return await exporting.export(log, directory, form, filters, show)
+        return await log_files.export(log, directory, form, filters, show)
 
 
 def load(directory: Path, /, *, server: options.Server = options.SERVER) -> int:
@@ -110,7 +109,7 @@ def load(directory: Path, /, *, server: options.Server = options.SERVER) -> int:
 async def _load(directory: Path, data: Path) -> int:
     log = await sqlite.SqliteLog.open(data)
     try:
-        return await importing.load(
+        return await log_files.load(
             log, directory, lambda count, _: output.progress(f"{count:,} records imported")
         )
     finally:

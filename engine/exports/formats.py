@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from engine import private_files
 from engine.exports import parquet
-from engine.exports.errors import ExportError
 from events import codec, records
 from events.json_values import Json
 from events.records import Record, StoredRecord
@@ -21,6 +20,10 @@ SUFFIXES: Final[dict[Format, str]] = {
     "cloudevents": "cloudevents.jsonl",
     "parquet": "parquet",
 }
+
+
+class ExportError(Exception):
+    """A log cannot be exported or imported; the message says why."""
 
 
 class _Line(Struct, frozen=True, omit_defaults=True):
@@ -101,6 +104,13 @@ def _write_cloudevents(path: Path, batch: Sequence[StoredRecord]) -> None:
     _write_lines(path, [msgspec.json.encode(_event(record)) for record in batch if _is_event(record)])
 
 
+def _write_parquet(path: Path, batch: Sequence[StoredRecord]) -> None:
+    try:
+        parquet.write(path, batch)
+    except ImportError:
+        raise ExportError("Parquet needs pyarrow: pip install 'reballast[export]'") from None
+
+
 def _is_event(record: StoredRecord) -> bool:
     """Whether a record is a CloudEvent: other systems may have written something else."""
     return not isinstance(codec.decode(record), codec.Malformed)
@@ -128,5 +138,5 @@ def _event(record: StoredRecord) -> dict[str, object]:
 _WRITERS: Final[dict[Format, Callable[[Path, Sequence[StoredRecord]], None]]] = {
     "jsonl": _write_jsonl,
     "cloudevents": _write_cloudevents,
-    "parquet": parquet.write,
+    "parquet": _write_parquet,
 }

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 from engine import private_files
-from engine.exports.errors import ExportError
 from events import records
 from events.records import StoredRecord
 
@@ -16,12 +15,10 @@ _ATTRIBUTES: Final = ("time", "type", "source", "subject", "id", "correlationid"
 
 
 def write(path: Path, batch: Sequence[StoredRecord]) -> None:
-    """Write records as rows, with the most used attributes in columns. Raises ExportError without pyarrow."""
-    try:
-        import pyarrow as pa  # noqa: PLC0415  # an optional package
-        import pyarrow.parquet as files  # noqa: PLC0415
-    except ImportError:
-        raise ExportError("Parquet needs pyarrow: pip install 'reballast[export]'") from None
+    """Write records as rows, with the most used attributes in columns. Raises ImportError without pyarrow."""
+    import pyarrow as pa  # noqa: PLC0415  # an optional package
+    import pyarrow.parquet as files  # noqa: PLC0415
+
     text = pa.string()
     columns = {
         "number": pa.array([each.number for each in batch], pa.int64()),

@@ -10,10 +10,9 @@ import pyarrow.parquet  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 from cloudevents.core.v1.event import CloudEvent
 
-from engine.exports import exporting, formats, importing
-from engine.exports.errors import ExportError
-from engine.exports.exporting import EVERYTHING, Filters, Manifest
-from engine.exports.formats import Format
+from engine.exports import formats, log_files
+from engine.exports.formats import ExportError, Format
+from engine.exports.log_files import EVERYTHING, Filters, Manifest
 from engine.log import memory, port
 from engine.proof import verification
 from events import records, topics
@@ -30,12 +29,12 @@ def _silent(_number: int, _count: int) -> None:
 async def exported(
     log: port.NumberedLog, directory: Path, form: Format = "jsonl", filters: Filters = EVERYTHING
 ) -> Manifest:
-    return await exporting.export(log, directory, form, filters, _silent)
+    return await log_files.export(log, directory, form, filters, _silent)
 
 
 async def imported(directory: Path, into: port.NumberedLog | None = None) -> port.NumberedLog:
     log = into or memory.MemoryLog()
-    await importing.load(log, directory, _silent)
+    await log_files.load(log, directory, _silent)
     return log
 
 
@@ -66,12 +65,12 @@ async def test_interrupted_export_continues_behind_its_last_whole_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = await logs.played()
-    monkeypatch.setattr(exporting, "_FILE_RECORDS", 10)
-    monkeypatch.setattr(exporting, "_READ", 5)
+    monkeypatch.setattr(log_files, "_FILE_RECORDS", 10)
+    monkeypatch.setattr(log_files, "_READ", 5)
     broken = _Broken(await logs.everything(log))
     with pytest.raises(port.LogError):
         await exported(broken, tmp_path)
-    manifest = await asyncio.to_thread(exporting.read_manifest, tmp_path)
+    manifest = await asyncio.to_thread(log_files.read_manifest, tmp_path)
     assert manifest is not None
     assert len(manifest.files) > 1
     (tmp_path / "records-000000000031.jsonl.part").write_bytes(b"half of a file")

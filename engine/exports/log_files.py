@@ -1,7 +1,8 @@
-"""Export: files of records in number order, and a manifest with their digests.
+"""Files of a log: records in number order, and a manifest with their digests; export and import.
 
 The manifest is replaced after each file, so an interrupted export continues after the last whole file, and a
-later export appends the new records.
+later export appends the new records. An import appends the records of an export to an empty log, which then has the
+same bytes at the same places.
 """
 
 import asyncio
@@ -15,8 +16,7 @@ from msgspec import Struct, structs
 
 from engine import private_files
 from engine.exports import formats
-from engine.exports.errors import ExportError
-from engine.exports.formats import Format
+from engine.exports.formats import ExportError, Format
 from engine.log import port
 from events import keys, times
 from events.records import StoredRecord
@@ -26,6 +26,7 @@ _FORMAT: Final = "reballast-export-1"
 _FILE_RECORDS: Final = 50_000
 _FILE_BYTES: Final = 64 * 1_048_576
 _READ: Final = 1_000
+_BATCH: Final = 500
 
 Progress = Callable[[int, int], None]
 """Called with the number of the last record read, and the number of records exported so far."""
@@ -161,3 +162,42 @@ def _namespace_of(record: StoredRecord) -> str:
     subject = record.headers.get("ce_subject") or record.key
     # Keys of policies and the like begin with their kind.
     return keys.split(subject.rpartition(":")[2])[0]
+
+
+async def load(log: port.NumberedLog, directory: Path, progress: Progress) -> int:
+    """Append all records of an export to an empty log; return their number.
+
+    Raises ExportError if the export is not whole, was changed, or would not give the same numbers and offsets.
+    """
+    manifest = await asyncio.to_thread(read_manifest, directory)
+    if manifest is None:
+        raise ExportError(f"{directory} has no {MANIFEST}")
+    if manifest.records != "jsonl" or manifest.filters != EVERYTHING:
+        raise ExportError(f"{directory} does not have all records: export it as jsonl, without filters")
+    if log.last_number():
+        raise ExportError(f"the log is not empty: it has {log.last_number()} records")
+    count = 0
+    for file in manifest.files:
+        content = await asyncio.to_thread(read_file, directory, file)
+        pairs = await asyncio.to_thread(formats.read, content)
+        for start in range(0, len(pairs), _BATCH):
+            batch = pairs[start : start + _BATCH]
+            # Checked before the append: an imported record cannot be taken back.
+            _check_numbers([stored.number for stored, _ in batch], count)
+            appended = await log.append([record for _, record in batch])
+            for (stored, _), now in zip(batch, appended, strict=True):
+                if (stored.number, stored.position) != (now.number, now.position):
+                    message = f"number {stored.number} ({stored.position}) would become {now.number} ({now.position})"
+                    raise ExportError(f"{message}: delete the new log")
+            count += len(batch)
+            progress(count, count)
+    return count
+
+
+def _check_numbers(numbers: list[int], before: int) -> None:
+    expected = list(range(before + 1, before + len(numbers) + 1))
+    if numbers != expected:
+        gap = next(want for want, number in zip(expected, numbers, strict=True) if want != number)
+        raise ExportError(
+            f"number {gap} is missing; a log on Kafka has gaps, and cannot be imported into a file"
+        )
