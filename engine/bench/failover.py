@@ -17,8 +17,8 @@ from engine.bench.runs import Figures, Progress
 from engine.bench.timing import Timing
 from engine.process import installation
 
-_GROUP: Final = 10
-_BATCH: Final = 500
+_PART: Final = 10
+"""The first measurement has this part of the bindings."""
 
 
 def run(clusters: int, bindings: int, progress: Progress = lambda _: None) -> Figures:
@@ -26,10 +26,10 @@ def run(clusters: int, bindings: int, progress: Progress = lambda _: None) -> Fi
 
     Uses temporary directories. Raises ValueError if the number of clusters is not a multiple of ten.
     """
-    if clusters % _GROUP:
-        raise ValueError(f"clusters: {clusters} can't be grouped by {_GROUP}; take a multiple of it")
-    figures: Figures = {"clusters": clusters, "clusters_failed": clusters // _GROUP}
-    for count in (bindings // _GROUP, bindings):
+    if clusters % inputs.GROUP:
+        raise ValueError(f"clusters: {clusters} can't be grouped by {inputs.GROUP}; take a multiple of it")
+    figures: Figures = {"clusters": clusters, "clusters_failed": clusters // inputs.GROUP}
+    for count in (bindings // _PART, bindings):
         with runs.directory() as directory:
             figures |= asyncio.run(_measured(clusters, count, directory, progress))
     return figures
@@ -38,7 +38,7 @@ def run(clusters: int, bindings: int, progress: Progress = lambda _: None) -> Fi
 async def _measured(clusters: int, bindings: int, directory: Path, progress: Progress) -> Figures:
     gc.collect()
     before_mb = processes.resident_mb()
-    groups = clusters // _GROUP
+    groups = clusters // inputs.GROUP
     members = inputs.members(clusters)
     names = [member.name for member in members]
     async with installation.opened(directory / "run", members) as running:
@@ -47,12 +47,7 @@ async def _measured(clusters: int, bindings: int, directory: Path, progress: Pro
         await running.log.append([inputs.policy(names[group::groups], group) for group in range(groups)])
         await running.settled()
         records = [inputs.deployment(index, group=index % groups) for index in range(bindings)]
-
-        async def feed() -> None:
-            for start in range(0, bindings, _BATCH):
-                await running.log.append(records[start : start + _BATCH])
-
-        applied_s = await timing.timed(bindings, feed)
+        applied_s = await timing.timed(bindings, lambda: inputs.append(running.log, records))
         await running.settled()
         progress(f"{groups} clusters fail")
         decided, number = timing.count(), running.log.last_number()

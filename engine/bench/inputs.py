@@ -1,6 +1,7 @@
 """Inputs of the benchmarks as records: Deployments, policies, rebalancers, taints."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
+from typing import Final, Protocol
 
 import msgspec
 
@@ -10,6 +11,12 @@ from events import clusters, codec, keys, policies, shapes
 from events import specs as spec_events
 from events.records import Envelope, Record
 from events.times import to_text
+
+GROUP: Final = 10
+"""Clusters over which a policy divides its Deployments, in benchmarks with many clusters."""
+
+BATCH: Final = 500
+"""Records of one append."""
 
 _SOURCE = "/reballast/bench"
 _AMPLE_NODES = specs.NodeGroup(count=100_000, allocatable={"cpu": "32", "memory": "128Gi", "pods": "1100"})
@@ -21,6 +28,16 @@ def members(count: int = 3) -> list[specs.MemberSpec]:
         msgspec.structs.replace(member, nodes=(_AMPLE_NODES,), startup_ms=0)
         for member in (defaults.three_members(0) if count == 3 else defaults.many_members(count))  # noqa: PLR2004  # the tutorial's
     ]
+
+
+class _AppendedLog(Protocol):
+    def append(self, batch: Sequence[Record]) -> Awaitable[object]: ...
+
+
+async def append(log: _AppendedLog, batch: Sequence[Record]) -> None:
+    """Append records in batches."""
+    for start in range(0, len(batch), BATCH):
+        await log.append(batch[start : start + BATCH])
 
 
 def deployment(index: int, replicas: int = 3, group: int = 0) -> Record:

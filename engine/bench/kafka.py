@@ -30,7 +30,6 @@ from events.records import StoredRecord
 
 PACED: Final = 300
 _PACE_S: Final = 0.01
-_BATCH: Final = 500
 _SAMPLES: Final = 3_000
 _POLL_MS: Final = 200
 _SECONDS_MAX: Final = 600
@@ -121,8 +120,7 @@ async def _measure(where: str, workers: int, bindings: int, outputs: _Outputs) -
         used_s = sum(processes.cpu_s(each.pid) for each in running)
         batch = [inputs.deployment(index) for index in range(bindings)]
         start = time.perf_counter()
-        for first in range(0, bindings, _BATCH):
-            await log.append(batch[first : first + _BATCH])
+        await inputs.append(log, batch)
         await watch.until(lambda: watch.decided >= decided + bindings)
         figures["inputs_per_s"] = round(bindings / (time.perf_counter() - start), 1)
         used_s = sum(processes.cpu_s(each.pid) for each in running) - used_s
@@ -192,11 +190,10 @@ async def _bare(where: str, bindings: int, outputs: _Outputs) -> dict[str, float
         command = [sys.executable, "-m", "engine.bench.kafka_loop", str(outputs.per_input), path]
         process = subprocess.Popen(command, env=_environment(where))  # noqa: S603, ASYNC220  # our own module
         try:
-            await log.append([inputs.policy(), *batch[:_BATCH]])
-            await watch.until(lambda: watch.records >= _BATCH * outputs.per_input)
-            start, used_s, count = time.perf_counter(), processes.cpu_s(process.pid), bindings - _BATCH
-            for first in range(_BATCH, bindings, _BATCH):
-                await log.append(batch[first : first + _BATCH])
+            await log.append([inputs.policy(), *batch[: inputs.BATCH]])
+            await watch.until(lambda: watch.records >= inputs.BATCH * outputs.per_input)
+            start, used_s, count = time.perf_counter(), processes.cpu_s(process.pid), bindings - inputs.BATCH
+            await inputs.append(log, batch[inputs.BATCH :])
             await watch.until(lambda: watch.records >= bindings * outputs.per_input)
             took_s, used_s = time.perf_counter() - start, processes.cpu_s(process.pid) - used_s
             return {

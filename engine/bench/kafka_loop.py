@@ -22,7 +22,7 @@ import uvloop
 from engine.log.kafka import address, clients
 from events import topics
 
-_BATCH: Final = 500
+_TRANSACTION_RECORDS: Final = 500
 Sample = tuple[bytes, bytes, list[tuple[str, bytes]]]
 """Key, value and headers of a record."""
 
@@ -44,7 +44,7 @@ async def loop(where: str, count: int, some: Sequence[Sample]) -> None:
         consumer.seek(source, 0)
     samples, name = itertools.cycle(some), at.topic(topics.DECISIONS)
     while True:
-        batch = await consumer.getmany(timeout_ms=100, max_records=_BATCH)
+        batch = await consumer.getmany(timeout_ms=100, max_records=_TRANSACTION_RECORDS)
         if not batch:
             continue
         await producer.begin_transaction()

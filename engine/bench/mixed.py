@@ -15,7 +15,7 @@ from typing import Final
 
 import httpx
 
-from engine.bench import kube, processes, runs
+from engine.bench import kube, kube_requests, processes, runs
 from engine.bench.runs import Figures, Progress
 from engine.log.sqlite_reading import SqliteReader
 
@@ -28,8 +28,7 @@ _QUARTERS: Final = (25, 50, 75, 100)
 _SETTLE_S: Final = 3
 _TIMEOUT_S: Final = 60
 _MERGE: Final = {"content-type": "application/merge-patch+json"}
-_OBJECTS: Final = "/apis/apps/v1/namespaces/default/deployments"
-_POLICIES: Final = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies"
+_OBJECTS: Final = kube_requests.DEPLOYMENTS
 _REBALANCING: Final = "/apis/apps.karmada.io/v1alpha1/workloadrebalancers"
 _CLUSTER: Final = "/apis/cluster.karmada.io/v1alpha1/clusters/member1"
 _DEPLOYMENT: Final = {"apiVersion": "apps/v1", "kind": "Deployment"}
@@ -78,7 +77,10 @@ class _Client:
         if not self._names or (chance < 0.4 and len(self._names) < DEPLOYMENTS // _CLIENTS):  # noqa: PLR2004
             await self._create()
         elif chance < 0.75:  # noqa: PLR2004
-            await self._patch(f"{_OBJECTS}/{self._any()}", {"spec": {"replicas": self._random.randint(1, 9)}})
+            await self._patch(
+                f"{_OBJECTS}/{self._any()}",
+                {"spec": {"replicas": self._random.randint(1, 9)}},
+            )
         elif chance < 0.85:  # noqa: PLR2004
             await self._patch(f"{_OBJECTS}/{self._any()}", {"metadata": {"labels": {"x": str(self._sent)}}})
         elif chance < 0.9:  # noqa: PLR2004
@@ -142,7 +144,7 @@ async def _measured(commands: int, directory: Path, progress: Progress) -> Figur
             timeout=_TIMEOUT_S,
             limits=limits,
         ) as http:
-            (await http.post(_POLICIES, json=_POLICY)).raise_for_status()
+            (await http.post(kube_requests.POLICIES, json=_POLICY)).raise_for_status()
             clients = [_Client(http, number) for number in range(_CLIENTS)]
             sent = 0
             start = time.perf_counter()

@@ -23,6 +23,7 @@ from engine.agent.kubeconfigs import Access
 from engine.agent.member_api import MemberApi
 from engine.bench import karmada_api, processes, runs
 from engine.bench.runs import Figures, Progress
+from engine.domain.bindings import OURS
 from engine.identity.endpoint import FILE, Endpoint
 from engine.process import log_places
 from events import codec, observations, times, topics
@@ -34,7 +35,6 @@ _READY_S: Final = 120
 _ACT_S: Final = 3_600
 _POLL_S: Final = 0.02
 _OTHER: Final = "default-scheduler"
-_OURS: Final = "reballast"
 _CHANGES: Final = re.compile(r"^reballast_observer_changes_total (\S+)", re.MULTILINE)
 _BINDING: Final = Resource(
     api_version="work.karmada.io/v1alpha2",
@@ -143,14 +143,14 @@ def _scheduled(url: str, directory: Path, bindings: int, progress: Progress, pac
     with _command("scheduler", url, directory / "schedule", "--writes-per-second", "100000") as command:
         progress(f"decisions on bindings at {DECIDED_PER_S} a second")
         # The first one waits for the Lease.
-        _ask(url, "bind", 1, 0, scheduler=_OURS)
+        _ask(url, "bind", 1, 0, scheduler=OURS)
         _placed(url, 2)
-        _ask(url, "bind", paced, DECIDED_PER_S, scheduler=_OURS)
+        _ask(url, "bind", paced, DECIDED_PER_S, scheduler=OURS)
         placed = _placed(url, 2 * (1 + paced))
         figures["decided_p50_ms"], figures["decided_p99_ms"] = _quantiles(placed.placed_ms[1:])
         progress(f"decisions on {count} bindings at once")
         start_s, used_s = time.perf_counter(), processes.cpu_s(command.pid)
-        _ask(url, "bind", count, 0, scheduler=_OURS)
+        _ask(url, "bind", count, 0, scheduler=OURS)
         placed = _placed(url, 2 * (1 + paced + count))
         figures["decided_per_s"] = round(count / (time.perf_counter() - start_s))
         figures["decided_cpu_us"] = round((processes.cpu_s(command.pid) - used_s) / count * 1e6)

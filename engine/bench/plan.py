@@ -11,7 +11,7 @@ A running engine decides about one Deployment after another, first alone, then w
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -27,19 +27,15 @@ from engine.process import installation
 from engine.process.plans.remote import PlanProcesses
 from events.records import Record
 
-_GROUP: Final = 10
-"""Clusters over which a policy divides its Deployments."""
-
-_BATCH: Final = 500
-_SAMPLE_S: Final = 0.2
+_POLL_S: Final = 0.2
 _DECIDED: Final = 100
 
 
 def run(bindings: int, moved: int | None, clusters: int, progress: Progress = lambda _: None) -> Figures:
     """Run the benchmark in a temporary directory; return the figures. Raises ValueError for impossible numbers."""
     moved = max(bindings // 10, 1) if moved is None else moved
-    if clusters % _GROUP or clusters == _GROUP:
-        raise ValueError(f"clusters: {clusters} can't be grouped by {_GROUP}; take 20, 30, …")
+    if clusters % inputs.GROUP or clusters == inputs.GROUP:
+        raise ValueError(f"clusters: {clusters} can't be grouped by {inputs.GROUP}; take 20, 30, …")
     if moved > bindings:
         raise ValueError(f"moved: {moved} are more than all {bindings} Deployments; take fewer")
     with runs.directory() as directory:
@@ -53,7 +49,7 @@ class _Fleet:
         self.members = inputs.members(clusters)
         self.names = [member.name for member in self.members]
         self.bindings, self.moved = bindings, moved
-        groups = [self.names[start : start + _GROUP] for start in range(0, clusters, _GROUP)]
+        groups = [self.names[start : start + inputs.GROUP] for start in range(0, clusters, inputs.GROUP)]
         self.first, *self.others = groups
 
     def policies(self) -> list[Record]:
@@ -85,7 +81,7 @@ async def _measured(fleet: _Fleet, directory: Path, progress: Progress) -> Figur
     await _record(fleet, directory)
     async with contextlib.aclosing(PlanProcesses(directory, None, (), list)) as planner:
         plans = _Plans(planner)
-        async with _peak_mb(planner, figures):
+        async with processes.peak_mb(lambda: _pids(planner)) as peak:
             progress("the first plan")
             first_s, _ = await plans.timed(_change(fleet.edit()))
             progress("a policy edit and a taint")
@@ -98,12 +94,13 @@ async def _measured(fleet: _Fleet, directory: Path, progress: Progress) -> Figur
     progress("decisions without and during plans, then the same edit and taint, really made")
     async with installation.opened(directory, fleet.members) as running:
         while not running.members.names():  # noqa: ASYNC110  # nothing signals that the members are rebuilt
-            await asyncio.sleep(_SAMPLE_S)
+            await asyncio.sleep(_POLL_S)
         await running.settled()
         decided = await _decided(running, fleet, directory)
         live = await _made(running, fleet)
     return {
         **figures,
+        "peak_mb": round(peak[0]),
         "first_s": round(first_s, 2),
         "policy_s": round(edit_s, 2),
         "taint_s": round(taint_s, 2),
@@ -122,9 +119,7 @@ async def _measured(fleet: _Fleet, directory: Path, progress: Progress) -> Figur
 async def _record(fleet: _Fleet, directory: Path) -> None:
     async with installation.opened(directory, fleet.members, synchronous="OFF") as running:
         await running.log.append(fleet.policies())
-        records = fleet.deployments()
-        for start in range(0, len(records), _BATCH):
-            await running.log.append(records[start : start + _BATCH])
+        await inputs.append(running.log, fleet.deployments())
         await running.settled()
 
 
@@ -211,23 +206,7 @@ class _Plans:
         return time.perf_counter() - start
 
 
-@contextlib.asynccontextmanager
-async def _peak_mb(planner: PlanProcesses, figures: Figures) -> AsyncGenerator[None]:
-    """Record the highest memory of the processes of the plans, each shared page counted once."""
-    peak = 0.0
-
-    async def sample() -> None:
-        nonlocal peak
-        while True:
-            if (keeper := planner.keeper) is not None:
-                pids = [keeper.process.pid, *processes.children(keeper.process.pid)]
-                peak = max(peak, sum(map(processes.proportional_mb, pids)))
-            await asyncio.sleep(_SAMPLE_S)
-
-    sampling = asyncio.create_task(sample())
-    try:
-        yield
-    finally:
-        sampling.cancel()
-        await asyncio.gather(sampling, return_exceptions=True)
-        figures["peak_mb"] = round(peak)
+def _pids(planner: PlanProcesses) -> list[int]:
+    """Return the processes of the plans."""
+    keeper = planner.keeper
+    return [] if keeper is None else [keeper.process.pid, *processes.children(keeper.process.pid)]

@@ -1,9 +1,13 @@
 """Memory and processor time of processes, from /proc."""
 
+import asyncio
 import os
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+_SAMPLE_S: Final = 0.2
 _SELF: Final = Path("/proc/self")
 _USER: Final = 11
 _SYSTEM: Final = 12
@@ -32,6 +36,24 @@ def proportional_mb(pid: int) -> float:
     except (FileNotFoundError, ProcessLookupError):
         return 0.0
     return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
+@asynccontextmanager
+async def peak_mb(pids: Callable[[], Iterable[int]]) -> AsyncGenerator[list[float]]:
+    """Yield a list whose one value is the highest memory of some processes together, each shared page counted once."""
+    peak = [0.0]
+
+    async def sample() -> None:
+        while True:
+            peak[0] = max(peak[0], sum(map(proportional_mb, pids())))
+            await asyncio.sleep(_SAMPLE_S)
+
+    sampling = asyncio.create_task(sample())
+    try:
+        yield peak
+    finally:
+        sampling.cancel()
+        await asyncio.gather(sampling, return_exceptions=True)
 
 
 def children(pid: int) -> list[int]:

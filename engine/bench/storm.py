@@ -22,7 +22,6 @@ from events.records import Record, StoredRecord
 
 SINGLE: Final = 200
 REBALANCED: Final = 600
-_BATCH: Final = 500
 REFERENCE: Final = {
     "applied_per_s": 24,
     "single_p50_ms": 55,
@@ -100,12 +99,7 @@ class _Bench:
     async def apply(self, count: int) -> float:
         # Encode the records beforehand: the producer's cost is not measured.
         records = [inputs.deployment(index) for index in range(count)]
-
-        async def feed() -> None:
-            for start in range(0, count, _BATCH):
-                await self._running.log.append(records[start : start + _BATCH])
-
-        return await self._timing.timed(count, feed)
+        return await self._timing.timed(count, lambda: inputs.append(self._running.log, records))
 
     async def taint(self, count: int) -> float:
         # The Deployments of ``singles`` are affected too.
@@ -132,8 +126,7 @@ async def _append_alone(everything: Sequence[StoredRecord], directory: Path) -> 
     ]
     log = await sqlite.SqliteLog.open(directory)
     start = time.perf_counter()
-    for first in range(0, len(batch), _BATCH):
-        await log.append(batch[first : first + _BATCH])
+    await inputs.append(log, batch)
     took = time.perf_counter() - start
     await log.aclose()
     return took

@@ -8,8 +8,7 @@ should not grow either. The baseline is to read and decode the same records in o
 import asyncio
 import os
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -26,7 +25,6 @@ from events import codec
 _DEPLOYMENTS: Final = 1_000
 _EDITED: Final = 10
 _GRACE_S: Final = 40
-_SAMPLE_S: Final = 0.2
 _PARTS: Final = (100, 10, 1)
 _COUNT_MIN: Final = 2_000
 
@@ -83,7 +81,7 @@ async def _measured(count: int, parallel: int, directory: Path, progress: Progre
         last = count // part
         progress(f"{last:,} records are proved")
         scope = verification.Scope(last=last)
-        async with _peak_mb() as peak:
+        async with processes.peak_mb(lambda: processes.children(os.getpid())) as peak:
             took_s, report = await _timed(
                 lambda scope=scope: proofs.verify(log_place, scope, processes=parallel)
             )
@@ -117,22 +115,3 @@ async def _decode(directory: Path) -> None:
     async for record in reading.of_all(log):
         codec.decode(record)
     await log.aclose()
-
-
-@asynccontextmanager
-async def _peak_mb() -> AsyncGenerator[list[float]]:
-    """Yield a list whose one value is the highest memory of all child processes together, each shared page once."""
-    peak = [0.0]
-
-    async def sample() -> None:
-        while True:
-            peak[0] = max(peak[0], sum(map(processes.proportional_mb, processes.children(os.getpid()))))
-            await asyncio.sleep(_SAMPLE_S)
-
-    sampling = asyncio.create_task(sample())
-    try:
-        yield peak
-    finally:
-        sampling.cancel()
-        with suppress(asyncio.CancelledError):
-            await sampling
