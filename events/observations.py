@@ -24,7 +24,7 @@ class Observation(shapes.Event, frozen=True, kw_only=True):
         return timeline_key(self.kind, self.namespace, self.name)
 
 
-_CLUSTER: Final = "Cluster"
+CLUSTER: Final = "Cluster"
 _EVENT_KIND: Final = "Event"
 _NO_TEMPLATES: Final = frozenset(
     {
@@ -44,7 +44,7 @@ def timeline_key(kind: str, namespace: str, name: str) -> str:
     """Return the key of the timeline of an object."""
     if kind in vocabulary.BINDING_KINDS:
         return keys.full_name(namespace, name)
-    if kind == _CLUSTER:
+    if kind == CLUSTER:
         return keys.cluster_key(name)
     if kind in _NO_TEMPLATES:
         return keys.object_key(kind, namespace, name)

@@ -12,6 +12,9 @@ PURGE_GRACEFULLY: Final = "Gracefully"
 PURGE_NEVER: Final = "Never"
 """Purge mode of an eviction: the workload stays where it is."""
 
+DIVIDED: Final = "Divided"
+"""Replica scheduling type of a policy: the replicas are divided among the clusters."""
+
 BINDING_KINDS: Final = frozenset({"ResourceBinding", "ClusterResourceBinding"})
 
 SAFE_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import marks
+from events import vocabulary
 from events.json_values import at, object_at
 from events.kube_objects import KubeObject
 from projections import bindings, changes
@@ -16,7 +17,6 @@ from projections.port import Rows, Value
 
 SCALER: Final = "HorizontalPodAutoscaler"
 _GROUP: Final = "autoscaling"
-_DIVIDED: Final = "Divided"
 _IN_RANGE: Final = "SELECT id FROM changes WHERE place >= ? AND place < ? AND member = 0"
 _SCALERS: Final = f"""
 SELECT o.id, o.api_version, o.namespace, o.uid, o.manifest, b.body FROM objects o JOIN bindings b USING (id)
@@ -145,7 +145,7 @@ def _decided(rows: Rows, binding: bindings.Binding, value: KubeObject) -> int | 
     if not is_settled or not members or not all(member.applied and member.replicas for member in members):
         return None
     placement = decoded(stored_placement(rows, binding.placement) or b"{}")
-    if at(placement, "replicaScheduling", "replicaSchedulingType") != _DIVIDED:
+    if at(placement, "replicaScheduling", "replicaSchedulingType") != vocabulary.DIVIDED:
         return None
     return sum(member.replicas for member in members)
 

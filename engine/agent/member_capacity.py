@@ -17,7 +17,6 @@ from events import clusters
 from events.json_values import Json, as_text
 from events.kube_objects import KubeObject
 
-_PODS: Final = "pods"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _canonical: Final = msgspec.json.Encoder().encode
 
@@ -58,8 +57,10 @@ def pod_of(value: KubeObject) -> Pod | None:
         requests = workloads.size("apps/v1", "Deployment", _canonical(template)).requests or ()
     except (msgspec.MsgspecError, quantity.QuantityError):
         requests = ()
-    amounts = {name: amount for name, amount in _read(dict(requests)).items() if name != _PODS and amount > 0}
-    return Pod(as_text(spec.get("nodeName")), (*sorted(amounts.items()), (_PODS, quantity.NANO)))
+    amounts = {
+        name: amount for name, amount in _read(dict(requests)).items() if name != quantity.PODS and amount > 0
+    }
+    return Pod(as_text(spec.get("nodeName")), (*sorted(amounts.items()), (quantity.PODS, quantity.NANO)))
 
 
 def report(

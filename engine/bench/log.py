@@ -11,11 +11,10 @@ from typing import Final
 
 from engine.bench import inputs, runs
 from engine.bench.runs import Figures
-from engine.log import sqlite, sqlite_reading, sqlite_table
+from engine.log import port, sqlite, sqlite_reading, sqlite_table
 from events.records import Record
 
 _BATCHES: Final = (1, 100, 1_000)
-_READ: Final = 1_000
 _TABLE: Final = """
 CREATE TABLE records (number INTEGER PRIMARY KEY, slot INTEGER, offset INTEGER, key TEXT, headers BLOB, value BLOB,
                       checksum BLOB)
@@ -81,7 +80,7 @@ async def _read(directory: Path) -> float:
     log = sqlite_reading.SqliteReader(directory)
     start = time.perf_counter()
     after = 0
-    while batch := await log.read_all(after, _READ):
+    while batch := await log.read_all(after, port.READ_RECORDS):
         after = batch[-1].number
     took = time.perf_counter() - start
     await log.aclose()

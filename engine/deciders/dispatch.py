@@ -29,7 +29,6 @@ from engine.placement import division
 from events import decisions, enums, shapes, vocabulary, works
 
 NO_REPLICAS: Final = -1
-_DIVIDED: Final = "Divided"
 
 
 def decide(
@@ -147,7 +146,7 @@ def _completions(binding: Binding, placements: Placements) -> dict[str, int]:
     if template is None or total is None or claim is None or not binding.clusters:
         return {}
     scheduling = placements.get(claim.placement).replica_scheduling
-    if scheduling is None or scheduling.replica_scheduling_type != _DIVIDED:
+    if scheduling is None or scheduling.replica_scheduling_type != vocabulary.DIVIDED:
         return {}
     votes = np.array([count for _, count in binding.clusters], dtype=np.int64)
     shares = division.divide(votes, total, descending=division.breaks_ties_descending(template.uid))

@@ -15,7 +15,6 @@ from events.validation import verdicts
 
 READY: Final = str(True)
 """Status of the Ready condition of a ready cluster."""
-_PODS: Final = "pods"
 
 QuotaAmounts: TypeAlias = dict[str, dict[str, dict[str, int]]]
 """Amounts left to further pods, by namespace, cluster and resource, in the units of replica estimates."""
@@ -174,7 +173,7 @@ class QuotaLimits:
         limited = self.free.get(namespace)
         if not limited:
             return ()
-        per_replica = {_PODS: 1, **dict(amounts)}
+        per_replica = {quantity.PODS: 1, **dict(amounts)}
         result: list[tuple[str, int]] = []
         for cluster, left in sorted(limited.items()):
             counts = [left[name] // amount for name, amount in per_replica.items() if name in left]

@@ -5,17 +5,15 @@ policy propagates under that name has precedence.
 """
 
 import hashlib
-from typing import Final
 
 import msgspec
 from msgspec import Struct
 
 from engine.domain import federated_quotas
 from engine.kubeapi.values import quantity
+from engine.overrides import policies
 from events import decisions, keys, objects, shapes
 from events.json_values import Json, object_at
-
-_DIGEST_BYTES: Final = 8
 
 
 class Assignments(Struct, frozen=True):
@@ -55,7 +53,9 @@ def read(manifest: objects.Manifest, raw: msgspec.Raw, offset: int) -> Assignmen
     """Return the assignments of a FederatedResourceQuota; of several for one cluster the first counts."""
     result: dict[str, tuple[int, str]] = {}
     for index, (cluster, quota) in enumerate(federated_quotas.quotas(raw)):
-        result.setdefault(cluster, (index, hashlib.blake2b(quota, digest_size=_DIGEST_BYTES).hexdigest()))
+        result.setdefault(
+            cluster, (index, hashlib.blake2b(quota, digest_size=policies.DIGEST_BYTES).hexdigest())
+        )
     return Assignments(manifest.reference, offset, result)
 
 

@@ -45,7 +45,7 @@ FACT_BACKLOG_MAX: Final = 10_000
 OUTPUTS_MAX: Final = 5_000
 """A step that has emitted this many records leaves the other keys to the next step."""
 
-_DIGEST_BYTES: Final = 16
+_STEP_DIGEST_BYTES: Final = 16
 _RELEASES_TOUCHING_ALL: Final = ("0.1.0", "0.2.0", "0.3.0", "0.4.0")
 """Releases in which each report of a cluster touched all clusters in trouble.
 
@@ -396,4 +396,4 @@ def digest_of(outputs: Iterable[Record | StoredRecord]) -> str:
 
 
 def _hasher() -> "hashlib.blake2b":
-    return hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    return hashlib.blake2b(digest_size=_STEP_DIGEST_BYTES)

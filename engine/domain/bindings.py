@@ -22,7 +22,7 @@ OURS: Final = "reballast"
 SCHEDULERS: Final = (DEFAULT_SCHEDULER, OURS)
 """Values of ``schedulerName`` for which the engine schedules; it leaves the bindings of others unscheduled."""
 
-_DIGEST_BYTES: Final = 8
+_PLACEMENT_DIGEST_BYTES: Final = 8
 
 Targets = tuple[tuple[str, int], ...]
 """Pairs of cluster and replicas."""
@@ -231,7 +231,7 @@ def evict(
 
 def placement_digest(placement: msgspec.Raw | bytes) -> str:
     """Return the digest of a placement; bindings of one policy share the placement."""
-    return hashlib.blake2b(placement, digest_size=_DIGEST_BYTES).hexdigest()
+    return hashlib.blake2b(placement, digest_size=_PLACEMENT_DIGEST_BYTES).hexdigest()
 
 
 def _schedule(binding: Binding, clusters: Targets) -> None:

@@ -11,7 +11,7 @@ SKIPPED: Final = "namespace.karmada.io/skip-auto-propagation"
 
 _RESERVED: Final = frozenset({"karmada-system", "karmada-cluster"})
 _RESERVED_PREFIXES: Final = (vocabulary.EXECUTION_NAMESPACE_PREFIX, "kube-")
-_DEFAULT: Final = "default"
+DEFAULT: Final = "default"
 _TRUE: Final = "true"
 
 
@@ -22,6 +22,6 @@ def is_reserved(name: str) -> bool:
 
 def is_propagated(name: str, labels: Mapping[str, str]) -> bool:
     """Return whether clusters get a namespace: not one that every cluster has, nor the control plane's own."""
-    if name == _DEFAULT or is_reserved(name):
+    if name == DEFAULT or is_reserved(name):
         return False
     return labels.get(SKIPPED, "").lower() != _TRUE

@@ -25,7 +25,6 @@ MANIFEST: Final = "manifest.json"
 _FORMAT: Final = "reballast-export-1"
 _FILE_RECORDS: Final = 50_000
 _FILE_BYTES: Final = 64 * 1_048_576
-_READ: Final = 1_000
 _BATCH: Final = 500
 
 Progress = Callable[[int, int], None]
@@ -90,7 +89,7 @@ async def export(
     until = log.last_number()
     after, taken, size = manifest.number, list[StoredRecord](), 0
     count = sum(file.records for file in manifest.files)
-    while after < until and (batch := await log.read_all(after, _READ)):
+    while after < until and (batch := await log.read_all(after, port.READ_RECORDS)):
         for record in batch:
             if filters.take(record):
                 taken.append(record)

@@ -5,12 +5,16 @@ records of all partitions for projections. One contract suite (``tests/contracts
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from events.records import Record, StoredRecord
 
 Ends = Mapping[tuple[str, int], int]
 """The next offset of each partition, by topic and partition; a missing partition is empty."""
+
+
+READ_RECORDS: Final = 1_000
+"""Records per read of a long part of a log."""
 
 
 class LogError(Exception):

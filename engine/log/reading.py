@@ -6,15 +6,13 @@ from collections.abc import AsyncIterator
 from engine.log import port
 from events.records import StoredRecord
 
-_BATCH = 1_000
-
 
 async def of_partition(
     log: port.Log, topic: str, partition: int, start: int = 0, end: int | None = None
 ) -> AsyncIterator[StoredRecord]:
     """Yield the records of a partition from an offset on, before ``end`` or up to the current end."""
     while end is None or start < end:
-        batch = await log.read(topic, partition, start, _BATCH)
+        batch = await log.read(topic, partition, start, port.READ_RECORDS)
         for record in batch:
             if end is not None and record.offset >= end:
                 return
@@ -34,7 +32,7 @@ async def of_all(
     Numbers may have gaps.
     """
     while until is None or after < until:
-        batch = await log.read_all(after, _BATCH)
+        batch = await log.read_all(after, port.READ_RECORDS)
         for record in batch:
             if until is not None and record.number > until:
                 return

@@ -52,11 +52,11 @@ class Share:
         checked: list[sqlite_table.Row] = []
         ends: dict[int, int] = {}
         for row in rows:
-            slot = row[_SLOT]
-            if slot in self._read or self.may_be_output(row[_HEADERS]):
+            slot = row[sqlite_table.SLOT]
+            if slot in self._read or self.may_be_output(row[sqlite_table.HEADERS]):
                 wanted.append(row)
                 continue
-            ends[slot] = row[_OFFSET] + 1
+            ends[slot] = row[sqlite_table.OFFSET] + 1
             if slot in self._checked:
                 checked.append(row)
         sqlite_table.check(checked)
@@ -80,7 +80,3 @@ class Share:
 
 _OUTPUTS_ONLY: Final = (topics.WORKS, topics.OBSERVATIONS)
 """Topics that no shard reads."""
-
-_SLOT: Final = 1
-_OFFSET: Final = 2
-_HEADERS: Final = 4

@@ -60,7 +60,9 @@ _decode_headers = msgspec.json.Decoder(dict[str, str]).decode
 Row = tuple[int, int, int, str, bytes, bytes, bytes]
 """number, slot, offset, key, headers, value, checksum."""
 
-_HEADERS: Final = 4
+SLOT: Final = 1
+OFFSET: Final = 2
+HEADERS: Final = 4
 _VALUE: Final = 5
 
 
@@ -265,13 +267,13 @@ def damaged(error: sqlite3.DatabaseError) -> port.LogCorruptedError:
 
 def stored(rows: Sequence[Row]) -> list[StoredRecord]:
     """Return the records in rows; raises LogCorruptedError if a record's checksum differs."""
-    headers = compact.unpack([row[_HEADERS] for row in rows])
+    headers = compact.unpack([row[HEADERS] for row in rows])
     return [_stored(row, as_json) for row, as_json in zip(rows, headers, strict=True)]
 
 
 def check(rows: Sequence[Row]) -> None:
     """Compare the checksums of rows; raises LogCorruptedError."""
-    for row, headers in zip(rows, compact.unpack([row[_HEADERS] for row in rows]), strict=True):
+    for row, headers in zip(rows, compact.unpack([row[HEADERS] for row in rows]), strict=True):
         _check(row, *compact.unpack_value(headers, row[_VALUE]))
 
 

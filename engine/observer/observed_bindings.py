@@ -14,7 +14,6 @@ from msgspec import Struct
 from engine.domain import marks
 from engine.placement import questions
 
-CLUSTER: Final = "Cluster"
 SCHEDULED: Final = "Scheduled"
 
 

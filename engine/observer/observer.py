@@ -24,11 +24,11 @@ from engine.log import port
 from engine.observer import observation as observation_records
 from engine.observer import shadow
 from engine.observer.observation import Observation, Observations
-from engine.observer.observed_bindings import CLUSTER
 from engine.observer.report import Report
 from events import codec, observations, topics, vocabulary
 from events.json_values import as_text, objects_at
 from events.kube_objects import KubeObject
+from events.observations import CLUSTER
 from events.records import Record
 
 KINDS: Final = (
@@ -64,7 +64,6 @@ _DOUBT_S: Final = 2.0
 """How long an unexplained decision waits for changes of clusters that other watches may still deliver."""
 
 _BATCH_MAX: Final = 500
-_READ: Final = 1_000
 _log = diagnostics.logger(__name__)
 
 
@@ -119,7 +118,7 @@ class Observer:
     async def _recall(self) -> None:
         """Rebuild the observed state from the log."""
         start, changes = 0, observation_records.Changes()
-        while batch := await self._log.read(topics.OBSERVATIONS, 0, start, _READ):
+        while batch := await self._log.read(topics.OBSERVATIONS, 0, start, port.READ_RECORDS):
             for record in batch:
                 decoded = codec.decode(record)
                 if not isinstance(decoded, codec.Decoded) or decoded.envelope.source != self._source:

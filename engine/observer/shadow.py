@@ -8,7 +8,6 @@ import msgspec
 from msgspec import Struct
 
 from engine.observer.observed_bindings import (
-    CLUSTER,
     ObservedBinding,
     basis_of,
     placed_after,
@@ -108,7 +107,7 @@ class Shadow:
         With ``skipping``, versions before it may be missing: a decision that may be based on them is not
         compared. Raises `msgspec.MsgspecError` for an object that cannot be read; it then has no effect.
         """
-        if kind == CLUSTER:
+        if kind == observations.CLUSTER:
             metadata = _HEAD.decode(manifest).metadata
             self._clusters[metadata.name] = bytes(manifest)
             self._remember_fleet(int(metadata.resource_version))
@@ -161,7 +160,7 @@ class Shadow:
     def take_gone(self, kind: str, namespace: str, name: str, version: int = 0) -> None:
         """Take the deletion of an object; ``version`` 0 if it is not known."""
         self._histories.pop((kind, namespace, name), None)
-        if kind == CLUSTER and self._clusters.pop(name, None) is not None:
+        if kind == observations.CLUSTER and self._clusters.pop(name, None) is not None:
             self._remember_fleet(version or self._fleets[-1].version)
 
     def restored(self) -> None:

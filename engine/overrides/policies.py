@@ -17,7 +17,8 @@ OVERRIDE_POLICY: Final = "OverridePolicy"
 CLUSTER_OVERRIDE_POLICY: Final = "ClusterOverridePolicy"
 KINDS: Final = (OVERRIDE_POLICY, CLUSTER_OVERRIDE_POLICY)
 
-_DIGEST_BYTES: Final = 8
+DIGEST_BYTES: Final = 8
+"""Size of the digest by which a work names the content of overrides."""
 _EMPTY_BYTES: Final = b"{}"
 _EMPTY: Final = msgspec.Raw(_EMPTY_BYTES)
 
@@ -87,7 +88,7 @@ class OverridePolicy(Struct, frozen=True, kw_only=True, rename="camel"):
 
     def digest(self, rules: tuple[int, ...]) -> str:
         """Return the digest of the overriders of some rules, by their indexes."""
-        hasher = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+        hasher = hashlib.blake2b(digest_size=DIGEST_BYTES)
         for index in rules:
             raw = bytes(self.rules[index].overriders)
             hasher.update(len(raw).to_bytes(8, "big") + raw)

@@ -43,7 +43,7 @@ def capacity(cluster: clusters.ClusterManifest) -> Capacity:
         return Capacity()
     units = {resource: _free_units(summary, resource) for resource in summary.allocatable}
     return Capacity(
-        pods=units.pop("pods", 0), units=units, grades=_grades(cluster.spec.resource_models, summary)
+        pods=units.pop(quantity.PODS, 0), units=units, grades=_grades(cluster.spec.resource_models, summary)
     )
 
 

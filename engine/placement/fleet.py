@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from engine.kubeapi.values import quantity
 from engine.objects import clusters, placements
 from engine.placement import capacity, compiled, encoded_columns, previous_assignment, resource_models
 
@@ -138,7 +139,7 @@ class Fleet:
 
     def units(self, resource: str) -> encoded_columns.Integers | None:
         """Return the free units of a resource in each cluster; None if no cluster reports it."""
-        return self.pods if resource == "pods" else self._units.get(resource)
+        return self.pods if resource == quantity.PODS else self._units.get(resource)
 
     def previous(self, pairs: previous_assignment.Pairs) -> previous_assignment.PreviousAssignment:
         """Return a previous assignment as columns in the current order of clusters."""

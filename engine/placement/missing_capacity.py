@@ -6,14 +6,12 @@ namespace.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 import msgspec
 
+from engine.kubeapi.values import quantity
 from engine.placement import attempts, capacity, encoded_columns, failures, requests, schedule
 from engine.placement import fleet as fleets
-
-_PODS: Final = "pods"
 
 
 class Victim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -87,7 +85,7 @@ class Shortage:
 
     def _free_replicas(self, position: int, freed: Mapping[str, int]) -> int:
         """Return how many replicas a cluster could hold with the freed units added."""
-        replicas = int(self._fleet.pods[position]) + freed[_PODS]
+        replicas = int(self._fleet.pods[position]) + freed[quantity.PODS]
         for resource, amount in self._request.requests or ():
             column = self._fleet.units(resource)
             free = 0 if column is None else int(column[position]) + freed.get(resource, 0)
@@ -99,9 +97,9 @@ def _freed_units(victims: Iterable[Victim]) -> dict[str, dict[str, int]]:
     """Freed units by cluster and resource; each replica also frees one pod."""
     units_of: dict[str, dict[str, int]] = {}
     for victim in victims:
-        units = units_of.setdefault(victim.cluster, {_PODS: 0})
-        units[_PODS] += victim.replicas
+        units = units_of.setdefault(victim.cluster, {quantity.PODS: 0})
+        units[quantity.PODS] += victim.replicas
         for resource, amount in victim.requests:
-            if resource != _PODS:
+            if resource != quantity.PODS:
                 units[resource] = units.get(resource, 0) + victim.replicas * amount
     return units_of

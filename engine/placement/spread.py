@@ -7,15 +7,10 @@ By region: score the regions, choose a combination (`combinations`), then choose
 scored in plain Python, which is faster than array operations; a property test shows that both give the same result.
 """
 
-from typing import Final
-
 import numpy as np
 
 from engine.objects import placements
 from engine.placement import combinations, encoded_columns, failures, scheduling_context
-
-FEW: Final = 24
-"""Up to this many candidates are scored in plain Python."""
 
 
 def select(context: scheduling_context.Context) -> encoded_columns.Integers | None:
@@ -85,7 +80,7 @@ def _select_regions(
     Raises `failures.SpreadError` if there are too few regions, or too few clusters in every combination.
     """
     clusters = cluster_constraint or placements.SpreadConstraint(spread_by_field="cluster")
-    if len(context.index) <= FEW:
+    if len(context.index) <= encoded_columns.FEW:
         by_region, regions = _score_few(context, constraint, clusters, ranks)
     else:
         by_region, regions = _score(context, constraint, clusters, ranks)

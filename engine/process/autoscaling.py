@@ -20,7 +20,7 @@ from engine.http.kube.edits.writer import Writer
 from engine.http.services import Services
 from engine.kubeapi.patching import managed_fields
 from engine.log.port import LogError
-from engine.process.controller_writes import ControllerWrites
+from engine.process import controller_writes
 from engine.writing.mutations import Target
 from engine.writing.object_changes import Change
 from events.json_values import Json, object_at
@@ -36,10 +36,6 @@ MARKER: Final = "hpa-scale-target-marker"
 _SYNCER: Final = "deployment-replicas-syncer"
 _DEPLOYMENT: Final = ("apps", "Deployment")
 _TRUE: Final = "true"
-_PAUSE_SECONDS: Final = 0.2
-"""Pause between two reads: members scale slowly, and a busy log costs one read per pause."""
-
-_AFTER_FAILURE_S: Final = 1.0
 _log = diagnostics.logger(__name__)
 
 
@@ -55,7 +51,7 @@ class Autoscaling:
     def __init__(self, services: Services, clock_ms: Callable[[], int]) -> None:
         self._services = services
         self._plane = ControlPlane(services, clock_ms)
-        self._writes = ControllerWrites(services, self._plane, clock_ms, SOURCE)
+        self._writes = controller_writes.ControllerWrites(services, self._plane, clock_ms, SOURCE)
         self._targets: dict[int, ScaleTarget] = {}
 
     async def run(self) -> None:
@@ -67,8 +63,8 @@ class Autoscaling:
             except (LogError, ProjectionError) as error:
                 _log.warning("autoscaling stalled", reason=str(error))
                 position = -1
-                await asyncio.sleep(_AFTER_FAILURE_S)
-            await asyncio.sleep(_PAUSE_SECONDS)
+                await asyncio.sleep(controller_writes.AFTER_FAILURE_S)
+            await asyncio.sleep(controller_writes.PAUSE_SECONDS)
 
     async def turn(self, after: int) -> int:
         """Follow the changes after a number (negative: everything); return the number up to which they are followed.

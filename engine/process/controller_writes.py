@@ -12,6 +12,10 @@ from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
 from engine.writing.mutations import Mutation, Problem, Target, Written
 
+PAUSE_SECONDS: Final = 0.2
+"""Pause of a controller between two reads: members scale slowly, and a busy log costs one read per pause."""
+
+AFTER_FAILURE_S: Final = 1.0
 _ATTEMPTS: Final = 5
 
 

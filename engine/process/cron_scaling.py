@@ -25,7 +25,7 @@ from engine.http.services import Services
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import schedules
 from engine.log.port import LogError
-from engine.process.controller_writes import ControllerWrites
+from engine.process import controller_writes
 from engine.writing.mutations import Target
 from engine.writing.object_changes import Change, StatusChange
 from events import times
@@ -43,8 +43,6 @@ _CHANGED: Final = "SELECT 1 FROM changes WHERE place >= ? AND place < ? AND kind
 _HISTORY: Final = 3
 """Executions of a rule that are kept if it sets no limit."""
 
-_PAUSE_SECONDS: Final = 0.2
-_AFTER_FAILURE_S: Final = 1.0
 _log = diagnostics.logger(__name__)
 
 
@@ -123,7 +121,7 @@ class CronScaling:
         self._services = services
         self._plane = ControlPlane(services, clock_ms)
         self._clock_ms = clock_ms
-        self._writes = ControllerWrites(services, self._plane, clock_ms, SOURCE)
+        self._writes = controller_writes.ControllerWrites(services, self._plane, clock_ms, SOURCE)
         self._jobs: list[tuple[int, Job]] = []
 
     async def run(self) -> None:
@@ -135,8 +133,8 @@ class CronScaling:
             except (LogError, ProjectionError) as error:
                 _log.warning("cron scaling stalled", reason=str(error))
                 position = -1
-                await asyncio.sleep(_AFTER_FAILURE_S)
-            await asyncio.sleep(_PAUSE_SECONDS)
+                await asyncio.sleep(controller_writes.AFTER_FAILURE_S)
+            await asyncio.sleep(controller_writes.PAUSE_SECONDS)
             seconds = min((due_ms - self._clock_ms() for due_ms, _ in self._jobs), default=0) / 1_000
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(max(seconds, 0) if self._jobs else None):

@@ -19,7 +19,6 @@ from engine.reconcilers import explained, explanation, recovery, replay
 from events import catalogue, codec, decisions, records, shapes, times, topics
 from events.json_values import Json
 
-_EXAMPLES_MAX: Final = 3
 _SCHEDULED: Final = (decisions.ScheduleDecided, decisions.ScheduleFailed)
 
 
@@ -114,7 +113,7 @@ async def audit(
             group = groups.setdefault(difference.reason, _Collected(keys=set(), examples=[]))
             group.count += 1
             group.keys.add(difference.key)
-            if len(group.examples) < _EXAMPLES_MAX:
+            if len(group.examples) < override_audit.EXAMPLES_MAX:
                 group.examples.append(difference)
         if progress is not None:
             progress(number, result.steps)
@@ -146,7 +145,7 @@ def merged(audits: Iterable[Audit]) -> Audit:
             # A key belongs to one shard, so no key is counted twice.
             same.keys += group.keys
             same.examples = sorted([*same.examples, *group.examples], key=lambda one: one.number)[
-                :_EXAMPLES_MAX
+                : override_audit.EXAMPLES_MAX
             ]
     total.groups = sorted(groups.values(), key=lambda group: (-group.count, group.reason))
     return total

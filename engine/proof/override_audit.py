@@ -18,7 +18,9 @@ from engine.works import manifests, template_loading
 from events import codec, decisions, keys, specs, topics
 from events.shapes import OverrideRef, PolicyRef
 
-_EXAMPLES_MAX: Final = 3
+EXAMPLES_MAX: Final = 3
+"""Examples that an audit keeps of each reason."""
+
 _DIFF_LINES_MAX: Final = 20
 _NO_REPLICAS: Final = -1
 
@@ -108,7 +110,7 @@ class OverrideAudit:
         reason = new.fault or "; ".join(_reasons(recorded, refs))
         self._works.setdefault(reason, set()).add((binding.key, cluster))
         examples = self._examples.setdefault(reason, [])
-        if len(examples) < _EXAMPLES_MAX and all(
+        if len(examples) < EXAMPLES_MAX and all(
             (each.key, each.cluster) != (binding.key, cluster) for each in examples
         ):
             diff = [] if old.fault or new.fault else _diff(old.manifest, new.manifest)
@@ -144,7 +146,7 @@ def merged(parts: Iterable[Sequence[ManifestGroup]]) -> list[ManifestGroup]:
     for group in (group for part in parts for group in part):
         same = total.setdefault(group.reason, ManifestGroup(group.reason, 0, []))
         same.works += group.works
-        same.examples = [*same.examples, *group.examples][:_EXAMPLES_MAX]
+        same.examples = [*same.examples, *group.examples][:EXAMPLES_MAX]
     return sorted(total.values(), key=lambda group: (-group.works, group.reason))
 
 

@@ -10,7 +10,6 @@ from engine.proof.record_origins import RecordOrigins
 from events import topics
 from events.records import StoredRecord
 
-_READ: Final = 1_000
 _HELD_MAX: Final = 5_000
 """Records that wait for the replay; if there are more, it reads the log itself."""
 
@@ -67,7 +66,7 @@ class SingleReading:
         if self._after >= self._log.last_number():
             return False
         try:
-            portion = await self._portion(_READ)
+            portion = await self._portion(port.READ_RECORDS)
         except port.LogCorruptedError:
             portion = await self._one()
         self._origins.pass_by(portion.passed)

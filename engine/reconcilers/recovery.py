@@ -22,7 +22,6 @@ OWN_INPUTS_MAX: Final = 500
 REPORTS_MIN: Final = 50
 """Maximum number of member reports taken in a turn while keys wait to be decided."""
 
-_READ: Final = 1_000
 _ALL: Final = 2**63
 
 
@@ -57,7 +56,7 @@ async def steps(
     """
     shard_chain = shard_chain or chain.Chain(shard)
     current: RecordedStep | None = None
-    while batch := await log.read(topics.DECISIONS, shard, start, _READ):
+    while batch := await log.read(topics.DECISIONS, shard, start, port.READ_RECORDS):
         start = batch[-1].offset + 1
         for record in batch:
             if not (outputs or chain.may_be_step(record)):
@@ -156,7 +155,7 @@ async def align_facts(
 async def _read_up_to(
     log: port.Partitions, topic: str, partition: int, start: int, end: int, most: int
 ) -> list[StoredRecord]:
-    batch = await log.read(topic, partition, start, min(_READ, end - start, most))
+    batch = await log.read(topic, partition, start, min(port.READ_RECORDS, end - start, most))
     # Offsets may have gaps, so a batch of ``end - start`` records can reach beyond the end.
     while batch and batch[-1].offset >= end:
         batch.pop()

@@ -16,7 +16,7 @@ from msgspec import Struct
 from engine.domain import marks
 from engine.objects import clusters as cluster_objects
 from engine.objects import placements
-from engine.observer.observed_bindings import CLUSTER, ObservedBinding, read_binding
+from engine.observer.observed_bindings import ObservedBinding, read_binding
 from engine.placement import decisions, failures, fleet, questions, schedule, triggers
 from engine.scheduler import writes
 from events import observations, shapes, times, vocabulary
@@ -84,12 +84,12 @@ class Decider:
         match data:
             case observations.ObjectChange(group=group) if group:
                 pass  # a kind of another group with the name of one of Karmada's
-            case observations.ObjectObserved(kind=kind) if kind == CLUSTER:
+            case observations.ObjectObserved(kind=kind) if kind == observations.CLUSTER:
                 self._take_cluster(questions.read_cluster(data.manifest))
             case observations.ObjectObserved(kind=kind) if kind in vocabulary.BINDING_KINDS:
                 key = (kind, data.namespace, data.name)
                 self._take_binding(key, read_binding(data.manifest), is_listed=data.skipping)
-            case observations.ObjectVanished(kind=kind) if kind == CLUSTER:
+            case observations.ObjectVanished(kind=kind) if kind == observations.CLUSTER:
                 self._fleet.remove(data.name)
             case observations.ObjectVanished(kind=kind) if kind in vocabulary.BINDING_KINDS:
                 self._forget((kind, data.namespace, data.name))

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.domain import marks
+from engine.domain import marks, namespaces
 from engine.observer.observed_bindings import SCHEDULED, Condition, ObservedBinding
 from engine.placement import questions
 from events.json_values import Json
@@ -21,8 +21,6 @@ from events.validation.known_kinds import WORK_GROUP
 
 STATUS: Final = "status"
 TRUE: Final = "True"
-_DEFAULT: Final = "default"
-"""The namespace of Events about cluster-scoped objects."""
 
 
 class Write(Struct, frozen=True):
@@ -147,7 +145,7 @@ def events_of(binding: ObservedBinding, decision: DecisionMade, component: str) 
 
 def _event(involved: Json, decision: DecisionMade, component: str) -> KubeObject:
     is_success = decision.status == TRUE
-    namespace = str(involved.get("namespace") or _DEFAULT)
+    namespace = str(involved.get("namespace") or namespaces.DEFAULT)
     return KubeObject(
         {
             "apiVersion": "v1",

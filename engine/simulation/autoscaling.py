@@ -20,7 +20,6 @@ from events import clusters, times
 from events.json_values import Json, object_at
 
 _SCALED_AT: Final = "lastScaleTime"
-_PERCENT: Final = 100
 
 
 def writes(state: MemberState, at_ms: int) -> list[clusters.MemberObjectApplied]:
@@ -143,7 +142,7 @@ def _current(metric: Metric, load: int, count: int, requests: dict[str, int]) ->
     average = load // max(count, 1)
     used: Json = {"averageValue": quantity.of_nano(metric.name, -(-average // 1_000_000) * 1_000_000)}
     if metric.share is not None:
-        used["averageUtilization"] = average * _PERCENT // requests[metric.name]
+        used["averageUtilization"] = average * autoscalers.PERCENT // requests[metric.name]
     field = metric.source[:1].lower() + metric.source[1:]
     named: Json = {"name": metric.name}
     if metric.source not in autoscalers.RESOURCES:

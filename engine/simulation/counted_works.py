@@ -13,7 +13,9 @@ from events import codec, decisions, records, topics
 from events.chain import Chain
 from events.outputs import Judgement, Outputs
 
-_READ = 500
+READ: Final = 500
+"""Number of records to read and fold before other tasks run."""
+
 _AWAITED_MAX = 100_000
 """Maximum number of declared works without a record; the oldest are dropped.
 
@@ -47,7 +49,7 @@ class CountingWorks:
             end = ends.get((topics.DECISIONS, shard), 0)
             while self._ends[shard] < end:
                 start = self._ends[shard]
-                batch = await self._log.read(topics.DECISIONS, shard, start, min(_READ, end - start))
+                batch = await self._log.read(topics.DECISIONS, shard, start, min(READ, end - start))
                 for record in batch:
                     if _is_step(record) and self._take(chain, record):
                         works_due += self._take_due(shard)

@@ -11,13 +11,13 @@ import msgspec
 
 from engine.simulation import lists, owner_index, uids
 from engine.simulation.state import UNMANAGED, MemberState, Unmanaged, Workload
+from engine.works import templates
 from events import clusters, keys, times
 from events.json_values import Json, list_at, object_at, objects_at
 
 FOREGROUND: Final = "foregroundDeletion"
 """Finalizer of an object that is deleted after the objects that it owns."""
 
-_POD: Final = "Pod"
 _CLAIM: Final = "PersistentVolumeClaim"
 _BUILT_IN: Final = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")})
 _OWNERS: Final = "ownerReferences"
@@ -130,7 +130,7 @@ def _keys(kind: str, namespace: str, name: str) -> tuple[str, str]:
 
 def _source(state: MemberState, kind: str, namespace: str, name: str) -> str | None:
     """Return the key of the workload from which a pod, a ReplicaSet or a Job is derived."""
-    if kind == _POD:
+    if kind == templates.POD:
         found_pod = lists.find_pod(state, namespace, name)
         return None if found_pod is None else found_pod.workload.object_key
     if kind in _SOURCES:
@@ -151,7 +151,7 @@ def _exists(state: MemberState, namespace: str, owner: Json) -> bool:
 
 def _is_derived(state: MemberState, namespace: str, kind: str, name: str, uid: str) -> bool:
     cluster = state.spec.name
-    if kind == _POD and (found_pod := lists.find_pod(state, namespace, name)) is not None:
+    if kind == templates.POD and (found_pod := lists.find_pod(state, namespace, name)) is not None:
         pods = lists.pods_of(cluster, found_pod.workload)
         return any(uids.of_pod(cluster, pod.name, pod.created_ms) == uid for pod in pods if pod.name == name)
     source = _source(state, kind, namespace, name)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from msgspec import structs
 
 from engine.log import port, reading
-from engine.simulation import member_history, recovery, specs, state
+from engine.simulation import counted_works, member_history, recovery, specs, state
 from engine.simulation.counted_works import CountingWorks
 from engine.simulation.state import MemberState, ReportCause
 from engine.works import manifests, template_loading
@@ -19,9 +19,6 @@ from engine.works.templates import Template
 from events import clusters, codec, health, ids, keys, objects, records, times, topics, works
 from events.records import StoredRecord
 from events.validation import event_fields
-
-READ: Final = 500
-"""Number of records to read and fold before other tasks run."""
 
 _WRITES: Final = frozenset(
     codec.catalogue.BY_STRUCT[struct].type
@@ -211,11 +208,11 @@ async def _settle_overridden(
         if workload.applied is not None and workload.applied.overrides
     ]
     for index, (key, workload, newest) in enumerate(overridden):
-        if index % READ == 0:
+        if index % counted_works.READ == 0:
             # Most works can be applied: render all of them at once, so that the calls below are answered by
             # the cache.
             await renderer.render_all(
-                manifests.input_of(work) for _, _, work in overridden[index : index + READ]
+                manifests.input_of(work) for _, _, work in overridden[index : index + counted_works.READ]
             )
         fault, running_work = "", None
         for work in (newest, *workload.earlier):

@@ -292,7 +292,7 @@ class Members:
         end = min(end, self._taken[partition] + _WORKS_MAX)
         while self._taken[partition] < end:
             start = self._taken[partition]
-            batch = await self._log.read(topics.WORKS, partition, start, min(log_reading.READ, end - start))
+            batch = await self._log.read(topics.WORKS, partition, start, min(counted_works.READ, end - start))
             await self._apply(
                 self._for_running_members([record for record in batch if self._counting.judge(record)])
             )
@@ -308,7 +308,9 @@ class Members:
         partition = keys.shard_of(name)
         offset, end = self._behind[name], self._taken[partition]
         while offset < end:
-            batch = await self._log.read(topics.WORKS, partition, offset, min(log_reading.READ, end - offset))
+            batch = await self._log.read(
+                topics.WORKS, partition, offset, min(counted_works.READ, end - offset)
+            )
             await self._apply(
                 [record for record in batch if record.key == name and self._counting.counts(record)]
             )
@@ -342,7 +344,7 @@ class Members:
         """Record which members have joined or left; a member that has left does not report."""
         while self._clusters_taken < end:
             start = self._clusters_taken
-            batch = await self._log.read(topics.CLUSTERS, 0, start, min(log_reading.READ, end - start))
+            batch = await self._log.read(topics.CLUSTERS, 0, start, min(counted_works.READ, end - start))
             for record in batch:
                 if (state := self._states.get(record.key)) is not None:
                     self._follow_cluster(state, record)

@@ -304,7 +304,7 @@ def _adopt(history: History, key: str, cluster: str) -> None:
         return
     last = next(reversed(orphaned))
     ages, replaced = history.ages.get(last, []), history.replaced.get(last, {})
-    pods = [item for item in orphaned.values() if item.ref.kind == orphans.POD]
+    pods = [item for item in orphaned.values() if item.ref.kind == templates.POD]
     if pods and (own := history.unmanaged.get(key)) is not None:
         count = unmanaged.replicas_of(own.ref, own.manifest) or 0
         ages, replaced = orphans.adopted(cluster, _workload(key, own, [], {}), count, pods)

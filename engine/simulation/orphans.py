@@ -11,13 +11,12 @@ import msgspec
 
 from engine.simulation import lists, replica_sets, uids
 from engine.simulation.state import Origin, Revision, Unmanaged, Workload
+from engine.works import templates
 from events import keys, shapes
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
 
 DEPLOYMENT: Final = "Deployment"
-POD: Final = "Pod"
-_REPLICA_SET: Final = "ReplicaSet"
 
 Index = dict[str, dict[str, None]]
 """Keys of objects by the key of their origin."""
@@ -54,7 +53,7 @@ def replica_sets_of(cluster: str, key: str, deployment: Unmanaged, replicas: int
         manifest = replica_sets.manifest(value, template, each.digest, count, each.number)
         ref = shapes.WorkloadRef(
             api_version="apps/v1",
-            kind=_REPLICA_SET,
+            kind=templates.REPLICA_SET,
             name=replica_sets.name(deployment.ref.name, each.digest),
             namespace=deployment.ref.namespace,
         )
@@ -78,9 +77,14 @@ def pods_of(cluster: str, workload: Workload, manifest: bytes) -> dict[str, Unma
     for pod in lists.pods_of(cluster, workload):
         if pod.phase == lists.SUCCEEDED:
             continue
-        ref = shapes.WorkloadRef(api_version="v1", kind=POD, name=pod.name, namespace=pod.namespace)
+        ref = shapes.WorkloadRef(api_version="v1", kind=templates.POD, name=pod.name, namespace=pod.namespace)
         named = {**metadata, "name": pod.name, "namespace": pod.namespace}
-        value = {"apiVersion": "v1", "kind": POD, "metadata": named, "spec": object_at(template, "spec")}
+        value = {
+            "apiVersion": "v1",
+            "kind": templates.POD,
+            "metadata": named,
+            "spec": object_at(template, "spec"),
+        }
         result[keys.binding_key(ref.kind, ref.namespace, ref.name)] = Unmanaged(
             ref=ref,
             manifest=msgspec.json.encode(value),
@@ -98,7 +102,7 @@ def adopted(cluster: str, workload: Workload, count: int, pods: Iterable[Unmanag
     created = {
         pod.ref.name: pod.created_ms
         for pod in pods
-        if pod.ref.kind == POD and pod.origin is not None and pod.origin.digest == digest
+        if pod.ref.kind == templates.POD and pod.origin is not None and pod.origin.digest == digest
     }
     if not created:
         return Adoption([], {})

@@ -5,15 +5,15 @@ from typing import Final
 
 from engine.kubeapi.values import quantity
 
-PODS: Final = "pods"
-
 Amounts = tuple[tuple[str, int], ...]
 """Resources of one replica in billionths, one pod included."""
 
-ONE_POD: Final[Amounts] = ((PODS, quantity.NANO),)
+ONE_POD: Final[Amounts] = ((quantity.PODS, quantity.NANO),)
 
 
 def amounts_of(requests: Iterable[tuple[str, str]]) -> Amounts:
     """Return the resources of a replica with these requests; raises quantity.QuantityError for malformed quantities."""
-    amounts = ((resource, quantity.nano_units(text)) for resource, text in requests if resource != PODS)
+    amounts = (
+        (resource, quantity.nano_units(text)) for resource, text in requests if resource != quantity.PODS
+    )
     return tuple((resource, amount) for resource, amount in amounts if amount > 0) + ONE_POD

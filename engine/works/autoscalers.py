@@ -17,7 +17,7 @@ LOAD: Final = "simulation.reballast.io/load"
 """Annotation of a workload: what all its pods use together, such as ``1500m`` (cpu) or ``cpu=2,requests=300``."""
 
 _CPU: Final = "cpu"
-_PERCENT: Final = 100
+PERCENT: Final = 100
 _TOLERANCE: Final = 10
 """A load within a tenth of the target changes nothing, as in Kubernetes."""
 
@@ -48,7 +48,7 @@ class Metric(Struct, frozen=True, gc=False):
     def target(self, requests: Mapping[str, int]) -> int:
         """Return what one pod should use, in billionths; 0 if that is unknown."""
         if self.share is not None:
-            return requests.get(self.name, 0) * self.share // _PERCENT
+            return requests.get(self.name, 0) * self.share // PERCENT
         return self.average or 0
 
 

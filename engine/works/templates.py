@@ -17,7 +17,7 @@ from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.openapi_schemas import DefinitionError
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import quantity, schedules
-from engine.objects import workloads
+from engine.objects import priorities, workloads
 from engine.works import autoscalers, budgets, node_rules, quotas, strategies
 from engine.works.amounts import ONE_POD, Amounts, amounts_of
 from events import vocabulary
@@ -28,9 +28,8 @@ _DIGEST_LETTERS: Final = 10
 PRIORITY_CLASS: Final = "PriorityClass"
 DEFINITION: Final = "CustomResourceDefinition"
 _LIMITS: Final = b'"limits"'
-_NEVER: Final = "Never"
-_POD: Final = "Pod"
-_REPLICA_SET: Final = "ReplicaSet"
+POD: Final = "Pod"
+REPLICA_SET: Final = "ReplicaSet"
 HASH_LABEL: Final = "pod-template-hash"
 _SERVICE: Final = ("v1", "Service")
 _INGRESS: Final = ("networking.k8s.io/v1", "Ingress")
@@ -219,16 +218,16 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         raw = decoded.spec.template
         pod = _POD_TEMPLATE.decode(raw)
         # A pod template has the same form in every kind, so read it as a Deployment's.
-        owner = ("v1", _POD) if decoded.kind == _POD else ("apps/v1", "Deployment")
+        owner = ("v1", POD) if decoded.kind == POD else ("apps/v1", "Deployment")
         requests = workloads.size(*owner, manifest).requests or ()
         amounts = amounts_of(requests)
         limits = (*_limits(pod.spec.containers), *_limits(decoded.spec.containers))
         containers = _containers(decoded)
-        own = _POD_TEMPLATE.decode(manifest).spec if decoded.kind == _POD else pod.spec
+        own = _POD_TEMPLATE.decode(manifest).spec if decoded.kind == POD else pod.spec
     except (msgspec.MsgspecError, quantity.QuantityError, RecursionError):
         return EMPTY
     # The ReplicaSet of a Deployment has its digest as a label.
-    own_digest = pod.metadata.labels.get(HASH_LABEL) if decoded.kind == _REPLICA_SET else None
+    own_digest = pod.metadata.labels.get(HASH_LABEL) if decoded.kind == REPLICA_SET else None
     digest = own_digest or letters(_CANONICAL.encode(_pod_template(manifest)), _DIGEST_LETTERS)
     annotations, is_job = decoded.metadata.annotations or {}, (decoded.api_version, decoded.kind) == _JOB
     spec = decoded.spec
@@ -300,7 +299,7 @@ def _pod_template(manifest: bytes | msgspec.Raw) -> Json:
 
 
 def _containers(manifest: _Manifest) -> tuple[str, ...]:
-    if manifest.kind != _POD:
+    if manifest.kind != POD:
         return ()
     return tuple(container.name for container in _CONTAINERS.decode(manifest.spec.containers))
 
@@ -328,6 +327,6 @@ def _rank(manifest: _Manifest) -> Rank | None:
         return None
     return Rank(
         manifest.value,
-        preempts=manifest.preemption_policy != _NEVER,
+        preempts=manifest.preemption_policy != priorities.NEVER,
         is_default=manifest.global_default,
     )

@@ -66,7 +66,7 @@ async def test_interrupted_export_continues_behind_its_last_whole_file(
 ) -> None:
     log = await logs.played()
     monkeypatch.setattr(log_files, "_FILE_RECORDS", 10)
-    monkeypatch.setattr(log_files, "_READ", 5)
+    monkeypatch.setattr(port, "READ_RECORDS", 5)
     broken = _Broken(await logs.everything(log))
     with pytest.raises(port.LogError):
         await exported(broken, tmp_path)

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.objects import placements
-from engine.placement import combinations, fleet, requests, schedule, spread
+from engine.placement import combinations, encoded_columns, fleet, requests, schedule
 from tests.placement import strategies
 
 
@@ -129,7 +129,7 @@ def test_scores_of_regions_are_equal_in_plain_python_and_arrays(
     told: list[tuple[object, ...]] = []
     for few in (0, fleet.CLUSTERS_MAX):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(spread, "FEW", few)
+            patch.setattr(encoded_columns, "FEW", few)
             decision = schedule.schedule(request, known, explain=True)
         told.append((decision.clusters, decision.reason, decision.message, decision.explanation))
     assert told[0] == told[1]

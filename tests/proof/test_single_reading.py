@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from engine.log import compact, sqlite_reading, sqlite_share
+from engine.log import compact, port, sqlite_reading, sqlite_share
 from engine.proof import single_reading, verification
 from engine.proof.verification import Report, Scope
 from events import chain, ids, records, topics
@@ -162,7 +162,7 @@ async def test_small_reading_proves_the_same(
     await recorded(tmp_path)
     usual = await proved(tmp_path)
     monkeypatch.setattr(single_reading, "_HELD_MAX", held)
-    monkeypatch.setattr(single_reading, "_READ", read)
+    monkeypatch.setattr(port, "READ_RECORDS", read)
     assert await proved(tmp_path) == usual
     assert usual[0] == usual[1]
     assert usual[0].is_clean

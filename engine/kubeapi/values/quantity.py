@@ -8,6 +8,9 @@ import functools
 import re
 from typing import TypeAlias
 
+PODS = "pods"
+"""The resource that counts pods."""
+
 NANO = 1_000_000_000
 _TEXT_CHARS_MAX = 64
 _EXPONENT_MAX = 40

@@ -52,6 +52,9 @@ DELIVERY_S: Final = 30.0
 TRANSACTION_MS: Final = 60_000
 """Time after which a broker aborts the transaction of a silent producer."""
 
+AFTER_FAILURE_S: Final = 0.5
+"""Seconds to wait after a failed request before the next one."""
+
 _STOP_S: Final = 10.0
 """Seconds to wait for a client to stop; after that its connections are closed."""
 

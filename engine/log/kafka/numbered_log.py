@@ -46,7 +46,6 @@ _REFUSED_WITHIN: Final = 64
 _UNNUMBERED_S: Final = 5.0
 """How long a log that does not extend the sequence waits for those that do."""
 
-_AFTER_FAILURE_S: Final = 0.5
 _READ: Final = 2_000
 _PUT_AWAY: Final = 8_192
 """Number of extents in memory that are written to the file together."""
@@ -207,7 +206,7 @@ class KafkaLog:
                 await self._refuse()
             except port.LogError as error:
                 _log.warning("sequence not read; retrying", error=str(error))
-                await asyncio.sleep(_AFTER_FAILURE_S)
+                await asyncio.sleep(clients.AFTER_FAILURE_S)
             self._moved.set()
 
     async def _advance(self) -> None:
@@ -337,7 +336,7 @@ class KafkaLog:
                     self._moved.set()
             except (KafkaError, port.LogError) as error:
                 _log.warning("sequence not extended; retrying", error=str(error))
-                await asyncio.sleep(_AFTER_FAILURE_S)
+                await asyncio.sleep(clients.AFTER_FAILURE_S)
                 self._moved.set()
 
     def _is_unnumbered(self) -> bool:

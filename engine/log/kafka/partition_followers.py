@@ -28,7 +28,6 @@ from events.records import Record, StoredRecord
 _TAIL_RECORDS_MAX: Final = 4_096
 _LOOK_BACK: Final = 64
 _POLL_MS: Final = 200
-_AFTER_FAILURE_S: Final = 0.5
 _log = diagnostics.logger(__name__)
 
 
@@ -72,7 +71,7 @@ class FollowedLog:
                 await self._pass_over(error.args[0])
             except KafkaError as error:
                 _log.warning("fetch failed; retrying", error=str(error))
-                await asyncio.sleep(_AFTER_FAILURE_S)
+                await asyncio.sleep(clients.AFTER_FAILURE_S)
 
     async def follow(self, slots: Iterable[Slot]) -> None:
         """Follow exactly these partitions from now on; their ends are known when it returns.
@@ -265,7 +264,7 @@ class FollowedLog:
                     self._consumer.seek(at, self._positions[slot])
         except KafkaError as error:
             _log.warning("fetch failed; retrying", error=str(error))
-            await asyncio.sleep(_AFTER_FAILURE_S)
+            await asyncio.sleep(clients.AFTER_FAILURE_S)
         self.nudge()
 
     async def _query_positions(self, slots: Iterable[Slot]) -> None:

@@ -30,7 +30,6 @@ SESSION_VARIABLE: Final = "REBALLAST_SESSION_MS"
 
 _HEARTBEATS: Final = 4
 _POLL_MS: Final = 1_000
-_AFTER_FAILURE_S: Final = 0.5
 _log = diagnostics.logger(__name__)
 
 
@@ -63,7 +62,7 @@ class Assignment:
                     await consumer.getmany(timeout_ms=_POLL_MS)
             except KafkaError as error:
                 _log.warning("left the worker group; joining again", error=str(error))
-                await asyncio.sleep(_AFTER_FAILURE_S)
+                await asyncio.sleep(clients.AFTER_FAILURE_S)
             finally:
                 await clients.closed(consumer)
 

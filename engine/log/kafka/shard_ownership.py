@@ -33,7 +33,6 @@ from events.records import Record
 CLOCK_OFF_MS_MAX: Final = 1_000
 _LOG_APPEND_TIME: Final = 1
 _CLOCK_KEY: Final = b"clock"
-_READ: Final = 1_000
 _MARK: Final = 1
 """Number of offsets that the control record at the end of a transaction takes."""
 
@@ -264,7 +263,9 @@ class Shards:
     async def _is_followed(self, shard: int, end: int) -> bool:
         """Whether a foreign record before ``end`` is a step that counts."""
         owned = self._owned[shard]
-        while batch := await self._log.read_up_to((topics.DECISIONS, shard), owned.end, end, _READ):
+        while batch := await self._log.read_up_to(
+            (topics.DECISIONS, shard), owned.end, end, port.READ_RECORDS
+        ):
             for record in batch:
                 owned.end = record.offset + 1
                 match codec.decode(record):
