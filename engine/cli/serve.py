@@ -16,7 +16,7 @@ from msgspec import structs
 
 from engine import cli
 from engine.cli import failures, log_checkpoint, options, output, server_location
-from engine.http import hosts, server, sessions
+from engine.http import incoming_requests, server, sessions
 from engine.identity import certificates
 from engine.identity.endpoint import Endpoint
 from engine.karmada.default_tolerations import TolerationSeconds
@@ -139,7 +139,7 @@ class Listening:
     def chosen(self, before: control_plane.Options) -> control_plane.Options:
         """The server's options with these ones; raises Failure if they are invalid."""
         for name in self.allowed_host:
-            if not hosts.is_host(name):
+            if not incoming_requests.is_host(name):
                 raise failures.usage(
                     f"--allowed-host {name!r} is not a host name", "for example: --allowed-host reballast.lan"
                 )

@@ -14,11 +14,11 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
 from engine import diagnostics
-from engine.http import bodies, hosts, openapi
+from engine.http import incoming_requests, openapi
 from engine.http.agents import routes as agents_routes
 from engine.http.errors import RefusalError
 from engine.http.guards import Guard
-from engine.http.hosts import HostCheck
+from engine.http.incoming_requests import HostCheck, Traced
 from engine.http.pages import errors, prediction_routes
 from engine.http.pages import routes as pages_routes
 from engine.http.plans import jobs, planned_requests
@@ -27,7 +27,6 @@ from engine.http.query import health, live_feed, member_routes
 from engine.http.query import routes as query_routes
 from engine.http.services import Services
 from engine.http.sessions import Sessions
-from engine.http.tracing import Traced
 from engine.log.port import LogCutError, LogError
 from projections.port import NotKeptError, ProjectionError
 
@@ -76,8 +75,8 @@ def create_app(
         exception_handlers={
             RefusalError: _refuse,
             HTTPException: _refuse_route,
-            ClientDisconnect: bodies.disconnected,
-            bodies.StalledError: _refuse_stalled,
+            ClientDisconnect: incoming_requests.disconnected,
+            incoming_requests.StalledError: _refuse_stalled,
             LogCutError: _refuse_not_kept,
             NotKeptError: _refuse_not_kept,
             LogError: _refuse_for_now,
@@ -98,7 +97,9 @@ def _describe() -> bytes:
 
 async def _refuse_host(request: Request, host: str) -> Response:
     reason = f"host {host!r} is not allowed"
-    return await errors.answer(request, RefusalError(421, "Host", reason, hosts.remedy(host)))
+    return await errors.answer(
+        request, RefusalError(421, "Host", reason, incoming_requests.host_remedy(host))
+    )
 
 
 async def _refuse(request: Request, error: Exception) -> Response:

@@ -14,12 +14,9 @@ from engine.domain import marks
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.errors.status_objects import Cause, StatusError
 from engine.kubeapi.values import quantity, schedules
-from engine.objects import dependencies
-from engine.objects import policies as propagation_policies
-from events import limits, objects
 from events.json_values import Json, as_list, as_object, at, object_at, objects_at
 from events.kube_objects import KubeObject
-from events.validation import manifests, names, spec_rules
+from events.validation import names, spec_rules
 
 _WEBHOOKS: Final = {
     "PropagationPolicy": "propagationpolicy.karmada.io",
@@ -30,43 +27,23 @@ _WEBHOOKS: Final = {
     "FederatedResourceQuota": "federatedresourcequota.karmada.io",
     "CronFederatedHPA": "cronfederatedhpa.karmada.io",
 }
+
 _CLUSTER_NAME_CHARS_MAX: Final = 48
+
 _GRACEFUL: Final = ("Gracefully", "Graciously")
 
 _PROTECTION: Final = "resourcetemplate.karmada.io/deletion-protected"
+
 _ALWAYS: Final = "Always"
+
 _PROTECTION_WEBHOOK: Final = "resourcedeletionprotection.karmada.io"
+
 _PROTECTED: Final = f"This resource is protected, please make sure to remove the label: {_PROTECTION}"
 
 
 def webhook(kind: str) -> str:
     """Return the name of Karmada's webhook for a kind, or an empty string."""
     return _WEBHOOKS.get(kind, "")
-
-
-def form_causes(changed: KubeObject) -> list[Cause]:
-    """Return the schema errors of an object (status 422), in field order."""
-    value = changed.document
-    if large := list(manifests.size_faults(value)):
-        return list(causes.of_faults(large, value))
-    raw = msgspec.Raw(msgspec.json.encode(value))
-    try:
-        manifest = objects.read(raw)
-    except objects.Refusal as refusal:
-        return [causes.invalid(refusal.field, causes.at(value, refusal.field), refusal.reason)]
-    needed = dependencies.dependencies(manifest.api_version, manifest.kind, manifest.metadata.namespace, raw)
-    if len(needed) > limits.DEPENDENCIES_MAX:
-        field = dependencies.field_of(manifest.api_version, manifest.kind)
-        reason = f"refers to {len(needed)} objects, more than {limits.DEPENDENCIES_MAX}"
-        return [causes.invalid(field, causes.at(value, field), reason)]
-    wrong = list(manifests.examine(manifest, raw))
-    if not wrong and manifest.kind != "Cluster":
-        return []
-    if wrong and manifest.kind in propagation_policies.KINDS:
-        # These are errors of admission (403).
-        broken = set(spec_rules.propagation_rules(value.get("spec")))
-        wrong = [fault for fault in wrong if fault not in broken]
-    return [*causes.of_faults(wrong, value), *(_cluster(changed) if manifest.kind == "Cluster" else ())]
 
 
 def rule_causes(value: KubeObject, old: KubeObject | None) -> list[Cause]:
@@ -232,7 +209,7 @@ def _quota(spec: Json) -> Iterator[Cause]:
                 yield causes.invalid(f"{path}.hard[{resource}]", resource, detail)
 
 
-def _cluster(value: KubeObject) -> Iterator[Cause]:
+def cluster_causes(value: KubeObject) -> Iterator[Cause]:
     spec, name = value.object_at("spec"), value.at("metadata", "name")
     if isinstance(name, str) and (reason := _cluster_name_fault(name)):
         yield causes.invalid("metadata.name", name, reason)

@@ -14,9 +14,8 @@ from typing import Final, NamedTuple
 from engine import diagnostics
 from engine.domain import marks
 from engine.http.kube.control_plane import ControlPlane
-from engine.http.kube.edits.objects import Patch
-from engine.http.kube.edits.patching import MERGE_PATCH
-from engine.http.kube.edits.writer import Writer
+from engine.http.kube.edits.objects import Writer
+from engine.http.kube.edits.patching import MERGE_PATCH, Patch
 from engine.http.services import Services
 from engine.kubeapi.patching import managed_fields
 from engine.log.port import LogError

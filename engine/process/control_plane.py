@@ -22,7 +22,7 @@ from msgspec import Struct
 from prometheus_client.registry import Collector
 
 from engine import diagnostics, loop_lag, private_files
-from engine.http import app, hosts, monitoring, services, sessions
+from engine.http import app, incoming_requests, monitoring, services, sessions
 from engine.http import server as http_server
 from engine.http.kube import app as kube_app
 from engine.http.kube.members import endpoints as member_endpoints
@@ -326,7 +326,7 @@ def _observer(running: Replica, options: Options) -> "observing.Observing | None
 def _announce(options: Options, endpoint: endpoints.Endpoint, lost_ports: Sequence[int]) -> None:
     """Report that the server is ready."""
     _log.info("ready", url=endpoint.url, data=str(options.directory))
-    if not options.tls and not hosts.is_loopback(options.host):
+    if not options.tls and not incoming_requests.is_loopback(options.host):
         _log.warning("the query API is open to the network without TLS", remedy=_NO_TLS)
     if options.on_ready is not None:
         options.on_ready(endpoint, lost_ports)

@@ -16,11 +16,10 @@ from msgspec import Struct
 
 from engine import diagnostics
 from engine.http.kube.control_plane import ControlPlane
-from engine.http.kube.edits.objects import Patch
-from engine.http.kube.edits.patching import MERGE_PATCH
+from engine.http.kube.edits.objects import Writer
+from engine.http.kube.edits.patching import MERGE_PATCH, Patch
 from engine.http.kube.edits.scale import ScalePatch
 from engine.http.kube.edits.status import StatusPatch
-from engine.http.kube.edits.writer import Writer
 from engine.http.services import Services
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import schedules

@@ -6,7 +6,7 @@ sealed for it. A reader of the log learns nothing; a writer of the log could mak
 anyway. If no replica answers because all other directories are lost, the newcomer's own keys replace them,
 and everything signed before becomes invalid.
 
-All of this is stored in ConfigMaps of ``karmada-system`` (``engine.http.kube.reserved_objects``).
+All of this is stored in ConfigMaps of ``karmada-system`` (``engine.http.kube.edits.authorized``).
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from msgspec import Struct
 
 from engine import diagnostics
-from engine.http.kube import reserved_objects
+from engine.http.kube.edits import authorized
 from engine.http.services import Services
 from engine.identity import certificates, sealing, server_token
 from engine.kubeapi.errors.status_objects import StatusError
@@ -105,7 +105,7 @@ async def answer(services: Services, directory: Path) -> None:
 
 async def _counting(write_api: WriteApi, own: Keys, instead: str) -> str:
     """Return the valid fingerprint; publish that of ``own`` if there is none or it equals ``instead``."""
-    outcome = await _change(write_api, reserved_objects.KEYS, _Publication(own, instead))
+    outcome = await _change(write_api, authorized.KEYS, _Publication(own, instead))
     return str(_data(outcome).get("fingerprint"))
 
 
@@ -119,7 +119,7 @@ class _Publication(Struct, frozen=True):
         if live is not None and _data(live).get("fingerprint") not in ("", None, self.instead):
             return Edited(live)
         data: Json = {"fingerprint": self.own.fingerprint, "authority": self.own.certificate}
-        return Edited(_object(reserved_objects.KEYS, data, live))
+        return Edited(_object(authorized.KEYS, data, live))
 
 
 class _Request(Struct, frozen=True):
@@ -150,7 +150,7 @@ async def _requested_keys(
 ) -> Keys | None:
     """Request the keys with this fingerprint from the other replicas; None if none answers."""
     own = X25519PrivateKey.generate()
-    name = reserved_objects.ASKING + secrets.token_hex(_ID_BYTES)
+    name = authorized.KEY_REQUEST_PREFIX + secrets.token_hex(_ID_BYTES)
     public = base64.b64encode(own.public_key().public_bytes_raw()).decode()
     await _change(write_api, name, _Request(name, fingerprint, public))
     deadline = time.monotonic() + seconds
@@ -184,11 +184,11 @@ def _open_requests(views: Views, fingerprint: str) -> list[tuple[str, bytes]]:
 
 def _waiting(rows: Rows, fingerprint: str) -> list[tuple[str, bytes]]:
     requests: list[tuple[str, bytes]] = []
-    selection = object_tables.Wanted(kind=_MAPS, namespace=reserved_objects.NAMESPACE)
+    selection = object_tables.Wanted(kind=_MAPS, namespace=authorized.KEYS_NAMESPACE)
     for item in object_tables.page(rows, selection).items:
         name, data = item.name, _data(item)
         if (
-            name.startswith(reserved_objects.ASKING)
+            name.startswith(authorized.KEY_REQUEST_PREFIX)
             and data.get("for") == fingerprint
             and "sealed" not in data
         ):
@@ -219,11 +219,11 @@ async def _change(write_api: WriteApi, name: str, edit: Edit) -> KubeObject:
 
 
 def _target(name: str) -> Target:
-    return Target(api_version="v1", kind="ConfigMap", namespace=reserved_objects.NAMESPACE, name=name)
+    return Target(api_version="v1", kind="ConfigMap", namespace=authorized.KEYS_NAMESPACE, name=name)
 
 
 def _object(name: str, data: Json, live: KubeObject | None) -> KubeObject:
-    new = {"name": name, "namespace": reserved_objects.NAMESPACE}
+    new = {"name": name, "namespace": authorized.KEYS_NAMESPACE}
     metadata = new if live is None else live.metadata or new
     return KubeObject({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 

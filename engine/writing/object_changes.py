@@ -115,7 +115,7 @@ class StatusChange(Struct, frozen=True, kw_only=True):
         edited = self.edit.apply(_with_status_owners(live, stored))
         status = edited.value.object_at("status")
         owned = field_owners.of_entries(
-            [each for each in managed_fields.entries(edited.value) if field_owners.is_of_status(each)]
+            [each for each in managed_fields.entries(edited.value) if managed_fields.is_of_status(each)]
         )
         if (_encoded(status), field_owners.encode(owned)) == (
             stored.status or b"{}",
@@ -311,7 +311,9 @@ def manifest(value: KubeObject) -> bytes:
         metadata |= {"finalizers": own} if own else {}
     if "managedFields" in metadata:
         # Field owners of the status are stored with the status.
-        kept_entries = [each for each in managed_fields.entries(value) if not field_owners.is_of_status(each)]
+        kept_entries = [
+            each for each in managed_fields.entries(value) if not managed_fields.is_of_status(each)
+        ]
         metadata.pop("managedFields")
         metadata |= {"managedFields": kept_entries} if kept_entries else {}
     document = value.document

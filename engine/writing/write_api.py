@@ -193,7 +193,11 @@ def cluster_target(name: str) -> Target:
 
 
 class StoredViews:
-    """``Views`` on the projections' tables."""
+    """``Views`` on the projections' tables.
+
+    A few objects are read on the event loop, because a thread switch would take longer than the query. More of
+    them are read in a worker thread, so that the event loop stays responsive.
+    """
 
     def __init__(self, views: Projections) -> None:
         self._views = views

@@ -86,11 +86,6 @@ def is_engines(entry: Mapping[str, object]) -> bool:
     return (entry.get("manager"), entry.get("operation")) == (ENGINE, "Update")
 
 
-def is_of_status(entry: Mapping[str, object]) -> bool:
-    """Return whether an entry is about the status."""
-    return entry.get("subresource") == STATUS
-
-
 def of_status(api_version: str, status: Mapping[str, object]) -> ManagedFieldsEntry:
     """Return the engine's entry for the fields of a status, to a depth of two levels."""
     return _engines(api_version, STATUS, _shape(status), STATUS)

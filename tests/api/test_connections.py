@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from engine.http import bodies
+from engine.http import incoming_requests
 from engine.http import server as http_server
 from engine.identity import certificates
 from tests.api.servers import TOKEN, client, serving
@@ -62,7 +62,7 @@ async def answer_of(pair: Pair) -> bytes:
 @pytest.fixture
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.2)
-    monkeypatch.setattr(bodies, "SILENT_SECONDS", 0.2)
+    monkeypatch.setattr(incoming_requests, "SILENT_SECONDS", 0.2)
 
 
 @pytest.mark.usefixtures("_soon")

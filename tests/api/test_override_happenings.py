@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.http.kube.kubernetes_events.override_outcomes import Overrides
+from engine.http.kube.kubernetes_events.of_bindings import Overrides
 from events import health, shapes, works
 
 KEY = "default/web-deployment"

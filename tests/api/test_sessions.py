@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from engine.http import hosts, sessions
+from engine.http import incoming_requests, sessions
 from engine.http.app import create_app
 from engine.http.kube import app as kube_app
 from engine.http.services import Services
@@ -115,7 +115,7 @@ async def test_foreign_host_is_refused_by_both_apis(host: str) -> None:
 
     assert [each.status_code for each in (page, answer, status)] == [421, 421, 421]
     assert "is not allowed" in page.text
-    name = hosts.normal(host)
+    name = incoming_requests.normal_host(host)
     assert f"--allowed-host {name}" in answer.json()["error"]["remedy"]
     assert f"--allowed-host {name}" in status.json()["message"]
 

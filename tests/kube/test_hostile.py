@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.http.kube.edits.objects import form_causes
 from engine.karmada import defaults, rules
 from engine.kubeapi.admission import schema_validation
 from engine.kubeapi.conversion import scales
@@ -17,7 +18,8 @@ from engine.kubeapi.patching import (
     server_side_apply,
     strategic_merge,
 )
-from engine.kubeapi.schema import custom_kinds, plain_objects, resources, type_errors
+from engine.kubeapi.requests import body_checks
+from engine.kubeapi.schema import custom_kinds, resources, type_errors
 from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Schema
 from engine.kubeapi.schema.types import parsing
 from engine.kubeapi.schema.types.parsing import resolved
@@ -126,7 +128,7 @@ def test_arbitrary_objects_are_rendered_and_pruned(data: st.DataObject, resource
 @given(st.data(), KINDS.filter(lambda resource: resource.is_kubernetes_own))
 def test_plain_objects_need_no_further_checks(data: st.DataObject, resource: resources.Resource) -> None:
     value, schema = data.draw(objects(resource)), resource.schema
-    if plain_objects.is_plain(value, schema):
+    if body_checks.is_plain(value, schema):
         assert type_errors.mistyped(value, schema) is None
         assert schema_validation.unknown_fields(value, schema) == []
         assert empty_values.without(value, schema) is value
@@ -159,7 +161,7 @@ def test_arbitrary_objects_pass_admission_or_have_causes(
 ) -> None:
     value = defaults.with_defaults(KubeObject(data.draw(objects(resource))), 0)
     old = data.draw(st.none() | objects(resource).map(KubeObject))
-    for cause in (*rules.form_causes(value), *rules.rule_causes(value, old)):
+    for cause in (*form_causes(value), *rules.rule_causes(value, old)):
         assert cause.message
 
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain import marks
+from engine.http.kube.edits import objects
 from engine.karmada import defaults, rules
 from engine.karmada.default_tolerations import NOT_READY, UNREACHABLE, TolerationSeconds
 from events.json_values import Json, object_at
@@ -143,7 +144,7 @@ SPECS: st.SearchStrategy[Json] = st.fixed_dictionaries(
 def test_defaulting_is_idempotent_and_valid(spec: Json, kind: str) -> None:
     once = defaults.with_defaults(KubeObject(_policy(kind, **spec)), NOW_MS)
     assert defaults.with_defaults(once, NOW_MS + 60_000) == once
-    assert rules.form_causes(once) == []
+    assert objects.form_causes(once) == []
     assert rules.rule_causes(once, None) == []
 
 
@@ -164,7 +165,7 @@ FORMS: list[tuple[Json, str]] = [
 
 @pytest.mark.parametrize(("value", "words"), FORMS)
 def test_malformed_fields_are_refused(value: Json, words: str) -> None:
-    assert words in ", ".join(cause.text for cause in rules.form_causes(KubeObject(value)))
+    assert words in ", ".join(cause.text for cause in objects.form_causes(KubeObject(value)))
 
 
 AFFINITY: Json = {"clusterNames": ["member1"]}
@@ -255,7 +256,7 @@ def test_references_of_a_workload_are_limited(kind: str, api_version: str, field
         metadata: Json = {"name": "web", "namespace": "shop"}
         return KubeObject({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec})
 
-    assert rules.form_causes(value(1_000)) == []
-    (cause,) = rules.form_causes(value(1_001))
+    assert objects.form_causes(value(1_000)) == []
+    (cause,) = objects.form_causes(value(1_001))
     assert (cause.field, cause.reason) == (field, "FieldValueInvalid")
     assert cause.message.endswith("refers to 1001 objects, more than 1000")

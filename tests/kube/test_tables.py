@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.http.kube import rendering
+from engine.http.kube import requests
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema import resources
 from engine.kubeapi.tables import tables
@@ -93,7 +93,7 @@ def test_kubectl_prints_the_tables(tmp_path: Path) -> None:
         ["NAME", "VERSION", "MODE", "READY", "AGE"],
         ["member1", "v1.36.2", "Push", "True", "3m14s"],
     ]
-    assert rendering.form(asked).table == "v1"
+    assert requests.form(asked).table == "v1"
 
 
 def test_cluster_has_wide_columns() -> None:
@@ -218,11 +218,11 @@ def test_rows_include_the_requested_object() -> None:
     ],
 )
 def test_table_version_is_negotiated(accept: str, version: str) -> None:
-    assert rendering.form(accept).table == version
+    assert requests.form(accept).table == version
 
 
 @pytest.mark.parametrize("accept", ["text/html", "application/json;as=Other;v=v1;g=meta.k8s.io"])
 def test_unsupported_format_is_not_acceptable(accept: str) -> None:
     with pytest.raises(StatusError, match=r"Not Acceptable|media types are accepted") as error:
-        rendering.form(accept)
+        requests.form(accept)
     assert error.value.code == 406

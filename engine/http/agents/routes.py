@@ -17,11 +17,11 @@ from starlette.routing import Route
 
 from engine import loop_share
 from engine.agent import messages
-from engine.http import bodies, overridden_namespaces
-from engine.http.agents import marked_manifests, tokens, work_messages
-from engine.http.agents.namespace_changes import NamespaceChanges
+from engine.http import incoming_requests, member_namespaces
+from engine.http.agents import tokens, work_messages
 from engine.http.agents.reports import Reporting
 from engine.http.errors import RefusalError
+from engine.http.member_namespaces import NamespaceChanges
 from engine.http.query import parameters
 from engine.http.query.routes import PREFIX, read_query
 from engine.http.query.view_reads import Reader
@@ -220,12 +220,12 @@ class _Agents:
         )
         made = await self._maker.render(source)
         message = await loop_share.apart(
-            len(made.manifest), marked_manifests.message, made, placed.propagation
+            len(made.manifest), work_messages.manifest_message, made, placed.propagation
         )
         return _json(message)
 
     async def namespaces(self, _request: Request, name: str, cluster: Cluster | None) -> Response:
-        propagated = await self._reader.read(None, lambda rows: overridden_namespaces.of(rows, name))
+        propagated = await self._reader.read(None, lambda rows: member_namespaces.of(rows, name))
         manifests_found = tuple(msgspec.Raw(_encode(each.manifest.document)) for each in propagated)
         keeps_others = cluster is None or bool(cluster.leaving_ms)
         return _json(messages.Namespaces(manifests=manifests_found, keeps_others=keeps_others))
@@ -369,9 +369,9 @@ def _cluster_message(cluster: Cluster | None) -> messages.Cluster:
 async def _parsed_reports(request: Request) -> messages.Reports:
     try:
         return msgspec.json.decode(
-            await bodies.read(request, messages.REPORT_BYTES_MAX), type=messages.Reports
+            await incoming_requests.read_body(request, messages.REPORT_BYTES_MAX), type=messages.Reports
         )
-    except bodies.TooLargeError as error:
+    except incoming_requests.TooLargeError as error:
         raise RefusalError(413, "body", str(error), "split the reports into smaller requests") from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise RefusalError(400, "body", str(error) or "nested too deeply", "see /openapi.json") from None

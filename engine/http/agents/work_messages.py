@@ -1,4 +1,7 @@
-"""Works as agents get them: from records of the log, and from the projection."""
+"""Works and manifests as agents get them: from records of the log, and from the projection.
+
+Manifests have the marks that follow from template, policy, binding and Work.
+"""
 
 import hashlib
 from typing import Final
@@ -7,7 +10,9 @@ import msgspec
 
 from engine.agent import messages
 from engine.domain import marks
+from engine.works.manifests import Rendered
 from events import codec, shapes, works
+from events.kube_objects import KubeObject
 from events.records import StoredRecord
 from projections import agent_queries
 from projections.works import Work
@@ -72,3 +77,14 @@ def _digest(work: Work | works.WorkApplied) -> str:
     else:
         differs = _encode(work.overrides) if work.overrides else b""
     return hashlib.blake2b(differs, digest_size=8).hexdigest() if differs else ""
+
+
+def manifest_message(rendered: Rendered, propagation: marks.Propagation) -> messages.Manifest:
+    """Return the message with the marked manifest; a rendered one with a fault is passed on as it is."""
+    if rendered.fault:
+        return messages.Manifest(manifest=msgspec.Raw(rendered.manifest), fault=rendered.fault)
+    value = KubeObject(msgspec.json.decode(rendered.manifest, type=dict[str, object]))
+    return messages.Manifest(
+        manifest=msgspec.Raw(msgspec.json.encode(marks.propagated(value, propagation).document)),
+        conflict_resolution="Overwrite" if propagation.overwrites else "Abort",
+    )

@@ -6,8 +6,8 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from engine.http.kube import rendering, requests
-from engine.http.kube.paths import ApiPath
+from engine.http.kube import bodies, rendering
+from engine.http.kube.requests import ApiPath
 from engine.http.kube.routing import Plane
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Cause
@@ -44,7 +44,7 @@ class AccountTokens:
         """Handle POST of a TokenRequest; raises StatusError."""
         if request.method != "POST":
             raise status_objects.method_not_allowed()
-        body = await requests.body(request, _REQUEST)
+        body = await bodies.read_object(request, _REQUEST)
         if body.kind != _REQUEST.kind:
             raise status_objects.bad_request(f"the object provided is a {body.kind}, not a TokenRequest")
         spec = body.object_at("spec")

@@ -4,44 +4,45 @@ Requests are authenticated by token and authorized by RBAC; errors are Status ob
 """
 
 import asyncio
+import math
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Final
 
 import anyio.to_thread
+from msgspec import Struct
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 from engine import diagnostics
-from engine.http import bodies, hosts
-from engine.http.hosts import Hosts
-from engine.http.kube import authentication, rendering
+from engine.http import incoming_requests
+from engine.http.incoming_requests import Hosts, traced
+from engine.http.kube import access, rendering
+from engine.http.kube.access import Authorizer, Users, act_at
 from engine.http.kube.account_tokens import AccountTokens
-from engine.http.kube.authentication import Users
-from engine.http.kube.authorizer import Authorizer, act_at
 from engine.http.kube.bootstrap_objects import CLUSTER_INFO_PATH
 from engine.http.kube.control_plane import ControlPlane
-from engine.http.kube.forecasts import Forecasts
 from engine.http.kube.kubernetes_events.client_writes import EventWrites
 from engine.http.kube.line_streams import Lines
 from engine.http.kube.members.apis import MemberApis, elsewhere
 from engine.http.kube.members.plane import Members
-from engine.http.kube.members.proxying import Proxying
-from engine.http.kube.members.search import Search
+from engine.http.kube.members.search import Proxying, Search
 from engine.http.kube.namespace_deletion import GRACE_MS, Namespaces
-from engine.http.kube.paths import ApiPath
-from engine.http.kube.rate_limits import Limits, Meter
+from engine.http.kube.rate_limits import Limits
+from engine.http.kube.requests import ApiPath
 from engine.http.kube.reviews import Reviews
 from engine.http.kube.routing import KubeApi
 from engine.http.kube.watches import Watching
 from engine.http.kube.write_requests import WriteRequests
+from engine.http.kube.write_warnings import Forecasts
 from engine.http.services import Services
-from engine.http.tracing import traced
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError, internal
+from engine.kubeapi.rights.rbac import User
 from engine.log.port import LogCutError, LogError
 from engine.writing.planned_writes import PlannedWrites
 from engine.writing.write_api import Writes
@@ -50,6 +51,58 @@ from projections.port import NotKeptError, ProjectionError
 _log: Final = diagnostics.logger("gateway.kube")
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _OPEN: Final = ("/healthz", "/livez", "/readyz", "/version")
+
+_USERS_MAX: Final = 10_000
+"""Maximum number of rate-limit buckets kept; a dropped user starts again with a full bucket."""
+
+
+class _TokenBucket(Struct):
+    """A token bucket: remaining requests as of ``at_s``."""
+
+    requests: float
+    at_s: float
+
+
+class Meter:
+    """Count requests and watches per user; ``clock_s`` must be monotonic."""
+
+    def __init__(self, limits: Limits, clock_s: Callable[[], float]) -> None:
+        self._limits = limits
+        self._clock_s = clock_s
+        self._buckets: OrderedDict[str, _TokenBucket] = OrderedDict()
+        self._watches: dict[str, int] = {}
+
+    def spend(self, user: User) -> None:
+        """Count a request; raises StatusError (429) with a retry delay if the bucket is empty."""
+        if user.is_master:
+            return
+        now_s, limits = self._clock_s(), self._limits
+        bucket = self._buckets.pop(user.name, None) or _TokenBucket(limits.burst, now_s)
+        refilled = (now_s - bucket.at_s) * limits.requests_per_second
+        bucket.requests = min(bucket.requests + refilled, limits.burst)
+        bucket.at_s = now_s
+        self._buckets[user.name] = bucket
+        if len(self._buckets) > _USERS_MAX:
+            self._buckets.popitem(last=False)
+        if bucket.requests < 1:
+            wait_s = math.ceil((1 - bucket.requests) / limits.requests_per_second)
+            raise status_objects.too_many_requests(wait_s)
+        bucket.requests -= 1
+
+    def watch(self, user: User) -> Callable[[], None]:
+        """Count a watch; the returned function ends it. Raises StatusError (429) if the user has too many."""
+        count = self._watches.get(user.name, 0)
+        if count >= self._limits.watches and not user.is_master:
+            raise status_objects.too_many_requests(1, f"{count} watches of {user.name} are open")
+        self._watches[user.name] = count + 1
+        return lambda: self._leave(user.name)
+
+    def _leave(self, name: str) -> None:
+        left = self._watches[name] - 1
+        if left:
+            self._watches[name] = left
+        else:
+            del self._watches[name]
 
 
 class KubeApplication:
@@ -92,7 +145,7 @@ class KubeApplication:
         """The response to a request; raises StatusError, and the errors of the log and the views."""
         scope = request.scope
         if host := self._hosts.refused(scope):
-            message = f"host {host!r} is not allowed; {hosts.remedy(host)}"
+            message = f"host {host!r} is not allowed; {incoming_requests.host_remedy(host)}"
             raise StatusError(421, "MisdirectedRequest", message)
         if request.method not in _METHODS:
             return PlainTextResponse("Method Not Allowed", 405, {"allow": ", ".join(_METHODS)})
@@ -103,10 +156,10 @@ class KubeApplication:
             return PlainTextResponse("Not Found", 404)
         is_open = path in _OPEN
         if is_open or (path == CLUSTER_INFO_PATH and "authorization" not in request.headers):
-            user = authentication.ANONYMOUS
+            user = access.ANONYMOUS
         else:
             user = await self._known.authenticate(request)
-        authentication.keep(request, user)
+        access.keep_user(request, user)
         if not is_open:
             self._meter.spend(user)
         answered = await self._api.answer(request, path)
@@ -137,7 +190,7 @@ def create_app(
     reviews = Reviews(known, authorizer).answer
 
     async def guard_member(request: Request, api_path: ApiPath | None, path: str) -> None:
-        if path not in _OPEN and not (user := authentication.of(request)).may_all:
+        if path not in _OPEN and not (user := access.user_of(request)).may_all:
             await authorizer.check(user, act_at(request, api_path, path))
 
     proxied = MemberApis(members, services, clock_ms, plane.shown, guard_member, reviews, authorizer.rights)
@@ -148,7 +201,7 @@ def create_app(
 
     async def guard(request: Request, api_path: ApiPath | None, path: str) -> None:
         if path not in _OPEN:
-            await authorizer.check_request(request, authentication.of(request), api_path, path)
+            await authorizer.check_request(request, access.user_of(request), api_path, path)
 
     write_requests = _write_requests(services, writes, plane, clock_ms, authorizer, proxied)
     api = KubeApi(
@@ -214,12 +267,12 @@ async def _refusal(request: Request, error: Exception) -> Response:
             return _status(status_objects.expired(str(error)))
         case LogError() | ProjectionError():
             return _status(status_objects.unavailable(str(error)))
-        case bodies.StalledError():
+        case incoming_requests.StalledError():
             response = _status(StatusError(408, "Timeout", str(error)))
             response.headers["connection"] = "close"
             return response
         case ClientDisconnect():
-            return await bodies.disconnected(request, error)
+            return await incoming_requests.disconnected(request, error)
         case _:
             await anyio.to_thread.run_sync(_report, request, error)
             return _status(internal("internal error; see the server log"))

@@ -62,6 +62,14 @@ def _roles() -> dict[tuple[str, str, str], KubeObject]:
 
 
 _ROLES: Final = _roles()
+KINDS: Final = frozenset(
+    {
+        NAMESPACE,
+        *OF_NAMESPACES,
+        *(object_tables.Kind(role.api_version, role.kind) for role in _ROLES.values()),
+    }
+)
+"""Kinds that have bootstrap objects."""
 
 
 class BootstrapObjects:
@@ -203,11 +211,6 @@ def object_of_namespace(kind: object_tables.Kind, namespace: KubeObject, authori
         return KubeObject(head)
     metadata["annotations"] = {"kubernetes.io/description": "By which clients know the servers here."}
     return KubeObject({**head, "data": {"ca.crt": authority}})
-
-
-def has_bootstrap_objects(resource: Resource) -> bool:
-    kind = object_tables.Kind(resource.api_version, resource.kind)
-    return kind in (NAMESPACE, *OF_NAMESPACES) or resource.kind in {role_kind for role_kind, *_name in _ROLES}
 
 
 def _bootstrap_tokens(rows: Rows) -> list[KubeObject]:

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.http.kube.edits.authorized import Permission
-from engine.http.kube.edits.writer import APPROVAL
+from engine.http.kube.edits.objects import APPROVAL
 from engine.identity.certificates import CertificateError
 from engine.identity.client_certificates import Subject, subject_of
 from engine.kubeapi.errors import causes, status_objects
@@ -31,7 +31,10 @@ Sign = Callable[[bytes, dt.datetime, dt.timedelta], bytes]
 """Return the certificate (PEM) for a request (PEM), a time and a validity; raises CertificateError."""
 
 _GROUP: Final = "certificates.k8s.io"
-_KIND: Final = "CertificateSigningRequest"
+_PLURAL: Final = "certificatesigningrequests"
+RESOURCE: Final = f"{_PLURAL}.{_GROUP}"
+"""Qualified name of the resource."""
+
 _SIGNER: Final = "kubernetes.io/kube-apiserver-client"
 _USAGES: Final = frozenset({"client auth", "digital signature", "key encipherment"})
 _DECISIONS: Final = ("Approved", "Denied")
@@ -40,11 +43,6 @@ _SECONDS_MIN: Final = 600
 _AGENTS: Final = "system:karmada:agents"
 _AGENT: Final = "system:karmada:agent:"
 _REQUESTER: Final = ("username", "uid", "groups", "extra")
-
-
-def is_request(resource: Resource) -> bool:
-    """Whether objects of this kind are certificate signing requests."""
-    return (resource.group, resource.kind) == (_GROUP, _KIND)
 
 
 class Admission(Struct, frozen=True, kw_only=True):
@@ -150,7 +148,7 @@ def is_approved_at_once(value: KubeObject, user: User, rights: Rights) -> bool:
     if subject.groups != (_AGENTS,) or not subject.name.startswith(_AGENT) or subject.has_other_names:
         return False
     parts = ["clusteragent"] + ["selfclusteragent"] * (user.name == subject.name)
-    acts = (Act(verb="create", group=_GROUP, resource=f"{_KIND.lower()}s", part=part) for part in parts)
+    acts = (Act(verb="create", group=_GROUP, resource=_PLURAL, part=part) for part in parts)
     return any(rights.may(user, act) for act in acts)
 
 

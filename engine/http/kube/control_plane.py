@@ -12,12 +12,12 @@ from typing import Final, TypeVar
 import anyio.to_thread
 import msgspec
 
-from engine.http.kube.bootstrap_objects import BootstrapObjects, has_bootstrap_objects
+from engine.http.kube import bootstrap_objects
+from engine.http.kube.bootstrap_objects import BootstrapObjects
 from engine.http.kube.derived_fields import Showing
 from engine.http.kube.kubernetes_events.lists import Events
 from engine.http.kube.list_filters import ObjectFilter
-from engine.http.kube.paths import ApiPath
-from engine.http.kube.requests import Query
+from engine.http.kube.requests import ApiPath, Query
 from engine.http.services import Services
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import Catalogue, Resource, control_plane
@@ -122,15 +122,20 @@ class ControlPlane:
     async def current(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
         """One object from the views as they are; current enough for a client that has just written it."""
         value = self._stored(resource, namespace, name)
-        if value is None and has_bootstrap_objects(resource):
-            value = await self.bootstrap.get(resource, namespace, name)
+        if value is None:
+            value = await self.bootstrap_object(resource, namespace, name)
         return value if value is None else self.shown(resource, value)
+
+    async def bootstrap_object(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
+        """The bootstrap object of this name, if there is one; a stored object may replace it."""
+        if (resource.api_version, resource.kind) not in bootstrap_objects.KINDS:
+            return None
+        return await self.bootstrap.get(resource, namespace, name)
 
     async def is_bootstrap_object(self, resource: Resource, namespace: str, name: str) -> bool:
         """Whether an object is a bootstrap object that no stored object replaces."""
-        if not has_bootstrap_objects(resource) or await self.bootstrap.get(resource, namespace, name) is None:
-            return False
-        return self._stored(resource, namespace, name) is None
+        value = await self.bootstrap_object(resource, namespace, name)
+        return value is not None and self._stored(resource, namespace, name) is None
 
     async def listed(
         self,
@@ -156,7 +161,7 @@ class ControlPlane:
             return Listed(used, "", self._services.views.folded)
         kind = object_tables.Kind(resource.api_version, resource.kind)
         bootstrap_values: list[KubeObject] = []
-        if has_bootstrap_objects(resource) and not after:
+        if kind in bootstrap_objects.KINDS and not after:
             bootstrap_values = await self.bootstrap.listed(resource, namespace)
         chosen: dict[int, KubeObject] = {}
 

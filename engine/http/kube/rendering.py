@@ -1,71 +1,23 @@
 """Rendering of responses in the form that a client accepts: objects, tables, or only metadata."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
-from msgspec import Struct
 from starlette.responses import Response
 
-from engine.kubeapi.errors import status_objects
+from engine.http.kube.requests import Form
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.tables import tables
 from events import records
 from events.json_values import Json
 from events.kube_objects import KubeObject
 
-Include = Literal["None", "Metadata", "Object"]
-
-_ACCEPTED: Final = (
-    records.JSON,
-    "application/yaml",
-    "application/vnd.kubernetes.protobuf",
-    "application/*",
-    "*/*",
-)
-"""Media types accepted by a real API server. All get JSON, which all clients can read."""
-
 _WARNINGS_CHARS_MAX: Final = 4 * 1024
+
 _WARNING_CHARS_MAX: Final = 256
-_VERSIONS: Final = ("v1", "v1beta1")
+
 encode: Final = msgspec.json.Encoder(order="deterministic").encode
-
-
-class Form(Struct, frozen=True, kw_only=True):
-    """The form of objects in a response: whole, ``table``, or ``partial`` (metadata); values are API versions."""
-
-    table: str = ""
-    partial: str = ""
-    include: Include = "Metadata"
-
-    @property
-    def is_brief(self) -> bool:
-        """Whether a table without whole objects is rendered, so that brief objects suffice."""
-        return bool(self.table) and self.include != "Object"
-
-
-def form(accept: str, include: Include = "Metadata") -> Form:
-    """The first supported form in an Accept header; raises StatusError (406) if there is none."""
-    is_known = not accept.strip()
-    for media_range in accept.split(","):
-        media, *parameters = (part.strip() for part in media_range.split(";"))
-        if media not in _ACCEPTED:
-            continue
-        is_known = True
-        values = {name: value for name, _equals, value in (part.partition("=") for part in parameters)}
-        version = values.get("v", "v1")
-        match values.get("as"):
-            case None:
-                return Form()
-            case "Table" if version in _VERSIONS:
-                return Form(table=version, include=include)
-            case "PartialObjectMetadata" | "PartialObjectMetadataList" if version in _VERSIONS:
-                return Form(partial=version)
-            case _:
-                continue
-    if accept.strip():
-        raise status_objects.not_acceptable(known=is_known)
-    return Form()
 
 
 def one(resource: Resource, value: KubeObject, form: Form, now_ms: int) -> Json:

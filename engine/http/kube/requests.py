@@ -1,71 +1,92 @@
-"""Parsing of Kubernetes API requests: query parameters, and objects in JSON, YAML or protobuf.
+"""Path and query parameters of a Kubernetes API request, and the form of the response that the client accepts."""
 
-Bodies are limited in size and nesting depth before they are parsed.
-"""
-
-import contextlib
 import re
 from typing import Final, Literal
 
-import msgspec
 from msgspec import Struct
 from starlette.requests import Request
 
-from engine import loop_share
-from engine.http import bodies
 from engine.kubeapi.errors import causes, status_objects
-from engine.kubeapi.errors.status_objects import StatusError
-from engine.kubeapi.requests import body_checks
 from engine.kubeapi.requests.options import of_manager
-from engine.kubeapi.schema import plain_objects, type_errors
-from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.schema.schemas import Named
-from engine.kubeapi.schema.types.parsing import resolved
-from engine.kubeapi.wire import protobuf
-from engine.objects import manifests
-from engine.objects.manifest_limits import Limits
-from events import limits, records
-from events.json_values import Json, as_object
-from events.kube_objects import KubeObject
+from events import records
+
+_OF_NAMESPACES: Final = ("status", "finalize")
+_RESOURCE_STEPS: Final = 3
+"""Plural, name and subresource."""
 
 Validation = Literal["Strict", "Warn", "Ignore"]
 
-BODY_BYTES_MAX: Final = 3 * 1024 * 1024
-"""Kubernetes' limit for bodies; a stored object may have less (``limits.OBJECT_BYTES_MAX``)."""
-
 _TEXT_CHARS_MAX: Final = 4096
-_LIMITS: Final = Limits(
-    content_bytes_max=BODY_BYTES_MAX,
-    documents_max=1,
-    depth_max=limits.DEPTH_MAX,
-    repeated_bytes_max=limits.OBJECT_BYTES_MAX,
-)
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 _DIGITS_MAX: Final = 18
 """A number with this many digits fits into 64 bits."""
 
 _SHOWN_CHARS_MAX: Final = 40
-_NULL: Final = b"null"
-_CUT: Final = "truncated"
-_END_OF_JSON: Final = "unexpected end of JSON input"
-_OPTIONS: Final = Named(name="meta.DeleteOptions")
-_JSON: Final = ("", "application/json")
-_YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml")
-_DELETION: Final = "DeleteOptions"
-_POLICIES: Final = ("Foreground", "Background", "Orphan")
 _OPTIONS_BY_METHOD: Final = {
     "POST": "CreateOptions",
     "PUT": "UpdateOptions",
     "PATCH": "PatchOptions",
-    "DELETE": _DELETION,
+    "DELETE": "DeleteOptions",
 }
 _WRITES: Final = ("POST", "PUT", "PATCH")
 APPLY_PATCHES: Final = ("application/apply-patch+yaml", "application/apply-patch")
 _VALIDATIONS: Final[dict[str, Validation]] = {"Strict": "Strict", "Warn": "Warn", "Ignore": "Ignore"}
 
+Include = Literal["None", "Metadata", "Object"]
 
-class _CutError(StatusError):
-    """The JSON ends too early."""
+_ACCEPTED: Final = (
+    records.JSON,
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+    "application/*",
+    "*/*",
+)
+"""Media types accepted by a real API server. All get JSON, which all clients can read."""
+_VERSIONS: Final = ("v1", "v1beta1")
+
+
+class ApiPath(Struct, frozen=True, kw_only=True):
+    """The parts of a path; absent ones are empty. ``rest`` follows the subresource, for proxies."""
+
+    group: str
+    version: str
+    plural: str
+    namespace: str = ""
+    name: str = ""
+    part: str = ""
+    rest: str = ""
+
+
+def parsed_path(path: str) -> ApiPath | None:
+    """Parse ``/api/v1/...`` or ``/apis/GROUP/VERSION/...``; None if the path names no kind."""
+    steps = path.strip("/").split("/")
+    match steps:
+        case ["api", "v1", *below] if below:
+            return _resource_path("", "v1", below)
+        case ["apis", group, version, *below] if below:
+            return _resource_path(group, version, below)
+        case _:
+            return None
+
+
+def _resource_path(group: str, version: str, steps: list[str]) -> ApiPath | None:
+    namespace = ""
+    match steps:
+        case ["namespaces", _name]:
+            pass
+        case ["namespaces", _name, part] if part in _OF_NAMESPACES:
+            pass
+        case ["namespaces", namespace, *below] if below:
+            steps = below
+        case _:
+            pass
+    if not all(steps[:_RESOURCE_STEPS]):
+        return None
+    plural, name, part = (*steps[:_RESOURCE_STEPS], "", "")[:_RESOURCE_STEPS]
+    rest = "/".join(steps[_RESOURCE_STEPS:])
+    return ApiPath(
+        group=group, version=version, plural=plural, namespace=namespace, name=name, part=part, rest=rest
+    )
 
 
 class Query(Struct, frozen=True, kw_only=True):
@@ -136,174 +157,49 @@ def media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-async def content(request: Request) -> bytes:
-    """The whole body; raises StatusError (413) if it exceeds the limit."""
-    try:
-        return await bodies.read(request, BODY_BYTES_MAX)
-    except bodies.TooLargeError:
-        raise status_objects.too_large(BODY_BYTES_MAX) from None
-
-
-async def body(request: Request, resource: Resource, repeated: list[str] | None = None) -> KubeObject:
-    """Parse the object in the body and check it against its resource; raises StatusError.
-
-    The paths of duplicate fields are appended to ``repeated``.
-    """
-    kind, raw = media_type(request), await content(request)
-    size = _parsing_size(raw, is_yaml=kind in _YAML)
-    return await loop_share.apart(size, _read, kind, raw, resource, repeated)
-
-
-def _parsing_size(raw: bytes, *, is_yaml: bool) -> int:
-    """Size of a body for ``loop_share.apart``; YAML is slow to parse, so it always counts as large."""
-    return loop_share.LARGE_BYTES + 1 if is_yaml else len(raw)
-
-
-def _read(kind: str, raw: bytes, resource: Resource, repeated: list[str] | None) -> KubeObject:
-    if kind == protobuf.MEDIA_TYPE:
-        return _protobuf(raw, resource)
-    if kind in _JSON:
-        value = {} if raw == _NULL else _json_of(raw, resource)
-        if repeated is not None:
-            repeated.extend(body_checks.repeated_fields(raw, value))
-    elif kind in _YAML:
-        value = yaml_object(raw, repeated)
-    else:
-        raise status_objects.unsupported_media_type(patch=False)
-    named = KubeObject(value)
-    if "." not in resource.group or resource.group.endswith(".k8s.io"):
-        named = body_checks.with_kind(resource, named)
-    body_checks.check_kind(resource, named, raw)
-    if not resource.is_kubernetes_own or plain_objects.is_plain(named.document, resource.schema):
-        return named
-    if (wrong := type_errors.mistyped(named.document, resource.schema)) is not None:
-        raise status_objects.undecodable(resource, wrong.message)
-    return named
-
-
-async def patch_value(raw: bytes, repeated: list[str]) -> object:
-    """Parse a JSON patch; appends the paths of duplicate fields to ``repeated``. Raises StatusError."""
-    return await loop_share.apart(len(raw), _patch_value, raw, repeated)
-
-
-def _patch_value(raw: bytes, repeated: list[str]) -> object:
-    try:
-        patch = json_value(raw)
-    except _CutError:
-        raise status_objects.undecodable_patch(_END_OF_JSON) from None
-    repeated.extend(body_checks.repeated_fields(raw, patch))
-    return patch
-
-
-async def applied_object(raw: bytes, repeated: list[str]) -> KubeObject:
-    """Parse the object of a server-side apply from YAML or JSON; arguments and errors as in ``patch_value``."""
-    size = _parsing_size(raw, is_yaml=not raw.lstrip().startswith(b"{"))
-    return KubeObject(await loop_share.apart(size, yaml_object, raw, repeated))
-
-
-def _json_of(raw: bytes, resource: Resource) -> Json:
-    """Parse a JSON object; the error for incomplete JSON is worded as in Kubernetes."""
-    try:
-        return json_object(raw)
-    except _CutError:
-        message = f"couldn't get version/kind; json parse error: {_END_OF_JSON}"
-        raise body_checks.unrecognized(resource, message, raw) from None
-
-
-async def options(request: Request) -> Json:
-    """The DeleteOptions in the body, empty if there is no body. Raises StatusError if they are invalid."""
-    fields = await _options(request)
-    policy, dry_run = fields.get("propagationPolicy"), fields.get("dryRun")
-    if policy is not None and fields.get("orphanDependents") is not None:
-        detail = "orphanDependents and deletionPropagation cannot be both set"
-        cause = causes.invalid("propagationPolicy", policy, detail)
-        raise status_objects.invalid_options(_DELETION, cause)
-    if policy is not None and policy not in _POLICIES:
-        cause = causes.unsupported("propagationPolicy", policy, (*_POLICIES, "nil"))
-        raise status_objects.invalid_options(_DELETION, cause)
-    if dry_run not in (None, [], ["All"]):
-        raise status_objects.invalid_options(_DELETION, causes.unsupported("dryRun", dry_run, ("All",)))
-    return fields
-
-
-async def _options(request: Request) -> Json:
-    kind, raw = media_type(request), await content(request)
-    if not raw:
-        return {}
-    size = _parsing_size(raw, is_yaml=kind in _YAML)
-    return await loop_share.apart(size, _options_in, kind, raw)
-
-
-def _options_in(kind: str, raw: bytes) -> Json:
-    if kind == protobuf.MEDIA_TYPE:
-        try:
-            if protobuf.kind_of(raw)[1] != "DeleteOptions":
-                raise status_objects.bad_request("the body of a deletion holds DeleteOptions")
-            return protobuf.decode(raw, _OPTIONS, depth_max=limits.DEPTH_MAX)
-        except protobuf.ProtobufError as error:
-            raise status_objects.bad_request(f"the body can't be read as protobuf: {error}") from None
-    if kind in _YAML:
-        return yaml_object(raw)
-    return json_object(raw)
-
-
-def json_value(raw: bytes) -> object:
-    """Parse JSON; raises StatusError (400)."""
-    if records.is_deeper(raw, limits.DEPTH_MAX):
-        raise status_objects.bad_request(f"the body is nested deeper than {limits.DEPTH_MAX} levels")
-    try:
-        return msgspec.json.decode(raw)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        error_type = _CutError if _CUT in str(error) else StatusError
-        raise error_type(400, "BadRequest", f"the body can't be read as JSON: {error}") from None
-
-
-def json_object(raw: bytes) -> Json:
-    """Parse a JSON object; raises StatusError (400)."""
-    value = as_object(json_value(raw))
-    if value is None:
-        raise status_objects.bad_request("the body is no object")
-    return value
-
-
-def yaml_object(raw: bytes, repeated: list[str] | None = None) -> Json:
-    """Parse one object from YAML or JSON; raises StatusError (400).
-
-    The paths of duplicate fields are appended to ``repeated``; the last value counts.
-    """
-    noted: list[str] = [] if repeated is None else repeated
-    if raw.lstrip().startswith(b"{"):
-        with contextlib.suppress(StatusError):  # flow mappings of YAML begin with a brace too
-            document = json_object(raw)
-            noted.extend(body_checks.repeated_fields(raw, document))
-            return document
-    read = manifests.read(raw, file="", limits=_LIMITS, repeated=noted)
-    if len(read) != 1:
-        raise status_objects.bad_request(f"the body holds {len(read)} objects instead of one")
-    document = read[0]
-    if isinstance(document, manifests.Fault):
-        raise status_objects.bad_request(f"the body can't be read as YAML: {document.reason}")
-    return document.value
-
-
-def _protobuf(raw: bytes, resource: Resource) -> KubeObject:
-    try:
-        api_version, kind = protobuf.kind_of(raw)
-        if (api_version, kind) != (resource.api_version, resource.kind):
-            message = f"the object provided is a {kind} of {api_version}, not a {resource.kind}"
-            raise status_objects.bad_request(message)
-        value = protobuf.decode(raw, resolved(resource.schema), depth_max=limits.DEPTH_MAX)
-    except protobuf.ProtobufError as error:
-        raise status_objects.bad_request(f"the body can't be read as protobuf: {error}") from None
-    return KubeObject({"apiVersion": api_version, "kind": kind, **value})
-
-
 def version_fault(text: str) -> str:
     """Why a text is not a valid resourceVersion; empty if it is valid or empty."""
     if not text or (text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX):
         return ""
     detail = f'strconv.ParseUint: parsing "{text[:_SHOWN_CHARS_MAX]}": invalid syntax'
     return causes.invalid("resourceVersion", text[:_SHOWN_CHARS_MAX], detail).text
+
+
+class Form(Struct, frozen=True, kw_only=True):
+    """The form of objects in a response: whole, ``table``, or ``partial`` (metadata); values are API versions."""
+
+    table: str = ""
+    partial: str = ""
+    include: Include = "Metadata"
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether a table without whole objects is rendered, so that brief objects suffice."""
+        return bool(self.table) and self.include != "Object"
+
+
+def form(accept: str, include: Include = "Metadata") -> Form:
+    """The first supported form in an Accept header; raises StatusError (406) if there is none."""
+    is_known = not accept.strip()
+    for media_range in accept.split(","):
+        media, *parameters = (part.strip() for part in media_range.split(";"))
+        if media not in _ACCEPTED:
+            continue
+        is_known = True
+        values = {name: value for name, _equals, value in (part.partition("=") for part in parameters)}
+        version = values.get("v", "v1")
+        match values.get("as"):
+            case None:
+                return Form()
+            case "Table" if version in _VERSIONS:
+                return Form(table=version, include=include)
+            case "PartialObjectMetadata" | "PartialObjectMetadataList" if version in _VERSIONS:
+                return Form(partial=version)
+            case _:
+                continue
+    if accept.strip():
+        raise status_objects.not_acceptable(known=is_known)
+    return Form()
 
 
 def _number(parameters: dict[str, str], name: str) -> int:

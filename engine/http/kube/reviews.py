@@ -5,10 +5,9 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from engine.http.kube import authentication, rendering, requests
-from engine.http.kube.authentication import Users
-from engine.http.kube.authorizer import Authorizer
-from engine.http.kube.paths import ApiPath
+from engine.http.kube import access, bodies, rendering
+from engine.http.kube.access import Authorizer, Users
+from engine.http.kube.requests import ApiPath
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.errors.status_objects import Cause, StatusError
 from engine.kubeapi.rights import parsing
@@ -32,13 +31,13 @@ class Reviews:
 
     async def answer(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """The review in the body, with its status; raises StatusError."""
-        body = await requests.body(request, resource)
+        body = await bodies.read_object(request, resource)
         spec = body.object_at("spec")
-        user = authentication.of(request)
+        user = access.user_of(request)
         status: Json
         match resource.kind:
             case "SelfSubjectReview":
-                status = {"userInfo": authentication.info(user)}
+                status = {"userInfo": access.user_info(user)}
             case "SelfSubjectRulesReview" if not _text(spec, "namespace"):
                 raise status_objects.bad_request("no namespace on request")
             case "SelfSubjectRulesReview":
@@ -56,7 +55,7 @@ class Reviews:
         user = await self._users.known(_text(spec, "token"))
         if user is None:
             return {"authenticated": False, "error": "the token is unknown or expired"}
-        return {"authenticated": True, "user": authentication.info(user)}
+        return {"authenticated": True, "user": access.user_info(user)}
 
     async def _access(self, user: User, spec: Json, namespace: str = "") -> Json:
         act = _act(spec)

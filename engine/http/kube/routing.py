@@ -8,10 +8,10 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from engine.http.kube import api_metadata, paths, rendering, requests
+from engine.http.kube import api_metadata, rendering, requests
 from engine.http.kube.control_plane import Listed
 from engine.http.kube.list_filters import ObjectFilter
-from engine.http.kube.paths import ApiPath
+from engine.http.kube.requests import ApiPath
 from engine.kubeapi.conversion import scales
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Cause
@@ -70,7 +70,7 @@ class Watches(Protocol):
         resource: Resource,
         api_path: ApiPath,
         query: requests.Query,
-        form: rendering.Form,
+        form: requests.Form,
         fits: ObjectFilter,
     ) -> Response:
         """The response to a watch; raises StatusError."""
@@ -139,7 +139,7 @@ class KubeApi:
     async def answer(self, request: Request, path: str) -> Response:
         """Handle a request for a path below the root; raises StatusError."""
         steps = path.strip("/").split("/")
-        api_path = paths.parse(path)
+        api_path = requests.parsed_path(path)
         if self._guard is not None:
             await self._guard(request, api_path, path)
         if request.method in ("GET", "HEAD"):
@@ -208,7 +208,7 @@ class KubeApi:
             raise status_objects.no_such_path()
         match request.method, api_path.part:
             case "GET", "scale":
-                form = rendering.form(request.headers.get("accept", ""), requests.query(request).include)
+                form = requests.form(request.headers.get("accept", ""), requests.query(request).include)
                 scale = scales.scale_of(resource, await self._object(resource, api_path))
                 shown = rendering.one(scales.SCALE, scale, form, self._clock_ms())
                 return rendering.answer(shown)
@@ -223,7 +223,7 @@ class KubeApi:
 
     async def _read(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         query = requests.query(request)
-        form = rendering.form(request.headers.get("accept", ""), query.include)
+        form = requests.form(request.headers.get("accept", ""), query.include)
         is_watch = query.watch and not api_path.name
         if is_watch and "watch" not in resource.verbs:
             raise status_objects.method_not_allowed()
@@ -238,7 +238,7 @@ class KubeApi:
         return await self._list(resource, api_path, query, form)
 
     async def _list(
-        self, resource: Resource, api_path: ApiPath, query: requests.Query, form: rendering.Form
+        self, resource: Resource, api_path: ApiPath, query: requests.Query, form: requests.Form
     ) -> Response:
         _check_listing(query)
         start = _position(query.after)

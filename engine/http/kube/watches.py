@@ -10,13 +10,12 @@ from typing import Final
 
 from starlette.responses import Response
 
-from engine.http.kube import rendering
+from engine.http.kube import rendering, requests
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
 from engine.http.kube.list_filters import ObjectFilter
-from engine.http.kube.paths import ApiPath
 from engine.http.kube.rate_limits import Limits
-from engine.http.kube.requests import Query, version_fault
+from engine.http.kube.requests import ApiPath, Query, version_fault
 from engine.http.kube.watch_feed import Feed, ObjectChange, Subscriber
 from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
@@ -47,7 +46,7 @@ class Watching:
         resource: Resource,
         api_path: ApiPath,
         query: Query,
-        form: rendering.Form,
+        form: requests.Form,
         fits: ObjectFilter,
     ) -> Response:
         """The response to a watch; raises StatusError: 429 for too many watches, 410 for an old resourceVersion."""
@@ -150,7 +149,7 @@ class _Watch:
         self,
         resource: Resource,
         namespace: str,
-        form: rendering.Form,
+        form: requests.Form,
         fits: ObjectFilter,
         clock_ms: Callable[[], int],
     ) -> None:

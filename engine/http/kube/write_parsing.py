@@ -11,14 +11,14 @@ from msgspec import Struct, structs
 from starlette.requests import Request
 
 from engine import loop_share
-from engine.http import bodies
-from engine.http.kube import authentication, rendering, requests
-from engine.http.kube.edits.objects import Application, Creation, Patch, Replacement
-from engine.http.kube.edits.patching import check_patch_type
+from engine.http import incoming_requests
+from engine.http.kube import access, bodies, requests
+from engine.http.kube.edits.applying import Application
+from engine.http.kube.edits.objects import SCALE, STATUSES, Creation, Replacement, RequestedEdit, Writer
+from engine.http.kube.edits.patching import Patch, check_patch_type
 from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
 from engine.http.kube.edits.status import StatusApplication, StatusPatch, StatusReplacement
-from engine.http.kube.edits.writer import SCALE, STATUSES, RequestedEdit, Writer
-from engine.http.kube.paths import ApiPath
+from engine.http.kube.requests import ApiPath
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.kubeapi.admission.rules import definitions
 from engine.kubeapi.conversion import scales
@@ -43,7 +43,7 @@ class WriteRequest(Struct, frozen=True, kw_only=True):
     resource: Resource
     path: ApiPath
     query: requests.Query
-    form: rendering.Form
+    form: requests.Form
     writer: Writer
     warnings: tuple[str, ...] = ()
     user: User
@@ -72,7 +72,7 @@ class Parsing:
     ) -> tuple[WriteRequest, Creation]:
         """Parse a POST to a collection."""
         repeated: list[str] = []
-        body = await requests.body(request, resource, repeated)
+        body = await bodies.read_object(request, resource, repeated)
         metadata = body.metadata
         name = metadata.get("name")
         prefix = metadata.get("generateName")
@@ -104,9 +104,9 @@ class Parsing:
         """Parse a PUT of an object or subresource."""
         write = self.read(request, resource, api_path, api_path.name, api_path.namespace)
         if api_path.part == SCALE:
-            return write, ScaleReplacement(write.writer, await requests.body(request, scales.SCALE))
+            return write, ScaleReplacement(write.writer, await bodies.read_object(request, scales.SCALE))
         repeated: list[str] = []
-        body = await requests.body(request, resource, repeated)
+        body = await bodies.read_object(request, resource, repeated)
         write = _with_repeated(write, repeated)
         if api_path.part in STATUSES:
             return write, StatusReplacement(write.writer, body)
@@ -119,14 +119,14 @@ class Parsing:
     ) -> tuple[WriteRequest, RequestedEdit]:
         """Parse a PATCH of an object or subresource."""
         write = self.read(request, resource, api_path, api_path.name, api_path.namespace)
-        kind, content = requests.media_type(request), await requests.content(request)
+        kind, content = requests.media_type(request), await bodies.content(request)
         if kind in requests.APPLY_PATCHES:
             return await self._application(write, content)
         if api_path.part not in STATUSES and write.query.force:
             cause = causes.forbidden("force", "may not be specified for non-apply patch")
             raise status_objects.invalid_options("PatchOptions", cause)
         repeated: list[str] = []
-        patch = await requests.patch_value(content, repeated)
+        patch = await bodies.patch_value(content, repeated)
         write = _with_repeated(write, repeated)
         check_patch_type(write.writer, kind)
         match api_path.part:
@@ -140,7 +140,7 @@ class Parsing:
     async def _application(self, write: WriteRequest, content: bytes) -> tuple[WriteRequest, RequestedEdit]:
         """Parse a server-side apply."""
         repeated: list[str] = []
-        desired = await requests.applied_object(content, repeated)
+        desired = await bodies.applied_object(content, repeated)
         write = _with_repeated(write, repeated)
         writer, force = write.writer, write.query.force
         match write.path.part:
@@ -171,11 +171,11 @@ class Parsing:
             resource=resource,
             path=api_path,
             query=query,
-            form=rendering.form(request.headers.get("accept", ""), query.include),
+            form=requests.form(request.headers.get("accept", ""), query.include),
             writer=writer,
-            user=authentication.of(request),
+            user=access.user_of(request),
             method=request.method,
-            body_bytes=bodies.announced(request),
+            body_bytes=incoming_requests.announced_bytes(request),
         )
 
 

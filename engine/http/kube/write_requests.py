@@ -9,25 +9,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from engine.domain import marks
-from engine.http.kube import (
-    binding_changes,
-    certificate_requests,
-    rendering,
-    requests,
-    reserved_objects,
-)
-from engine.http.kube.authorizer import Authorizer
+from engine.http.kube import binding_changes, bodies, certificate_requests, rendering, requests
+from engine.http.kube.access import Authorizer
 from engine.http.kube.control_plane import ControlPlane
-from engine.http.kube.edits.authorized import AuthorizedEdit, Permission
+from engine.http.kube.edits.authorized import AuthorizedEdit, Permission, check_reserved
+from engine.http.kube.edits.objects import STATUSES, AheadError, RequestedEdit
 from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
 from engine.http.kube.edits.status import DerivedStatus, StatusApplication, StatusPatch, StatusReplacement
-from engine.http.kube.edits.writer import STATUSES, AheadError, RequestedEdit
-from engine.http.kube.forecasts import Forecasts
 from engine.http.kube.kubernetes_events.client_writes import EventWrites
 from engine.http.kube.namespace_deletion import Namespaces
-from engine.http.kube.paths import ApiPath
-from engine.http.kube.relabelling import Relabelling
+from engine.http.kube.requests import ApiPath
 from engine.http.kube.write_parsing import Parsing, WriteRequest
+from engine.http.kube.write_warnings import Forecasts, Relabelling
 from engine.karmada import unsupported
 from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import status_objects
@@ -45,7 +38,7 @@ from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
 from projections.documents import field_owners
 
-_PLAIN: Final = rendering.Form()
+_PLAIN: Final = requests.Form()
 _EVENT: Final = "Event"
 _NOT_KEPT: Final = "the status is what members and the engine report; it was not changed"
 _DELETES_RETURN_OBJECT: Final = frozenset(
@@ -115,7 +108,7 @@ class WriteRequests:
     async def delete(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle DELETE of an object."""
         write = self._parsing.read(request, resource, api_path, api_path.name, api_path.namespace)
-        options = await requests.options(request)
+        options = await bodies.deletion_options(request)
         dry_run = write.query.dry_run or options.get("dryRun") == ["All"]
         body = await self._remove(write, object_at(options, "preconditions"), dry_run=dry_run)
         return rendering.answer(body)
@@ -124,7 +117,7 @@ class WriteRequests:
         self, request: Request, resource: Resource, api_path: ApiPath, fitting: list[KubeObject]
     ) -> Response:
         """Handle DELETE of a collection; ``fitting`` are the objects that the selectors chose."""
-        options = await requests.options(request)
+        options = await bodies.deletion_options(request)
         for value in fitting:
             namespace, name = value.key
             write = self._parsing.read(request, resource, api_path, name, namespace)
@@ -149,7 +142,7 @@ class WriteRequests:
             return await self._event_writes.remove(write, preconditions, dry_run=dry_run)
         if await self._plane.get(resource, target.namespace, target.name) is not None:
             _check_written_kind(target, resource)
-        reserved_objects.check(target, write.user)
+        check_reserved(target, write.user)
         is_bootstrap = await self._plane.is_bootstrap_object(resource, target.namespace, target.name)
         if is_bootstrap or (resource.kind == "Namespace" and target.name in BUILT_IN_NAMESPACES):
             reason = (
@@ -199,7 +192,7 @@ class WriteRequests:
         if value is None:
             return None
         for entry in managed_fields.entries(value):
-            if field_owners.is_engines(entry) and field_owners.is_of_status(entry):
+            if field_owners.is_engines(entry) and managed_fields.is_of_status(entry):
                 owned = object_at(entry, "fieldsV1", "f:status")
                 status = value.object_at("status")
                 values = {name: item for name, item in status.items() if f"f:{name}" in owned}
@@ -254,7 +247,11 @@ class WriteRequests:
         resource, target, dry_run = write.resource, _target(write), write.query.dry_run
         written = await self._submit(write, target, edit, relabelling)
         mutated = written.mutated
-        if not dry_run and mutated.action == Action.CREATED and certificate_requests.is_request(resource):
+        if (
+            not dry_run
+            and mutated.action == Action.CREATED
+            and resource.qualified == certificate_requests.RESOURCE
+        ):
             await self._approve_at_once(write, mutated.value)
         if not dry_run and mutated.action == Action.DELETED and target.namespace:
             # The object was terminating; its namespace may be too, and be empty now.
@@ -277,7 +274,7 @@ class WriteRequests:
         """Submit an edit to the write API, within the user's rights."""
         resource = write.resource
         _check_written_kind(target, resource)
-        reserved_objects.check(target, write.user)
+        check_reserved(target, write.user)
         permission = Permission(
             user=write.user,
             rights=None if write.user.is_master else await self._authorizer.rights(),
@@ -286,7 +283,7 @@ class WriteRequests:
         authorized = AuthorizedEdit(
             edit=edit,
             permission=permission,
-            bootstrap=await self._plane.bootstrap.get(resource, target.namespace, target.name),
+            bootstrap=await self._plane.bootstrap_object(resource, target.namespace, target.name),
             admit=self._admission(write, permission) or relabelling,
         )
         try:
@@ -302,7 +299,7 @@ class WriteRequests:
     def _admission(
         self, write: WriteRequest, permission: Permission
     ) -> certificate_requests.Admission | None:
-        if not certificate_requests.is_request(write.resource):
+        if write.resource.qualified != certificate_requests.RESOURCE:
             return None
         return certificate_requests.Admission(
             resource=write.resource,

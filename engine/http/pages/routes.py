@@ -17,13 +17,12 @@ from starlette.routing import Route
 
 from engine.http.errors import RefusalError
 from engine.http.pages import binding_values, cluster_values, errors, timeline_values
-from engine.http.pages.reloads import Feed, follow
 from engine.http.query import parameters, record_pages
-from engine.http.query.routes import read_query
+from engine.http.query.routes import PREFIX, read_query
 from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 from engine.objects import bindings
-from events import topics
+from events import catalogue, decisions, topics
 from events.json_values import object_at
 from events.kube_objects import KubeObject
 from projections import observed_bindings, query
@@ -34,6 +33,16 @@ _PAGE_ITEMS: Final = 200
 _EVENTS_SHOWN: Final = 100
 _EXPLAINED_AT_ONCE_RECORDS: Final = 20_000
 """In logs up to this length a binding's page includes its explanation; in longer ones that would take too long."""
+
+_UNSEEN: Final = frozenset({catalogue.BY_STRUCT[decisions.StepTaken].type})
+"""Not followed: a step alone changes nothing that a page shows; its outputs are separate records."""
+
+
+class _Feed(Struct, frozen=True):
+    """The URL of a feed and the event types to listen for, separated by spaces; empty for none."""
+
+    path: str = ""
+    types: str = ""
 
 
 class PageQuery(parameters.OneQuery, frozen=True, kw_only=True):
@@ -54,7 +63,7 @@ class ShownState(Struct, frozen=True):
         return "" if self.number is None else f"?asOf={self.number}"
 
 
-_Page = tuple[str, Mapping[str, object], Feed]
+_Page = tuple[str, Mapping[str, object], _Feed]
 """The template's name, its values, and the feed that the page follows."""
 _Show = Callable[[Request, PageQuery, ShownState], Awaitable[_Page]]
 
@@ -111,7 +120,7 @@ class _Pages:
             "most": binding_values.BAR_PIXELS_MAX,
             "observes": self._services.compared is not None,
         }
-        return "bindings.html", values, follow(topics.DECISIONS if is_own else topics.OBSERVATIONS)
+        return "bindings.html", values, _follow(topics.DECISIONS if is_own else topics.OBSERVATIONS)
 
     async def binding(self, request: Request, _options: PageQuery, state: ShownState) -> _Page:
         """One binding: state, conditions, explanation and latest records.
@@ -137,7 +146,7 @@ class _Pages:
             "events": events,
             "left_out": left_out,
         }
-        return "binding.html", values, follow(key=key)
+        return "binding.html", values, _follow(key=key)
 
     async def explanation(self, request: Request, _options: PageQuery, state: ShownState) -> _Page:
         """The explanation of a binding; raises RefusalError (404) if there is no decision."""
@@ -146,7 +155,7 @@ class _Pages:
         if explained is None:
             remedy = "check the key in the list of bindings: /"
             raise RefusalError(404, "key", f"no decision for {key[:300]!r}", remedy)
-        return "explanation.html", {"key": key, "explanation": explained}, Feed()
+        return "explanation.html", {"key": key, "explanation": explained}, _Feed()
 
     async def timeline(self, request: Request, _options: PageQuery, state: ShownState) -> _Page:
         return await self._story(str(request.path_params["key"]), state)
@@ -158,13 +167,13 @@ class _Pages:
                 404, "key", f"no record touched {key[:300]!r}", "check the key in the lists: /"
             )
         values = {"key": key, "events": events, "left_out": left_out, "note": note}
-        return "timeline.html", values, follow(key=key)
+        return "timeline.html", values, _follow(key=key)
 
     async def clusters(self, _request: Request, options: PageQuery, state: ShownState) -> _Page:
         page = await self._list(query.list_clusters, options, state)
         rows = [cluster_values.row(cluster_values.read(item)) for item in page.items]
         values = {"rows": rows, "more": _more(page.after, state), "width": cluster_values.METER_PIXELS}
-        return "clusters.html", values, follow(topics.CLUSTERS)
+        return "clusters.html", values, _follow(topics.CLUSTERS)
 
     async def rebalancers(self, _request: Request, options: PageQuery, state: ShownState) -> _Page:
         page = await self._list(query.list_rebalancers, options, state)
@@ -180,7 +189,7 @@ class _Pages:
         return (
             "rebalancers.html",
             {"rows": rows, "more": _more(page.after, state)},
-            follow(topics.DECISIONS),
+            _follow(topics.DECISIONS),
         )
 
     async def _list(
@@ -249,3 +258,11 @@ def _more(after: str, state: ShownState) -> str:
 async def _file(name: str, _request: Request) -> Response:
     content = await anyio.to_thread.run_sync((errors.TEMPLATES / name).read_bytes)
     return Response(content, media_type=_FILES[name])
+
+
+def _follow(topic: str = "", key: str = "") -> _Feed:
+    """The feed of one topic or one key."""
+    types = (entry.type for entry in catalogue.EVENT_TYPES if topic in ("", entry.topic))
+    parameters = {name: value for name, value in (("topic", topic), ("key", key)) if value}
+    path = f"{PREFIX}/live?{urlencode(parameters)}"
+    return _Feed(path, " ".join(type_ for type_ in types if type_ not in _UNSEEN))

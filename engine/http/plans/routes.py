@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from engine.http import bodies
+from engine.http import incoming_requests
 from engine.http.errors import RefusalError
 from engine.http.plans import planned_requests
 from engine.http.plans.jobs import Jobs, Plan
@@ -119,7 +119,7 @@ class _Plans:
         }
 
     async def _make(self, request: Request) -> Response:
-        body = await bodies.read(request, BODY_BYTES_MAX)
+        body = await incoming_requests.read_body(request, BODY_BYTES_MAX)
         try:
             wanted = msgspec.json.decode(body, type=PlanRequest)
         except msgspec.MsgspecError as error:

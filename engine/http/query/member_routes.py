@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from engine.http import bodies
+from engine.http import incoming_requests
 from engine.http.errors import RefusalError
 from engine.http.query import label_selectors, parameters
 from engine.http.query.routes import PREFIX
@@ -208,8 +208,10 @@ def _read(request: Request, shape: type[_Query]) -> _Query:
 
 async def _wanted(request: Request) -> FaultRequest:
     try:
-        return msgspec.json.decode(await bodies.read(request, _BODY_BYTES_MAX), type=FaultRequest)
-    except bodies.TooLargeError as error:
+        return msgspec.json.decode(
+            await incoming_requests.read_body(request, _BODY_BYTES_MAX), type=FaultRequest
+        )
+    except incoming_requests.TooLargeError as error:
         raise RefusalError(413, "body", str(error), 'send {"kind": "down"}') from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         remedy = 'send {"kind": "slow", "amount": 10}; kinds are down, slow, losing, lagging, throttled and failing'

@@ -325,6 +325,11 @@ def entries(value: KubeObject) -> list[Json]:
     return [entry for each in listed if (entry := as_object(each)) is not None]
 
 
+def is_of_status(entry: Json) -> bool:
+    """Return whether an entry is about the status."""
+    return entry.get("subresource") == "status"
+
+
 def replaced(value: KubeObject, entries: Iterable[Json] | None) -> KubeObject:
     """Return the object with these entries, or without ``managedFields`` if there are none."""
     metadata = dict(value.metadata)

@@ -9,7 +9,7 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from engine.kubeapi.values.selectors import LabelSelector
 
@@ -24,7 +24,7 @@ class User(Struct, frozen=True, kw_only=True):
     """An authenticated user; if ``member`` is set, the token is valid for the API of that member cluster only.
 
     There it may do everything; with ``is_account`` it is a service account of the member, limited by the member's
-    roles.
+    roles. ``is_master`` follows from the groups: members of ``system:masters`` may do everything.
     """
 
     name: str
@@ -33,16 +33,15 @@ class User(Struct, frozen=True, kw_only=True):
     extra: Mapping[str, tuple[str, ...]] = {}
     member: str = ""
     is_account: bool = False
+    is_master: bool = False
+
+    def __post_init__(self) -> None:
+        structs.force_setattr(self, "is_master", MASTERS in self.groups)
 
     @property
     def may_all(self) -> bool:
         """Whether the user may do everything in the member for which its token is valid."""
         return bool(self.member) and not self.is_account
-
-    @property
-    def is_master(self) -> bool:
-        """Whether the user is in ``system:masters`` and may do everything."""
-        return MASTERS in self.groups
 
 
 class Act(Struct, frozen=True, kw_only=True):

@@ -11,8 +11,8 @@ import httpx
 import pytest
 import uvicorn
 
-from engine.http.kube.app import create_app
-from engine.http.kube.rate_limits import Limits, Meter
+from engine.http.kube.app import Meter, create_app
+from engine.http.kube.rate_limits import Limits
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.rights.rbac import MASTERS, User
 from tests.api.servers import NOW_MS, TOKEN, serving

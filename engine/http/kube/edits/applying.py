@@ -1,13 +1,45 @@
 """Server-side apply of an object of a request."""
 
 from engine.domain import marks
-from engine.http.kube.edits.completion import plain, shown, with_known_fields, without_nulls
-from engine.http.kube.edits.writer import Writer
+from engine.http.kube.edits.objects import (
+    RequestedEdit,
+    Writer,
+    check_head,
+    check_types,
+    check_whole,
+    filled_in,
+    plain,
+    shown,
+    with_known_fields,
+    without_nulls,
+)
+from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.patching import field_paths, managed_fields, server_side_apply
 from engine.writing.mutations import Edited
 from events.json_values import Json, as_object
 from events.kube_objects import KubeObject
+
+
+class Application(RequestedEdit, frozen=True):
+    """Server-side apply; creates the object if it does not exist."""
+
+    desired: KubeObject
+    force: bool
+
+    def apply(self, live: KubeObject | None) -> Edited:
+        """Return the merged object, which is ``live`` itself if nothing changes."""
+        writer = self.writer
+        known = applicable(writer, self.desired)
+        desired = without_claims(with_path_identity(writer, known.value))
+        check_head(writer, live, desired)
+        check_types(writer, desired)
+        merged = applied_to(writer, live, desired, writer.write(managed_fields.APPLY), force=self.force)
+        if merged is live:
+            return Edited(merged, known.warnings)
+        filled = filled_in(writer, live, merged)
+        check_whole(writer, live, filled, shown(live), built_in_defaults.with_defaults(filled))
+        return Edited(filled, known.warnings)
 
 
 def applicable(writer: Writer, desired: KubeObject) -> Edited:

@@ -9,19 +9,27 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.http.kube.edits.writer import RequestedEdit, Writer
+from engine.http.kube.edits.objects import RequestedEdit, Writer
 from engine.kubeapi.conversion import versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Cause, StatusError
 from engine.kubeapi.rights import parsing
 from engine.kubeapi.rights.rbac import Act, Rights, Rule, User
 from engine.kubeapi.schema.resources import Resource
-from engine.writing.mutations import Edited
+from engine.writing.mutations import Edited, Target
 from events.json_values import Json
 from events.kube_objects import KubeObject
 
 _SHOWN_MAX: Final = 8
 _GROUP: Final = parsing.GROUP
+
+KEYS_NAMESPACE: Final = "karmada-system"
+_RESERVED_PREFIX: Final = "reballast-"
+KEYS: Final = f"{_RESERVED_PREFIX}keys"
+"""Name of the ConfigMap with the current keys."""
+
+KEY_REQUEST_PREFIX: Final = f"{_RESERVED_PREFIX}keys-for-"
+"""Prefix of the names of key requests."""
 
 
 class Permission(Struct, frozen=True, kw_only=True):
@@ -156,3 +164,16 @@ def _check_rules(
         f" is attempting to grant RBAC permissions not currently held:\n{shown}"
     )
     raise StatusError(403, "Forbidden", message, {"name": name, "group": _GROUP, "kind": resource.plural})
+
+
+def check_reserved(target: Target, user: User) -> None:
+    """Raise StatusError (403) if only ``system:masters`` may write this object, whatever the user's roles allow."""
+    named = (target.kind, target.namespace) == ("ConfigMap", KEYS_NAMESPACE) and target.name.startswith(
+        _RESERVED_PREFIX
+    )
+    if named and not user.is_master:
+        message = (
+            f'configmaps "{target.name}" is forbidden: only members of system:masters write what begins with'
+            f" {_RESERVED_PREFIX} in {KEYS_NAMESPACE}"
+        )
+        raise StatusError(403, "Forbidden", message, {"name": target.name, "kind": "configmaps"})

@@ -1,20 +1,100 @@
-"""Edits of whole objects: create, replace, patch, apply."""
+"""Edits of whole objects: the request of an edit, create and replace, completion and validation of the edited object.
 
-from engine.http.kube.edits import applying, patching
-from engine.http.kube.edits.completion import (
-    check_types,
-    check_whole,
-    completed,
-    filled_in,
-    shown,
-    with_known_fields,
-)
-from engine.http.kube.edits.writer import RequestedEdit, check_head
-from engine.kubeapi.admission import built_in_defaults
-from engine.kubeapi.errors import status_objects
-from engine.kubeapi.patching import managed_fields
+The object is checked against the request's path and the current object. Unknown fields are removed or refused,
+defaults set, the rules of its kind checked, and its fields get their owners.
+"""
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.karmada import defaults, rules
+from engine.karmada.default_tolerations import TolerationSeconds
+from engine.karmada.rules import cluster_causes
+from engine.kubeapi.admission import built_in_defaults, schema_validation, structural
+from engine.kubeapi.admission.rules import built_in, core
+from engine.kubeapi.errors import causes, status_objects
+from engine.kubeapi.errors.status_objects import Cause, StatusError
+from engine.kubeapi.patching import empty_values, managed_fields, server_side_apply
+from engine.kubeapi.patching.managed_fields import Manager
+from engine.kubeapi.requests import body_checks
+from engine.kubeapi.schema import type_errors
+from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.schemas import Named
+from engine.objects import dependencies
+from engine.objects import policies as propagation_policies
 from engine.writing.mutations import Edited
+from events import limits, objects, times
+from events.json_values import list_at
 from events.kube_objects import KubeObject
+from events.validation import known_kinds, manifests, spec_rules
+
+STATUS: Final = "status"
+APPROVAL: Final = "approval"
+STATUSES: Final = (STATUS, APPROVAL)
+"""Subresources that are written into the status."""
+
+SCALE: Final = "scale"
+_VERSION_DIGITS_MAX: Final = 18
+
+_METADATA: Final = Named(name="meta.ObjectMeta")
+
+
+class AheadError(StatusError):
+    """The object's resourceVersion is newer than any this server knows; another replica may have returned it."""
+
+    def __init__(self, resource: Resource, name: str) -> None:
+        conflict = status_objects.conflict(resource, name)
+        super().__init__(conflict.code, conflict.reason, conflict.message, conflict.details)
+
+
+class Writer(Struct, frozen=True, kw_only=True):
+    """Properties of a write: object, field manager, time, strictness of field validation.
+
+    ``namespace`` and ``name`` are those of the path. ``newest`` is the highest resourceVersion that this server
+    knows. ``tolerated`` is the default toleration of failing clusters for policies that set none.
+    """
+
+    resource: Resource
+    namespace: str
+    name: str
+    manager: str
+    now_ms: int
+    validation: str
+    newest: int
+    part: str = ""
+    tolerated: TolerationSeconds = TolerationSeconds()
+
+    def write(self, operation: str) -> server_side_apply.Write:
+        """The field manager's write, for ``managers``."""
+        return server_side_apply.Write(
+            manager=Manager(
+                name=self.manager,
+                operation="Apply" if operation == managed_fields.APPLY else "Update",
+                subresource=self.part,
+            ),
+            api_version=self.resource.api_version,
+            # Kubernetes records no time for owners of the scale subresource.
+            time="" if self.part == SCALE else times.to_seconds_text(self.now_ms),
+            untouched=server_side_apply.untouched(self.resource, self.part),
+        )
+
+
+class RequestedEdit(Struct, frozen=True):
+    """An edit that a request asks for."""
+
+    writer: Writer
+
+    def apply(self, live: KubeObject | None) -> Edited:
+        """Return the new object; ``live`` is the current one, if it exists. Pure; raises StatusError."""
+        raise NotImplementedError
+
+    def existing(self, live: KubeObject | None) -> KubeObject:
+        """The current object; raises StatusError (404) if there is none."""
+        if live is None:
+            raise status_objects.not_found(self.writer.resource, self.writer.name)
+        return live
 
 
 class Creation(RequestedEdit, frozen=True):
@@ -40,40 +120,228 @@ class Replacement(RequestedEdit, frozen=True):
         return completed(self.writer, self.existing(live), with_known_fields(self.writer, self.body))
 
 
-class Patch(RequestedEdit, frozen=True):
-    """Patch the current object; ``kind`` is the media type of the patch."""
+def check_head(writer: Writer, live: KubeObject | None, new: KubeObject) -> None:
+    """Raise StatusError if name or namespace are not the path's, or uid or resourceVersion not the current object's."""
+    body_checks.check_kind(writer.resource, new)
+    check_named(writer, new)
+    if live is not None:
+        check_version(writer, live, new)
 
-    kind: str
-    patch: object
 
-    def apply(self, live: KubeObject | None) -> Edited:
-        """Return the patched object."""
-        current = self.existing(live)
-        # Patches apply to the object as rendered: they may test, replace or remove defaults of the API.
-        rendered = built_in_defaults.with_defaults(current)
-        return completed(
-            self.writer, current, patching.patched_to(self.writer, self.kind, rendered, self.patch)
+def check_named(writer: Writer, new: KubeObject) -> None:
+    """Raise StatusError if name or namespace differ from those of the path."""
+    metadata = new.metadata
+    name, namespace = metadata.get("name"), metadata.get("namespace") or writer.namespace
+    if not name:
+        message = (
+            f"the name of the object ({writer.name} based on URL) was undeterminable: name must be provided"
+        )
+        raise status_objects.bad_request(message)
+    if name != writer.name:
+        message = f"the name of the object ({name}) does not match the name on the URL ({writer.name})"
+        raise status_objects.bad_request(message)
+    if namespace != writer.namespace:
+        message = "the namespace of the provided object does not match the namespace sent on the request"
+        raise status_objects.bad_request(message)
+
+
+def check_version(writer: Writer, live: KubeObject, new: KubeObject) -> None:
+    """Raise StatusError if uid or resourceVersion of ``new`` are set and not those of ``live``."""
+    metadata = new.metadata
+    uid = metadata.get("uid")
+    if uid and uid != live.uid:
+        raise status_objects.precondition_failed(writer.resource, writer.name, "UID", str(uid), live.uid)
+    seen = metadata.get("resourceVersion")
+    # A resourceVersion also grows with the status, so one newer than the last write is no conflict.
+    if seen and (not _is_number(seen) or int(str(seen)) < int(live.resource_version)):
+        raise status_objects.conflict(writer.resource, writer.name)
+    if seen and int(str(seen)) > writer.newest:
+        raise AheadError(writer.resource, writer.name)
+
+
+def _is_number(text: object) -> bool:
+    return isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) <= _VERSION_DIGITS_MAX
+
+
+def with_known_fields(writer: Writer, value: KubeObject) -> Edited:
+    """The object without unknown fields; fieldValidation=Warn adds warnings, Strict raises StatusError."""
+    schema = writer.resource.schema
+    document = value.document
+    if body_checks.is_plain(document, schema):
+        return Edited(value)
+    if not schema_validation.unknown_fields(document, schema):
+        return Edited(plain(writer, value))
+    # Karmada's guides spell a policy field with a capital letter; accept it, with a warning.
+    warnings: list[str] = []
+    document = manifests.canonical_object(document, warnings, prune=False)
+    unknown = [
+        schema_validation.unknown_field_message(path)
+        for path in schema_validation.unknown_fields(document, schema)
+    ]
+    if not unknown:
+        return Edited(plain(writer, KubeObject(document)), tuple(warnings))
+    if writer.validation == "Strict":
+        raise status_objects.strict_decoding(writer.resource, unknown)
+    if writer.validation == "Warn":
+        warnings += unknown
+    pruned = KubeObject(schema_validation.pruned(document, schema))
+    return Edited(plain(writer, pruned), tuple(warnings))
+
+
+def plain(writer: Writer, value: KubeObject) -> KubeObject:
+    """The object without null fields and, if its kind is Kubernetes' own, without empty optional values."""
+    if writer.resource.is_kubernetes_own:
+        return KubeObject(empty_values.without(value.document, writer.resource.schema))
+    return without_nulls(writer, value)
+
+
+def without_nulls(writer: Writer, value: KubeObject) -> KubeObject:
+    """The object without null fields; of a custom resource, whose schema may allow null, those of its metadata."""
+    if not writer.resource.custom:
+        return KubeObject(empty_values.without_nulls(value.document, writer.resource.schema))
+    metadata = value.metadata
+    found = empty_values.without_nulls(metadata, _METADATA)
+    return value if found is metadata else value.with_fields({"metadata": found})
+
+
+def completed(writer: Writer, live: KubeObject | None, edited: Edited) -> Edited:
+    """Complete and validate the object of a create, update or patch; raises StatusError.
+
+    Sets server-side metadata, stored defaults and field owners.
+    """
+    new = edited.value
+    check_head(writer, live, new)
+    metadata = new.metadata
+    if live is not None:
+        # Metadata that only the server sets is kept, even if the body leaves it out.
+        live_metadata = live.metadata
+        kept = ("uid", "resourceVersion", "generation", "creationTimestamp")
+        kept += ("deletionTimestamp", "deletionGracePeriodSeconds")
+        metadata = {
+            **{name: item for name, item in metadata.items() if name not in kept},
+            **{name: live_metadata[name] for name in kept if name in live_metadata},
+        }
+    else:
+        gone = ("deletionTimestamp", "deletionGracePeriodSeconds")
+        metadata = {name: item for name, item in metadata.items() if name not in gone}
+    metadata = {**metadata, "name": writer.name}
+    if writer.namespace:
+        metadata["namespace"] = writer.namespace
+    filled = filled_in(writer, live, new.with_fields({"metadata": metadata}))
+    if live is not None and built_in_defaults.same(live, filled):
+        # The client sent back the object that it had read: API defaults in it are not a change.
+        filled = live.with_fields({"metadata": metadata})
+    before = None if live is None else built_in_defaults.with_defaults(live)
+    after = built_in_defaults.with_defaults(filled)
+    check_whole(writer, live, filled, before, after)
+    try:
+        owners = server_side_apply.owners_after_update(
+            before, after, writer.resource.schema, writer.write(managed_fields.UPDATE)
+        )
+    except managed_fields.ManagedFieldsError as error:
+        raise status_objects.bad_request(str(error)) from None
+    return Edited(managed_fields.replaced(filled, owners), edited.warnings)
+
+
+def filled_in(writer: Writer, live: KubeObject | None, value: KubeObject) -> KubeObject:
+    """The object with the defaults that are stored: those of Karmada's kinds and of custom resources.
+
+    Fields of a Service that only its former type has are removed.
+    """
+    if live is not None:
+        value = core.without_former_type(built_in_defaults.with_defaults(live), value)
+    if writer.resource.is_kubernetes_own:
+        return value  # its defaults are not stored
+    filled = defaults.with_defaults(value, writer.now_ms, writer.tolerated)
+    structure = writer.resource.structure
+    return filled if structure is None else KubeObject(structural.defaulted(filled.document, structure))
+
+
+def shown(live: KubeObject | None) -> KubeObject | None:
+    """The current object with the API's defaults."""
+    return None if live is None else built_in_defaults.with_defaults(live)
+
+
+def check_structure(writer: Writer, live: KubeObject | None, value: KubeObject, part: str = "") -> None:
+    """Raise StatusError if a custom resource does not fit its definition's schema.
+
+    Faults that the current object has already are tolerated.
+    """
+    structure = writer.resource.structure
+    if structure is None:
+        return
+    wrong = list(structural.faults(value.document, structure, part=part))
+    if wrong and live is not None:
+        known = set(structural.faults(live.document, structure, part=part))
+        wrong = [cause for cause in wrong if cause not in known]
+    if wrong:
+        raise status_objects.invalid(writer.resource, writer.name, wrong)
+
+
+def check_whole(
+    writer: Writer, live: KubeObject | None, value: KubeObject, before: KubeObject | None, after: KubeObject
+) -> None:
+    """Raise StatusError if the object is invalid by its schema or by the rules of its kind.
+
+    ``before`` and ``after`` are ``live`` and ``value`` with the API's defaults.
+    """
+    resource = writer.resource
+    if wrong := built_in.faults(resource, after, before):
+        raise status_objects.invalid(resource, writer.name, wrong)
+    if resource.structure is not None:
+        check_structure(writer, live, value)
+    finalizers = list_at(value.metadata, "finalizers")
+    if not all(isinstance(finalizer, str) for finalizer in finalizers):
+        raise status_objects.bad_request("metadata.finalizers: must be texts")
+    if known_kinds.refused(resource.api_version, resource.kind):
+        return  # made by the engine; ``binding_changes`` decides which of its fields a client may write
+    try:
+        listed = form_causes(value)
+    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
+        raise status_objects.bad_request(f"the object can't be written as JSON: {error}") from None
+    if known_kinds.route_of(resource.api_version, resource.kind) == "configuration":
+        worded = schema_validation.value_faults(value.document, resource.schema)
+        fields = {cause.field for cause in worded}
+        listed = [*worded, *(cause for cause in listed if cause.field not in fields)]
+    if listed:
+        raise status_objects.invalid(resource, writer.name, listed)
+    if not resource.is_kubernetes_own and (message := rules.denial(rules.rule_causes(value, live))):
+        raise status_objects.denied(rules.webhook(resource.kind), message)
+
+
+def check_types(writer: Writer, desired: KubeObject) -> None:
+    """Raise StatusError if an applied value has another type than its field."""
+    resource = writer.resource
+    if (
+        resource.is_kubernetes_own
+        and (wrong := type_errors.mistyped(desired.document, resource.schema)) is not None
+    ):
+        which = f"{writer.namespace}/{writer.name}; {resource.api_version}, Kind={resource.kind}"
+        raise status_objects.bad_request(
+            f"failed to convert new object ({which}) to proper version: {wrong.message}"
         )
 
 
-class Application(RequestedEdit, frozen=True):
-    """Server-side apply; creates the object if it does not exist."""
-
-    desired: KubeObject
-    force: bool
-
-    def apply(self, live: KubeObject | None) -> Edited:
-        """Return the merged object, which is ``live`` itself if nothing changes."""
-        writer = self.writer
-        known = applying.applicable(writer, self.desired)
-        desired = applying.without_claims(applying.with_path_identity(writer, known.value))
-        check_head(writer, live, desired)
-        check_types(writer, desired)
-        merged = applying.applied_to(
-            writer, live, desired, writer.write(managed_fields.APPLY), force=self.force
-        )
-        if merged is live:
-            return Edited(merged, known.warnings)
-        filled = filled_in(writer, live, merged)
-        check_whole(writer, live, filled, shown(live), built_in_defaults.with_defaults(filled))
-        return Edited(filled, known.warnings)
+def form_causes(changed: KubeObject) -> list[Cause]:
+    """Return the schema errors of an object (status 422), in field order."""
+    value = changed.document
+    if large := list(manifests.size_faults(value)):
+        return list(causes.of_faults(large, value))
+    raw = msgspec.Raw(msgspec.json.encode(value))
+    try:
+        manifest = objects.read(raw)
+    except objects.Refusal as refusal:
+        return [causes.invalid(refusal.field, causes.at(value, refusal.field), refusal.reason)]
+    needed = dependencies.dependencies(manifest.api_version, manifest.kind, manifest.metadata.namespace, raw)
+    if len(needed) > limits.DEPENDENCIES_MAX:
+        field = dependencies.field_of(manifest.api_version, manifest.kind)
+        reason = f"refers to {len(needed)} objects, more than {limits.DEPENDENCIES_MAX}"
+        return [causes.invalid(field, causes.at(value, field), reason)]
+    wrong = list(manifests.examine(manifest, raw))
+    if not wrong and manifest.kind != "Cluster":
+        return []
+    if wrong and manifest.kind in propagation_policies.KINDS:
+        # These are errors of admission (403).
+        broken = set(spec_rules.propagation_rules(value.get("spec")))
+        wrong = [fault for fault in wrong if fault not in broken]
+    return [*causes.of_faults(wrong, value), *(cluster_causes(changed) if manifest.kind == "Cluster" else ())]

@@ -4,8 +4,13 @@ from typing import Final
 
 import msgspec
 
-from engine.http.kube.edits.completion import with_known_fields
-from engine.http.kube.edits.writer import Writer
+from engine.http.kube.edits.objects import (
+    RequestedEdit,
+    Writer,
+    completed,
+    with_known_fields,
+)
+from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.patching import patches, strategic_merge
 from engine.kubeapi.requests import body_checks
@@ -18,6 +23,20 @@ from events.kube_objects import KubeObject
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+
+
+class Patch(RequestedEdit, frozen=True):
+    """Patch the current object; ``kind`` is the media type of the patch."""
+
+    kind: str
+    patch: object
+
+    def apply(self, live: KubeObject | None) -> Edited:
+        """Return the patched object."""
+        current = self.existing(live)
+        # Patches apply to the object as rendered: they may test, replace or remove defaults of the API.
+        rendered = built_in_defaults.with_defaults(current)
+        return completed(self.writer, current, patched_to(self.writer, self.kind, rendered, self.patch))
 
 
 def check_patch_type(writer: Writer, kind: str) -> None:

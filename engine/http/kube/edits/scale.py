@@ -3,9 +3,8 @@
 import msgspec
 from msgspec import structs
 
-from engine.http.kube.edits.completion import completed
+from engine.http.kube.edits.objects import SCALE, RequestedEdit, Writer, check_named, check_version, completed
 from engine.http.kube.edits.patching import JSON_PATCH, json_patched
-from engine.http.kube.edits.writer import SCALE, RequestedEdit, Writer, check_named, check_version
 from engine.kubeapi.conversion import scales
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.patching import field_paths, managed_fields, patches, server_side_apply

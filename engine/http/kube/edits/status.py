@@ -3,8 +3,16 @@
 from msgspec import Struct, structs
 
 from engine.http.kube.edits import applying, patching
-from engine.http.kube.edits.completion import check_structure, check_types, with_known_fields
-from engine.http.kube.edits.writer import STATUS, RequestedEdit, Writer, check_head, check_version
+from engine.http.kube.edits.objects import (
+    STATUS,
+    RequestedEdit,
+    Writer,
+    check_head,
+    check_structure,
+    check_types,
+    check_version,
+    with_known_fields,
+)
 from engine.kubeapi.admission.rules import workloads
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Cause

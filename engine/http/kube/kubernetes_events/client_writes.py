@@ -13,8 +13,8 @@ from starlette.responses import Response
 
 from engine.http.kube import rendering
 from engine.http.kube.control_plane import ControlPlane
-from engine.http.kube.edits.writer import RequestedEdit
-from engine.http.kube.paths import ApiPath
+from engine.http.kube.edits.objects import RequestedEdit
+from engine.http.kube.requests import ApiPath
 from engine.http.kube.write_parsing import WriteRequest
 from engine.http.services import Services
 from engine.kubeapi.conversion import kubernetes_events

@@ -8,7 +8,7 @@ import msgspec
 from starlette.responses import Response
 
 from engine.domain import federated_quotas
-from engine.http.kube import rendering
+from engine.http.kube import rendering, requests
 from engine.http.kube.kubernetes_events import merging
 from engine.http.kube.kubernetes_events.subjects import Subjects
 from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
@@ -69,7 +69,7 @@ class Events:
         return events[0] if events else None
 
     def watched(
-        self, resource: Resource, namespace: str, query_: Query, form: rendering.Form, now_ms: int
+        self, resource: Resource, namespace: str, query_: Query, form: requests.Form, now_ms: int
     ) -> Response:
         """The response to a watch; raises StatusError."""
         if self._watchers >= _WATCHERS_MAX:
@@ -83,7 +83,7 @@ class Events:
         resource: Resource,
         namespace: str,
         asked: Query,
-        form: rendering.Form,
+        form: requests.Form,
         fits: ObjectFilter,
         now_ms: int,
     ) -> AsyncGenerator[bytes]:

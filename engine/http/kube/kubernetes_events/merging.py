@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from engine.http.kube.kubernetes_events import of_bindings, of_clusters, of_quotas, of_works
+from engine.http.kube.kubernetes_events import of_bindings, of_clusters
 from engine.http.kube.kubernetes_events.message import Message, ObjectMessage, ObjectReference
 from engine.http.kube.kubernetes_events.subjects import Subjects
 from engine.kubeapi.conversion import kubernetes_events
@@ -83,9 +83,9 @@ def _object_messages(
 ) -> Iterator[tuple[StoredRecord, ObjectMessage]]:
     sources = (
         of_bindings.Bindings(subjects),
-        of_works.Works(subjects),
+        of_clusters.Works(subjects),
         of_clusters.Clusters(subjects),
-        of_quotas.Quotas(subjects),
+        of_clusters.Quotas(subjects),
     )
     for record in records:
         decoded = codec.decode(record)

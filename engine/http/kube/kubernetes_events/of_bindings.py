@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from engine.domain import bindings as domain
 from engine.http import summaries
-from engine.http.kube.kubernetes_events import override_outcomes, subjects
+from engine.http.kube.kubernetes_events import subjects
 from engine.http.kube.kubernetes_events.message import NORMAL, WARNING, Message, ObjectMessage
 from engine.http.kube.kubernetes_events.subjects import Subjects, of_binding, of_template
-from events import decisions, keys, shapes
+from events import decisions, health, keys, shapes, works
 from events.records import StoredRecord
 from projections.bindings import Binding
 
@@ -32,12 +32,34 @@ class _BindingMessage(Struct, frozen=True):
     of_template: bool = True
 
 
+_Work = tuple[str, str, int, int]
+"""Key, cluster, term and step of a work."""
+
+
+class Overrides:
+    """Match works with reports, in log order."""
+
+    def __init__(self) -> None:
+        self._awaited: dict[_Work, tuple[shapes.OverrideRef, ...]] = {}
+
+    def take(self, data: shapes.Event) -> Iterator[tuple[bool, str]]:
+        """For a report on a work with overrides: per policy, whether it was applied, and a message."""
+        match data:
+            case works.WorkApplied(overrides=overrides) if overrides:
+                self._awaited[data.key, data.cluster, data.term, data.step] = overrides
+            case health.WorkloadReported(cluster=cluster, fault=fault):
+                overrides = self._awaited.pop((data.key, cluster, data.term, data.step), ())
+                yield from _outcomes(cluster, fault, overrides)
+            case _:
+                return
+
+
 class Bindings:
     """Derives Events from records about bindings, in log order."""
 
     def __init__(self, known: Subjects) -> None:
         self._subjects = known
-        self._overrides = override_outcomes.Overrides()
+        self._overrides = Overrides()
         self._required: dict[str, dict[str, decisions.RequiredBy]] = {}
 
     def take(self, record: StoredRecord, data: shapes.Event) -> Iterator[ObjectMessage]:
@@ -86,7 +108,7 @@ class Bindings:
             yield _BindingMessage(message, of_template=False)
 
 
-def _overridden(data: shapes.Event, overrides: override_outcomes.Overrides) -> Iterator[_BindingMessage]:
+def _overridden(data: shapes.Event, overrides: Overrides) -> Iterator[_BindingMessage]:
     """Events of override policies; as in Karmada, success is reported on the template only."""
     for done, text in overrides.take(data):
         message = Message(
@@ -224,3 +246,27 @@ def _normal(
 
 def _warning(reason: str, text: str, reporter: str) -> _BindingMessage:
     return _BindingMessage(Message(reason=reason, message=text, reporter=reporter, type=WARNING))
+
+
+def _outcomes(
+    cluster: str, fault: str, overrides: tuple[shapes.OverrideRef, ...]
+) -> Iterator[tuple[bool, str]]:
+    """Outcome of each policy. Policies are applied in order until one fails.
+
+    A fault that names no policy is attributed to the last one.
+    """
+    for index, ref in enumerate(overrides):
+        message = f"Apply {_policy_text(ref)}({_named(ref)}) for cluster({cluster})"
+        mark = f"{ref.kind} {_named(ref)}: "
+        if fault.startswith(mark) or (fault and index + 1 == len(overrides)):
+            yield False, f"{message} failed. {fault.removeprefix(mark)}"
+            return
+        yield True, f"{message} succeed."
+
+
+def _named(ref: shapes.OverrideRef) -> str:
+    return f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
+
+
+def _policy_text(ref: shapes.OverrideRef) -> str:
+    return "override policy" if ref.namespace else "cluster override policy"

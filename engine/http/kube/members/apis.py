@@ -13,27 +13,28 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from engine.domain import namespaces
-from engine.http.kube import authentication, paths, requests
+from engine.http.kube import access, bodies, requests
+from engine.http.kube.access import act_at
 from engine.http.kube.account_tokens import AccountTokens
-from engine.http.kube.authorizer import act_at
 from engine.http.kube.derived_fields import Showing
 from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.members.plane import MemberPlane, Members
-from engine.http.kube.members.rights import rights_in, rights_of
 from engine.http.kube.members.watches import MemberWatches
 from engine.http.kube.members.writes import MemberWrites
-from engine.http.kube.paths import ApiPath
+from engine.http.kube.requests import ApiPath
 from engine.http.kube.routing import Guard, KubeApi, Verb
 from engine.http.services import Services
 from engine.http.tunnels import Call, NotReachableError
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
+from engine.kubeapi.rights import bootstrap_roles, parsing
 from engine.kubeapi.rights.rbac import Rights, User
 from engine.kubeapi.schema.resources import Resource
 from engine.simulation import faults, unmanaged
 from engine.simulation.state import MemberState
 from events import clusters, shapes
 from events.kube_objects import KubeObject
+from events.validation import known_kinds
 from events.validation.known_kinds import CLUSTER_GROUP
 from projections import object_tables
 
@@ -98,7 +99,7 @@ class MemberApis:
 
     async def _through_agent(self, request: Request, name: str, path: str) -> Response:
         """Send a request through the cluster's agent; the agent's rights in the member apply too."""
-        await self._guard(request, paths.parse(path), path)
+        await self._guard(request, requests.parsed_path(path), path)
         if request.headers.get("upgrade"):
             raise status_objects.bad_request(
                 f"cluster {name} is reached through its agent, which passes no connections to pods on"
@@ -109,7 +110,7 @@ class MemberApis:
             target=f"{path}?{query}" if query else path,
             accept=request.headers.get("accept", ""),
             content_type=request.headers.get("content-type", ""),
-            body=await requests.content(request),
+            body=await bodies.content(request),
         )
         try:
             reply = await self._services.tunnels.call(name, call)
@@ -148,7 +149,7 @@ class MemberApis:
                 )
 
             async def rights(user: User) -> Rights | None:
-                return await rights_of(user, plane, self._control_plane_rights)
+                return await _rights_of(user, plane, self._control_plane_rights)
 
             writes = MemberWrites(members, name, plane, self._clock_ms, rights)
             parts: dict[tuple[str, str], Verb] = {
@@ -185,7 +186,7 @@ class MemberApis:
         plane = self.plane(name)
         if plane is None:
             raise status_objects.unauthorized()
-        return await rights_in(plane)
+        return await _rights_in(plane)
 
     async def namespace_gone(self, name: str) -> None:
         """Delete the objects of clients from this namespace in all members, since the control plane's was deleted."""
@@ -223,8 +224,8 @@ def _with_members_roles(guard: Guard, plane: MemberPlane) -> Guard:
         try:
             await guard(request, api_path, path)
         except StatusError as refusal:
-            user, act = authentication.of(request), act_at(request, api_path, path)
-            if refusal.code != _FORBIDDEN or not (await rights_in(plane)).may(user, act):
+            user, act = access.user_of(request), act_at(request, api_path, path)
+            if refusal.code != _FORBIDDEN or not (await _rights_in(plane)).may(user, act):
                 raise
 
     return check
@@ -247,3 +248,28 @@ async def elsewhere(_request: Request, _resource: Resource, api_path: ApiPath) -
     raise status_objects.bad_request(
         f"{api_path.name} runs in member clusters, not here: ask one of them (kubectl --context MEMBER)"
     )
+
+
+async def _rights_in(plane: MemberPlane) -> Rights:
+    """Return the rights by the current roles and bindings of a member; raises StatusError if it does not respond."""
+    values, catalogue = bootstrap_roles.objects(), await plane.catalogue()
+    for kind in parsing.KINDS:
+        plural = known_kinds.plural_of(parsing.API_VERSION, kind)
+        resource = catalogue.resource(parsing.GROUP, "v1", plural)
+        if resource is not None:
+            _number, look = await plane.snapshot(resource)
+            values.extend(value for _, value in look.items.values())
+    return parsing.rights(values)
+
+
+async def _rights_of(
+    user: User, plane: MemberPlane, control_plane: Callable[[], Awaitable[Rights]]
+) -> Rights | None:
+    """Return the rights that a user has in a member and can grant there; None if it may do everything.
+
+    Users of the ``control_plane`` have its rights too.
+    """
+    if user.is_master or user.may_all:
+        return None
+    rights = await _rights_in(plane)
+    return rights if user.is_account else rights.with_grants_of(await control_plane())

@@ -8,11 +8,11 @@ from typing import Final, Protocol, TypeVar
 import anyio.to_thread
 
 from engine.domain import marks
-from engine.http import overridden_namespaces
+from engine.http import member_namespaces
 from engine.http.kube import bootstrap_objects
 from engine.http.kube.derived_fields import TOKEN_SECRET, Showing
 from engine.http.kube.members.snapshots import SnapshotPlane
-from engine.http.kube.paths import ApiPath
+from engine.http.kube.requests import ApiPath
 from engine.http.services import Services
 from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.conversion import versions
@@ -121,7 +121,7 @@ class MemberPlane(SnapshotPlane):
                 return nodes.objects(state, began_ms)
             case "namespaces":
                 written = await self._workloads(state, resource)
-                propagated = await self._read(lambda rows: overridden_namespaces.of(rows, self._name))
+                propagated = await self._read(lambda rows: member_namespaces.of(rows, self._name))
                 namespaces = [
                     api_objects.PropagatedNamespace(manifest, created_ms)
                     for manifest, created_ms in propagated

@@ -1,4 +1,4 @@
-"""ResourceRegistries: which objects of which members are found by ``search/cache`` and ``proxying``."""
+"""ResourceRegistries: which objects of which members are found by ``search``."""
 
 from collections.abc import Callable
 from typing import Final
@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.http.kube.members.apis import MemberApis
-from engine.http.kube.paths import ApiPath
+from engine.http.kube.requests import ApiPath
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
 from engine.objects import clusters, placements

@@ -1,23 +1,34 @@
-"""Search in members: objects of all clusters that ResourceRegistries name, at ``search/cache`` followed by an API path.
+"""The APIs of the group search.karmada.io: search in members, and one API over all of them.
 
-Nothing is cached, since the members are simulated in this process; clusters with agents are left out.
+``search/cache`` followed by an API path lists the objects of all clusters that ResourceRegistries name. Nothing is
+cached, since the members are simulated in this process; clusters with agents are left out.
+
+``proxying/karmada/proxy`` followed by an API path reads the kinds that ResourceRegistries name from all simulated
+members that they select, each object with its cluster in an annotation; a write goes to the cluster of its object.
+Other paths are those of the control plane.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Message
 
-from engine.http.kube import paths, rendering, requests
+from engine.http.kube import bodies, rendering, requests
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.members.apis import MemberApis
-from engine.http.kube.members.registries import Registries
-from engine.http.kube.paths import ApiPath
-from engine.http.kube.routing import Guard
+from engine.http.kube.members.registries import SOURCE, Registries
+from engine.http.kube.members.snapshots import Name, SnapshotPlane, without_version
+from engine.http.kube.members.watches import MemberWatches
+from engine.http.kube.requests import ApiPath
+from engine.http.kube.routing import Guard, KubeApi
+from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
-from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.resources import Catalogue, Resource
 from events.json_values import Json
+from events.kube_objects import KubeObject
 
 
 class Search:
@@ -34,7 +45,7 @@ class Search:
     async def answer(self, request: Request, _resource: Resource, api_path: ApiPath) -> Response:
         """List the objects at the path after ``cache``; raises StatusError."""
         path = f"/{api_path.part}/{api_path.rest}"
-        inner = paths.parse(path)
+        inner = requests.parsed_path(path)
         if api_path.name != "cache" or inner is None or inner.part:
             raise status_objects.no_such_path()
         if request.method not in ("GET", "HEAD"):
@@ -46,7 +57,118 @@ class Search:
             raise status_objects.no_such_path()
         query = requests.query(request)
         hits = await registries.found(self._members, inner, ObjectFilter(kind, query, inner.name))
-        form = rendering.form(request.headers.get("accept", ""), query.include)
+        form = requests.form(request.headers.get("accept", ""), query.include)
         metadata: Json = {"resourceVersion": str(self._plane.last_number())}
         items = [value for _, value in hits]
         return rendering.answer(rendering.many(kind, items, form, self._clock_ms(), metadata))
+
+
+_NAME = "karmada"
+
+
+class _Found(SnapshotPlane):
+    """The objects that ResourceRegistries select. Objects of different clusters may have the same name."""
+
+    def __init__(self, plane: ControlPlane, members: MemberApis) -> None:
+        super().__init__()
+        self._plane = plane
+        self._members = members
+        self._versions: dict[str, dict[Name, str]] = {}
+
+    async def catalogue(self) -> Catalogue:
+        return await self._plane.catalogue()
+
+    async def resource(self, api_path: ApiPath) -> Resource | None:
+        """The kind at a path if a registry names it."""
+        return await (await self._plane.read(Registries)).kind(self._members, api_path)
+
+    async def get(
+        self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
+    ) -> KubeObject | None:
+        """One object; if several clusters have one of this name, that of the first cluster."""
+        del is_fresh
+        _number, taken = await self.snapshot(resource)
+        named = sorted(key for key in taken.items if key[:2] == (namespace, name))
+        return taken.items[named[0]][1] if named else None
+
+    async def _objects(self, resource: Resource) -> Iterable[KubeObject]:
+        registries = await self._plane.read(Registries)
+        api_path = ApiPath(group=resource.group, version=resource.version, plural=resource.plural)
+        values = [value for _, value in await registries.found(self._members, api_path, lambda _: True)]
+        self._versions[resource.qualified] = {self._key(value): value.resource_version for value in values}
+        return [without_version(value) for value in values]
+
+    def version(self, resource: Resource, value: KubeObject) -> str:
+        """The resourceVersion that an object just read has in its cluster."""
+        return self._versions[resource.qualified][self._key(value)]
+
+    def _key(self, value: KubeObject) -> Name:
+        return (*super()._key(value), cluster_of(value))
+
+
+class Proxying:
+    """Handle requests for ``proxying``; ``guard`` checks the rights, ``elsewhere`` answers for the control plane."""
+
+    def __init__(
+        self,
+        plane: ControlPlane,
+        members: MemberApis,
+        guard: Guard,
+        services: Services,
+        clock_ms: Callable[[], int],
+    ) -> None:
+        self._members = members
+        self._guard = guard
+        self._found = _Found(plane, members)
+        self._api = KubeApi(self._found, MemberWatches(self._found, clock_ms, services), None, clock_ms)
+        self.elsewhere: Callable[[Request, str], Awaitable[Response]] | None = None
+
+    async def answer(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
+        """Handle a request for the path after ``proxy``; raises StatusError."""
+        if api_path.name != _NAME:
+            raise status_objects.not_found(resource, api_path.name)
+        path = f"/{api_path.rest}"
+        inner = requests.parsed_path(path)
+        kind = None if inner is None else await self._found.resource(inner)
+        if inner is None or kind is None:
+            if self.elsewhere is None:
+                raise status_objects.no_such_path()
+            return await self.elsewhere(request, path)
+        await self._guard(request, inner, path)
+        if request.method in ("GET", "HEAD") and not inner.part:
+            return await self._api.answer(request, path)
+        if not inner.name:
+            raise status_objects.method_not_allowed()
+        value = await self._found.get(kind, inner.namespace, inner.name)
+        if value is None:
+            raise status_objects.not_found(kind, inner.name)
+        if request.method == "PUT" and not inner.part:
+            request = await _replacement(request, kind, value, self._found.version(kind, value))
+        target = msgspec.structs.replace(api_path, name=cluster_of(value))
+        return await self._members.answer(request, kind, target)
+
+
+async def _replacement(request: Request, kind: Resource, current: KubeObject, version: str) -> Request:
+    """Return the request for the object's cluster: without the annotation, and with the cluster's own ``version``.
+
+    Raises StatusError (409) if the client's version of the object is not the current one.
+    """
+    value = await bodies.read_object(request, kind)
+    if (seen := value.resource_version) and seen != current.resource_version:
+        raise status_objects.conflict(kind, value.name)
+    annotations = {name: text for name, text in value.annotations.items() if name != SOURCE}
+    own: Json = {"annotations": annotations, **({"resourceVersion": version} if seen else {})}
+    body = msgspec.json.encode(value.with_metadata(own).document)
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    replaced = (b"content-type", b"content-length", b"content-encoding")
+    headers = [each for each in request.scope["headers"] if each[0] not in replaced]
+    headers += [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    return Request({**request.scope, "headers": headers}, receive)
+
+
+def cluster_of(value: KubeObject) -> str:
+    """Return the cluster of an object that was found."""
+    return str(value.annotations.get(SOURCE, ""))

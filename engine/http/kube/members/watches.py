@@ -7,12 +7,11 @@ from typing import Final
 import msgspec
 from starlette.responses import Response
 
-from engine.http.kube import rendering
+from engine.http.kube import rendering, requests
 from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
 from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.members.snapshots import Snapshot, SnapshotPlane
-from engine.http.kube.paths import ApiPath
-from engine.http.kube.requests import Query
+from engine.http.kube.requests import ApiPath, Query
 from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
@@ -33,7 +32,7 @@ class MemberWatches:
         self._open = 0
 
     async def answer(
-        self, resource: Resource, api_path: ApiPath, query: Query, form: rendering.Form, fits: ObjectFilter
+        self, resource: Resource, api_path: ApiPath, query: Query, form: requests.Form, fits: ObjectFilter
     ) -> Response:
         """The response to a watch; raises StatusError."""
         if self._open >= _WATCHERS_MAX:

@@ -1,8 +1,13 @@
-"""Write requests of a simulated member's API, carried out by the member and recorded in the log."""
+"""Write requests of a simulated member's API, carried out by the member and recorded in the log.
+
+An unmanaged object is recorded whole. Of a managed object, only the parts that the member owns are recorded:
+labels and annotations that the control plane does not set, a status, and the replicas if the template leaves them
+to members (``engine.simulation.unmanaged``). Deletions have a propagation policy.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import structs
@@ -10,21 +15,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from engine import loop_share
-from engine.http.kube import bootstrap_objects, rendering, requests
+from engine.domain import marks
+from engine.http.kube import bodies, bootstrap_objects, rendering, requests
 from engine.http.kube.edits.authorized import Permission
+from engine.http.kube.edits.objects import STATUS, RequestedEdit
 from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
-from engine.http.kube.edits.writer import STATUS, RequestedEdit
-from engine.http.kube.members import deletions, object_edits
 from engine.http.kube.members.plane import MemberPlane, Members
-from engine.http.kube.paths import ApiPath
+from engine.http.kube.requests import ApiPath
 from engine.http.kube.write_parsing import Parsing, WriteRequest
 from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.rights.rbac import Rights, User
 from engine.kubeapi.schema.resources import Resource
-from engine.simulation import disruption_budgets, lists, quotas, unmanaged
+from engine.simulation import disruption_budgets, garbage_collection, lists, quotas, unmanaged
 from engine.simulation.api_objects import BUILT_IN_NAMESPACES
+from engine.simulation.state import Kept, MemberState, Unmanaged
 from engine.works import templates
 from engine.writing import object_changes
 from engine.writing.mutations import Edited
@@ -33,7 +39,28 @@ from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
 from projections import object_tables
 
-_PLAIN: Final = rendering.Form()
+_ORPHAN: Final = "Orphan"
+_CRON_JOB: Final = "CronJob"
+_LOST: Final = (
+    "the simulation of {} keeps no pods and Jobs of a CronJob, of an object with finalizers, or of one that the"
+    " control plane left behind: those of {} are deleted with it"
+)
+_FOREGROUND: Final = "Foreground"
+
+
+class _Deletion(NamedTuple):
+    """The writes of a deletion; ``is_final``: the object is deleted at once, without waiting for finalizers.
+
+    ``warning`` names the dependents that are deleted although the client asked to orphan them.
+    """
+
+    writes: list[clusters.MemberWrite]
+    is_final: bool
+    is_managed: bool
+    warning: str = ""
+
+
+_PLAIN: Final = requests.Form()
 _DERIVED: Final = frozenset({"nodes.metrics.k8s.io", "pods.metrics.k8s.io"})
 _NAMESPACES: Final = "namespaces"
 _NODES: Final = "nodes"
@@ -77,7 +104,7 @@ class MemberWrites:
 
     async def delete(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle DELETE of an object."""
-        options = await requests.options(request)
+        options = await bodies.deletion_options(request)
         dry_run = requests.query(request).dry_run or options.get("dryRun") == ["All"]
         async with self._lock:
             removed, warning = await self._remove(
@@ -90,7 +117,7 @@ class MemberWrites:
     ) -> Response:
         """Handle DELETE of a collection; ``fitting`` are the objects that the selectors chose."""
         del api_path  # the objects name their namespaces
-        options = await requests.options(request)
+        options = await bodies.deletion_options(request)
         dry_run = requests.query(request).dry_run or options.get("dryRun") == ["All"]
         async with self._lock:
             for value in fitting:
@@ -101,7 +128,7 @@ class MemberWrites:
 
     async def evict(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle POST of an Eviction: delete a pod, unless a PodDisruptionBudget does not allow it."""
-        options = await requests.options(request)
+        options = await bodies.deletion_options(request)
         async with self._lock:
             found_pod = lists.find_pod(self._plane.state(), api_path.namespace, api_path.name)
             if found_pod is not None and not disruption_budgets.allows(
@@ -153,11 +180,11 @@ class MemberWrites:
         workload = unmanaged.managed(state, key)
         event: clusters.MemberObjectApplied | clusters.MemberObjectDeleted
         if workload is not None and live is not None:
-            event = object_edits.kept(self._name, workload.kept, live, value, has_status=has_status)
+            event = _written_managed(self._name, workload.kept, live, value, has_status=has_status)
         elif live is not None and object_changes.is_finalized(value):
             event = clusters.MemberObjectDeleted(name=self._name, object=ref)
         else:
-            event = object_edits.written(self._name, state.unmanaged.get(key), value, has_status=has_status)
+            event = _written_unmanaged(self._name, state.unmanaged.get(key), value, has_status=has_status)
         await self._record(event)
 
     async def _remove(
@@ -181,7 +208,7 @@ class MemberWrites:
         uid, version = (str(conditions.get(field) or "") for field in ("uid", "resourceVersion"))
         object_changes.Preconditions(resource=resource, uid=uid, resource_version=version).check(live)
         ref = _reference(resource, namespace, name)
-        deletion = deletions.of(
+        deletion = _deletion_of(
             self._plane.state(), ref, versions.kept(resource, live), options, self._clock_ms()
         )
         if deletion.writes and not dry_run:
@@ -197,7 +224,7 @@ class MemberWrites:
         """Create an object again, as a new one, that a namespace always contains."""
         for value in await self._plane.built_in(resource):
             if value.namespace == namespace:
-                await self._record(object_edits.written(self._name, None, value, has_status=False))
+                await self._record(_written_unmanaged(self._name, None, value, has_status=False))
 
     async def _record(self, *data: clusters.MemberWrite) -> None:
         if not self._plane.state().joined:
@@ -283,3 +310,66 @@ def _is_built_in(resource: Resource, name: str) -> bool:
 def _reference(resource: Resource, namespace: str, name: str) -> shapes.WorkloadRef:
     kept = versions.stored(resource)
     return shapes.WorkloadRef(api_version=kept.api_version, kind=kept.kind, name=name, namespace=namespace)
+
+
+def _deletion_of(
+    state: MemberState, ref: shapes.WorkloadRef, live: KubeObject, options: Json, now_ms: int
+) -> _Deletion:
+    """Return the deletion of an object: Orphan keeps its dependents, Foreground deletes them first."""
+    cluster = state.spec.name
+    key, uid = unmanaged.key_of(ref), live.uid
+    policy = options.get("propagationPolicy")
+    is_orphaning = policy == _ORPHAN or options.get("orphanDependents") is True
+    is_managed = unmanaged.managed(state, key) is not None
+    owned = garbage_collection.dependents(state, key, uid)
+    result: list[clusters.MemberWrite] = []
+    if is_orphaning:
+        result += [garbage_collection.without(cluster, each, uid) for each in owned]
+    finalizers = live.list_at("metadata", "finalizers")
+    if owned and policy == _FOREGROUND and garbage_collection.FOREGROUND not in finalizers:
+        finalizers = [*finalizers, garbage_collection.FOREGROUND]
+    warning = ""
+    if is_orphaning and not is_managed and (ref.kind == _CRON_JOB or finalizers or key in state.workloads):
+        warning = _LOST.format(cluster, f"{ref.kind} {ref.name}")
+    if finalizers and not is_managed:
+        if not live.is_ending:
+            marked = object_changes.marked(live.with_metadata({"finalizers": finalizers}), now_ms)
+            item = state.unmanaged.get(key)
+            result.append(_written_unmanaged(cluster, item, marked, has_status=False))
+        return _Deletion(result, is_final=False, is_managed=False, warning=warning)
+    result.append(clusters.MemberObjectDeleted(name=cluster, object=ref, orphans=is_orphaning))
+    return _Deletion(result, is_final=True, is_managed=is_managed, warning=warning)
+
+
+def _written_unmanaged(
+    cluster: str, item: Unmanaged | None, value: KubeObject, *, has_status: bool
+) -> clusters.MemberObjectApplied:
+    """Return the event that writes an unmanaged object; ``has_status``: ``value`` has a new status."""
+    before: Json = {} if item is None else msgspec.json.decode(item.manifest, type=dict[str, object])
+    status = value.at("status") if has_status else before.get("status")
+    manifest: Json = msgspec.json.decode(object_changes.manifest(value), type=dict[str, object])
+    return _event(cluster, {**manifest, "status": status} if status else manifest)
+
+
+def _written_managed(
+    cluster: str, before: Kept, live: KubeObject, value: KubeObject, *, has_status: bool
+) -> clusters.MemberObjectApplied:
+    """Return the event of an edit of a managed object; ``before`` are its recorded parts, ``live`` is as rendered."""
+    metadata: Json = {name: live.metadata[name] for name in ("name", "namespace") if name in live.metadata}
+    for field, own in (("labels", dict(before.labels)), ("annotations", dict(before.annotations))):
+        shown, texts = (each.object_at("metadata", field) for each in (live, value))
+        if chosen := {name: text for name, text in texts.items() if name in own or name not in shown}:
+            metadata[field] = chosen
+    manifest: Json = {"apiVersion": live.api_version, "kind": live.kind, "metadata": metadata}
+    if has_status:
+        manifest["status"] = value.object_at("status")
+    elif before.status:
+        manifest["status"] = msgspec.json.decode(before.status)
+    if live.labels.get(marks.RETAIN_REPLICAS) == "true":
+        count = value.at("spec", "replicas")
+        manifest["spec"] = {"replicas": count}
+    return _event(cluster, manifest)
+
+
+def _event(cluster: str, manifest: Json) -> clusters.MemberObjectApplied:
+    return clusters.MemberObjectApplied(name=cluster, manifest=msgspec.Raw(msgspec.json.encode(manifest)))

@@ -1,18 +1,24 @@
-"""The namespaces that a cluster gets, with the ClusterOverridePolicies that select namespaces applied."""
+"""Namespaces of members: as a cluster gets them, and when they changed last.
+
+ClusterOverridePolicies that select namespaces are applied.
+"""
 
 from collections.abc import Mapping
 from typing import Final
 
+import anyio
 import msgspec
 from msgspec import Struct
 
 from engine.domain import namespaces
+from engine.http.query.view_reads import Reader
+from engine.http.services import Services
 from engine.objects.clusters import ClusterManifest
 from engine.overrides import application, policies, selection
 from engine.placement.fleet import Fleet
 from events import shapes
 from events.kube_objects import KubeObject
-from projections import agent_queries
+from projections import agent_queries, changes
 from projections.documents.clusters import cluster_document
 from projections.port import Rows
 
@@ -56,3 +62,30 @@ def _overridden(
     except application.OverrideError:
         return manifest
     return applied.value
+
+
+_KIND: Final = changes.kind_of(*namespaces.KIND)
+
+
+class NamespaceChanges:
+    """The number of the last change of a namespace; after a start, an upper bound."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._reader = Reader(services)
+        self._lock = anyio.Lock()
+        self._seen = -1
+        self._last = 0
+
+    async def last(self) -> int:
+        """Return the number of the last change, as far as the views know."""
+        async with self._lock:
+            folded = self._services.views.folded
+            if self._seen < 0 or not changes.is_kept(self._seen, folded):
+                self._last = folded
+            elif folded > self._seen:
+                start = self._seen
+                changed = await self._reader.peek(lambda rows: changes.between(rows, start, folded, _KIND))
+                self._last = changed[-1].number if changed else self._last
+            self._seen = folded
+        return self._last

@@ -1,0 +1,210 @@
+"""Bodies of Kubernetes API requests: objects in JSON, YAML or protobuf, patches, and options of deletions.
+
+Bodies are limited in size and nesting depth before they are parsed.
+"""
+
+import contextlib
+from typing import Final
+
+import msgspec
+from starlette.requests import Request
+
+from engine import loop_share
+from engine.http import incoming_requests
+from engine.http.kube.requests import media_type
+from engine.kubeapi.errors import causes, status_objects
+from engine.kubeapi.errors.status_objects import StatusError
+from engine.kubeapi.requests import body_checks
+from engine.kubeapi.schema import type_errors
+from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.schemas import Named
+from engine.kubeapi.schema.types.parsing import resolved
+from engine.kubeapi.wire import protobuf
+from engine.objects import manifests
+from engine.objects.manifest_limits import Limits
+from events import limits, records
+from events.json_values import Json, as_object
+from events.kube_objects import KubeObject
+
+BODY_BYTES_MAX: Final = 3 * 1024 * 1024
+"""Kubernetes' limit for bodies; a stored object may have less (``limits.OBJECT_BYTES_MAX``)."""
+_LIMITS: Final = Limits(
+    content_bytes_max=BODY_BYTES_MAX,
+    documents_max=1,
+    depth_max=limits.DEPTH_MAX,
+    repeated_bytes_max=limits.OBJECT_BYTES_MAX,
+)
+_NULL: Final = b"null"
+_CUT: Final = "truncated"
+_END_OF_JSON: Final = "unexpected end of JSON input"
+_OPTIONS: Final = Named(name="meta.DeleteOptions")
+_JSON: Final = ("", "application/json")
+_YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml")
+_DELETION: Final = "DeleteOptions"
+_POLICIES: Final = ("Foreground", "Background", "Orphan")
+
+
+class _CutError(StatusError):
+    """The JSON ends too early."""
+
+
+async def content(request: Request) -> bytes:
+    """The whole body; raises StatusError (413) if it exceeds the limit."""
+    try:
+        return await incoming_requests.read_body(request, BODY_BYTES_MAX)
+    except incoming_requests.TooLargeError:
+        raise status_objects.too_large(BODY_BYTES_MAX) from None
+
+
+async def read_object(request: Request, resource: Resource, repeated: list[str] | None = None) -> KubeObject:
+    """Parse the object in the body and check it against its resource; raises StatusError.
+
+    The paths of duplicate fields are appended to ``repeated``.
+    """
+    kind, raw = media_type(request), await content(request)
+    size = _parsing_size(raw, is_yaml=kind in _YAML)
+    return await loop_share.apart(size, _read, kind, raw, resource, repeated)
+
+
+def _parsing_size(raw: bytes, *, is_yaml: bool) -> int:
+    """Size of a body for ``loop_share.apart``; YAML is slow to parse, so it always counts as large."""
+    return loop_share.LARGE_BYTES + 1 if is_yaml else len(raw)
+
+
+def _read(kind: str, raw: bytes, resource: Resource, repeated: list[str] | None) -> KubeObject:
+    if kind == protobuf.MEDIA_TYPE:
+        return _protobuf(raw, resource)
+    if kind in _JSON:
+        value: Json = {} if raw == _NULL else _json_of(raw, resource)
+        if repeated is not None:
+            repeated.extend(body_checks.repeated_fields(raw, value))
+    elif kind in _YAML:
+        value = yaml_object(raw, repeated)
+    else:
+        raise status_objects.unsupported_media_type(patch=False)
+    named = KubeObject(value)
+    if "." not in resource.group or resource.group.endswith(".k8s.io"):
+        named = body_checks.with_kind(resource, named)
+    body_checks.check_kind(resource, named, raw)
+    if not resource.is_kubernetes_own or body_checks.is_plain(named.document, resource.schema):
+        return named
+    if (wrong := type_errors.mistyped(named.document, resource.schema)) is not None:
+        raise status_objects.undecodable(resource, wrong.message)
+    return named
+
+
+async def patch_value(raw: bytes, repeated: list[str]) -> object:
+    """Parse a JSON patch; appends the paths of duplicate fields to ``repeated``. Raises StatusError."""
+    return await loop_share.apart(len(raw), _patch_value, raw, repeated)
+
+
+def _patch_value(raw: bytes, repeated: list[str]) -> object:
+    try:
+        patch = json_value(raw)
+    except _CutError:
+        raise status_objects.undecodable_patch(_END_OF_JSON) from None
+    repeated.extend(body_checks.repeated_fields(raw, patch))
+    return patch
+
+
+async def applied_object(raw: bytes, repeated: list[str]) -> KubeObject:
+    """Parse the object of a server-side apply from YAML or JSON; arguments and errors as in ``patch_value``."""
+    size = _parsing_size(raw, is_yaml=not raw.lstrip().startswith(b"{"))
+    return KubeObject(await loop_share.apart(size, yaml_object, raw, repeated))
+
+
+def _json_of(raw: bytes, resource: Resource) -> Json:
+    """Parse a JSON object; the error for incomplete JSON is worded as in Kubernetes."""
+    try:
+        return json_object(raw)
+    except _CutError:
+        message = f"couldn't get version/kind; json parse error: {_END_OF_JSON}"
+        raise body_checks.unrecognized(resource, message, raw) from None
+
+
+async def deletion_options(request: Request) -> Json:
+    """The DeleteOptions in the body, empty if there is no body. Raises StatusError if they are invalid."""
+    fields = await _options(request)
+    policy, dry_run = fields.get("propagationPolicy"), fields.get("dryRun")
+    if policy is not None and fields.get("orphanDependents") is not None:
+        detail = "orphanDependents and deletionPropagation cannot be both set"
+        cause = causes.invalid("propagationPolicy", policy, detail)
+        raise status_objects.invalid_options(_DELETION, cause)
+    if policy is not None and policy not in _POLICIES:
+        cause = causes.unsupported("propagationPolicy", policy, (*_POLICIES, "nil"))
+        raise status_objects.invalid_options(_DELETION, cause)
+    if dry_run not in (None, [], ["All"]):
+        raise status_objects.invalid_options(_DELETION, causes.unsupported("dryRun", dry_run, ("All",)))
+    return fields
+
+
+async def _options(request: Request) -> Json:
+    kind, raw = media_type(request), await content(request)
+    if not raw:
+        return {}
+    size = _parsing_size(raw, is_yaml=kind in _YAML)
+    return await loop_share.apart(size, _options_in, kind, raw)
+
+
+def _options_in(kind: str, raw: bytes) -> Json:
+    if kind == protobuf.MEDIA_TYPE:
+        try:
+            if protobuf.kind_of(raw)[1] != "DeleteOptions":
+                raise status_objects.bad_request("the body of a deletion holds DeleteOptions")
+            return protobuf.decode(raw, _OPTIONS, depth_max=limits.DEPTH_MAX)
+        except protobuf.ProtobufError as error:
+            raise status_objects.bad_request(f"the body can't be read as protobuf: {error}") from None
+    if kind in _YAML:
+        return yaml_object(raw)
+    return json_object(raw)
+
+
+def json_value(raw: bytes) -> object:
+    """Parse JSON; raises StatusError (400)."""
+    if records.is_deeper(raw, limits.DEPTH_MAX):
+        raise status_objects.bad_request(f"the body is nested deeper than {limits.DEPTH_MAX} levels")
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        error_type = _CutError if _CUT in str(error) else StatusError
+        raise error_type(400, "BadRequest", f"the body can't be read as JSON: {error}") from None
+
+
+def json_object(raw: bytes) -> Json:
+    """Parse a JSON object; raises StatusError (400)."""
+    value = as_object(json_value(raw))
+    if value is None:
+        raise status_objects.bad_request("the body is no object")
+    return value
+
+
+def yaml_object(raw: bytes, repeated: list[str] | None = None) -> Json:
+    """Parse one object from YAML or JSON; raises StatusError (400).
+
+    The paths of duplicate fields are appended to ``repeated``; the last value counts.
+    """
+    noted: list[str] = [] if repeated is None else repeated
+    if raw.lstrip().startswith(b"{"):
+        with contextlib.suppress(StatusError):  # flow mappings of YAML begin with a brace too
+            document = json_object(raw)
+            noted.extend(body_checks.repeated_fields(raw, document))
+            return document
+    read = manifests.read(raw, file="", limits=_LIMITS, repeated=noted)
+    if len(read) != 1:
+        raise status_objects.bad_request(f"the body holds {len(read)} objects instead of one")
+    document = read[0]
+    if isinstance(document, manifests.Fault):
+        raise status_objects.bad_request(f"the body can't be read as YAML: {document.reason}")
+    return document.value
+
+
+def _protobuf(raw: bytes, resource: Resource) -> KubeObject:
+    try:
+        api_version, kind = protobuf.kind_of(raw)
+        if (api_version, kind) != (resource.api_version, resource.kind):
+            message = f"the object provided is a {kind} of {api_version}, not a {resource.kind}"
+            raise status_objects.bad_request(message)
+        value = protobuf.decode(raw, resolved(resource.schema), depth_max=limits.DEPTH_MAX)
+    except protobuf.ProtobufError as error:
+        raise status_objects.bad_request(f"the body can't be read as protobuf: {error}") from None
+    return KubeObject({"apiVersion": api_version, "kind": kind, **value})

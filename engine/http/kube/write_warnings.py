@@ -1,0 +1,113 @@
+"""Warnings of writes beyond validation.
+
+A dry run has a forecast of its effect, if the object requests it by an annotation. A template that the claiming policy
+no longer selects after an edit has a warning.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from engine.domain import marks
+from engine.http.kube.control_plane import ControlPlane
+from engine.http.services import Services
+from engine.kubeapi.schema.resources import control_plane
+from engine.objects import policies, selector_index
+from engine.plans import summaries
+from engine.plans.predictions import Prediction
+from engine.plans.questions import Input, PlanError, Question
+from engine.writing.mutations import Target
+from events import keys, shapes
+from events.kube_objects import KubeObject
+from events.validation.known_kinds import POLICY_GROUP
+
+ANNOTATION: Final = "reballast.io/plan"
+RUNNING_MAX: Final = 2
+_TIMEOUT_S: Final = 25
+"""Clients of the Kubernetes API give up after 30 s or more."""
+
+_BUSY: Final = "plan: too many plans are running; try again"
+
+
+class Forecasts:
+    """Warnings with the predicted effect of a dry run; the number of concurrent predictions is bounded."""
+
+    def __init__(self, services: Services, clock_ms: Callable[[], int]) -> None:
+        self._services = services
+        self._clock_ms = clock_ms
+        self._running = 0
+
+    async def warnings(
+        self, value: KubeObject, target: Target, events: Sequence[shapes.Event], source: str
+    ) -> tuple[str, ...]:
+        """Return warnings with the effect of the events that would write an object; none without its annotation."""
+        if value.annotations.get(ANNOTATION) != "true":
+            return ()
+        if self._running == RUNNING_MAX:
+            return (_BUSY,)
+        self._running += 1
+        try:
+            with anyio.fail_after(_TIMEOUT_S):
+                return (f"plan: {await self._summary(target, events, source)}",)
+        except TimeoutError:
+            return (f"plan: not finished after {_TIMEOUT_S} s; use reballast plan",)
+        except PlanError as error:
+            return (f"plan: {error}",)
+        finally:
+            self._running -= 1
+
+    async def _summary(self, target: Target, events: Sequence[shapes.Event], source: str) -> str:
+        records = self._services.write_api.records_of(target, events, source)
+        inputs = tuple(Input(record=record) for record in records)
+        question = Question(began_ms=self._clock_ms(), inputs=inputs)
+        encoded = await self._services.planner.predict(question, lambda _: None)
+        prediction = await anyio.to_thread.run_sync(_decode, encoded)
+        return summaries.summary(prediction)
+
+
+_decode: Final = msgspec.json.Decoder(Prediction).decode
+
+
+class _Template(msgspec.Struct, frozen=True):
+    ref: shapes.WorkloadRef
+    labels: dict[str, str]
+
+
+class Relabelling:
+    """Records whether an edit changes labels, so that other writes skip the check."""
+
+    def __init__(self) -> None:
+        self._is_found = False
+
+    def __call__(self, value: KubeObject, before: KubeObject | None) -> KubeObject:
+        """Return ``value`` unchanged, and record whether its labels differ from those of ``before``."""
+        self._is_found = before is not None and value.labels != before.labels
+        return value
+
+    async def warnings(self, plane: ControlPlane, value: KubeObject) -> tuple[str, ...]:
+        """Return a warning if the labels were changed and the claiming policy no longer selects the template."""
+        policy = marks.claiming_policy(value.annotations) if self._is_found else None
+        resource = None if policy is None else control_plane().of_kind(POLICY_GROUP, policy.kind)
+        if policy is None or resource is None:
+            return ()
+        stored = await plane.current(resource, policy.namespace, policy.name)
+        if stored is None:
+            return ()
+        template = _template(value)
+        if selector_index.Selection(policies.decode(msgspec.json.encode(stored.document)).selectors).selects(
+            template
+        ):
+            return ()
+        name = keys.full_name(policy.namespace, policy.name)
+        kept = f"this {template.ref.kind}, which keeps its placement until that policy is changed or deleted"
+        return (f"{policy.kind} {name} no longer selects {kept}",)
+
+
+def _template(value: KubeObject) -> _Template:
+    ref = shapes.WorkloadRef(
+        api_version=value.api_version, kind=value.kind, name=value.name, namespace=value.namespace
+    )
+    return _Template(ref, {name: str(text) for name, text in value.labels.items()})
