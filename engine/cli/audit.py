@@ -22,9 +22,6 @@ from events.kube_objects import KubeObject
 from events.shapes import PolicyRef
 from events.validation import manifests as validation
 
-_SAME: Final = 0
-_DIFFERENT: Final = 2
-
 Toleration = Annotated[
     int | None,
     Parameter(
@@ -72,7 +69,7 @@ def audit(
         output.json(result)
     else:
         _show(result)
-    return _DIFFERENT if result.differing or result.manifests else _SAME
+    return failures.DIFFERENT if result.differing or result.manifests else failures.OK
 
 
 def _specs(names: list[str]) -> dict[PolicyRef, Json]:

@@ -1,17 +1,16 @@
 """``completion``: shell scripts that complete commands and options."""
 
-from typing import Final, Literal
+from typing import Literal
 
 from engine.cli import main, output
 
-_PROGRAM: Final = "reballast"
 Shell = Literal["bash", "zsh", "fish"]
 
 
 def completion(shell: Shell, /) -> None:
     """Print a completion script for a shell."""
-    script = main.make_app().generate_completion(prog_name=_PROGRAM, shell=shell).rstrip()
+    script = main.make_app().generate_completion(prog_name=main.PROGRAM, shell=shell).rstrip()
     output.print_line(script)
     if shell == "zsh":
         # The script is made for a directory in fpath; this line makes it work when it is sourced.
-        output.print_line(f"compdef _cyclopts_{_PROGRAM} {_PROGRAM}")
+        output.print_line(f"compdef _cyclopts_{main.PROGRAM} {main.PROGRAM}")

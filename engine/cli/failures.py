@@ -7,6 +7,8 @@ FAILED: Final = 1
 """Refused, not found, or a check that failed."""
 USAGE: Final = 2
 """Invalid command line."""
+DIFFERENT: Final = 2
+"""The command was carried out, and something changes or differs, as for ``terraform plan -detailed-exitcode``."""
 NO_SERVER: Final = 3
 """No server responds."""
 

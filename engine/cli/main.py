@@ -17,6 +17,7 @@ from events import release
 if TYPE_CHECKING:
     from cyclopts import App
 
+PROGRAM: Final = "reballast"
 _CLOSE: Final = 0.5
 
 
@@ -71,7 +72,7 @@ def make_app() -> "App":
     from cyclopts import App  # noqa: PLC0415  # not needed to report an unknown command
 
     app = App(
-        name="reballast",
+        name=PROGRAM,
         help=servers.HEAD,
         help_format="plaintext",
         version=_version,

@@ -15,7 +15,7 @@ from cyclopts import Parameter, validators
 from msgspec import structs
 
 from engine import cli
-from engine.cli import failures, log_checkpoint, options, output, server_location
+from engine.cli import failures, log_checkpoint, main, options, output, server_location
 from engine.http import incoming_requests, server, sessions
 from engine.identity import certificates
 from engine.identity.endpoint import Endpoint
@@ -49,7 +49,6 @@ KubePort = Annotated[
 AsJson = Annotated[
     bool, Parameter(name="--json", negative=(), help="Print where it listens as JSON, once it is ready.")
 ]
-_PROGRAM: Final = "reballast"
 Members = Annotated[bool, Parameter(help="Run three simulated member clusters.")]
 _SECONDS: Final = validators.Number(gte=0, lte=2**31 - 1)
 
@@ -360,14 +359,14 @@ def _print_ready_json(endpoint: Endpoint, directory: Path, lost: Sequence[int]) 
 def command() -> tuple[str, str]:
     """The shell command that runs this program, and one that puts it on the PATH (empty if it is on it)."""
     program = Path(sys.argv[0]).absolute()
-    if program.name != _PROGRAM:
+    if program.name != main.PROGRAM:
         # Started by ``python -m``; the program is next to the interpreter if it is installed.
-        program = Path(sys.executable).parent / _PROGRAM
+        program = Path(sys.executable).parent / main.PROGRAM
     if not program.exists():
         return f"{shlex.quote(sys.executable)} -m engine.cli", ""
-    on_path = shutil.which(_PROGRAM)
+    on_path = shutil.which(main.PROGRAM)
     if on_path is not None and Path(on_path).absolute() == program:
-        return _PROGRAM, ""
+        return main.PROGRAM, ""
     return shlex.quote(str(program)), f"export PATH={shlex.quote(str(program.parent))}:$PATH"
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 from msgspec import Struct, structs
 
-from engine.cli import apply, kube_objects, options, output, server_reads
+from engine.cli import apply, failures, kube_objects, options, output, server_reads
 from engine.cli.client import Client
 from engine.cli.karmada import serving, states
 from engine.cli.karmada.states import State
@@ -23,8 +23,6 @@ _CREATED: Final = "created"
 _CHANGED: Final = "configured"
 _UNCHANGED: Final = "unchanged"
 _AT_ONCE: Final = 8
-_SETTLED: Final = 0
-_DIFFERENT: Final = 2
 _WAIT_S: Final = 60.0
 _STILL_S: Final = 3.0
 """``import`` waits for the remaining bindings until nothing has changed for this many seconds."""
@@ -83,7 +81,7 @@ def import_karmada(
             if dry_run
             else f"{report.bindings - len(report.moved)} of {report.bindings} bindings are placed as before."
         )
-    return _DIFFERENT if report.refused or report.moved else _SETTLED
+    return failures.DIFFERENT if report.refused or report.moved else failures.OK
 
 
 def _without_agents(state: State) -> list[str]:

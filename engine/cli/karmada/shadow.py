@@ -26,8 +26,6 @@ from events import codec, keys, observations, shapes, topics
 
 app = App(name="shadow", help=questions.SHADOW, help_format="plaintext")
 
-_EXPLAINED: Final = 0
-_UNEXPLAINED: Final = 2
 _EXAMPLES_SHOWN: Final = 5
 
 
@@ -42,7 +40,7 @@ def report(*, log: log_checkpoint.Place = "", server: options.Server = options.S
         output.json(compared)
     else:
         _show(compared)
-    return _UNEXPLAINED if compared.verdicts[shadow.UNEXPLAINED] else _EXPLAINED
+    return failures.DIFFERENT if compared.verdicts[shadow.UNEXPLAINED] else failures.OK
 
 
 @app.command(help="Explain the newest decision of Karmada's scheduler on a workload.")

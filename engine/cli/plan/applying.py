@@ -1,6 +1,7 @@
-"""Save a plan, and apply it later if it still holds."""
+"""Save a plan, and apply it later if it still holds; otherwise name the inputs that changed its basis."""
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -8,20 +9,33 @@ import msgspec
 from msgspec import Struct
 
 from engine import private_files
-from engine.cli import failures, kube_objects, options, results
-from engine.cli.client import Reply
+from engine.cli import failures, kube_objects, options, results, server_reads
+from engine.cli.client import Client, Reply
 from engine.cli.kube_objects import KubeObjects
-from engine.cli.plan import asking, changes_since
-from engine.cli.plan.asking import Failed, PlanningClient, Request
+from engine.cli.plan import planning_client
+from engine.cli.plan.planning_client import Failed, PlanningClient, Request
 from engine.cli.results import Result
 from engine.domain import bindings
+from engine.http import summaries
+from engine.http.query.record_json import Entry
 from engine.plans.predictions import Prediction
-from events import tracing
+from events import clusters, codec, topics, tracing
 from events.json_values import Json, as_text, at
 
-_SHOWN_MAX = 5
+_SHOWN_MAX: Final = 5
 _ACTIONS: Final = {"POST": "created", "DELETE": "deleted"}
-_REMEDY = "make the plan again, and look at it"
+_REMEDY: Final = "make the plan again, and look at it"
+_READ_MAX: Final = 10_000
+_REPORTS: Final = frozenset(
+    codec.catalogue.BY_STRUCT[struct].type
+    for struct in (
+        clusters.CapacityReported,
+        clusters.ClusterHealthChanged,
+        clusters.ClusterApisReported,
+        clusters.ClusterConditionsReported,
+    )
+)
+"""Types of the periodic reports of clusters; they count only as the cause of a decision."""
 
 
 class _BasedRequest(NamedTuple):
@@ -82,12 +96,10 @@ def apply(path: Path, server: options.Server) -> int:
     with PlanningClient(server.data) as client:
         for based in saved.based_requests():
             _check_unedited(client, based)
-        _, prediction = asking.predicted(client, saved.requests, [], saved.horizon_ms)
+        _, prediction = planning_client.predicted(client, saved.requests, [], saved.horizon_ms)
         if differing := _differences(saved.prediction, prediction):
             reason = "; ".join(_shortened(list(differing.values())))
-            since = changes_since.changes_since(
-                client, saved.prediction, prediction, list(differing)[:_SHOWN_MAX]
-            )
+            since = _changes_since(client, saved.prediction, prediction, list(differing)[:_SHOWN_MAX])
             if since:
                 reason += f"; changed since the plan: {', '.join(_shortened(since))}"
             raise failures.Failure(f"the plan no longer holds: {reason}", _REMEDY)
@@ -181,3 +193,53 @@ def _sent(client: PlanningClient, request: Request, plan_id: str) -> Reply:
         trace = tracing.of_plan(plan_id)
         headers = {"traceparent": trace.parent, "tracestate": trace.state}
     return client.make(request, headers)
+
+
+def _changes_since(
+    client: Client, planned: Prediction, now: Prediction, workloads: Collection[str]
+) -> list[str]:
+    """Return the changes since a plan that these workloads depend on: of templates, policies and clusters, in order.
+
+    If none is known to have affected them, return all changes that may have.
+    """
+    history = [entry for key in workloads for entry in _records(client, f"timeline/{key}", planned.number)]
+    own = [entry for entry in history if _topic(entry) == topics.SPECS]
+    facts = [
+        entry
+        for topic in topics.FACT_TOPICS
+        for entry in _records(client, "log", planned.number, topic=topic)
+    ]
+    causes = {entry.cause for entry in history}
+    names = _clusters_of(planned, workloads) | _clusters_of(now, workloads)
+    lasting = [entry for entry in facts if entry.type not in _REPORTS]
+    matters = [entry for entry in facts if entry.position in causes]
+    matters += [entry for entry in lasting if _topic(entry) == topics.CLUSTERS and entry.key in names]
+    return _named_changes([*own, *matters] or lasting)
+
+
+def _records(client: Client, path: str, after: int, **query: str) -> Iterable[Entry]:
+    return itertools.islice(server_reads.entries(client, path, start=after, **query), _READ_MAX)
+
+
+def _topic(entry: Entry) -> str:
+    return entry.position.partition("/")[0]
+
+
+def _clusters_of(prediction: Prediction, workloads: Collection[str]) -> set[str]:
+    """Return the clusters that workloads have before or after the change."""
+    return {
+        name
+        for change in prediction.changed
+        if change.key in workloads
+        for name in (*change.before, *change.after)
+    }
+
+
+def _named_changes(entries: Iterable[Entry]) -> list[str]:
+    """Return the newest record of each kind about each object, as text."""
+    newest: dict[tuple[str, str], int] = {}
+    for entry in entries:
+        about = entry.key, summaries.event_name(entry.type)
+        newest[about] = max(entry.number, newest.get(about, 0))
+    ordered = sorted(newest.items(), key=lambda item: item[1])
+    return [f"{event} of {key} at number {number}" for (key, event), number in ordered]

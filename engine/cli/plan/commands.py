@@ -1,4 +1,7 @@
-"""The commands below ``plan``: each computes the same writes as the command that would make the change."""
+"""The commands below ``plan``: each computes the same writes as the command that would make the change.
+
+They print the prediction: a summary, each workload with bars, the clusters, and the warnings.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,17 +16,14 @@ from engine.cli import set_properties as properties
 from engine.cli.client import Client
 from engine.cli.help_texts import questions
 from engine.cli.kube_objects import KubeObjects, Target
-from engine.cli.plan import applying, asking, checking, domains, showing
+from engine.cli.plan import applying, checking, planning_client
 from engine.cli.plan.subjects import SUBJECT, Subject
 from engine.cli.results import Result
 from engine.objects import bindings
-from engine.plans import drills
+from engine.plans import drills, summaries
+from engine.plans.predictions import Prediction, WorkloadChange
 from events.json_values import Json
 from events.kube_objects import KubeObject
-
-NOTHING: Final = 0
-CHANGES: Final = 2
-"""Exit code for a prediction with changes, as that of ``terraform plan -detailed-exitcode``."""
 
 _REBALANCER: Final = kube_objects.Resource(
     "apps.karmada.io/v1alpha1", "WorkloadRebalancer", "workloadrebalancers", namespaced=False
@@ -31,6 +31,10 @@ _REBALANCER: Final = kube_objects.Resource(
 
 _NAMED: Final = (1, 2)
 """Numbers of words that name a workload: deploy/web, or deploy web."""
+
+_BAR: Final = 20
+_KEPT, _LEAVING, _COMING = "█", "░", "▓"
+_RED, _GREEN, _END = "\x1b[31m", "\x1b[32m", "\x1b[0m"
 
 app = App(name="plan", help=questions.PLAN, help_format="plaintext")
 
@@ -144,9 +148,9 @@ def fail(
             "missing clusters", "reballast plan fail member1, or --zone, --region, --provider"
         )
 
-    def failed(client: Client, as_of: str) -> list[asking.Failed]:
-        names = dict.fromkeys([*clusters, *domains.clusters_in(client, as_of, chosen)])
-        return [asking.Failed(name) for name in names]
+    def failed(client: Client, as_of: str) -> list[planning_client.Failed]:
+        names = dict.fromkeys([*clusters, *_clusters_in(client, as_of, chosen)])
+        return [planning_client.Failed(name) for name in names]
 
     return _planned(lambda _: [], asked, subject, failed)
 
@@ -193,7 +197,7 @@ def check(plan: str, /, *, server: options.Server = options.SERVER) -> int:
         output.json(result)
     else:
         checking.show(result)
-    return NOTHING if all(each.as_predicted for each in result.workloads) else CHANGES
+    return failures.OK if all(each.as_predicted for each in result.workloads) else failures.DIFFERENT
 
 
 def _workloads(objects: KubeObjects, selector: str, namespace: str) -> list[bindings.Template]:
@@ -206,13 +210,13 @@ def _planned(
     changes: Changes,
     asked: Asked,
     subject: Subject,
-    failing: Callable[[Client, str], list[asking.Failed]] = lambda _client, _as_of: [],
+    failing: Callable[[Client, str], list[planning_client.Failed]] = lambda _client, _as_of: [],
 ) -> int:
     """Compute the writes of a change, have the server predict their effect, and show it; return the exit code."""
     horizon_ms = options.read_duration("--horizon", asked.horizon)
     with (
         subject.opened(asked.as_of) as opened,
-        asking.PlanningClient(opened.directory, is_local=opened.is_copy) as client,
+        planning_client.PlanningClient(opened.directory, is_local=opened.is_copy) as client,
     ):
         if opened.is_copy and asked.out is not None:
             raise failures.usage(
@@ -226,8 +230,10 @@ def _planned(
         failed = failing(client, opened.as_of)
         if not client.requests and not failed:
             output.print_line("Nothing changes: the objects are as requested already.")
-            return NOTHING
-        answer, prediction = asking.predicted(client, client.requests, failed, horizon_ms, as_of=opened.as_of)
+            return failures.OK
+        answer, prediction = planning_client.predicted(
+            client, client.requests, failed, horizon_ms, as_of=opened.as_of
+        )
         if asked.out is not None:
             saved = applying.SavedPlan(
                 client.requests, client.bases, failed, horizon_ms, prediction, str(answer["id"])
@@ -237,5 +243,82 @@ def _planned(
     if subject.json:
         output.json({**answer, "warnings": warnings} if warnings else answer)
     else:
-        showing.show(prediction, warnings, asked.limit)
-    return CHANGES if prediction.changed or prediction.unplaced or prediction.refused else NOTHING
+        _show(prediction, warnings, asked.limit)
+    return (
+        failures.DIFFERENT if prediction.changed or prediction.unplaced or prediction.refused else failures.OK
+    )
+
+
+def _clusters_in(client: Client, as_of: str, chosen: dict[drills.Domain, Sequence[str]]) -> list[str]:
+    """Return the clusters of the chosen domains; raises Failure for one without clusters."""
+    result: dict[drills.Place, list[str]] = {}
+    if any(chosen.values()):
+        result = drills.places(server_reads.objects(client, "clusters", asOf=as_of))
+    names: list[str] = []
+    for domain, places in chosen.items():
+        for place in places:
+            if (domain, place) not in result:
+                known = ", ".join(sorted(name for each, name in result if each == domain))
+                raise failures.Failure(
+                    f"no cluster is in {domain} {place}",
+                    f"there are: {known}" if known else "see: reballast get clusters",
+                )
+            names += result[domain, place]
+    return names
+
+
+def _show(prediction: Prediction, warnings: Sequence[str], limit: int) -> None:
+    """Print a prediction, with at most ``limit`` workloads."""
+    output.print_line(summaries.summary(prediction))
+    shown = summaries.most_disturbed(prediction)
+    for change in shown[:limit]:
+        output.print_line("")
+        for line in _workload(change):
+            output.print_line(line)
+    if len(shown) > limit:
+        output.print_line(f"\n… and {len(shown) - limit} more workloads; --limit shows them, --json has all.")
+    if prediction.clusters:
+        output.print_line("")
+        output.table(
+            ("CLUSTER", "RESOURCE", "BEFORE", "AFTER", "PEAK", "OF"), summaries.loads(prediction.clusters)
+        )
+    for note in summaries.notes(prediction, warnings):
+        output.warn(f"note: {note}")
+
+
+def _workload(change: WorkloadChange) -> list[str]:
+    template = change.template
+    where = f" in {template.namespace}" if template.namespace else ""
+    lines = [f"{template.kind.lower()}/{template.name}{where}: {summaries.ready(change)}"]
+    names = sorted(change.before.keys() | change.after.keys())
+    most = max([*change.before.values(), *change.after.values(), 1])
+    width = max(map(len, names), default=0)
+    for name in names:
+        before, after = change.before.get(name, 0), change.after.get(name, 0)
+        if before == after == 0:
+            sign = (
+                ""
+                if name in change.before and name in change.after
+                else "gone"
+                if name in change.before
+                else "new"
+            )
+            lines.append(f"  {name.ljust(width)}  {sign}".rstrip())
+            continue
+        numbers = f"{before} → {after}" if before != after else str(after)
+        lines.append(f"  {name.ljust(width)}  {_bar(before, after, most)}  {numbers}")
+    if change.message:
+        lines.append(f"  {output.clean(change.message)}")
+    return lines
+
+
+def _bar(before: int, after: int, most: int) -> str:
+    """Return replicas as a bar: those that stay, then those that are removed or added."""
+    scale = max(most / _BAR, 1)
+    kept, gone, new = (
+        round(count / scale) for count in (min(before, after), max(before - after, 0), max(after - before, 0))
+    )
+    pad = " " * (min(_BAR, most) - kept - gone - new)
+    if output.has_colours():
+        return f"{_KEPT * kept}{_RED}{_LEAVING * gone}{_END}{_GREEN}{_COMING * new}{_END}{pad}"
+    return f"{_KEPT * kept}{_LEAVING * gone}{_COMING * new}{pad}"

@@ -9,13 +9,11 @@ from cyclopts import Parameter
 
 from engine.cli import failures, options, output, server_reads
 from engine.cli.client import Client
-from engine.cli.plan import asking
+from engine.cli.plan import planning_client
 from engine.cli.plan.subjects import SUBJECT, Subject
 from engine.plans import drills, questions, summaries
 
 _SHOWN_MAX: Final = 5
-_ABSORBED: Final = 0
-_NOT_ABSORBED: Final = 2
 
 
 By = Annotated[
@@ -46,7 +44,7 @@ def drill(
         _show(results)
         for note in opened.notes:
             output.warn(f"note: {note}")
-    return _NOT_ABSORBED if any(result.missing for result in results) else _ABSORBED
+    return failures.DIFFERENT if any(result.missing for result in results) else failures.OK
 
 
 def _results(
@@ -60,7 +58,9 @@ def _results(
 
     def predicted(outage: drills.Outage, start: str) -> tuple[drills.Result, int]:
         nonlocal done
-        _, prediction = asking.predicted(client, [], [], horizon_ms, lambda _: None, start, outage=outage)
+        _, prediction = planning_client.predicted(
+            client, [], [], horizon_ms, lambda _: None, start, outage=outage
+        )
         done += 1
         output.progress(f"drill: {done} of {len(outages)} failures")
         return drills.result(outage, prediction), prediction.number

@@ -4,22 +4,27 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, structs
 
-from engine.cli import failures, output
+from engine.cli import failures, kube_objects, output
 from engine.cli.client import Client, Parameter, Reply
-from engine.cli.plan import planned_changes
+from engine.kubeapi.patching import patches
+from engine.kubeapi.schema import custom_kinds
+from engine.kubeapi.schema.resources import Resource
 from engine.plans import drills
 from engine.plans.predictions import Prediction
-from events.json_values import Json, as_object, as_text, at, object_at
+from events.json_values import Json, as_object, as_text, at, object_at, objects_at
 from events.kube_objects import KubeObject
 
 _READS: Final = ("GET", "HEAD")
 _FIRST_POLL_S: Final = 0.02
 _POLL_S: Final = 0.2
+_NAMESPACES: Final = "api/v1/namespaces"
+_DEFINITIONS: Final = "apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_DONE: Final = 200
 
 
 class Request(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -82,7 +87,7 @@ class PlanningClient(Client):
         self.bases: list[Json] = []
         """For each request the fields that it was computed from, as ``basis`` returns them."""
 
-        self._changes = planned_changes.PlannedChanges()
+        self._changes = _PlannedChanges()
 
     def kubernetes(
         self,
@@ -187,3 +192,78 @@ def predicted(
         raise failures.Failure(f"the plan could not be made: {plan.get('reason')}")
     prediction = msgspec.convert(plan.get("prediction"), Prediction)
     return plan, prediction
+
+
+class _PlannedChanges:
+    """The objects that the requests of a plan change, by path."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, KubeObject | None] = {}
+        self._created: set[str] = set()
+
+    def read(self, path: str) -> Reply | None:
+        """Return the answer to a read of an object that the plan changes or whose kind it defines; None for others."""
+        if path not in self._objects and not self._is_of_defined_kind(path):
+            return None
+        value = self._objects.get(path)
+        return (
+            Reply(kube_objects.NOT_FOUND_CODE, {}, []) if value is None else Reply(_DONE, value.document, [])
+        )
+
+    def with_kinds(self, path: str, reply: Reply) -> Reply:
+        """Return the answer to a read of the kinds in an API group and version, with those that the plan defines."""
+        kinds = [
+            {"kind": kind.kind, "name": kind.plural, "namespaced": kind.namespaced}
+            for kind in self._defined()
+            if path == f"apis/{kind.api_version}"
+        ]
+        if not kinds:
+            return reply
+        known = [] if reply.is_refusal else objects_at(reply.body, "resources")
+        return Reply(_DONE, {**reply.body, "resources": [*known, *kinds]}, [])
+
+    def computed(self, method: str, path: str, body: Json | None) -> Reply | None:
+        """Return the answer to a write that depends on an earlier request.
+
+        None for others: the server answers them.
+        """
+        name = _object_path(method, path, KubeObject(body or {}))
+        if name not in self._objects and not self._is_within_created(path):
+            return None
+        live = self._objects.get(name)
+        value = (
+            patches.merge_patched(live.document if live is not None else None, body)
+            if method == "PATCH"
+            else body
+        )
+        return Reply(_DONE, object_at(value), [])
+
+    def take(self, method: str, path: str, value: KubeObject) -> None:
+        """Store the state of an object after a request."""
+        name = _object_path(method, path, value)
+        self._objects[name] = None if method == "DELETE" else value
+        if method == "POST":
+            self._created.add(name)
+
+    def _is_within_created(self, path: str) -> bool:
+        """Whether the plan creates the namespace or defines the kind of an object."""
+        namespaces = [each for each in self._created if each.startswith(f"{_NAMESPACES}/")]
+        names = [each.removeprefix(_NAMESPACES) for each in namespaces]
+        return any(f"/namespaces{name}/" in path for name in names) or self._is_of_defined_kind(path)
+
+    def _is_of_defined_kind(self, path: str) -> bool:
+        return any(
+            path.startswith(f"apis/{kind.api_version}/") and kind.plural in path.split("/")
+            for kind in self._defined()
+        )
+
+    def _defined(self) -> list[Resource]:
+        created = [each for each in self._created if each.startswith(f"{_DEFINITIONS}/")]
+        return [kind for each in created for kind in custom_kinds.read(self._objects[each] or KubeObject({}))]
+
+
+def _object_path(method: str, path: str, value: KubeObject) -> str:
+    """Return the path of the object of a write."""
+    if method != "POST":
+        return path
+    return f"{path}/{quote(value.name, safe='')}"
