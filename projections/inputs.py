@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from events import limits, objects, topics
+from events import kube_objects, limits, topics
 from events.records import StoredRecord
 from events.validation import verdicts
 from projections import clusters as cluster_view
@@ -65,5 +65,5 @@ class Inputs:
         return self._folds[slot]
 
 
-def _accept(manifest: objects.Manifest, raw: msgspec.Raw) -> None:
+def _accept(manifest: kube_objects.Manifest, raw: msgspec.Raw) -> None:
     """Accept every object: the recent ids do not depend on the content of the records."""

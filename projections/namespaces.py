@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import namespaces
-from events import ids, objects, shapes
+from events import ids, kube_objects, shapes
 from events.validation.verdicts import Taken
 from projections import clusters
 from projections.changed_objects import ChangedObjects
@@ -45,7 +45,7 @@ class NamespaceWorks:
         for key_id, name, uid, labels in rows.select(_NAMESPACES):
             self._note(key_id, Namespace(name, uid), _LABELS.decode(labels) if labels else {})
 
-    def namespace_put(self, key_id: int, taken: Taken, manifest: objects.Manifest) -> None:
+    def namespace_put(self, key_id: int, taken: Taken, manifest: kube_objects.Manifest) -> None:
         """Add the works of a namespace that was written.
 
         The works of a namespace that is skipped from now on stay.

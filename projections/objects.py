@@ -10,7 +10,7 @@ from typing import Final, cast
 
 import msgspec
 
-from events import keys, objects, shapes, topics
+from events import keys, kube_objects, shapes, topics
 from events.json_values import Json
 from events.validation.verdicts import Head, Taken
 from projections.documents import field_owners
@@ -97,7 +97,7 @@ class Objects:
         status = cast("Found | None", self._statuses.get(key_id))
         return number if not number or status is None else max(number, int(status[0]))
 
-    def put(self, key_id: int, taken: Taken, manifest: objects.Manifest, raw: msgspec.Raw) -> None:
+    def put(self, key_id: int, taken: Taken, manifest: kube_objects.Manifest, raw: msgspec.Raw) -> None:
         """Store the object that an input wrote."""
         head, record = taken.head, taken.record
         if head is None:

@@ -25,7 +25,7 @@ from engine.bench.timing import Act
 from engine.log import memory
 from engine.proof import verification
 from engine.reconcilers import replay, worker
-from events import catalogue, codec, keys, objects, shapes, times, topics
+from events import catalogue, codec, keys, kube_objects, shapes, times, topics
 from events.records import Envelope, Record, StoredRecord
 from events.validation import manifests, verdicts
 from projections.fold import Fold
@@ -153,7 +153,7 @@ class _World:
     def _record(self, data: shapes.Event) -> Record:
         self._appended += 1
         body = getattr(data, "manifest", None)
-        key = verdicts.key_of(data, None if body is None else objects.read(body))
+        key = verdicts.key_of(data, None if body is None else kube_objects.read_head(body))
         topic = catalogue.BY_STRUCT[type(data)].topic
         head = Envelope(
             id=f"said-{self._appended}", source="/reballast/bench", type="", time=times.to_text(_START_MS)

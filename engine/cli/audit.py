@@ -16,7 +16,7 @@ from engine.process import proofs
 from engine.proof import audit as audits
 from engine.proof import rules, verification
 from engine.reconcilers.explained import Explained
-from events import objects
+from events import kube_objects
 from events.json_values import Json, as_list, object_at
 from events.kube_objects import KubeObject
 from events.shapes import PolicyRef
@@ -93,9 +93,9 @@ def _policy(file: str, value: KubeObject) -> tuple[PolicyRef, Json]:
     filled = defaults.with_defaults(named)
     raw = msgspec.Raw(msgspec.json.encode(filled.document))
     try:
-        manifest = msgspec.json.decode(raw, type=objects.Manifest)
+        manifest = msgspec.json.decode(raw, type=kube_objects.Manifest)
         validation.check(manifest, raw)
-    except objects.Refusal as refusal:
+    except kube_objects.Refusal as refusal:
         raise failures.Failure(f"{file}: {refusal.field}: {refusal.reason}", "correct the policy") from None
     except msgspec.MsgspecError as error:
         raise failures.Failure(f"{file}: {error}", "correct the policy") from None

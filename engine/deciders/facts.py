@@ -37,7 +37,7 @@ from engine.objects import taint_policies as taint_objects
 from engine.overrides import policies as override_objects
 from engine.overrides import selection
 from engine.placement import decision_cache, fleet
-from events import clusters, ids, objects, policies, shapes, topics, vocabulary
+from events import clusters, ids, kube_objects, policies, shapes, topics, vocabulary
 from events.records import StoredRecord
 from events.shapes import PolicyRef
 from events.validation import known_kinds, verdicts
@@ -285,7 +285,9 @@ class Facts:
         self._put_policy(KnownPolicy(policy, head.version, head.uid))
         return [PolicyChanged(ref, (selected, self.policies.selection(ref)))]
 
-    def _apply_configuration(self, manifest: objects.Manifest, raw: msgspec.Raw, offset: int) -> list[Change]:
+    def _apply_configuration(
+        self, manifest: kube_objects.Manifest, raw: msgspec.Raw, offset: int
+    ) -> list[Change]:
         if manifest.api_version != known_kinds.POLICY_GROUP:
             return []
         if manifest.kind == taint_objects.KIND:

@@ -17,7 +17,7 @@ from engine.domain import marks
 from engine.domain.bindings import Suspension
 from engine.domain.rebalancers import Observed
 from engine.objects import dependencies, priorities, workloads
-from events import health, imported_placements, links, objects, shapes, specs, status_values, topics
+from events import health, imported_placements, kube_objects, links, shapes, specs, status_values, topics
 from events.validation import verdicts
 
 
@@ -76,7 +76,7 @@ def touch(shard: ShardState, key: str, flags: int, taken: verdicts.Taken) -> Non
 def _apply_template(
     shard: ShardState,
     taken: verdicts.Taken,
-    manifest: objects.Manifest,
+    manifest: kube_objects.Manifest,
     head: verdicts.Head,
     raw: msgspec.Raw,
 ) -> None:
@@ -109,7 +109,7 @@ def _apply_template(
 def _apply_rebalancer(
     shard: ShardState,
     taken: verdicts.Taken,
-    manifest: objects.Manifest,
+    manifest: kube_objects.Manifest,
     head: verdicts.Head,
     raw: msgspec.Raw,
 ) -> None:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from engine.domain import federated_quotas
 from engine.kubeapi.values import quantity
 from engine.overrides import policies
-from events import decisions, keys, objects, shapes
+from events import decisions, keys, kube_objects, shapes
 from events.json_values import Json, object_at
 
 
@@ -49,7 +49,7 @@ class Assignments(Struct, frozen=True):
         )
 
 
-def read(manifest: objects.Manifest, raw: msgspec.Raw, offset: int) -> Assignments:
+def read(manifest: kube_objects.Manifest, raw: msgspec.Raw, offset: int) -> Assignments:
     """Return the assignments of a FederatedResourceQuota; of several for one cluster the first counts."""
     result: dict[str, tuple[int, str]] = {}
     for index, (cluster, quota) in enumerate(federated_quotas.quotas(raw)):

@@ -16,7 +16,7 @@ from engine.simulation.counted_works import CountingWorks
 from engine.simulation.state import MemberState, ReportCause
 from engine.works import manifests, template_loading
 from engine.works.templates import Template
-from events import clusters, codec, health, ids, keys, objects, records, times, topics, works
+from events import clusters, codec, health, ids, keys, kube_objects, records, times, topics, works
 from events.records import StoredRecord
 from events.validation import event_fields
 
@@ -121,7 +121,7 @@ def write_in(record: StoredRecord, decoded: codec.Decoded) -> member_history.Obj
         return None
     try:
         event_fields.check_cluster_event(data)
-    except objects.Refusal:
+    except kube_objects.Refusal:
         return None  # the shard that reads the record rejects it
     head = decoded.envelope
     return member_history.ObjectWrite(

@@ -30,7 +30,7 @@ from engine.simulation.state import (
     Workload,
 )
 from engine.works import template_loading, templates
-from events import clusters, health, objects, works
+from events import clusters, health, kube_objects, works
 from events.chain import Chain
 
 Report = health.WorkloadReported | health.WorkloadGone
@@ -229,7 +229,7 @@ def positions(history: History) -> Iterator[tuple[str, template_loading.Template
 
 
 def _take_object(history: History, manifest: bytes, write: ObjectWrite) -> None:
-    ref = objects.read(msgspec.Raw(manifest)).reference
+    ref = kube_objects.read_head(msgspec.Raw(manifest)).reference
     key = unmanaged.key_of(ref)
     past = history.workloads.get(key)
     if past is not None and past.applied is not None and not past.preserved:

@@ -27,7 +27,7 @@ from engine.simulation import (
 )
 from engine.simulation.state import UNMANAGED, Conflict, Kept, MemberState, Revision, Unmanaged, Workload
 from engine.works import budgets, templates
-from events import keys, objects, shapes, works
+from events import keys, kube_objects, shapes, works
 from events.json_values import object_at
 
 _REVISED: Final = ("Deployment", "StatefulSet", "DaemonSet")
@@ -71,7 +71,7 @@ def workload_of(key: str, item: Unmanaged) -> Workload:
 
 def apply(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> None:
     """Apply an object as a client of the member wrote it; ``uid`` is that of a new one."""
-    ref = objects.read(msgspec.Raw(manifest)).reference
+    ref = kube_objects.read_head(msgspec.Raw(manifest)).reference
     key = key_of(ref)
     workload = managed(state, key)
     if workload is not None:
@@ -136,9 +136,9 @@ def revised(
     ``uid``, time and ``revisions`` are those of a new one.
     """
     raw = msgspec.Raw(manifest)
-    digest = objects.spec_digest(raw)
+    digest = kube_objects.spec_digest(raw)
     new = Unmanaged(
-        ref=objects.read(raw).reference,
+        ref=kube_objects.read_head(raw).reference,
         manifest=manifest,
         uid=uid,
         created_ms=at_ms,

@@ -27,7 +27,7 @@ from engine.writing.mutations import (
     Target,
     not_found,
 )
-from events import limits, objects, policies, shapes, specs, times
+from events import kube_objects, limits, policies, shapes, specs, times
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
 from projections.clusters import Cluster
@@ -69,7 +69,7 @@ class Change(Struct, frozen=True, kw_only=True):
             value = edited.value.with_metadata({"generation": 1})
             event = _APPLIED[self.target.route](manifest=msgspec.Raw(raw), expects=0)
             return _mutated(Action.CREATED, value, edited, event)
-        is_spec_changed = objects.spec_digest(msgspec.Raw(raw)) != stored.head.digest
+        is_spec_changed = kube_objects.spec_digest(msgspec.Raw(raw)) != stored.head.digest
         value = edited.value.with_metadata({"generation": stored.head.generation + is_spec_changed})
         if raw == stored.manifest:
             return _mutated(Action.UNCHANGED, value, edited)

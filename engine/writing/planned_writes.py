@@ -11,7 +11,7 @@ from engine.log import port
 from engine.writing import tracing
 from engine.writing.execution import Appending, Turn, Views, WriteExecution, Writing, raised
 from engine.writing.mutations import Action, Mutated, Mutation, Problem, StoredObject, Target, Written
-from events import objects, shapes
+from events import kube_objects, shapes
 from events.clusters import ClusterJoined, ClusterLeft
 from events.records import Record
 from events.validation.known_kinds import CLUSTER_GROUP
@@ -119,7 +119,7 @@ def _stored(target: Target, manifest: bytes, mutated: Mutated, before: StoredObj
         generation=generation if isinstance(generation, int) else 1,
         uid=before.head.uid if before else "",
         created_ms=before.head.created_ms if before else 0,
-        digest=objects.spec_digest(msgspec.Raw(manifest)),
+        digest=kube_objects.spec_digest(msgspec.Raw(manifest)),
         api_version=target.api_version,
         kind=target.kind,
         name=target.name,

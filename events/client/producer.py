@@ -11,7 +11,6 @@ creates a Kafka client.
 # aiokafka has annotations but no py.typed marker.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
-
 import asyncio
 import time
 import uuid
@@ -33,7 +32,7 @@ from aiokafka.errors import (
 from aiokafka.producer.message_accumulator import MessageAccumulator
 from aiokafka.structs import RecordMetadata
 
-from events import limits, objects, records, shapes, topics
+from events import kube_objects, limits, records, shapes, topics
 from events.client import broken_connections, connection_options, statements
 
 PENDING_BYTES_MAX: Final = 32 * 1024 * 1024
@@ -183,7 +182,7 @@ class Producer:
         now_ms = time.time_ns() // 1_000_000
         try:
             return statements.record_of(statement, self.source, now_ms, f"{self._name}-{self._count}")
-        except objects.Refusal as refusal:
+        except kube_objects.Refusal as refusal:
             raise RefusedError(refusal.field, refusal.reason) from None
 
     async def _enqueue(self, record: records.Record) -> asyncio.Future[records.Position]:

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from events import catalogue, codec, keys, objects, records, shapes, times, topics
+from events import catalogue, codec, keys, kube_objects, records, shapes, times, topics
 from events.records import Envelope
 from events.validation import manifests, verdicts
 
@@ -52,7 +52,7 @@ def record_of(statement: Statement, source: str, now_ms: int, new_id: str) -> re
         message = f"{type(data).__name__} is for the topic {entry.topic}, which only the engine writes"
         raise TypeError(message)
     raw = getattr(data, "manifest", None)
-    manifest = objects.read(raw) if isinstance(raw, msgspec.Raw) else None
+    manifest = kube_objects.read_head(raw) if isinstance(raw, msgspec.Raw) else None
     key = verdicts.key_of(data, manifest)
     time = times.to_text(now_ms if statement.at_ms is None else statement.at_ms)
     event_id = statement.id or (
@@ -83,7 +83,7 @@ def derived_id(source: str, event_type: str, key: str, time: str, data: bytes) -
     return digest.hexdigest()
 
 
-def _check(record: records.Record, data: shapes.Event, manifest: objects.Manifest | None) -> None:
+def _check(record: records.Record, data: shapes.Event, manifest: kube_objects.Manifest | None) -> None:
     """Raise Refusal if the record would be refused even with the expected earlier records in its partition."""
     state = verdicts.PartitionState(record.topic, record.partition)
     expects: int | None = getattr(data, "expects", None)
@@ -92,11 +92,11 @@ def _check(record: records.Record, data: shapes.Event, manifest: objects.Manifes
         state.heads[record.key] = head
     verdict = verdicts.PartitionFold(state, manifests.check).take(records.stored(record, expects or 1, 1))
     if isinstance(verdict, verdicts.Refused):
-        raise objects.Refusal(verdict.field, verdict.reason)
+        raise kube_objects.Refusal(verdict.field, verdict.reason)
 
 
-def _head(data: shapes.Event, manifest: objects.Manifest | None, version: int) -> verdicts.Head | None:
+def _head(data: shapes.Event, manifest: kube_objects.Manifest | None, version: int) -> verdicts.Head | None:
     """Return a head that satisfies the event's expectations, as if its object had been written before."""
-    written = manifest or objects.Manifest()
+    written = manifest or kube_objects.Manifest()
     head = verdicts.Head(version, 1, "", 0, "", written.api_version, written.kind, written.metadata.name)
     return verdicts.head_named(data, head)

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from events import clusters, keys, limits, links, objects, policies, shapes
+from events import clusters, keys, kube_objects, limits, links, policies, shapes
 from events.validation import kind_schemas, names
 from events.validation.schema import Fault, faults
 
@@ -28,10 +28,10 @@ _FORMS: Final = {
 
 
 def check_cluster_event(data: shapes.Event) -> None:
-    """Raise ``objects.Refusal`` for the first fault of a cluster event; other events pass."""
+    """Raise ``kube_objects.Refusal`` for the first fault of a cluster event; other events pass."""
     for fault in cluster_event_faults(data):
         remedy = f"; {fault.remedy}" if fault.remedy else ""
-        raise objects.Refusal(fault.field, fault.reason + remedy)
+        raise kube_objects.Refusal(fault.field, fault.reason + remedy)
 
 
 def cluster_event_faults(data: shapes.Event) -> Iterator[Fault]:
@@ -57,8 +57,8 @@ def cluster_event_faults(data: shapes.Event) -> Iterator[Fault]:
         case clusters.ClusterConditionsReported(conditions=conditions):
             yield from _conditions(conditions)
         case clusters.MemberObjectApplied(manifest=manifest):
-            objects.read(manifest)
-            objects.spec_digest(manifest)
+            kube_objects.read_head(manifest)
+            kube_objects.spec_digest(manifest)
         case _:
             return
 
@@ -91,12 +91,12 @@ def _quantities(amounts: Mapping[str, str], path: str) -> Iterator[Fault]:
 
 
 def check_priority_class(data: shapes.Event) -> None:
-    """Raise ``objects.Refusal`` for the first fault of a PriorityClass event; other types of events pass."""
+    """Raise ``kube_objects.Refusal`` for the first fault of a PriorityClass event; other types of events pass."""
     match data:
         case policies.PriorityClassDeclared(name=name, value=value):
             _check_class_name(name)
             if not PRIORITY_MIN <= value <= PRIORITY_MAX:
-                raise objects.Refusal("value", f"{value} is no whole number of 32 bits")
+                raise kube_objects.Refusal("value", f"{value} is no whole number of 32 bits")
         case policies.PriorityClassGone(name=name):
             _check_class_name(name)
         case _:
@@ -105,11 +105,13 @@ def check_priority_class(data: shapes.Event) -> None:
 
 def _check_class_name(name: str) -> None:
     if not names.is_object_name(name):
-        raise objects.Refusal("name", f"{name[: limits.SHOWN_CHARS_MAX]!r} is no name of a PriorityClass")
+        raise kube_objects.Refusal(
+            "name", f"{name[: limits.SHOWN_CHARS_MAX]!r} is no name of a PriorityClass"
+        )
 
 
 def check_link(data: shapes.Event) -> None:
-    """Raise ``objects.Refusal`` for the first fault of a link; other types of events pass."""
+    """Raise ``kube_objects.Refusal`` for the first fault of a link; other types of events pass."""
     match data:
         case links.DependencyNeeded(dependency=ref, by=by, clusters=clusters):
             _check_need(ref, by)
@@ -126,7 +128,7 @@ def check_link(data: shapes.Event) -> None:
                 _check_clusters((each.cluster,), "occupants.cluster")
                 for resource, amount in each.requests.items():
                     if not names.is_quantity(amount):
-                        raise objects.Refusal(
+                        raise kube_objects.Refusal(
                             f"occupants.requests.{resource[: limits.SHOWN_CHARS_MAX]}",
                             f"{amount[: limits.SHOWN_CHARS_MAX]!r} is not {names.QUANTITY.means}",
                         )
@@ -145,7 +147,7 @@ def _check_share(data: shapes.Event) -> None:
         case links.QuotaRequested(namespace=namespace, key=key):
             _check_key(key, "key")
             if not namespace or keys.split(key)[0] != namespace:
-                raise objects.Refusal("key", "names no binding of the namespace")
+                raise kube_objects.Refusal("key", "names no binding of the namespace")
         case links.QuotaAnswered(key=key):
             _check_key(key, "key")
         case links.GroupAsked(key=key, placed=placed, wanted=wanted):
@@ -162,7 +164,7 @@ def _check_share(data: shapes.Event) -> None:
 def _check_clusters(clusters: tuple[str, ...], field: str) -> None:
     for name in clusters:
         if not names.is_dns_name(name):
-            raise objects.Refusal(field, f"{name[: limits.SHOWN_CHARS_MAX]!r} is no name of a cluster")
+            raise kube_objects.Refusal(field, f"{name[: limits.SHOWN_CHARS_MAX]!r} is no name of a cluster")
 
 
 def _check_key(key: str, field: str) -> None:
@@ -170,7 +172,7 @@ def _check_key(key: str, field: str) -> None:
     form = names.NAMESPACE.pattern
     is_sound = form is not None and form.fullmatch(namespace) and _BOUND.fullmatch(name)
     if not is_sound or len(key) > limits.KEY_BYTES_MAX:
-        raise objects.Refusal(field, f"{key[: limits.SHOWN_CHARS_MAX]!r} is no key of a binding")
+        raise kube_objects.Refusal(field, f"{key[: limits.SHOWN_CHARS_MAX]!r} is no key of a binding")
 
 
 def _check_need(ref: shapes.WorkloadRef, by: str) -> None:
@@ -182,9 +184,9 @@ def _check_need(ref: shapes.WorkloadRef, by: str) -> None:
     ):
         if form.pattern and not form.pattern.fullmatch(text):
             shown = repr(text[: limits.SHOWN_CHARS_MAX])
-            raise objects.Refusal(f"dependency.{field}", f"{shown} is not {form.means}")
+            raise kube_objects.Refusal(f"dependency.{field}", f"{shown} is not {form.means}")
     namespace, name = keys.split(by)
     if not namespace or namespace != ref.namespace:
-        raise objects.Refusal("by", "names no binding of the object's own namespace")
+        raise kube_objects.Refusal("by", "names no binding of the object's own namespace")
     if len(by) > limits.KEY_BYTES_MAX or not _BOUND.fullmatch(name):
-        raise objects.Refusal("by", f"{by[: limits.SHOWN_CHARS_MAX]!r} is no key of a binding")
+        raise kube_objects.Refusal("by", f"{by[: limits.SHOWN_CHARS_MAX]!r} is no key of a binding")

@@ -16,7 +16,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta, Struct
 
-from events import imported_placements, limits, objects
+from events import imported_placements, kube_objects, limits
 from events.json_values import as_list, as_object, object_at
 from events.validation import kind_schemas, names, spec_rules
 from events.validation import known_kinds as kinds
@@ -107,14 +107,14 @@ _SPECS: Final[dict[tuple[str, str], tuple[Form, bool, _Rules]]] = {
 _FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def check(manifest: objects.Manifest, raw: msgspec.Raw) -> None:
-    """Raise ``objects.Refusal`` for the first fault of an object."""
+def check(manifest: kube_objects.Manifest, raw: msgspec.Raw) -> None:
+    """Raise ``kube_objects.Refusal`` for the first fault of an object."""
     for fault in examine(manifest, raw):
         remedy = f"; {fault.remedy}" if fault.remedy else ""
-        raise objects.Refusal(fault.field, fault.reason + remedy)
+        raise kube_objects.Refusal(fault.field, fault.reason + remedy)
 
 
-def examine(manifest: objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault]:
+def examine(manifest: kube_objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault]:
     """Yield all faults of an object, in the order of the form's fields."""
     kind = kinds.known(manifest.api_version, manifest.kind)
     if kind is None and (reason := kinds.refused(manifest.api_version, manifest.kind)):

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
-from events import limits, objects
+from events import kube_objects, limits
 from events.validation.schema import Fault, Text
 
 _LABEL_NAME_CHARS_MAX: Final = limits.NAME_CHARS_MAX + 1 + limits.LABEL_CHARS_MAX
@@ -115,7 +115,7 @@ def label_faults(labels: Mapping[str, str], path: str) -> Iterator[Fault]:
             yield Fault(f"{path}.{name[:80]}", f"{value[:80]!r} is not {LABEL_VALUE.means}")
 
 
-def head_faults(manifest: objects.Manifest) -> Iterator[Fault]:
+def head_faults(manifest: kube_objects.Manifest) -> Iterator[Fault]:
     """Yield the faults of an object's apiVersion, kind, name, namespace and labels."""
     api_version, kind = manifest.api_version, manifest.kind
     for field, form, text in (("apiVersion", API_VERSION, api_version), ("kind", KIND, kind)):

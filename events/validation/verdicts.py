@@ -19,8 +19,8 @@ from events import (
     codec,
     ids,
     keys,
+    kube_objects,
     limits,
-    objects,
     policies,
     records,
     shapes,
@@ -62,7 +62,7 @@ class Taken(Struct, frozen=True, gc=False):
     data: shapes.Event
     at_ms: int
     head: Head | None = None
-    manifest: objects.Manifest | None = None
+    manifest: kube_objects.Manifest | None = None
     is_new: bool = False
 
 
@@ -83,8 +83,8 @@ class Skipped(Struct, frozen=True, gc=False):
 
 
 Verdict = Taken | Refused | Skipped
-Check = Callable[[objects.Manifest, msgspec.Raw], None]
-"""Function that checks the spec of an object; raises ``objects.Refusal``."""
+Check = Callable[[kube_objects.Manifest, msgspec.Raw], None]
+"""Function that checks the spec of an object; raises ``kube_objects.Refusal``."""
 
 
 class PartitionState(Struct):
@@ -142,11 +142,11 @@ _CLUSTER_WRITES: Final = (
     clusters.ClusterUntainted,
     clusters.ClusterApisReported,
 )
-_CLUSTER: Final = objects.Manifest()
+_CLUSTER: Final = kube_objects.Manifest()
 """An empty manifest for clusters, which have none and are identified by their key alone."""
 
 
-def key_of(data: shapes.Event, manifest: objects.Manifest | None = None) -> str:
+def key_of(data: shapes.Event, manifest: kube_objects.Manifest | None = None) -> str:
     """Return the key that an input must have; raises TypeError for an event that is not an input."""
     if manifest is None or isinstance(data, clusters.ClusterEvent):
         return data.record_key
@@ -185,7 +185,7 @@ class PartitionFold:
             case codec.Decoded(envelope=head, data=data):
                 try:
                     return self._judge(record, head, data)
-                except objects.Refusal as refusal:
+                except kube_objects.Refusal as refusal:
                     return Refused(record, "refused", refusal.field, refusal.reason, head)
 
     def _judge(self, record: records.StoredRecord, envelope: Envelope, data: shapes.Event) -> Verdict:
@@ -212,7 +212,7 @@ class PartitionFold:
         envelope: Envelope,
         data: shapes.Event,
         at_ms: int,
-        manifest: objects.Manifest | None,
+        manifest: kube_objects.Manifest | None,
     ) -> Verdict:
         key = record.key
         head = self.state.heads.get(key)
@@ -228,11 +228,11 @@ class PartitionFold:
             return Taken(record, envelope, data, at_ms, head)
         if isinstance(data, _ABOUT_OBJECTS):
             if head is None or head_named(data, head) != head:
-                raise objects.Refusal("name", f"{key} does not exist")
+                raise kube_objects.Refusal("name", f"{key} does not exist")
             return self._take_about_object(record, envelope, data, at_ms, head)
         if manifest is not None and isinstance(data, _MANIFESTS):
             self._check(manifest, data.manifest)
-            digest = objects.spec_digest(data.manifest)
+            digest = kube_objects.spec_digest(data.manifest)
             head = self._advance(record, envelope, at_ms, digest, manifest)
         elif record.topic == topics.LINKS:
             event_fields.check_link(data)
@@ -262,20 +262,22 @@ class PartitionFold:
             return Taken(record, envelope, data, at_ms)
         if isinstance(data, specs.DeletionAllowed):
             if not names.is_dns_name(data.cluster):
-                raise objects.Refusal(
+                raise kube_objects.Refusal(
                     "cluster", f"{data.cluster[: limits.SHOWN_CHARS_MAX]!r} is no name of a cluster"
                 )
             return Taken(record, envelope, data, at_ms)
-        objects.check_status(data.status)
+        kube_objects.check_status(data.status)
         head = self.state.heads[record.key] = msgspec.structs.replace(head, version=record.offset + 1)
         return Taken(record, envelope, data, at_ms, head)
 
     def _check_join(self, data: shapes.Event) -> None:
         """Refuse any event of a cluster that is not a member, except a join within ``CLUSTERS_MAX``."""
         if not isinstance(data, clusters.ClusterJoined):
-            raise objects.Refusal("name", "the cluster is no member; join it first")
+            raise kube_objects.Refusal("name", "the cluster is no member; join it first")
         if len(self.state.heads) >= limits.CLUSTERS_MAX:
-            raise objects.Refusal("name", f"there are {limits.CLUSTERS_MAX} clusters; one has to leave first")
+            raise kube_objects.Refusal(
+                "name", f"there are {limits.CLUSTERS_MAX} clusters; one has to leave first"
+            )
 
     def _advance(
         self,
@@ -283,7 +285,7 @@ class PartitionFold:
         envelope: Envelope,
         at_ms: int,
         digest: str,
-        manifest: objects.Manifest = _CLUSTER,
+        manifest: kube_objects.Manifest = _CLUSTER,
     ) -> Head:
         old = self.state.heads.get(record.key)
         name = manifest.metadata.name
@@ -293,7 +295,7 @@ class PartitionFold:
             name,
         ):
             field = "apiVersion" if old.api_version != manifest.api_version else "metadata.name"
-            raise objects.Refusal(
+            raise kube_objects.Refusal(
                 field, f"{old.api_version} {old.kind} {old.name} has this binding name; delete that one first"
             )
         offset, generation, uid, created_ms = record.offset, 1, "", at_ms
@@ -323,15 +325,15 @@ class PartitionFold:
         )
 
 
-def _manifest_of(data: shapes.Event) -> objects.Manifest | None:
+def _manifest_of(data: shapes.Event) -> kube_objects.Manifest | None:
     """Return the head of the object in the event; raises Refusal if its kind needs another type of event."""
     if not isinstance(data, _MANIFESTS):
         return None
-    manifest = objects.read(data.manifest)
+    manifest = kube_objects.read_head(data.manifest)
     route = known_kinds.route_of(manifest.api_version, manifest.kind)
     if route != _ROUTES[type(data)]:
         kind = manifest.kind[: limits.SHOWN_CHARS_MAX]
-        raise objects.Refusal(
+        raise kube_objects.Refusal(
             "kind", f"a {kind} of {manifest.api_version[: limits.SHOWN_CHARS_MAX]} is a {route}"
         )
     return manifest
@@ -367,4 +369,4 @@ def _time_of(envelope: Envelope) -> int:
     try:
         return times.from_text(envelope.time)
     except ValueError as error:
-        raise objects.Refusal("time", str(error)) from None
+        raise kube_objects.Refusal("time", str(error)) from None

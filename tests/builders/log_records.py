@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from events import codec, keys, objects, records, shapes, topics
+from events import codec, keys, kube_objects, records, shapes, topics
 from events.catalogue import BY_STRUCT
 from events.keys import partition_of
 from events.records import Envelope, StoredRecord
@@ -22,7 +22,7 @@ def envelope(event_id: str = "", source: str = "/tests", time: str = "2024-05-25
 
 def key_of(data: shapes.Event) -> str:
     raw = getattr(data, "manifest", None)
-    return verdicts.key_of(data, objects.read(raw) if isinstance(raw, msgspec.Raw) else None)
+    return verdicts.key_of(data, kube_objects.read_head(raw) if isinstance(raw, msgspec.Raw) else None)
 
 
 def record(data: shapes.Event, head: Envelope | None = None, key: str | None = None) -> records.Record:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from engine.deciders.state import Binding
 from engine.log import memory, port
 from engine.reconcilers import worker
-from events import catalogue, codec, decisions, health, keys, objects, records, shapes, topics, works
+from events import catalogue, codec, decisions, health, keys, kube_objects, records, shapes, topics, works
 from events.records import Envelope
 from events.times import from_text, to_text
 from events.validation import verdicts
@@ -186,7 +186,7 @@ class Story:
     def record(self, data: shapes.Event) -> records.Record:
         self._written += 1
         body = getattr(data, "manifest", None)
-        key = verdicts.key_of(data, None if body is None else objects.read(body))
+        key = verdicts.key_of(data, None if body is None else kube_objects.read_head(body))
         topic = catalogue.BY_STRUCT[type(data)].topic
         head = Envelope(id=f"said-{self._written}", source="/story", type="", time=to_text(self.now_ms))
         partition = keys.partition_of(key, topics.TOPICS[topic].partitions)

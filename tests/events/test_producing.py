@@ -3,7 +3,18 @@
 import msgspec
 import pytest
 
-from events import catalogue, clusters, decisions, health, links, objects, policies, records, shapes, specs
+from events import (
+    catalogue,
+    clusters,
+    decisions,
+    health,
+    kube_objects,
+    links,
+    policies,
+    records,
+    shapes,
+    specs,
+)
 from events.client import statements
 from tests.builders import inputs, log_records, manifests
 from tests.golden.samples import table
@@ -74,7 +85,7 @@ def test_valid_event_of_each_input_type_becomes_a_record(name: str) -> None:
     ],
 )
 def test_invalid_event_is_refused_with_field_and_reason(data: shapes.Event, words: str) -> None:
-    with pytest.raises(objects.Refusal) as caught:
+    with pytest.raises(kube_objects.Refusal) as caught:
         record_of(data)
     assert words in str(caught.value)
 

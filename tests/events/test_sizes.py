@@ -2,7 +2,7 @@
 
 import pytest
 
-from events import limits, objects
+from events import kube_objects, limits
 from events.json_values import Json
 from events.validation import manifests
 from tests.builders.manifests import CONFIG_MAP, manifest, on, policy, raw, rebalancer, selector
@@ -54,4 +54,4 @@ def test_larger_objects_are_refused_with_field_and_limit(value: Json, field: str
 def test_fold_accepts_a_larger_object_already_in_the_log() -> None:
     large = raw(policy("p", None, *named(1_001), namespace="default"))
 
-    assert list(manifests.examine(objects.read(large), large)) == []
+    assert list(manifests.examine(kube_objects.read_head(large), large)) == []

@@ -19,7 +19,7 @@ from engine.http.query.response_types import Listing
 from engine.log import sqlite, sqlite_table
 from engine.process.views import remote
 from engine.proof.verification import Report
-from events import codec, decisions, objects, specs
+from events import codec, decisions, kube_objects, specs
 from tests import writes
 from tests.builders.manifests import config_map, deployment
 from tests.faults.load_objects import POLICY
@@ -71,7 +71,9 @@ async def _counts(directory: Path) -> tuple[int, int]:
         await log.aclose()
     events = [each.data for each in found if isinstance(each, codec.Decoded)]
     # The engine writes its own Secrets.
-    templates = [objects.read(each.manifest) for each in events if isinstance(each, specs.TemplateApplied)]
+    templates = [
+        kube_objects.read_head(each.manifest) for each in events if isinstance(each, specs.TemplateApplied)
+    ]
     applied = sum(each.kind == "Deployment" for each in templates)
     return applied, len({each.key for each in events if isinstance(each, decisions.ScheduleDecided)})
 

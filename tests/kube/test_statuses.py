@@ -6,7 +6,7 @@ from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.patching import managed_fields, server_side_apply
 from engine.kubeapi.rights.rbac import Act
 from engine.kubeapi.schema import resources
-from events import objects
+from events import kube_objects
 from events.json_values import Json
 from events.validation import manifests
 from events.validation.schema import Fault
@@ -101,7 +101,7 @@ def test_validation_faults_become_causes() -> None:
         },
     )
     raw = msgspec.Raw(msgspec.json.encode(value))
-    found = causes.of_faults(manifests.examine(objects.read(raw), raw), value)
+    found = causes.of_faults(manifests.examine(kube_objects.read_head(raw), raw), value)
     assert [cause.text for cause in found] == [
         "spec.workloads[0].name: Required value",
         "spec.ttlSecondsAfterFinished: Invalid value: \"x\": is the text 'x', not a whole number",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from events import catalogue, chain, codec, decisions, ids, keys, objects, records, shapes, times, topics
+from events import catalogue, chain, codec, decisions, ids, keys, kube_objects, records, shapes, times, topics
 from events.records import Envelope
 from events.validation.verdicts import key_of
 
@@ -85,9 +85,9 @@ class Pen:
         return codec.encode(data, head, partition=keys.shard_of(key), key=key)
 
 
-def _read(data: shapes.Event) -> objects.Manifest | None:
+def _read(data: shapes.Event) -> kube_objects.Manifest | None:
     body = getattr(data, "manifest", None)
-    return None if body is None else objects.read(body)
+    return None if body is None else kube_objects.read_head(body)
 
 
 def _subject(data: shapes.Event) -> str:

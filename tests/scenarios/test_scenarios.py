@@ -17,7 +17,7 @@ from events import (
     codec,
     decisions,
     keys,
-    objects,
+    kube_objects,
     rebalance_decisions,
     records,
     shapes,
@@ -57,7 +57,7 @@ class Scenario(World):
         """Append these inputs, and process their immediate consequences."""
         for data in given:
             manifest = getattr(data, "manifest", None)
-            name = verdicts.key_of(data, None if manifest is None else objects.read(manifest))
+            name = verdicts.key_of(data, None if manifest is None else kube_objects.read_head(manifest))
             topic = catalogue.BY_STRUCT[type(data)].topic
             await self.submit(data, name, keys.shard_of(name) if topic == topics.SPECS else 0)
         await self.settle(0)

@@ -10,6 +10,7 @@ from tests.tidy import trees
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)[^)]*\)")
 _STEP = re.compile(r"^\| \[[^\]]+\.py\]\(([^)]+)\) \| ([^|]*) \|")
 _STEPS_MIN = 20
+_ENGINE = trees.ROOT / "engine/README.md"
 
 
 def documents() -> Iterator[Path]:
@@ -27,16 +28,22 @@ def test_links_lead_to_files() -> None:
 
 
 def test_walks_name_functions_and_classes_of_their_files() -> None:
-    readme = trees.ROOT / "engine/README.md"
-    steps = [found for line in readme.read_text().splitlines() if (found := _STEP.match(line))]
+    steps = list(walks())
     assert len(steps) > _STEPS_MIN
     missing = [
-        f"{target}: {name}"
-        for target, names in (step.groups() for step in steps)
+        f"{trees.name_of(path)}: {name}"
+        for path, names in steps
         for name in re.findall(r"`(\w+)`", names)
-        if name not in defined(readme.parent / target)
+        if name not in defined(path)
     ]
     assert not missing
+
+
+def walks() -> Iterator[tuple[Path, str]]:
+    """Yield the file of each step of the walks through the engine, and where to look in it."""
+    for line in _ENGINE.read_text(encoding="utf-8").splitlines():
+        if found := _STEP.match(line):
+            yield (_ENGINE.parent / found[1]).resolve(), found[2]
 
 
 def defined(path: Path) -> set[str]:

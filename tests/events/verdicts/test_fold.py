@@ -4,16 +4,16 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events import objects, specs
+from events import kube_objects, specs
 from events.validation import manifests, verdicts
 from tests.builders import inputs, log_records
 from tests.builders.log_records import Partition, envelope
 from tests.events.verdicts.deployment import FOO, KEY, applied
 
 
-def _refuse(manifest: objects.Manifest, raw: msgspec.Raw) -> None:
+def _refuse(manifest: kube_objects.Manifest, raw: msgspec.Raw) -> None:
     if b"forbidden" in bytes(raw):
-        raise objects.Refusal("spec", f"{manifest.kind} says a forbidden word")
+        raise kube_objects.Refusal("spec", f"{manifest.kind} says a forbidden word")
 
 
 def test_fold_applies_the_given_check() -> None:

@@ -12,7 +12,7 @@ from engine.deciders import fact_changes
 from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
 from engine.deciders.state import ShardState
-from events import catalogue, keys, records, topics
+from events import catalogue, keys, kube_objects, records, topics
 from events.json_values import as_object, list_at
 from events.records import StoredRecord
 from events.validation import manifests, verdicts
@@ -144,9 +144,9 @@ def own_key(event_type: str, value: bytes) -> str:
     try:
         data = msgspec.json.decode(value, type=struct)
         manifest = getattr(data, "manifest", None)
-        read = verdicts.objects.read(manifest) if isinstance(manifest, msgspec.Raw) else None
+        read = kube_objects.read_head(manifest) if isinstance(manifest, msgspec.Raw) else None
         return verdicts.key_of(data, read)
-    except (msgspec.MsgspecError, verdicts.objects.Refusal):
+    except (msgspec.MsgspecError, kube_objects.Refusal):
         return table.place_of(table.SAMPLES[event_type])[0]
 
 

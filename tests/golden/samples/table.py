@@ -7,7 +7,7 @@ import msgspec
 
 from events import catalogue as types
 from events import keys, rejections, shapes, topics, works
-from events.objects import read
+from events.kube_objects import read_head
 from events.records import Envelope
 from events.validation import verdicts
 from tests.golden.samples import observations, quotas
@@ -56,7 +56,7 @@ def place_of(data: shapes.Event) -> tuple[str, int]:
             return str(shard), shard
         case _:
             manifest = getattr(data, "manifest", None)
-            key = verdicts.key_of(data, read(manifest) if isinstance(manifest, msgspec.Raw) else None)
+            key = verdicts.key_of(data, read_head(manifest) if isinstance(manifest, msgspec.Raw) else None)
     return key, keys.partition_of(key, topic.partitions)
 
 

@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from events import objects
+from events import kube_objects
 from events.validation import manifests
 from tests.builders.manifests import manifest, raw, rebalancer, selector, taint_policy
 
@@ -39,8 +39,8 @@ def refusal(value: dict[str, object]) -> str:
     """Return the refusal of an object; empty if it is valid."""
     encoded = raw(value)
     try:
-        manifests.check(objects.read(encoded), encoded)
-    except objects.Refusal as found:
+        manifests.check(kube_objects.read_head(encoded), encoded)
+    except kube_objects.Refusal as found:
         return f"{found.field}: {found.reason}"
     return ""
 

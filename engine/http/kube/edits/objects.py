@@ -25,7 +25,7 @@ from engine.kubeapi.schema.schemas import Named
 from engine.objects import dependencies
 from engine.objects import policies as propagation_policies
 from engine.writing.mutations import Edited
-from events import limits, objects, times
+from events import kube_objects, limits, times
 from events.json_values import list_at
 from events.kube_objects import KubeObject
 from events.validation import known_kinds, manifests, spec_rules
@@ -329,8 +329,8 @@ def form_causes(changed: KubeObject) -> list[Cause]:
         return list(causes.of_faults(large, value))
     raw = msgspec.Raw(msgspec.json.encode(value))
     try:
-        manifest = objects.read(raw)
-    except objects.Refusal as refusal:
+        manifest = kube_objects.read_head(raw)
+    except kube_objects.Refusal as refusal:
         return [causes.invalid(refusal.field, causes.at(value, refusal.field), refusal.reason)]
     needed = dependencies.dependencies(manifest.api_version, manifest.kind, manifest.metadata.namespace, raw)
     if len(needed) > limits.DEPENDENCIES_MAX:
