@@ -101,7 +101,8 @@ def _text(value: bytes) -> tuple[str | None, str | None]:
 
 
 def _write_cloudevents(path: Path, batch: Sequence[StoredRecord]) -> None:
-    _write_lines(path, [msgspec.json.encode(_event(record)) for record in batch if _is_event(record)])
+    lines = (_one_line(msgspec.json.encode(_event(record))) for record in batch if _is_event(record))
+    _write_lines(path, [line for line in lines if line is not None])
 
 
 def _write_parquet(path: Path, batch: Sequence[StoredRecord]) -> None:
@@ -114,6 +115,15 @@ def _write_parquet(path: Path, batch: Sequence[StoredRecord]) -> None:
 def _is_event(record: StoredRecord) -> bool:
     """Whether a record is a CloudEvent: other systems may have written something else."""
     return not isinstance(codec.decode(record), codec.Malformed)
+
+
+def _one_line(content: bytes) -> bytes | None:
+    """Return JSON without line breaks between values; None if it is not JSON in UTF-8."""
+    try:
+        content.decode()
+        return msgspec.json.format(content, indent=-1)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _event(record: StoredRecord) -> dict[str, object]:
@@ -132,6 +142,10 @@ def _event(record: StoredRecord) -> dict[str, object]:
         for name, value in record.headers.items()
         if name.startswith(records.PREFIX)
     }
+    if _one_line(record.value) is None:
+        # Only types are checked that this release knows, so the data of others may be anything.
+        media_type = record.headers.get(records.CONTENT_TYPE) or "application/octet-stream"
+        return {**attributes, "datacontenttype": media_type, **location, "data_base64": record.value}
     return {**attributes, "datacontenttype": records.JSON, **location, "data": msgspec.Raw(record.value)}
 
 

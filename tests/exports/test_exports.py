@@ -1,6 +1,7 @@
 """A log exported to files, continued, read by other programs, and imported into an empty log with the same bytes."""
 
 import asyncio
+import base64
 import hashlib
 import json
 from pathlib import Path
@@ -178,6 +179,38 @@ async def test_cloudevents_are_read_by_another_library(tmp_path: Path) -> None:
         assert event.get_id() == record.headers["ce_id"]
         assert line["reballastnumber"] == record.number
         assert line["data"] == json.loads(record.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "field", "content"),
+    [
+        (b'{\n "one": 1\r\n}', "data", {"one": 1}),
+        (b"no JSON\n", "data_base64", base64.b64encode(b"no JSON\n").decode()),
+        (b'"\xff"', "data_base64", base64.b64encode(b'"\xff"').decode()),
+        (b"", "data_base64", ""),
+    ],
+)
+async def test_each_foreign_event_is_one_line_of_json(
+    value: bytes, field: str, content: object, tmp_path: Path
+) -> None:
+    headers = {"ce_specversion": "1.0", "ce_id": "1", "ce_source": "/shop", "ce_type": "shop.sold"}
+    log = memory.MemoryLog()
+    await log.append([records.record(topics.SPECS, 0, "key", headers, value)])
+    await exported(log, tmp_path, "cloudevents")
+    (line,) = lines(tmp_path)
+    assert line[field] == content
+    assert {"data", "data_base64"} & set(line) == {field}
+
+
+async def test_structured_event_with_line_breaks_is_one_line(tmp_path: Path) -> None:
+    value = (
+        b'{"specversion": "1.0", "id": "1",\n"source": "/shop", "type": "shop.sold", "data": {\n"one": 1}}'
+    )
+    log = memory.MemoryLog()
+    await log.append([records.record(topics.SPECS, 0, "key", {"content-type": records.STRUCTURED}, value)])
+    await exported(log, tmp_path, "cloudevents")
+    (line,) = lines(tmp_path)
+    assert line["data"] == {"one": 1}
 
 
 async def test_parquet_has_every_record(tmp_path: Path) -> None:
