@@ -50,7 +50,21 @@ def test_schedule_follows_its_time_zone() -> None:
     assert text(parsed.next(instant("2026-06-01T12:00:00"))) == "2026-06-02T07:00"
 
 
-@pytest.mark.parametrize("schedule", ["* * * *", "61 * * * *", "@sometimes", "@every 5m", "0 0 * foo *", ""])
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        "* * * *",
+        "61 * * * *",
+        "@sometimes",
+        "@every 5m",
+        "0 0 * foo *",
+        "",
+        "* sat-30 * * *",
+        "mon-999999999999 * * * *",
+        f"{'9' * 5_000} * * * *",
+        f"*/{'9' * 5_000} * * * *",
+    ],
+)
 def test_unusable_schedule_has_no_moments(schedule: str) -> None:
     assert schedules.parse(schedule) is None
 

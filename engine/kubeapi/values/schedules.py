@@ -31,6 +31,7 @@ _EVERY: Final = "@every "
 _UTC: Final = zoneinfo.ZoneInfo("UTC")
 """Read from its file when this module is imported: the first use may be in an event loop, which must not wait."""
 _ANY: Final = ("*", "?")
+_DIGITS_MAX: Final = 18
 _DAYS_MAX: Final = 366 * 8
 """A schedule that matches no day in eight years, such as on 30 February, never does."""
 
@@ -125,13 +126,18 @@ def _is_zone(name: str) -> bool:
 
 
 def _values(part: str, first: int, last: int) -> frozenset[int]:
-    """Return the values of a field; raises ValueError for unknown names."""
+    """Return the values of a field; raises ValueError for unknown names, and for ends of a range above the maximum.
+
+    ``fault`` compares no range that has a name.
+    """
     result: set[int] = set()
     for item in part.split(","):
         span, _, step = item.partition("/")
         begin, dash, end = ("", "", "") if span in _ANY else span.partition("-")
         low = _number(begin) if begin else first
         high = _number(end) if dash else (low if begin and not step else last)
+        if high > last:
+            raise ValueError(span)
         result.update(range(low, high + 1, int(step or 1)))
     return frozenset(result)
 
@@ -143,9 +149,14 @@ def _number(text: str) -> int:
     return _MONTHS.index(name) + 1 if name in _MONTHS else _DAYS.index(name)
 
 
+def _is_int(text: str) -> bool:
+    """Whether a text is a number; ``int`` refuses texts of thousands of digits."""
+    return text.isdecimal() and len(text) <= _DIGITS_MAX
+
+
 def _piece_fault(piece: str, first: int, last: int) -> str:
     span, _slash, step = piece.partition("/")
-    if step and not (step.isdecimal() and int(step)):
+    if step and not (_is_int(step) and int(step)):
         return f'failed to parse int from {step}: strconv.Atoi: parsing "{step}": invalid syntax'
     if span in _ANY:
         return ""
@@ -153,7 +164,7 @@ def _piece_fault(piece: str, first: int, last: int) -> str:
     for text in (begin, end or begin):
         if _NAMES.fullmatch(text):
             return ""
-        if not text.isdecimal():
+        if not _is_int(text):
             return f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax'
     if int(begin) < first:
         return f"beginning of range ({int(begin)}) below minimum ({first}): {span}"
