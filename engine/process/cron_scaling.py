@@ -152,12 +152,12 @@ class CronScaling:
             new = [job for job in jobs if job.timing not in known]
             self._jobs = kept + await _scheduled(new, now_ms)
         due = [(due_ms, job) for due_ms, job in self._jobs if due_ms <= now_ms]
-        if due:
-            waiting = [(due_ms, job) for due_ms, job in self._jobs if due_ms > now_ms]
-            self._jobs = waiting + await _scheduled([job for _, job in due], now_ms)
-        following = {job.timing: due_ms for due_ms, job in self._jobs}
+        scheduled = await _scheduled([job for _, job in due], now_ms) if due else []
+        following = {job.timing: due_ms for due_ms, job in scheduled}
         for due_ms, job in due:
             await self._execute(_Execution(job, due_ms, now_ms, following.get(job.timing)))
+        # Only now: after a failed write, the next turn must carry out again what is due.
+        self._jobs = [(due_ms, job) for due_ms, job in self._jobs if due_ms > now_ms] + scheduled
         return number
 
     async def _execute(self, execution: _Execution) -> None:
@@ -234,7 +234,12 @@ def _read(rows: Rows, after: int) -> tuple[int, list[Job] | None]:
 
 def _jobs(rows: Rows) -> Iterator[Job]:
     for namespace, name, manifest in rows.select(_SCALERS, [_KIND, AUTOSCALING_GROUP]):
-        spec = _DECODER.decode(manifest).spec
+        try:
+            spec = _DECODER.decode(manifest).spec
+        except (msgspec.MsgspecError, RecursionError) as error:
+            # Producers on Kafka can write fields of any type, and one scaler must not stop the others.
+            _log.warning("scaler not readable", scaler=name, namespace=namespace, reason=str(error))
+            continue
         for rule in spec.rules:
             if not rule.suspend:
                 yield Job(namespace, name, spec.scale_target_ref, rule)

@@ -1,16 +1,22 @@
 """CronFederatedHPAs scale their targets at the times of their rules, and record it in their status."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
 import httpx
 import pytest
 
+from engine.http.services import Services
+from engine.log.memory import MemoryLog
+from engine.log.port import LogError
 from engine.process.cron_scaling import CronScaling
 from events.json_values import Json, at, object_at, objects_at
+from events.records import Record, StoredRecord
 from tests.api.kube.client import api
 from tests.api.servers import NOW_MS
+from tests.builders.inputs import configuration
+from tests.builders.log_records import record
 from tests.builders.manifests import manifest
 from tests.kube.oracle.objects import deployment
 
@@ -36,8 +42,11 @@ class Clock:
 class World:
     """An API, and a controller that has followed all of it."""
 
-    def __init__(self, client: httpx.AsyncClient, scaling: CronScaling, clock: Clock) -> None:
+    def __init__(
+        self, client: httpx.AsyncClient, services: Services, scaling: CronScaling, clock: Clock
+    ) -> None:
         self.client = client
+        self._services = services
         self._scaling = scaling
         self._clock = clock
         self._number = -1
@@ -47,6 +56,12 @@ class World:
         body = manifest(GROUP, "CronFederatedHPA", "cron", namespace="default", spec=spec)
         assert (await self.client.post(SCALERS, json=body)).status_code == 201
         await self.after(0)
+
+    async def write(self, spec: Json, name: str) -> None:
+        """Write a scaler as a producer does, which the Kubernetes API's checks do not see."""
+        body = manifest(GROUP, "CronFederatedHPA", name, namespace="default", spec=spec)
+        (stored,) = await self._services.log.append([record(configuration(body))])
+        await self._services.views.wait_folded(stored.number)
 
     async def after(self, minutes: float) -> None:
         """Let the controller see the present, move the clock on, and let it do what is due."""
@@ -70,7 +85,7 @@ async def a_world() -> AsyncGenerator[World]:
     clock = Clock()
     async with api() as (client, services):
         assert (await client.post(DEPLOYMENTS, json=deployment("one"))).status_code == 201
-        yield World(client, CronScaling(services, clock), clock)
+        yield World(client, services, CronScaling(services, clock), clock)
 
 
 async def test_rule_scales_its_target_when_it_is_due_and_not_before() -> None:
@@ -111,6 +126,55 @@ async def test_history_of_a_rule_is_bounded() -> None:
         assert times == ["2024-05-25T09:53:00Z", "2024-05-25T09:52:00Z"]
 
 
+@pytest.mark.parametrize("appends", [0, 1])
+async def test_execution_is_repeated_after_a_failed_append(
+    appends: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_world() as world:
+        await world.create({"targetReplicas": 4})
+        with monkeypatch.context() as patches:
+            fail_after(appends, patches)
+            with pytest.raises(LogError):
+                await world.after(1)
+        await world.after(0)
+        assert await world.replicas() == 4
+        (history,) = await world.histories()
+        times = [each["scheduleTime"] for each in objects_at(history, "successfulExecutions")]
+        assert times == ["2024-05-25T09:50:00Z"]
+
+
+def fail_after(appends: int, patches: pytest.MonkeyPatch) -> None:
+    """Let the log in memory fail after so many more appends."""
+    append, left = MemoryLog.append, [None] * appends
+
+    async def failing(log: MemoryLog, batch: Sequence[Record]) -> list[StoredRecord]:
+        if not left:
+            raise LogError("the disk is full")
+        left.pop()
+        return await append(log, batch)
+
+    patches.setattr(MemoryLog, "append", failing)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        None,
+        {"rules": None},
+        {"scaleTargetRef": None, "rules": []},
+        {"rules": [{"name": "up", "schedule": "* sat-30 * * *"}]},
+        {"rules": [{"name": "up", "schedule": "mon-999999999999 * * * *"}]},
+        {"rules": [{"name": "up", "schedule": f"{'9' * 5_000} * * * *"}]},
+    ],
+)
+async def test_unusable_scaler_of_a_producer_does_not_stop_the_others(spec: Json) -> None:
+    async with a_world() as world:
+        await world.write(spec, "unusable")
+        await world.create({"targetReplicas": 4})
+        await world.after(1)
+        assert await world.replicas() == 4
+
+
 async def test_rule_sets_the_limits_of_a_federated_autoscaler() -> None:
     async with a_world() as world:
         spec: Json = {"scaleTargetRef": DEPLOYMENT, "minReplicas": 1, "maxReplicas": 2}
@@ -137,6 +201,8 @@ async def test_failure_to_scale_is_recorded() -> None:
     [
         ({"schedule": "* * *"}, "spec.rules[0].schedule"),
         ({"schedule": "@every 5m"}, "intervals are not supported"),
+        ({"schedule": "* sat-30 * * *"}, "spec.rules[0].schedule"),
+        ({"schedule": f"{'9' * 5_000} * * * *"}, "spec.rules[0].schedule"),
     ],
 )
 async def test_rule_without_times_is_refused(rule: Json, reason: str) -> None:
