@@ -11,13 +11,15 @@ from events.json_values import Json
 
 
 class Condition(TypedDict, total=False):
-    """A condition of a status. The time is None while it is unknown."""
+    """A condition of a status. The time of the last transition is None while it is unknown."""
 
     type: str
     status: str
     reason: str
     message: str
     lastTransitionTime: str | None
+    lastUpdateTime: str
+    lastProbeTime: str
 
 
 class OwnerReference(TypedDict):
@@ -57,3 +59,11 @@ class ObjectMeta(TypedDict, total=False):
     deletionTimestamp: str
     deletionGracePeriodSeconds: int
     managedFields: list[ManagedFieldsEntry] | msgspec.Raw
+
+
+ListMeta = TypedDict(
+    "ListMeta",
+    {"resourceVersion": str, "continue": str, "remainingItemCount": int, "annotations": dict[str, str]},
+    total=False,
+)
+"""The metadata of a list; that of the bookmark of a watch has annotations."""

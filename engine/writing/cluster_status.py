@@ -2,7 +2,7 @@
 
 import msgspec
 
-from engine.kubeapi.errors.status_objects import StatusError
+from engine.kubeapi.errors.status_objects import StatusCause, StatusDetails, StatusError
 from engine.writing import cluster_changes
 from engine.writing.mutations import Action, Edited, Mutated, Target
 from events import clusters, shapes, times
@@ -27,8 +27,12 @@ def mutated(target: Target, cluster: Cluster, edited: Edited) -> Mutated:
     for event in events:
         for fault in event_fields.cluster_event_faults(event):
             message = f'Cluster.cluster.karmada.io "{target.name}" is invalid: {fault.field}: {fault.reason}'
-            cause = {"reason": "FieldValueInvalid", "message": fault.reason, "field": fault.field}
-            details: Json = {"name": target.name, "kind": "Cluster", "causes": [cause]}
+            cause: StatusCause = {
+                "reason": "FieldValueInvalid",
+                "message": fault.reason,
+                "field": fault.field,
+            }
+            details: StatusDetails = {"name": target.name, "kind": "Cluster", "causes": [cause]}
             raise StatusError(422, "Invalid", message, details)
     # A write of the cluster comes last, so that the version of the last event shows whether all took effect.
     is_report = bool(events) and not isinstance(events[-1], clusters.ClusterJoined)

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, Protocol
 from msgspec import Struct
 
 from engine import loop_share
-from engine.kubeapi.errors.status_objects import StatusError, in_terminating_namespace
+from engine.kubeapi.errors.status_objects import StatusDetails, StatusError, in_terminating_namespace
 from engine.log import port
 from engine.writing import object_changes, tracing
 from engine.writing.mutations import (
@@ -359,7 +359,7 @@ def _check_namespace(mutation: Mutation, stored: dict[str, StoredState]) -> None
         return
     namespace = stored.get(target.namespace_key)
     if namespace is None and target.namespace not in BUILT_IN_NAMESPACES:
-        details: dict[str, object] = {"name": target.namespace, "kind": "namespaces"}
+        details: StatusDetails = {"name": target.namespace, "kind": "namespaces"}
         raise StatusError(404, "NotFound", f'namespaces "{target.namespace}" not found', details)
     if (
         isinstance(namespace, StoredObject)

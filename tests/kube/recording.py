@@ -75,7 +75,7 @@ def programs() -> list[str]:
     return [first, *sorted(str(path) for path in Path(first).resolve().parent.glob("kubectl.1.*"))]
 
 
-def _discovery(path: list[str], accept: str, *, old: bool) -> tuple[str, Json | None]:
+def _discovery(path: list[str], accept: str, *, old: bool) -> tuple[str, Mapping[str, object] | None]:
     """Return media type and document; ``old``: as a server with the old discovery format only."""
     catalogue = resources.control_plane()
     plain = "application/json"
@@ -100,7 +100,7 @@ def _discovery(path: list[str], accept: str, *, old: bool) -> tuple[str, Json | 
 
 @contextmanager
 def kubectl(
-    folder: Path, *, old: bool = False, answers: Mapping[str, Json] | None = None
+    folder: Path, *, old: bool = False, answers: Mapping[str, Mapping[str, object]] | None = None
 ) -> Generator[Kubectl]:
     """Yield a kubectl and its server; ``answers`` are documents by path."""
     requests: list[Request] = []

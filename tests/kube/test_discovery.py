@@ -57,4 +57,7 @@ def test_unknown_version_has_no_document() -> None:
     assert discovery.api_group(catalogue, "") is None
     group = discovery.api_group(catalogue, "work.karmada.io")
     assert group
-    assert group["preferredVersion"] == {"groupVersion": "work.karmada.io/v1alpha2", "version": "v1alpha2"}
+    assert group.get("preferredVersion") == {
+        "groupVersion": "work.karmada.io/v1alpha2",
+        "version": "v1alpha2",
+    }

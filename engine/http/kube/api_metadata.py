@@ -11,7 +11,6 @@ from engine.http.kube import rendering
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema import discovery, openapi, openapi_v2
 from engine.kubeapi.schema.resources import Catalogue
-from events.json_values import Json
 
 _HEALTH: Final = ("healthz", "livez", "readyz")
 _ROOT: Final = ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
@@ -58,9 +57,12 @@ def _groups(request: Request, root: str, catalogue: Catalogue) -> Response:
 def _group(names: list[str], catalogue: Catalogue) -> Response:
     match names:
         case [group, version]:
-            return _found(discovery.api_resources(catalogue, group, version))
+            document = discovery.api_resources(catalogue, group, version)
         case _:
-            return _found(discovery.api_group(catalogue, names[0]))
+            document = discovery.api_group(catalogue, names[0])
+    if document is None:
+        raise status_objects.no_such_path()
+    return rendering.answer(document)
 
 
 async def _openapi(below: list[str], catalogue: Catalogue) -> Response:
@@ -73,10 +75,6 @@ async def _openapi(below: list[str], catalogue: Catalogue) -> Response:
             document = await anyio.to_thread.run_sync(openapi.document, catalogue, group, version)
         case _:
             document = None
-    return _found(document)
-
-
-def _found(body: Json | None) -> Response:
-    if body is None:
+    if document is None:
         raise status_objects.no_such_path()
-    return rendering.answer(body)
+    return rendering.answer(document)

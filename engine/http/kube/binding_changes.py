@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from engine.http.kube.edits.objects import Replacement
-from engine.kubeapi.errors.status_objects import StatusError
+from engine.kubeapi.errors.status_objects import StatusDetails, StatusError
 from engine.kubeapi.schema.resources import Resource
 from engine.writing.mutations import BindingChange, Edit, Edited, Target
 from events import vocabulary
@@ -114,5 +114,5 @@ def _forbidden(resource: Resource, live: KubeObject) -> StatusError:
         f"a policy instead. Only spec.{_SUSPENSION}.scheduling and .dispatching can be set, and "
         f"spec.{_TASKS}[].{_SUPPRESS} to false: what was left may be deleted"
     )
-    details: Json = {"name": name, "group": resource.group, "kind": resource.plural}
+    details: StatusDetails = {"name": name, "group": resource.group, "kind": resource.plural}
     return StatusError(_FORBIDDEN, "Forbidden", message, details)

@@ -7,6 +7,7 @@ import contextlib
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 from starlette.requests import Request
 
 from engine import loop_share
@@ -23,7 +24,7 @@ from engine.kubeapi.wire import protobuf
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
 from events import limits, records
-from events.json_values import Json, as_object
+from events.json_values import Json, as_object, object_at
 from events.kube_objects import KubeObject
 
 BODY_BYTES_MAX: Final = 3 * 1024 * 1024
@@ -122,8 +123,27 @@ def _json_of(raw: bytes, resource: Resource) -> Json:
         raise body_checks.unrecognized(resource, message, raw) from None
 
 
-async def deletion_options(request: Request) -> Json:
-    """The DeleteOptions in the body, empty if there is no body. Raises StatusError if they are invalid."""
+class Preconditions(Struct, frozen=True):
+    """The uid and the resourceVersion that an object must have; empty ones are not required."""
+
+    uid: str = ""
+    resource_version: str = ""
+
+
+NO_PRECONDITIONS: Final = Preconditions()
+
+
+class DeleteOptions(Struct, frozen=True, kw_only=True):
+    """The options of a deletion; ``policy`` is the propagation policy, empty for the default."""
+
+    dry_run: bool = False
+    policy: str = ""
+    orphans: bool = False
+    preconditions: Preconditions = NO_PRECONDITIONS
+
+
+async def deletion_options(request: Request) -> DeleteOptions:
+    """The DeleteOptions in the body. Raises StatusError if they are invalid."""
     fields = await _options(request)
     policy, dry_run = fields.get("propagationPolicy"), fields.get("dryRun")
     if policy is not None and fields.get("orphanDependents") is not None:
@@ -135,7 +155,15 @@ async def deletion_options(request: Request) -> Json:
         raise status_objects.invalid_options(_DELETION, cause)
     if dry_run not in (None, [], ["All"]):
         raise status_objects.invalid_options(_DELETION, causes.unsupported("dryRun", dry_run, ("All",)))
-    return fields
+    required = object_at(fields, "preconditions")
+    return DeleteOptions(
+        dry_run=dry_run == ["All"],
+        policy=str(policy or ""),
+        orphans=fields.get("orphanDependents") is True,
+        preconditions=Preconditions(
+            str(required.get("uid") or ""), str(required.get("resourceVersion") or "")
+        ),
+    )
 
 
 async def _options(request: Request) -> Json:

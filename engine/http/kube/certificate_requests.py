@@ -60,49 +60,50 @@ class Admission(Struct, frozen=True, kw_only=True):
     def __call__(self, value: KubeObject, before: KubeObject | None) -> KubeObject:
         """Return the object to store in the place of ``before``."""
         if before is None:
-            return value.with_fields({"spec": self._requested(value)})
+            return self._requested(value)
         if not self.part:
             return value.with_fields({"spec": before.at("spec")})
-        now, known = value.object_at("status"), before.object_at("status")
-        status = (
-            self._decided(before, now, known) if self.part == APPROVAL else self._reported(before, now, known)
-        )
-        return value.with_fields({"status": status})
+        done = self._decided(before, value) if self.part == APPROVAL else self._reported(before, value)
+        return value.with_fields({"status": done.object_at("status")})
 
-    def _requested(self, value: KubeObject) -> Json:
-        """The spec of a new request, with the user that makes it."""
-        spec, name, user = value.object_at("spec"), value.name, self.permission.user
-        if wrong := list(_faults(spec)):
-            raise status_objects.invalid(self.resource, name, wrong)
-        if spec.get("signerName") == _SIGNER and rbac.MASTERS in subject_of(_request(spec)).groups:
+    def _requested(self, value: KubeObject) -> KubeObject:
+        """A new request, with the user that makes it."""
+        user = self.permission.user
+        if wrong := list(_faults(value)):
+            raise status_objects.invalid(self.resource, value.name, wrong)
+        if _signer(value) == _SIGNER and rbac.MASTERS in subject_of(_request(value)).groups:
             reason = f"use of {_SIGNER} signer with {rbac.MASTERS} group is not allowed"
-            raise status_objects.forbidden(self.resource, name, reason)
+            raise status_objects.forbidden(self.resource, value.name, reason)
         requester: Json = {"username": user.name, "groups": list(user.groups)}
         if user.uid:
             requester["uid"] = user.uid
         if user.extra:
             requester["extra"] = {key: list(texts) for key, texts in user.extra.items()}
-        return {**{key: item for key, item in spec.items() if key not in _REQUESTER}, **requester}
+        kept = {key: item for key, item in value.object_at("spec").items() if key not in _REQUESTER}
+        return value.with_fields({"spec": {**kept, **requester}})
 
-    def _decided(self, before: KubeObject, now: Json, known: Json) -> Json:
-        """The status after an approval or denial; an approved request gets its certificate."""
+    def _decided(self, before: KubeObject, now: KubeObject) -> KubeObject:
+        """The request with its status after an approval or denial; an approved one gets its certificate."""
         self._check(before, "approve")
-        kept = [each for each in objects_at(known, "conditions") if each.get("type") not in _DECISIONS]
-        decisions = [each for each in objects_at(now, "conditions") if each.get("type") in _DECISIONS]
-        if wrong := list(_decision_faults(decisions, objects_at(known, "conditions"))):
+        known = before.objects_at("status", "conditions")
+        kept = [each for each in known if each.get("type") not in _DECISIONS]
+        decisions = [
+            each for each in now.objects_at("status", "conditions") if each.get("type") in _DECISIONS
+        ]
+        if wrong := list(_decision_faults(decisions, known)):
             raise status_objects.invalid(self.resource, before.name, wrong)
         conditions = [_timed(each, self.now_ms) for each in decisions] + kept
-        decided = before.with_fields({"status": {**known, "conditions": conditions}})
-        return with_certificate(decided, self.now_ms, self.sign)
+        return with_certificate(_with_conditions(before, conditions), self.now_ms, self.sign)
 
-    def _reported(self, before: KubeObject, now: Json, known: Json) -> Json:
-        """The status that an external signer writes; decisions stay as they are."""
-        if now.get("certificate") != known.get("certificate"):
+    def _reported(self, before: KubeObject, now: KubeObject) -> KubeObject:
+        """The request with the status that an external signer writes; decisions stay as they are."""
+        if now.at("status", "certificate") != before.at("status", "certificate"):
             self._check(before, "sign")
-        decisions = [each for each in objects_at(known, "conditions") if each.get("type") in _DECISIONS]
-        others = [each for each in objects_at(now, "conditions") if each.get("type") not in _DECISIONS]
+        known, written = (value.objects_at("status", "conditions") for value in (before, now))
+        decisions = [each for each in known if each.get("type") in _DECISIONS]
+        others = [each for each in written if each.get("type") not in _DECISIONS]
         conditions = decisions + [_timed(each, self.now_ms) for each in others]
-        return {**now, "conditions": conditions} if conditions else now
+        return _with_conditions(now, conditions) if conditions else now
 
     def _check(self, value: KubeObject, verb: str) -> None:
         """Raise StatusError (403) if the user may not do this to requests for this signer."""
@@ -122,7 +123,7 @@ class AutomaticApproval(Struct, frozen=True, kw_only=True):
 
     def apply(self, live: KubeObject | None) -> Edited:
         """Return the approved request; one that was decided meanwhile is left as it is."""
-        if live is None or _kinds(live.object_at("status")) & {*_DECISIONS}:
+        if live is None or _kinds(live) & {*_DECISIONS}:
             return Edited(live or KubeObject({}))
         approved: Json = {
             "type": "Approved",
@@ -132,17 +133,15 @@ class AutomaticApproval(Struct, frozen=True, kw_only=True):
         }
         status: Json = {"conditions": [_timed(approved, self.now_ms)]}
         approval = live.with_fields({"status": status})
-        signed = with_certificate(approval, self.now_ms, self.sign)
-        return Edited(live.with_fields({"status": signed}))
+        return Edited(with_certificate(approval, self.now_ms, self.sign))
 
 
 def is_approved_at_once(value: KubeObject, user: User, rights: Rights) -> bool:
     """Whether a new request is for the certificate of an agent, and its requester needs no approval for that."""
-    spec = value.object_at("spec")
-    if spec.get("signerName") != _SIGNER or set(list_at(spec, "usages")) - _USAGES:
+    if _signer(value) != _SIGNER or set(value.list_at("spec", "usages")) - _USAGES:
         return False
     try:
-        subject = subject_of(_request(spec))
+        subject = subject_of(_request(value))
     except CertificateError:
         return False
     if subject.groups != (_AGENTS,) or not subject.name.startswith(_AGENT) or subject.has_other_names:
@@ -152,17 +151,17 @@ def is_approved_at_once(value: KubeObject, user: User, rights: Rights) -> bool:
     return any(rights.may(user, act) for act in acts)
 
 
-def with_certificate(value: KubeObject, now_ms: int, sign: Sign | None) -> Json:
-    """The status of a request, with the certificate if it is approved and this server signs for its signer."""
-    spec, status = value.object_at("spec"), value.object_at("status")
-    is_open = _kinds(status) & {*_DECISIONS, "Failed"} == {"Approved"} and not status.get("certificate")
-    if sign is None or not is_open or spec.get("signerName") != _SIGNER:
-        return status
-    seconds = spec.get("expirationSeconds")
+def with_certificate(value: KubeObject, now_ms: int, sign: Sign | None) -> KubeObject:
+    """The request, with the certificate if it is approved and this server signs for its signer."""
+    status = value.object_at("status")
+    is_open = _kinds(value) & {*_DECISIONS, "Failed"} == {"Approved"} and not status.get("certificate")
+    if sign is None or not is_open or _signer(value) != _SIGNER:
+        return value
+    seconds = value.at("spec", "expirationSeconds")
     valid_for = min(seconds, _SECONDS_MAX) if isinstance(seconds, int) else _SECONDS_MAX
     try:
-        request = _request(spec)
-        _check_signable(spec, subject_of(request))
+        request = _request(value)
+        _check_signable(value, subject_of(request))
         now = dt.datetime.fromtimestamp(now_ms / 1000, dt.UTC)
         certificate = sign(request, now, dt.timedelta(seconds=valid_for))
     except CertificateError as error:
@@ -172,23 +171,28 @@ def with_certificate(value: KubeObject, now_ms: int, sign: Sign | None) -> Json:
             "reason": "SignerValidationFailure",
             "message": str(error),
         }
-        return {**status, "conditions": [*objects_at(status, "conditions"), _timed(failed, now_ms)]}
-    return {**status, "certificate": base64.b64encode(certificate).decode()}
+        return _with_conditions(value, [*objects_at(status, "conditions"), _timed(failed, now_ms)])
+    return value.with_fields({"status": {**status, "certificate": base64.b64encode(certificate).decode()}})
 
 
-def _check_signable(spec: Json, subject: Subject) -> None:
+def _with_conditions(value: KubeObject, conditions: list[Json]) -> KubeObject:
+    return value.with_fields({"status": {**value.object_at("status"), "conditions": conditions}})
+
+
+def _check_signable(value: KubeObject, subject: Subject) -> None:
     """Raise CertificateError if the signer refuses the request."""
-    usages = {str(usage) for usage in list_at(spec, "usages")}
+    usages = {str(usage) for usage in value.list_at("spec", "usages")}
     if "client auth" not in usages or usages - _USAGES:
         raise CertificateError(f"usages did not match: {', '.join(sorted(usages))}")
     if rbac.MASTERS in subject.groups:
         raise CertificateError(f"certificates of {rbac.MASTERS} are not signed")
 
 
-def _faults(spec: Json) -> list[Cause]:
+def _faults(value: KubeObject) -> list[Cause]:
     errors: list[Cause] = []
+    spec = value.object_at("spec")
     try:
-        subject_of(_request(spec))
+        subject_of(_request(value))
     except CertificateError as error:
         errors.append(causes.invalid("spec.request", spec.get("request"), str(error)))
     if not list_at(spec, "usages"):
@@ -225,9 +229,13 @@ def _decision_faults(decisions: list[Json], known: list[Json]) -> list[Cause]:
     return result
 
 
-def _kinds(status: Json) -> set[str]:
-    """The types of the conditions of a status."""
-    return {str(each.get("type")) for each in objects_at(status, "conditions")}
+def _kinds(value: KubeObject) -> set[str]:
+    """The types of the conditions of a request."""
+    return {str(each.get("type")) for each in value.objects_at("status", "conditions")}
+
+
+def _signer(value: KubeObject) -> str:
+    return value.text_at("spec", "signerName")
 
 
 def _timed(entry: Json, now_ms: int) -> Json:
@@ -236,8 +244,8 @@ def _timed(entry: Json, now_ms: int) -> Json:
     return {**entry, **{name: entry.get(name) or now for name in ("lastUpdateTime", "lastTransitionTime")}}
 
 
-def _request(spec: Json) -> bytes:
+def _request(value: KubeObject) -> bytes:
     try:
-        return base64.b64decode(str(spec.get("request", "")), validate=True)
+        return base64.b64decode(value.text_at("spec", "request"), validate=True)
     except binascii.Error as error:
         raise CertificateError(str(error)) from None

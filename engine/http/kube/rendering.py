@@ -1,16 +1,18 @@
 """Rendering of responses in the form that a client accepts: objects, tables, or only metadata."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, TypedDict
 
 import msgspec
 from starlette.responses import Response
 
 from engine.http.kube.requests import Form
+from engine.kubeapi.errors.status_objects import Status
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.tables import tables
 from events import records
 from events.json_values import Json
+from events.kube_fields import ListMeta
 from events.kube_objects import KubeObject
 
 _WARNINGS_CHARS_MAX: Final = 4 * 1024
@@ -20,17 +22,30 @@ _WARNING_CHARS_MAX: Final = 256
 encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
-def one(resource: Resource, value: KubeObject, form: Form, now_ms: int) -> Json:
+class ObjectList(TypedDict):
+    """Objects, or their metadata, as a list of their kind."""
+
+    kind: str
+    apiVersion: str
+    metadata: ListMeta
+    items: list[Json] | list[tables.PartialObjectMetadata]
+
+
+def one(
+    resource: Resource, value: KubeObject, form: Form, now_ms: int
+) -> tables.Table | tables.PartialObjectMetadata | Json:
     """Render one object as the body of a response."""
     if form.table:
-        version: Json = {"resourceVersion": value.resource_version}
+        version: ListMeta = {"resourceVersion": value.resource_version}
         return tables.table(
             resource, [value], now_ms, metadata=version, version=form.table, include=form.include
         )
     return tables.partial(value, form.partial) if form.partial else value.document
 
 
-def many(resource: Resource, values: Sequence[KubeObject], form: Form, now_ms: int, metadata: Json) -> Json:
+def many(
+    resource: Resource, values: Sequence[KubeObject], form: Form, now_ms: int, metadata: ListMeta
+) -> tables.Table | ObjectList:
     """Render a list as the body of a response; ``metadata`` holds its resourceVersion and continue token."""
     if form.table:
         return tables.table(
@@ -76,6 +91,12 @@ def _shown(warnings: Iterable[str]) -> list[str]:
             total += len(warning)
             kept[warning] = None
     return [text[:_WARNING_CHARS_MAX] for text in kept] if total > _WARNINGS_CHARS_MAX else list(kept)
+
+
+def deletion(removed: Status | KubeObject, warning: str = "") -> Response:
+    """The response to a deletion: the removed object, or a Status; ``warning`` is empty for none."""
+    body = removed.document if isinstance(removed, KubeObject) else removed
+    return answer(body, warnings=(warning,) if warning else ())
 
 
 def answer(value: object, code: int = 200, warnings: Iterable[str] = ()) -> Response:

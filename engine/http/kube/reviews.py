@@ -9,7 +9,7 @@ from engine.http.kube import access, bodies, rendering
 from engine.http.kube.access import Authorizer, Users
 from engine.http.kube.requests import ApiPath
 from engine.kubeapi.errors import causes, status_objects
-from engine.kubeapi.errors.status_objects import Cause, StatusError
+from engine.kubeapi.errors.status_objects import Cause, StatusDetails, StatusError
 from engine.kubeapi.rights import parsing
 from engine.kubeapi.rights.rbac import Act, User
 from engine.kubeapi.schema.resources import Resource
@@ -114,7 +114,7 @@ def _named(spec: Json) -> User:
 
 def _refused(cause: Cause) -> StatusError:
     """The error for an invalid review; as in Kubernetes it names no kind."""
-    details: Json = {"group": _GROUP, "causes": [cause.plain()]}
+    details: StatusDetails = {"group": _GROUP, "causes": [cause.plain()]}
     return StatusError(422, "Invalid", f'.{_GROUP} "" is invalid: {cause.text}', details)
 
 

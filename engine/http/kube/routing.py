@@ -17,7 +17,7 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.requests import options
 from engine.kubeapi.schema.resources import Catalogue, Resource, control_plane
-from events.json_values import Json
+from events.kube_fields import ListMeta
 from events.kube_objects import KubeObject
 
 Verb = Callable[[Request, Resource, ApiPath], Awaitable[Response]]
@@ -256,7 +256,7 @@ class KubeApi:
         except (ValueError, msgspec.MsgspecError):
             raise status_objects.bad_request("continue key is not valid") from None
         number = start.number or listed.number
-        metadata: Json = {"resourceVersion": str(number)}
+        metadata: ListMeta = {"resourceVersion": str(number)}
         if listed.after:
             left = max(start.left - len(listed.items), 0) if query.after else listed.left
             metadata["continue"] = msgspec.json.encode(_Position(listed.after, number, left)).hex()

@@ -21,6 +21,7 @@ from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
 from events.json_values import Json
+from events.kube_fields import ListMeta
 from events.kube_objects import KubeObject
 from projections import changes
 
@@ -186,9 +187,9 @@ class _Watch:
         shown = rendering.one(self.resource, value, self.form, self._clock_ms())
         return rendering.encode({"type": event_type, "object": shown}) + b"\n"
 
-    def bookmark(self, annotations: Json | None = None) -> bytes:
+    def bookmark(self, annotations: dict[str, str] | None = None) -> bytes:
         """A BOOKMARK line with the number to resume from."""
-        metadata: Json = {"resourceVersion": str(self.position)}
+        metadata: ListMeta = {"resourceVersion": str(self.position)}
         if annotations:
             metadata["annotations"] = annotations
         value: Json = {

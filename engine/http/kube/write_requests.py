@@ -24,7 +24,7 @@ from engine.http.kube.write_warnings import Forecasts, Relabelling
 from engine.karmada import unsupported
 from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import status_objects
-from engine.kubeapi.errors.status_objects import StatusError
+from engine.kubeapi.errors.status_objects import Status, StatusError
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.schema.resources import Resource
 from engine.writing import object_changes
@@ -109,9 +109,9 @@ class WriteRequests:
         """Handle DELETE of an object."""
         write = self._parsing.read(request, resource, api_path, api_path.name, api_path.namespace)
         options = await bodies.deletion_options(request)
-        dry_run = write.query.dry_run or options.get("dryRun") == ["All"]
-        body = await self._remove(write, object_at(options, "preconditions"), dry_run=dry_run)
-        return rendering.answer(body)
+        dry_run = write.query.dry_run or options.dry_run
+        removed = await self._remove(write, options.preconditions, dry_run=dry_run)
+        return rendering.deletion(removed)
 
     async def delete_all(
         self, request: Request, resource: Resource, api_path: ApiPath, fitting: list[KubeObject]
@@ -123,20 +123,20 @@ class WriteRequests:
             write = self._parsing.read(request, resource, api_path, name, namespace)
             if await self._plane.is_bootstrap_object(resource, namespace, name):
                 continue
-            dry_run = write.query.dry_run or options.get("dryRun") == ["All"]
-            await self._remove(write, {}, dry_run=dry_run)
+            dry_run = write.query.dry_run or options.dry_run
+            await self._remove(write, bodies.NO_PRECONDITIONS, dry_run=dry_run)
         number = str(await self._plane.number())
         return rendering.answer(
             rendering.many(resource, fitting, _PLAIN, self._clock_ms(), {"resourceVersion": number})
         )
 
-    async def _remove(self, write: WriteRequest, conditions: Json, *, dry_run: bool) -> Json:
-        """Delete an object; return the body of the response."""
+    async def _remove(
+        self, write: WriteRequest, required: bodies.Preconditions, *, dry_run: bool
+    ) -> Status | KubeObject:
+        """Delete an object; return what the response shows."""
         resource, target = write.resource, _target(write)
         preconditions = Preconditions(
-            resource=resource,
-            uid=str(conditions.get("uid") or ""),
-            resource_version=str(conditions.get("resourceVersion") or ""),
+            resource=resource, uid=required.uid, resource_version=required.resource_version
         )
         if resource.kind == _EVENT and self._event_writes is not None:
             return await self._event_writes.remove(write, preconditions, dry_run=dry_run)
@@ -166,7 +166,7 @@ class WriteRequests:
             return status_objects.deleted(resource, target.name, removed.uid)
         if is_gone and written.resource_version:
             removed = removed.with_metadata({"resourceVersion": str(written.resource_version)})
-        return self._plane.shown(resource, removed).document
+        return self._plane.shown(resource, removed)
 
     async def _scale(self, write: WriteRequest, edit: RequestedEdit) -> Response:
         value, written = await self._written_object(write, edit)

@@ -5,7 +5,7 @@ reasons.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, TypedDict
 
 from msgspec import Struct
 
@@ -13,7 +13,6 @@ from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.patching.server_side_apply import ApplyConflictError
 from engine.kubeapi.rights.rbac import Act
 from engine.kubeapi.schema.resources import Resource
-from events.json_values import Json
 
 MODIFIED: Final = (
     "the object has been modified; please apply your changes to the latest version and try again"
@@ -22,6 +21,42 @@ _BODY_TYPES: Final = "application/json, application/yaml, application/vnd.kubern
 _PATCH_TYPES: Final = (
     "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
 )
+
+
+class StatusCause(TypedDict):
+    """A cause in the details of a Status."""
+
+    reason: str
+    message: str
+    field: str
+
+
+class StatusDetails(TypedDict, total=False):
+    """The details of a Status: the object of the request, and what is wrong."""
+
+    name: str
+    group: str
+    kind: str
+    uid: str
+    causes: list[StatusCause]
+    retryAfterSeconds: int
+
+
+class _Empty(TypedDict):
+    """The metadata of a Status."""
+
+
+class Status(TypedDict, total=False):
+    """The result of a request."""
+
+    kind: str
+    apiVersion: str
+    metadata: _Empty
+    status: str
+    message: str
+    reason: str
+    details: StatusDetails
+    code: int
 
 
 class Cause(Struct, frozen=True, kw_only=True, order=True):
@@ -36,7 +71,7 @@ class Cause(Struct, frozen=True, kw_only=True, order=True):
         """Field and message as one line."""
         return f"{self.field}: {self.message}"
 
-    def plain(self) -> Json:
+    def plain(self) -> StatusCause:
         """Return the cause as an entry of ``details.causes`` in a Status."""
         return {"reason": self.reason, "message": self.message, "field": self.field}
 
@@ -44,7 +79,7 @@ class Cause(Struct, frozen=True, kw_only=True, order=True):
 class StatusError(Exception):
     """A refused request: the HTTP code and the content of the Status to return."""
 
-    def __init__(self, code: int, reason: str, message: str, details: Json | None = None) -> None:
+    def __init__(self, code: int, reason: str, message: str, details: StatusDetails | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason
@@ -52,9 +87,9 @@ class StatusError(Exception):
         self.details = details
 
     @property
-    def body(self) -> Json:
+    def body(self) -> Status:
         """The Status object of the response."""
-        result: Json = {
+        result: Status = {
             "kind": "Status",
             "apiVersion": "v1",
             "metadata": {},
@@ -76,9 +111,9 @@ class UndecodableError(StatusError):
         self.detail = detail
 
 
-def deleted(resource: Resource, name: str, uid: str) -> Json:
+def deleted(resource: Resource, name: str, uid: str) -> Status:
     """Return the Status of a completed deletion."""
-    details = {**_named(resource, name), "uid": uid}
+    details: StatusDetails = {**_named(resource, name), "uid": uid}
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
 
@@ -140,13 +175,21 @@ def invalid(resource: Resource, name: str, causes: Iterable[Cause]) -> StatusErr
     """422 for an object that fails validation."""
     listed = list(causes)
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    details = {**_named(resource, name), "kind": resource.kind, "causes": [each.plain() for each in listed]}
+    details: StatusDetails = {
+        **_named(resource, name),
+        "kind": resource.kind,
+        "causes": [each.plain() for each in listed],
+    }
     return StatusError(422, "Invalid", f'{kind} "{name}" is invalid: {_joined_messages(listed)}', details)
 
 
 def invalid_options(kind: str, *causes: Cause) -> StatusError:
     """422 for invalid request options; ``kind`` is ``DeleteOptions``, ``PatchOptions`` and the like."""
-    details: Json = {"group": "meta.k8s.io", "kind": kind, "causes": [each.plain() for each in causes]}
+    details: StatusDetails = {
+        "group": "meta.k8s.io",
+        "kind": kind,
+        "causes": [each.plain() for each in causes],
+    }
     return StatusError(
         422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {_joined_messages(causes)}', details
     )
@@ -196,8 +239,7 @@ def forbidden_act(user: str, act: Act) -> StatusError:
         f'{named} is forbidden: User "{user}" cannot {act.verb} resource "{act.whole}"'
         f' in API group "{act.group}" {where}'
     )
-    details: Json = {"name": act.name, "group": act.group, "kind": act.resource}
-    return StatusError(403, "Forbidden", message, {key: value for key, value in details.items() if value})
+    return StatusError(403, "Forbidden", message, _identity(act.name, act.group, act.resource))
 
 
 def forbidden_path(user: str, verb: str, path: str) -> StatusError:
@@ -213,7 +255,7 @@ def denied(webhook: str, why: str) -> StatusError:
 
 def forbidden(resource: Resource, name: str, reason: str) -> StatusError:
     """403 for an object that may not be written or deleted, with the reason."""
-    details: Json = {"name": name, "group": resource.group, "kind": resource.plural}
+    details: StatusDetails = {"name": name, "group": resource.group, "kind": resource.plural}
     message = f'{resource.qualified} "{name}" is forbidden: {reason}'
     return StatusError(403, "Forbidden", message, details)
 
@@ -229,7 +271,7 @@ def in_terminating_namespace(resource: Resource, name: str, namespace: str) -> S
         reason="NamespaceTerminating",
         message=f"namespace {namespace} is being terminated",
     )
-    details = {**_named(resource, name), "causes": [cause.plain()]}
+    details: StatusDetails = {**_named(resource, name), "causes": [cause.plain()]}
     return StatusError(403, "Forbidden", message, details)
 
 
@@ -302,6 +344,17 @@ def _joined_messages(causes: Sequence[Cause]) -> str:
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
-def _named(resource: Resource, name: str) -> Json:
-    result: Json = {"name": name, "group": resource.group, "kind": resource.plural}
-    return {key: value for key, value in result.items() if value}
+def _named(resource: Resource, name: str) -> StatusDetails:
+    return _identity(name, resource.group, resource.plural)
+
+
+def _identity(name: str, group: str, kind: str) -> StatusDetails:
+    """Return the details that identify an object, without empty ones."""
+    details: StatusDetails = {}
+    if name:
+        details["name"] = name
+    if group:
+        details["group"] = group
+    if kind:
+        details["kind"] = kind
+    return details

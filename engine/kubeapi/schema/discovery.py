@@ -4,12 +4,11 @@ Both forms are served: one document per level, and the aggregated form in versio
 client's Accept header selects the form.
 """
 
-from typing import Final
+from typing import Final, TypedDict
 
 from engine.kubeapi.schema.resources import Catalogue, Group, Resource, Subresource
-from events.json_values import Json
 
-VERSION: Final[Json] = {
+VERSION: Final = {
     "major": "1",
     "minor": "36",
     "gitVersion": "v1.36.2",
@@ -23,6 +22,106 @@ VERSION: Final[Json] = {
 """Response of ``/version``: the Kubernetes release whose API is served."""
 
 _AGGREGATED: Final = "apidiscovery.k8s.io"
+
+
+class _ServerAddress(TypedDict):
+    clientCIDR: str
+    serverAddress: str
+
+
+class ApiVersions(TypedDict):
+    """The document APIVersions: the versions of the core group."""
+
+    kind: str
+    versions: list[str]
+    serverAddressByClientCIDRs: list[_ServerAddress]
+
+
+class _GroupVersion(TypedDict):
+    groupVersion: str
+    version: str
+
+
+class ApiGroup(TypedDict, total=False):
+    """The document APIGroup: a group and its versions; within a list without kind and apiVersion."""
+
+    kind: str
+    apiVersion: str
+    name: str
+    versions: list[_GroupVersion]
+    preferredVersion: _GroupVersion
+
+
+class ApiGroupList(TypedDict):
+    """The document APIGroupList."""
+
+    kind: str
+    apiVersion: str
+    groups: list[ApiGroup]
+
+
+class _ApiResource(TypedDict, total=False):
+    name: str
+    singularName: str
+    namespaced: bool
+    kind: str
+    verbs: list[str]
+    shortNames: list[str]
+    categories: list[str]
+    group: str
+    version: str
+
+
+class ApiResourceList(TypedDict):
+    """The document APIResourceList: the kinds of a group and version, with their subresources."""
+
+    kind: str
+    apiVersion: str
+    groupVersion: str
+    resources: list[_ApiResource]
+
+
+class _GroupVersionKind(TypedDict):
+    group: str
+    version: str
+    kind: str
+
+
+class _DiscoveredPart(TypedDict):
+    subresource: str
+    responseKind: _GroupVersionKind
+    verbs: list[str]
+
+
+class _DiscoveredResource(TypedDict, total=False):
+    resource: str
+    responseKind: _GroupVersionKind
+    scope: str
+    singularResource: str
+    verbs: list[str]
+    shortNames: list[str]
+    categories: list[str]
+    subresources: list[_DiscoveredPart]
+
+
+class _DiscoveredVersion(TypedDict):
+    version: str
+    freshness: str
+    resources: list[_DiscoveredResource]
+
+
+class _DiscoveredGroup(TypedDict):
+    metadata: dict[str, str]
+    versions: list[_DiscoveredVersion]
+
+
+class ApiGroupDiscoveryList(TypedDict):
+    """The aggregated document: groups, versions, kinds and subresources at once."""
+
+    kind: str
+    apiVersion: str
+    metadata: dict[str, str]
+    items: list[_DiscoveredGroup]
 
 
 def aggregated_type(version: str) -> str:
@@ -45,7 +144,7 @@ def negotiated(accept: str) -> str:
     return ""
 
 
-def api_versions(server_address: str) -> Json:
+def api_versions(server_address: str) -> ApiVersions:
     """Return the APIVersions document of ``/api``; ``server_address`` is the host and port that clients use."""
     return {
         "kind": "APIVersions",
@@ -54,19 +153,19 @@ def api_versions(server_address: str) -> Json:
     }
 
 
-def api_groups(catalogue: Catalogue) -> Json:
+def api_groups(catalogue: Catalogue) -> ApiGroupList:
     """Return the APIGroupList document of ``/apis``."""
     groups = [_group(group) for group in catalogue.groups if group.name]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
-def api_group(catalogue: Catalogue, name: str) -> Json | None:
+def api_group(catalogue: Catalogue, name: str) -> ApiGroup | None:
     """Return the APIGroup document of ``/apis/NAME``, or None if there is no such group."""
     match = next((group for group in catalogue.groups if group.name == name and name), None)
     return None if match is None else {"kind": "APIGroup", "apiVersion": "v1", **_group(match)}
 
 
-def api_resources(catalogue: Catalogue, name: str, version: str) -> Json | None:
+def api_resources(catalogue: Catalogue, name: str, version: str) -> ApiResourceList | None:
     """Return the APIResourceList of ``/api/v1`` or ``/apis/NAME/VERSION``, or None if it is not served."""
     for group in catalogue.groups:
         for each, resources in group.versions:
@@ -80,7 +179,7 @@ def api_resources(catalogue: Catalogue, name: str, version: str) -> Json | None:
     return None
 
 
-def aggregated(catalogue: Catalogue, *, core: bool, version: str) -> Json:
+def aggregated(catalogue: Catalogue, *, core: bool, version: str) -> ApiGroupDiscoveryList:
     """Return the aggregated document of ``/api`` (``core``) or ``/apis``, in version v2 or v2beta1."""
     groups = [group for group in catalogue.groups if (not group.name) == core]
     return {
@@ -91,15 +190,15 @@ def aggregated(catalogue: Catalogue, *, core: bool, version: str) -> Json:
     }
 
 
-def _group(group: Group) -> Json:
-    versions = [
+def _group(group: Group) -> ApiGroup:
+    versions: list[_GroupVersion] = [
         {"groupVersion": f"{group.name}/{version}", "version": version} for version, _held in group.versions
     ]
     return {"name": group.name, "versions": versions, "preferredVersion": versions[0]}
 
 
-def _plain(resource: Resource) -> list[Json]:
-    result: Json = {
+def _plain(resource: Resource) -> list[_ApiResource]:
+    result: _ApiResource = {
         "name": resource.plural,
         "singularName": resource.singular,
         "namespaced": resource.namespaced,
@@ -113,8 +212,8 @@ def _plain(resource: Resource) -> list[Json]:
     return [result, *(_plain_part(resource, part) for part in resource.subresources)]
 
 
-def _plain_part(resource: Resource, part: Subresource) -> Json:
-    result: Json = {
+def _plain_part(resource: Resource, part: Subresource) -> _ApiResource:
+    result: _ApiResource = {
         "name": f"{resource.plural}/{part.name}",
         "singularName": "",
         "namespaced": resource.namespaced,
@@ -126,7 +225,7 @@ def _plain_part(resource: Resource, part: Subresource) -> Json:
     return result
 
 
-def _discovered(group: Group) -> Json:
+def _discovered(group: Group) -> _DiscoveredGroup:
     return {
         "metadata": {"name": group.name} if group.name else {},
         "versions": [
@@ -140,8 +239,8 @@ def _discovered(group: Group) -> Json:
     }
 
 
-def _discovered_resource(resource: Resource) -> Json:
-    result: Json = {
+def _discovered_resource(resource: Resource) -> _DiscoveredResource:
+    result: _DiscoveredResource = {
         "resource": resource.plural,
         "responseKind": _kind(resource.group, resource.version, resource.kind),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
@@ -164,5 +263,5 @@ def _discovered_resource(resource: Resource) -> Json:
     return result
 
 
-def _kind(group: str, version: str, kind: str) -> Json:
+def _kind(group: str, version: str, kind: str) -> _GroupVersionKind:
     return {"group": group, "version": version, "kind": kind}

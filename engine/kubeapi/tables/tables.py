@@ -4,14 +4,15 @@ Built-in kinds have predefined columns, custom kinds their printer columns; all 
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypedDict
 
 from engine.kubeapi.schema.resources import PrinterColumn, Resource
 from engine.kubeapi.tables.columns import cluster, configuration, karmada, storage, workloads
-from engine.kubeapi.tables.columns.cells import AGE, NAME, Cell, Column
+from engine.kubeapi.tables.columns.cells import AGE, NAME, Cell, Column, ColumnDefinition
 from engine.kubeapi.values import ages
 from events import json_paths
 from events.json_values import Json
+from events.kube_fields import ListMeta
 from events.kube_objects import KubeObject
 
 Included: TypeAlias = Literal["None", "Metadata", "Object"]
@@ -27,6 +28,29 @@ _COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
 _GROUP: Final = "meta.k8s.io"
 
 
+class PartialObjectMetadata(TypedDict):
+    """An object without anything but its metadata."""
+
+    kind: str
+    apiVersion: str
+    metadata: Json
+
+
+class _Row(TypedDict, total=False):
+    cells: list[Cell]
+    object: PartialObjectMetadata | Json
+
+
+class Table(TypedDict):
+    """Objects as rows."""
+
+    kind: str
+    apiVersion: str
+    metadata: ListMeta
+    columnDefinitions: list[ColumnDefinition]
+    rows: list[_Row]
+
+
 def columns_of(resource: Resource) -> tuple[Column, ...]:
     if resource.columns:
         return (NAME, *(_declared(each) for each in resource.columns))
@@ -38,10 +62,10 @@ def table(
     objects: Iterable[KubeObject],
     now_ms: int,
     *,
-    metadata: Json,
+    metadata: ListMeta,
     version: str = "v1",
     include: Included = "Metadata",
-) -> Json:
+) -> Table:
     """Return the objects as a Table; ``metadata`` is that of the list (resourceVersion, continue)."""
     columns = columns_of(resource)
     return {
@@ -53,19 +77,19 @@ def table(
     }
 
 
-def partial(value: KubeObject, version: str = "v1") -> Json:
+def partial(value: KubeObject, version: str = "v1") -> PartialObjectMetadata:
     """Return the object as PartialObjectMetadata."""
     return _partial(value.metadata, version)
 
 
-def _partial(metadata: Json, version: str) -> Json:
+def _partial(metadata: Json, version: str) -> PartialObjectMetadata:
     return {"kind": "PartialObjectMetadata", "apiVersion": f"{_GROUP}/{version}", "metadata": metadata}
 
 
 def _row(
     columns: tuple[Column, ...], value: KubeObject, now_ms: int, version: str, include: Included
-) -> Json:
-    row: Json = {"cells": [column.reading(value, now_ms) for column in columns]}
+) -> _Row:
+    row: _Row = {"cells": [column.reading(value, now_ms) for column in columns]}
     if include == "Metadata":
         # managedFields are often half of an object's metadata, and table clients do not use them.
         metadata = {**value.metadata}

@@ -12,12 +12,11 @@ from msgspec import Struct
 from engine.http.kube.edits.objects import RequestedEdit, Writer
 from engine.kubeapi.conversion import versions
 from engine.kubeapi.errors import status_objects
-from engine.kubeapi.errors.status_objects import Cause, StatusError
+from engine.kubeapi.errors.status_objects import Cause, StatusDetails, StatusError
 from engine.kubeapi.rights import parsing
 from engine.kubeapi.rights.rbac import Act, Rights, Rule, User
 from engine.kubeapi.schema.resources import Resource
 from engine.writing.mutations import Edited, Target
-from events.json_values import Json
 from events.kube_objects import KubeObject
 
 _SHOWN_MAX: Final = 8
@@ -144,7 +143,7 @@ def _check_binding(resource: Resource, user: User, known: Rights, value: KubeObj
     )
     rules = known.rules(bound.role, "" if bound.of_cluster else bound.namespace)
     if rules is None:
-        details: Json = {"name": bound.role, "group": _GROUP, "kind": act.resource}
+        details: StatusDetails = {"name": bound.role, "group": _GROUP, "kind": act.resource}
         raise StatusError(404, "NotFound", f'{act.resource}.{_GROUP} "{bound.role}" not found', details)
     _check_rules(resource, value.name, user, known, rules, act)
 

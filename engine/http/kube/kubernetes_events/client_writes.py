@@ -19,13 +19,12 @@ from engine.http.kube.write_parsing import WriteRequest
 from engine.http.services import Services
 from engine.kubeapi.conversion import kubernetes_events
 from engine.kubeapi.errors import status_objects
-from engine.kubeapi.errors.status_objects import StatusError
+from engine.kubeapi.errors.status_objects import Status, StatusError
 from engine.writing import object_changes
 from engine.writing.execution import Report
 from engine.writing.object_changes import Preconditions
 from engine.writing.write_api import CLIENT_SOURCE
 from events import observations
-from events.json_values import Json
 from projections import client_events
 from projections.client_events import ClientEvent
 
@@ -68,7 +67,7 @@ class EventWrites:
         warnings = (*write.warnings, *edited.warnings)
         return rendering.answer(body, 201 if stored is None else 200, warnings)
 
-    async def remove(self, write: WriteRequest, preconditions: Preconditions, *, dry_run: bool) -> Json:
+    async def remove(self, write: WriteRequest, preconditions: Preconditions, *, dry_run: bool) -> Status:
         """Delete an Event; return the body of the response. Raises StatusError."""
         name = write.writer.name
         async with self._lock:

@@ -28,6 +28,7 @@ from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Catalogue, Resource
 from events.json_values import Json
+from events.kube_fields import ListMeta
 from events.kube_objects import KubeObject
 
 
@@ -58,7 +59,7 @@ class Search:
         query = requests.query(request)
         hits = await registries.found(self._members, inner, ObjectFilter(kind, query, inner.name))
         form = requests.form(request.headers.get("accept", ""), query.include)
-        metadata: Json = {"resourceVersion": str(self._plane.last_number())}
+        metadata: ListMeta = {"resourceVersion": str(self._plane.last_number())}
         items = [value for _, value in hits]
         return rendering.answer(rendering.many(kind, items, form, self._clock_ms(), metadata))
 

@@ -25,7 +25,7 @@ from engine.http.kube.requests import ApiPath
 from engine.http.kube.write_parsing import Parsing, WriteRequest
 from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import status_objects
-from engine.kubeapi.errors.status_objects import StatusError
+from engine.kubeapi.errors.status_objects import Status, StatusDetails, StatusError
 from engine.kubeapi.rights.rbac import Rights, User
 from engine.kubeapi.schema.resources import Resource
 from engine.simulation import disruption_budgets, garbage_collection, lists, quotas, unmanaged
@@ -35,7 +35,8 @@ from engine.works import templates
 from engine.writing import object_changes
 from engine.writing.mutations import Edited
 from events import clusters, shapes
-from events.json_values import Json, object_at
+from events.json_values import Json
+from events.kube_fields import ListMeta
 from events.kube_objects import KubeObject
 from projections import object_tables
 
@@ -105,12 +106,12 @@ class MemberWrites:
     async def delete(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle DELETE of an object."""
         options = await bodies.deletion_options(request)
-        dry_run = requests.query(request).dry_run or options.get("dryRun") == ["All"]
+        dry_run = requests.query(request).dry_run or options.dry_run
         async with self._lock:
             removed, warning = await self._remove(
                 resource, api_path.namespace, api_path.name, options, dry_run=dry_run
             )
-        return rendering.answer(removed, warnings=(warning,) if warning else ())
+        return rendering.deletion(removed, warning)
 
     async def delete_all(
         self, request: Request, resource: Resource, api_path: ApiPath, fitting: list[KubeObject]
@@ -118,12 +119,12 @@ class MemberWrites:
         """Handle DELETE of a collection; ``fitting`` are the objects that the selectors chose."""
         del api_path  # the objects name their namespaces
         options = await bodies.deletion_options(request)
-        dry_run = requests.query(request).dry_run or options.get("dryRun") == ["All"]
+        dry_run = requests.query(request).dry_run or options.dry_run
+        own = structs.replace(options, preconditions=bodies.NO_PRECONDITIONS)
         async with self._lock:
             for value in fitting:
-                own: Json = {**options, "preconditions": {}}
                 await self._remove(resource, value.namespace, value.name, own, dry_run=dry_run)
-        listed: Json = {"resourceVersion": str(self._plane.last_number())}
+        listed: ListMeta = {"resourceVersion": str(self._plane.last_number())}
         return rendering.answer(rendering.many(resource, fitting, _PLAIN, self._clock_ms(), listed))
 
     async def evict(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
@@ -136,8 +137,9 @@ class MemberWrites:
             ):
                 message = "Cannot evict pod as it would violate the pod's disruption budget."
                 raise StatusError(429, "TooManyRequests", message)
-            dry_run = requests.query(request).dry_run or options.get("dryRun") == ["All"]
-            await self._remove(resource, api_path.namespace, api_path.name, {}, dry_run=dry_run)
+            dry_run = requests.query(request).dry_run or options.dry_run
+            unconditional = bodies.DeleteOptions()
+            await self._remove(resource, api_path.namespace, api_path.name, unconditional, dry_run=dry_run)
         return rendering.answer(
             {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}, 201
         )
@@ -188,25 +190,32 @@ class MemberWrites:
         await self._record(event)
 
     async def _remove(
-        self, resource: Resource, namespace: str, name: str, options: Json, *, dry_run: bool
-    ) -> tuple[Json, str]:
-        """Delete an object by the DeleteOptions; return the body of the response, and a warning (empty: none)."""
-        conditions = object_at(options, "preconditions")
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        options: bodies.DeleteOptions,
+        *,
+        dry_run: bool,
+    ) -> tuple[Status | KubeObject, str]:
+        """Delete an object by the options; return what the response shows, and a warning (empty: none)."""
+        required = options.preconditions
+        preconditions = object_changes.Preconditions(
+            resource=resource, uid=required.uid, resource_version=required.resource_version
+        )
         live = await self._plane.get(resource, namespace, name)
         if live is None:
             raise status_objects.not_found(resource, name)
         if resource.qualified == _PODS and (replica := self._replica(namespace, name)) is not None:
-            uid, version = (str(conditions.get(field) or "") for field in ("uid", "resourceVersion"))
-            object_changes.Preconditions(resource=resource, uid=uid, resource_version=version).check(live)
+            preconditions.check(live)
             if not dry_run:
                 await self._record(replica)
-            return live.document, ""
+            return live, ""
         self._check_writable(resource, namespace, name, None if resource.qualified == _NODES else live)
         if resource.qualified == _NAMESPACES and name in BUILT_IN_NAMESPACES:
             message = f'namespaces "{name}" is forbidden: this namespace may not be deleted'
             raise StatusError(403, "Forbidden", message, {"name": name, "kind": _NAMESPACES})
-        uid, version = (str(conditions.get(field) or "") for field in ("uid", "resourceVersion"))
-        object_changes.Preconditions(resource=resource, uid=uid, resource_version=version).check(live)
+        preconditions.check(live)
         ref = _reference(resource, namespace, name)
         deletion = _deletion_of(
             self._plane.state(), ref, versions.kept(resource, live), options, self._clock_ms()
@@ -215,7 +224,7 @@ class MemberWrites:
             await self._record(*deletion.writes)
         if not deletion.is_final:
             remaining = await self._plane.get(resource, namespace, name) or live
-            return remaining.document, deletion.warning
+            return remaining, deletion.warning
         if not dry_run and _is_built_in(resource, name) and not deletion.is_managed:
             await self._create_built_in(resource, namespace)
         return status_objects.deleted(resource, name, live.uid), deletion.warning
@@ -260,7 +269,7 @@ class MemberWrites:
             return
         resource = (await self._plane.catalogue()).resource("", "v1", _NAMESPACES)
         if resource is None or await self._plane.get(resource, "", namespace) is None:
-            details: Json = {"name": namespace, "kind": _NAMESPACES}
+            details: StatusDetails = {"name": namespace, "kind": _NAMESPACES}
             raise StatusError(404, "NotFound", f'namespaces "{namespace}" not found', details)
 
     def _check_quota(self, write: WriteRequest, value: KubeObject) -> None:
@@ -313,20 +322,19 @@ def _reference(resource: Resource, namespace: str, name: str) -> shapes.Workload
 
 
 def _deletion_of(
-    state: MemberState, ref: shapes.WorkloadRef, live: KubeObject, options: Json, now_ms: int
+    state: MemberState, ref: shapes.WorkloadRef, live: KubeObject, options: bodies.DeleteOptions, now_ms: int
 ) -> _Deletion:
     """Return the deletion of an object: Orphan keeps its dependents, Foreground deletes them first."""
     cluster = state.spec.name
     key, uid = unmanaged.key_of(ref), live.uid
-    policy = options.get("propagationPolicy")
-    is_orphaning = policy == _ORPHAN or options.get("orphanDependents") is True
+    is_orphaning = options.policy == _ORPHAN or options.orphans
     is_managed = unmanaged.managed(state, key) is not None
     owned = garbage_collection.dependents(state, key, uid)
     result: list[clusters.MemberWrite] = []
     if is_orphaning:
         result += [garbage_collection.without(cluster, each, uid) for each in owned]
     finalizers = live.list_at("metadata", "finalizers")
-    if owned and policy == _FOREGROUND and garbage_collection.FOREGROUND not in finalizers:
+    if owned and options.policy == _FOREGROUND and garbage_collection.FOREGROUND not in finalizers:
         finalizers = [*finalizers, garbage_collection.FOREGROUND]
     warning = ""
     if is_orphaning and not is_managed and (ref.kind == _CRON_JOB or finalizers or key in state.workloads):

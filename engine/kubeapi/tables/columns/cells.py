@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypedDict
 
 from msgspec import Struct
 
@@ -19,6 +19,16 @@ Reading: TypeAlias = Callable[[KubeObject, int], Cell]
 """Cell function: (object, current time in milliseconds) to the cell's value."""
 
 
+class ColumnDefinition(TypedDict):
+    """A column in the header of a Table."""
+
+    name: str
+    type: str
+    format: str
+    description: str
+    priority: int
+
+
 class Column(Struct, frozen=True, kw_only=True):
     """One table column; kubectl shows a column of priority 1 with ``-o wide`` only."""
 
@@ -29,7 +39,7 @@ class Column(Struct, frozen=True, kw_only=True):
     description: str = ""
     priority: int = 0
 
-    def plain(self) -> Json:
+    def plain(self) -> ColumnDefinition:
         """Return the column definition of a Table."""
         return {
             "name": self.name,
