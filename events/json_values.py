@@ -123,14 +123,6 @@ def texts(value: object) -> list[str]:
     return [str(item) for item in list_at(value)]
 
 
-def condition(document: Json, kind: str) -> Json:
-    """Return the status condition of a type; empty if there is none."""
-    for entry in objects_at(document, "status", "conditions"):
-        if entry.get("type") == kind:
-            return entry
-    return {}
-
-
 def without_nulls(value: object) -> object:
     """Return the value without null fields, at any depth; null items of lists stay."""
     if isinstance(value, dict):

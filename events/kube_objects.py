@@ -111,6 +111,13 @@ class KubeObject:
         """Return the items of the list at a path; items that are not objects become empty objects."""
         return objects_at(self.document, *path)
 
+    def condition(self, kind: str) -> Json:
+        """Return the status condition of a type; empty if there is none."""
+        for entry in objects_at(self.document, "status", "conditions"):
+            if entry.get("type") == kind:
+                return entry
+        return {}
+
     def with_fields(self, fields: Mapping[str, object]) -> "KubeObject":
         """Return the object with other values of some top-level fields."""
         return KubeObject({**self.document, **fields})

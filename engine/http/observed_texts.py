@@ -5,7 +5,8 @@ from typing import Final
 
 from engine.domain.bindings import targets_text
 from events import keys, vocabulary
-from events.json_values import Json, condition, object_at, objects_at
+from events.json_values import Json, object_at, objects_at
+from events.kube_objects import KubeObject
 
 _ABOUT: Final = {"object-observed", "object-vanished", "decision-compared", "decision-made"}
 _EVENT: Final = "Event"
@@ -25,7 +26,7 @@ def text(event: str, data: Json, *, is_named: bool) -> str | None:
     name = keys.full_name(str(data.get("namespace") or ""), str(data.get("name") or ""))
     shown = _shown(event, kind, data)
     if event == "object-observed" and kind == _EVENT:
-        return f"Event {_subject(object_at(data, 'manifest'))}: {shown}" if is_named else f"Event {shown}"
+        return f"Event {_subject(_manifest(data))}: {shown}" if is_named else f"Event {shown}"
     if is_named:
         return f"{kind} {name}: {shown}"
     return shown if kind in vocabulary.BINDING_KINDS or event != "object-observed" else f"{kind}: {shown}"
@@ -40,8 +41,11 @@ def _shown(event: str, kind: str, data: Json) -> str:
         case "decision-made":
             return _result(data)
         case _:
-            manifest = object_at(data, "manifest")
-            return _OF_KIND.get(kind, _template)(manifest)
+            return _OF_KIND.get(kind, _template)(_manifest(data))
+
+
+def _manifest(data: Json) -> KubeObject:
+    return KubeObject(object_at(data, "manifest"))
 
 
 def _compared(data: Json) -> str:
@@ -59,44 +63,44 @@ def _result(data: Json) -> str:
     return f"{data.get('reason')}: {data.get('message')}"
 
 
-def _binding(manifest: Json) -> str:
-    spec = object_at(manifest, "spec")
+def _binding(value: KubeObject) -> str:
+    spec = value.object_at("spec")
     placed = targets_text(
         {str(each.get("name")): each.get("replicas", 0) for each in objects_at(spec, "clusters")}
     )
     evicting = [str(task.get("fromCluster")) for task in objects_at(spec, "gracefulEvictionTasks")]
     leaving = f"; evicting from {', '.join(evicting)}" if evicting else ""
-    scheduled = condition(manifest, "Scheduled")
+    scheduled = value.condition("Scheduled")
     failed = f"; {_result(scheduled)}" if scheduled and scheduled.get("reason") != _SUCCESS else ""
     return f"{placed}{leaving}{failed}"
 
 
-def _cluster(manifest: Json) -> str:
-    ready = condition(manifest, "Ready")
+def _cluster(value: KubeObject) -> str:
+    ready = value.condition("Ready")
     state = {"True": "ready", "False": "not ready"}.get(str(ready.get("status")), "readiness unknown")
-    taints = [f"{taint.get('key')}:{taint.get('effect')}" for taint in objects_at(manifest, "spec", "taints")]
+    taints = [f"{taint.get('key')}:{taint.get('effect')}" for taint in value.objects_at("spec", "taints")]
     return f"{state}, tainted {', '.join(taints)}" if taints else state
 
 
-def _event(manifest: Json) -> str:
-    return f"{manifest.get('reason')}: {manifest.get('message')}"
+def _event(value: KubeObject) -> str:
+    return f"{value.at('reason')}: {value.at('message')}"
 
 
-def _subject(manifest: Json) -> str:
+def _subject(value: KubeObject) -> str:
     """The object that an Event is about."""
-    about = object_at(manifest, "involvedObject")
+    about = value.object_at("involvedObject")
     name = keys.full_name(str(about.get("namespace") or ""), str(about.get("name")))
     return f"{about.get('kind')} {name}"
 
 
-def _rebalancer(manifest: Json) -> str:
-    count = len(objects_at(manifest, "spec", "workloads"))
-    results = [str(each.get("result")) for each in objects_at(manifest, "status", "observedWorkloads")]
+def _rebalancer(value: KubeObject) -> str:
+    count = len(value.objects_at("spec", "workloads"))
+    results = [str(each.get("result")) for each in value.objects_at("status", "observedWorkloads")]
     return f"{results.count('Successful')} of {count} workloads rebalanced"
 
 
-def _template(manifest: Json) -> str:
-    metadata, spec = object_at(manifest, "metadata"), object_at(manifest, "spec")
+def _template(value: KubeObject) -> str:
+    metadata, spec = value.metadata, value.object_at("spec")
     generation = f"generation {metadata['generation']}" if metadata.get("generation") else ""
     replicas = f"{spec['replicas']} replicas" if "replicas" in spec else ""
     leaving = "being deleted" if metadata.get("deletionTimestamp") else ""
@@ -106,7 +110,7 @@ def _template(manifest: Json) -> str:
     )
 
 
-_OF_KIND: Final[dict[str, Callable[[Json], str]]] = {
+_OF_KIND: Final[dict[str, Callable[[KubeObject], str]]] = {
     **dict.fromkeys(vocabulary.BINDING_KINDS, _binding),
     "Cluster": _cluster,
     _EVENT: _event,

@@ -4,7 +4,7 @@ A target that the control plane manages is scaled only if its template leaves th
 propagation and autoscaler would undo each other's writes.
 """
 
-from typing import Final
+from typing import Final, TypedDict
 
 import msgspec
 
@@ -18,8 +18,22 @@ from engine.works.autoscalers import Metric, Scaler
 from engine.works.manifests import declared_replicas_path
 from events import clusters, times
 from events.json_values import Json, object_at
+from events.kube_fields import Condition
 
 _SCALED_AT: Final = "lastScaleTime"
+
+
+class _Value(TypedDict, total=False):
+    averageValue: str
+    averageUtilization: int
+
+
+class _Status(TypedDict, total=False):
+    observedGeneration: int
+    currentReplicas: int
+    desiredReplicas: int
+    currentMetrics: list[Json]
+    conditions: list[Condition]
 
 
 def writes(state: MemberState, at_ms: int) -> list[clusters.MemberObjectApplied]:
@@ -39,31 +53,51 @@ def writes(state: MemberState, at_ms: int) -> list[clusters.MemberObjectApplied]
     return result
 
 
-def status(state: MemberState, workload: Workload, scaler: Scaler) -> Json:
+def status(state: MemberState, workload: Workload, scaler: Scaler) -> _Status:
     """Return the status of an autoscaler, but for the time of its last change."""
+    generation = max(workload.generation, 1)
     key, _ = state.scalers.get(workload.object_key, ("", scaler))
     target = _target(state, key)
     if target is None or target.replicas is None:
         message = f'{scaler.target_kind} "{scaler.target_name}" not found'
-        return _status(workload, [_condition(workload, "AbleToScale", "FailedGetScale", message, well=False)])
+        return {
+            "observedGeneration": generation,
+            "conditions": [_condition(workload, "AbleToScale", "FailedGetScale", message, well=False)],
+        }
     count = target.admitted + target.pending
     if refusal := _refusal(target):
         refused = _condition(workload, "AbleToScale", "FailedUpdateScale", refusal, well=False)
-        return _status(workload, [refused], currentReplicas=count, desiredReplicas=count)
+        return {
+            "observedGeneration": generation,
+            "currentReplicas": count,
+            "desiredReplicas": count,
+            "conditions": [refused],
+        }
     able = _condition(
         workload, "AbleToScale", "ReadyForNewScale", "recommended size matches current size", well=True
     )
     if not target.replicas:
         message = "scaling is disabled since the replica count of the target is zero"
         idle = _condition(workload, "ScalingActive", "ScalingDisabled", message, well=False)
-        return _status(workload, [able, idle], currentReplicas=count, desiredReplicas=0)
+        return {
+            "observedGeneration": generation,
+            "currentReplicas": count,
+            "desiredReplicas": 0,
+            "conditions": [able, idle],
+        }
     load, requests = load_of(target), dict(target.template.amounts)
     followed = scaler.followed(load or {}, requests)
     conditions = [able, _activity(workload, target, followed, load), _limits(workload, scaler, target)]
     metrics = [_current(each, (load or {})[each.name], count, requests) for each in followed]
-    shown = {"currentMetrics": metrics} if metrics else {}
-    desired = scaler.limited(_wanted(scaler, target, target.replicas))
-    return _status(workload, conditions, currentReplicas=count, desiredReplicas=desired, **shown)
+    shown: _Status = {
+        "observedGeneration": generation,
+        "currentReplicas": count,
+        "desiredReplicas": scaler.limited(_wanted(scaler, target, target.replicas)),
+    }
+    if metrics:
+        shown["currentMetrics"] = metrics
+    shown["conditions"] = conditions
+    return shown
 
 
 def load_of(workload: Workload) -> dict[str, int] | None:
@@ -115,7 +149,7 @@ def _written(
 
 def _activity(
     workload: Workload, target: Workload, followed: list[Metric], load: dict[str, int] | None
-) -> Json:
+) -> Condition:
     if followed:
         message = "the HPA was able to successfully calculate a replica count"
         return _condition(workload, "ScalingActive", "ValidMetricFound", message, well=True)
@@ -128,7 +162,7 @@ def _activity(
     return _condition(workload, "ScalingActive", "FailedGetResourceMetric", message, well=False)
 
 
-def _limits(workload: Workload, scaler: Scaler, target: Workload) -> Json:
+def _limits(workload: Workload, scaler: Scaler, target: Workload) -> Condition:
     wanted = _wanted(scaler, target, target.replicas or 0)
     reason, text = "DesiredWithinRange", "the desired count is within the acceptable range"
     if wanted < scaler.least:
@@ -140,7 +174,7 @@ def _limits(workload: Workload, scaler: Scaler, target: Workload) -> Json:
 
 def _current(metric: Metric, load: int, count: int, requests: dict[str, int]) -> Json:
     average = load // max(count, 1)
-    used: Json = {"averageValue": quantity.of_nano(metric.name, -(-average // 1_000_000) * 1_000_000)}
+    used: _Value = {"averageValue": quantity.of_nano(metric.name, -(-average // 1_000_000) * 1_000_000)}
     if metric.share is not None:
         used["averageUtilization"] = average * autoscalers.PERCENT // requests[metric.name]
     field = metric.source[:1].lower() + metric.source[1:]
@@ -150,7 +184,7 @@ def _current(metric: Metric, load: int, count: int, requests: dict[str, int]) ->
     return {"type": metric.source, field: {**named, "current": used}}
 
 
-def _condition(workload: Workload, kind: str, reason: str, message: str, *, well: bool) -> Json:
+def _condition(workload: Workload, kind: str, reason: str, message: str, *, well: bool) -> Condition:
     return {
         "type": kind,
         "status": "True" if well else "False",
@@ -158,8 +192,3 @@ def _condition(workload: Workload, kind: str, reason: str, message: str, *, well
         "message": message,
         "lastTransitionTime": times.to_seconds_text(workload.created_ms),
     }
-
-
-def _status(workload: Workload, conditions: list[Json], **fields: object) -> Json:
-    generation = max(workload.generation, 1)
-    return {"observedGeneration": generation, **fields, "conditions": conditions}

@@ -6,11 +6,11 @@ take no capacity and have no pods. Each runs for the time in the CronJob's annot
 
 import heapq
 from collections.abc import Iterator
+from typing import TypedDict
 
 from engine.simulation.state import MemberState, Workload
 from engine.works.templates import CronJob
 from events import times
-from events.json_values import Json
 
 
 def follow(state: MemberState, workload: Workload, at_ms: int) -> None:
@@ -36,8 +36,21 @@ def follow(state: MemberState, workload: Workload, at_ms: int) -> None:
         heapq.heappush(state.starts, (workload.change_ms, workload.key))
 
 
-def status(workload: Workload) -> Json:
-    result: Json = {}
+class _ActiveJob(TypedDict):
+    apiVersion: str
+    kind: str
+    name: str
+    namespace: str
+
+
+class _Status(TypedDict, total=False):
+    active: list[_ActiveJob]
+    lastScheduleTime: str
+    lastSuccessfulTime: str
+
+
+def status(workload: Workload) -> _Status:
+    result: _Status = {}
     if workload.scheduled_ms > workload.ended_ms:
         result["active"] = [
             {

@@ -1,5 +1,7 @@
 """PodDisruptionBudgets of a member: their statuses follow the pods that they select."""
 
+from typing import TypedDict
+
 from engine.simulation.budget_index import BudgetIndex
 from engine.simulation.state import UNMANAGED, MemberState, Workload
 from engine.works.budgets import Budget
@@ -41,6 +43,16 @@ def forget_unmanaged(state: MemberState, key: str, namespace: str) -> None:
         state.budgets.discard_budget(UNMANAGED + key, namespace)
 
 
+class BudgetStatus(TypedDict):
+    """The status of a budget: the pods of the workloads that it selects, and how many may be disrupted."""
+
+    currentHealthy: int
+    desiredHealthy: int
+    disruptionsAllowed: int
+    expectedPods: int
+    observedGeneration: int
+
+
 def allows(state: MemberState, workload: Workload) -> bool:
     """Whether the budgets that select the pods of a workload allow that one of them is evicted."""
     namespace = workload.ref.namespace
@@ -50,12 +62,11 @@ def allows(state: MemberState, workload: Workload) -> bool:
     return all(_counts(state, namespace, budget)["disruptionsAllowed"] != 0 for _, budget in budgets)
 
 
-def status(state: MemberState, workload: Workload, budget: Budget) -> Json:
-    """Return the status of a budget: the pods of the workloads that it selects, and how many may be disrupted."""
+def status(state: MemberState, workload: Workload, budget: Budget) -> BudgetStatus:
     return _counts(state, workload.ref.namespace, budget)
 
 
-def _counts(state: MemberState, namespace: str, budget: Budget) -> Json:
+def _counts(state: MemberState, namespace: str, budget: Budget) -> BudgetStatus:
     selected = _selected(state, namespace, budget)
     expected = sum(each.admitted + each.pending for each in selected)
     healthy, desired = sum(each.ready for each in selected), budget.desired(expected)

@@ -12,7 +12,7 @@ from engine.simulation import api_objects, quotas
 from engine.simulation.specs import uid
 from engine.simulation.state import MemberState
 from events import times
-from events.json_values import Json, at, condition
+from events.json_values import Json, at
 from events.kube_objects import KubeObject
 
 SHOWN_MS: Final = times.HOUR_MS
@@ -107,7 +107,7 @@ def _of_pod(pod: KubeObject) -> Iterator[_Message]:
     about: Json = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid}
     statuses = pod.objects_at("status", "containerStatuses")
     waiting = [str(at(each, "state", "waiting", "reason") or "") for each in statuses]
-    unscheduled = condition(pod.document, "PodScheduled")
+    unscheduled = pod.condition("PodScheduled")
     if unscheduled.get("status") == "False":
         yield _Message("FailedScheduling", str(unscheduled["message"]), _SCHEDULER, about, "Warning")
         return

@@ -1,7 +1,7 @@
 """ResourceQuotas of a member: they refuse pods that would exceed them, and count the use by existing ones."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypedDict
 
 from engine.kubeapi.values import quantity
 from engine.simulation.state import MemberState, NamespaceQuotas, Workload
@@ -9,7 +9,6 @@ from engine.works import quotas, templates
 from engine.works.quotas import Quota
 from engine.works.templates import Template
 from events import clusters, shapes
-from events.json_values import Json
 from events.validation import known_kinds
 
 FORBIDDEN: Final = '{} "{}" is forbidden: {}'
@@ -172,7 +171,12 @@ def refusal_of_object(state: MemberState, ref: shapes.WorkloadRef) -> str:
     return ""
 
 
-def status(state: MemberState, namespace: str, quota: Quota) -> Json:
+class _Status(TypedDict):
+    hard: dict[str, str]
+    used: dict[str, str]
+
+
+def status(state: MemberState, namespace: str, quota: Quota) -> _Status:
     limited = state.quotas.get(namespace) or NamespaceQuotas()
     counted = (limited.used[key] for key, (_, each) in limited.quotas.items() if each == quota)
     of_pods = next(counted, dict[str, int]())

@@ -1,6 +1,7 @@
 """Status of workloads as a member's own API shows it, computed from the counts of replicas."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, TypedDict
 
 import msgspec
 
@@ -16,17 +17,90 @@ from engine.simulation import (
 from engine.simulation.state import MemberState, Workload
 from events import times
 from events.json_values import Json
+from events.kube_fields import Condition
 
 _CRON_JOB: Final = ("batch/v1", "CronJob")
 _POD: Final = ("v1", "Pod")
-_SCHEDULED: Final = ("currentNumberScheduled", "desiredNumberScheduled", "updatedNumberScheduled")
-_AVAILABLE: Final = ("numberReady", "numberAvailable")
-_PHASES: Final[dict[tuple[str, str], Json]] = {
+_PHASES: Final = {
     ("v1", "Namespace"): {"phase": "Active"},
     ("v1", "PersistentVolume"): {"phase": "Available"},
     ("v1", "PersistentVolumeClaim"): {"phase": "Bound"},
 }
 """Phases of objects that are available at once, since a simulation has nothing to wait for."""
+
+
+class _JobStatus(TypedDict, total=False):
+    ready: int
+    startTime: str
+    active: int
+    succeeded: int
+    completionTime: str
+    conditions: list[Condition]
+
+
+class _Ingress(TypedDict):
+    ip: str
+    ipMode: str
+
+
+class _LoadBalancer(TypedDict):
+    ingress: list[_Ingress]
+
+
+class _BalancerStatus(TypedDict):
+    loadBalancer: _LoadBalancer
+
+
+class _Running(TypedDict):
+    startedAt: str
+
+
+class _ContainerState(TypedDict):
+    running: _Running
+
+
+class _ContainerStatus(TypedDict):
+    name: str
+    ready: bool
+    restartCount: int
+    state: _ContainerState
+
+
+class _Address(TypedDict):
+    ip: str
+
+
+class _PodStatus(TypedDict):
+    phase: str
+    podIP: str
+    podIPs: list[_Address]
+    conditions: list[Condition]
+    containerStatuses: list[_ContainerStatus]
+
+
+class _DaemonSetStatus(TypedDict):
+    currentNumberScheduled: int
+    desiredNumberScheduled: int
+    updatedNumberScheduled: int
+    numberReady: int
+    numberAvailable: int
+    numberMisscheduled: int
+    observedGeneration: int
+
+
+class _ReplicasStatus(TypedDict, total=False):
+    observedGeneration: int
+    replicas: int
+    updatedReplicas: int
+    readyReplicas: int
+    availableReplicas: int
+    fullyLabeledReplicas: int
+    unavailableReplicas: int
+    currentReplicas: int
+    currentRevision: str
+    updateRevision: str
+    collisionCount: int
+    conditions: list[Condition]
 
 
 def status(state: MemberState, workload: Workload) -> Json:
@@ -35,13 +109,14 @@ def status(state: MemberState, workload: Workload) -> Json:
     It has the workload's counts or addresses, the simulated status in its template, and what clients wrote.
     """
     if workload.replicas is not None:
-        return (
-            _decode(workload.template.status)
-            | _decode(workload.kept.status)
-            | _replica_status(state, workload)
-        )
+        return {
+            **_decode(workload.template.status),
+            **_decode(workload.kept.status),
+            **_replica_status(state, workload),
+        }
     kind = workload.ref.api_version, workload.ref.kind
     cluster, budget = state.spec.name, workload.template.budget
+    built_in: Mapping[str, object]
     if kind == _POD:
         built_in = _pod_status(cluster, workload)
     elif kind == _CRON_JOB:
@@ -56,12 +131,12 @@ def status(state: MemberState, workload: Workload) -> Json:
         built_in = _balancer_status(cluster, workload)
     else:
         built_in = _PHASES.get(kind, {})
-    return built_in | _decode(workload.template.status) | _decode(workload.kept.status)
+    return {**built_in, **_decode(workload.template.status), **_decode(workload.kept.status)}
 
 
-def _job_status(workload: Workload) -> Json:
+def _job_status(workload: Workload) -> _JobStatus:
     active = workload.admitted + workload.pending
-    status: Json = {"ready": workload.ready, "startTime": times.to_seconds_text(workload.created_ms)}
+    status: _JobStatus = {"ready": workload.ready, "startTime": times.to_seconds_text(workload.created_ms)}
     if active:
         status["active"] = active
     if workload.succeeded:
@@ -83,22 +158,25 @@ def _job_status(workload: Workload) -> Json:
     return status
 
 
-def _balancer_status(cluster: str, workload: Workload) -> Json:
+def _balancer_status(cluster: str, workload: Workload) -> _BalancerStatus:
     ref = workload.ref
     address = addresses.of_balancer(cluster, ref.namespace, f"{ref.kind}/{ref.name}")
     return {"loadBalancer": {"ingress": [{"ip": address, "ipMode": "VIP"}]}}
 
 
-def _pod_status(cluster: str, workload: Workload) -> Json:
+def _pod_status(cluster: str, workload: Workload) -> _PodStatus:
     address = addresses.of_pod(cluster, workload.ref.namespace, workload.ref.name)
     since = times.to_seconds_text(workload.created_ms)
-    container = {"ready": True, "restartCount": 0, "state": {"running": {"startedAt": since}}}
+    running: _ContainerState = {"running": {"startedAt": since}}
     return {
         "phase": "Running",
         "podIP": address,
         "podIPs": [{"ip": address}],
         "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": since}],
-        "containerStatuses": [{"name": name, **container} for name in workload.template.containers],
+        "containerStatuses": [
+            {"name": name, "ready": True, "restartCount": 0, "state": running}
+            for name in workload.template.containers
+        ],
     }
 
 
@@ -109,7 +187,9 @@ def _decode(text: bytes) -> Json:
         return {}
 
 
-def _replica_status(state: MemberState, workload: Workload) -> Json:
+def _replica_status(
+    state: MemberState, workload: Workload
+) -> _JobStatus | _DaemonSetStatus | _ReplicasStatus:
     count = workload.admitted + workload.pending
     ready = workload.ready
     refusal = quotas.refusal_of(state, workload)
@@ -117,7 +197,7 @@ def _replica_status(state: MemberState, workload: Workload) -> Json:
     failed = _condition("ReplicaFailure", "True", "FailedCreate", refusal, since)
     failures = [failed] if refusal else []
     generation = max(workload.generation, 1)
-    counts: Json = {
+    counts: _ReplicasStatus = {
         "observedGeneration": generation,
         "replicas": count,
         "updatedReplicas": workload.updated,
@@ -127,12 +207,26 @@ def _replica_status(state: MemberState, workload: Workload) -> Json:
     if workload.ref.kind == "Job":
         return _job_status(workload)
     if workload.ref.kind == "DaemonSet":
-        numbers = dict.fromkeys(_SCHEDULED, count) | dict.fromkeys(_AVAILABLE, ready)
-        numbers["updatedNumberScheduled"] = workload.updated
-        return {**numbers, "numberMisscheduled": 0, "observedGeneration": generation}
+        return {
+            "currentNumberScheduled": count,
+            "desiredNumberScheduled": count,
+            "updatedNumberScheduled": workload.updated,
+            "numberReady": ready,
+            "numberAvailable": ready,
+            "numberMisscheduled": 0,
+            "observedGeneration": generation,
+        }
     if workload.ref.kind == "ReplicaSet":
-        shown = {name: item for name, item in counts.items() if name != "updatedReplicas"}
-        return shown | {"fullyLabeledReplicas": count} | ({"conditions": failures} if failures else {})
+        shown: _ReplicasStatus = {
+            "observedGeneration": generation,
+            "replicas": count,
+            "readyReplicas": ready,
+            "availableReplicas": ready,
+            "fullyLabeledReplicas": count,
+        }
+        if failures:
+            shown["conditions"] = failures
+        return shown
     if workload.ref.kind == "StatefulSet":
         current = workload.former_pods[0].template if workload.former_pods else workload.template
         return {
@@ -145,12 +239,13 @@ def _replica_status(state: MemberState, workload: Workload) -> Json:
     if workload.ref.kind != "Deployment":
         return counts
     unavailable = (workload.replicas or 0) - ready if refusal else count - ready
-    missing: Json = {"unavailableReplicas": unavailable} if unavailable > 0 else {}
-    conditions = [_availability(workload), _progress(workload), *failures]
-    return {**counts, **missing, "conditions": conditions}
+    if unavailable > 0:
+        counts["unavailableReplicas"] = unavailable
+    counts["conditions"] = [_availability(workload), _progress(workload), *failures]
+    return counts
 
 
-def _availability(workload: Workload) -> Json:
+def _availability(workload: Workload) -> Condition:
     replicas, strategy = workload.replicas or 0, workload.template.strategy
     unavailable = (
         strategy.unavailable(replicas) if strategy and not strategy.is_recreating and replicas else 0
@@ -167,7 +262,7 @@ def _availability(workload: Workload) -> Json:
     return _condition("Available", "False", "MinimumReplicasUnavailable", message, workload.created_ms)
 
 
-def _progress(workload: Workload) -> Json:
+def _progress(workload: Workload) -> Condition:
     since = workload.progress_ms or workload.created_ms
     name = f'ReplicaSet "{replica_sets.name(workload.ref.name, workload.template.digest)}"'
     strategy, desired = workload.template.strategy, workload.replicas or 0
@@ -182,7 +277,7 @@ def _progress(workload: Workload) -> Json:
     return _condition("Progressing", "True", "ReplicaSetUpdated", f"{name} is progressing.", since)
 
 
-def _condition(kind: str, status: str, reason: str, message: str, since_ms: int) -> Json:
+def _condition(kind: str, status: str, reason: str, message: str, since_ms: int) -> Condition:
     since = times.to_seconds_text(since_ms)
     return {
         "type": kind,

@@ -128,7 +128,7 @@ def test_missing_json_parts_are_empty() -> None:
     assert json_values.object_at({"spec": 3}, "spec", "clusters") == {}
     assert json_values.objects_at(None) == []
     assert json_values.texts({"a": 1}) == []
-    assert json_values.condition({"status": {"conditions": [{"type": "Ready"}]}}, "Scheduled") == {}
+    assert KubeObject({"status": {"conditions": [{"type": "Ready"}]}}).condition("Scheduled") == {}
 
 
 async def test_list_page_shows_replicas_and_scheduling_failures() -> None:

@@ -4,7 +4,8 @@ import json
 import time
 
 from engine.domain import marks
-from events.json_values import condition, object_at
+from events.json_values import object_at
+from events.kube_objects import KubeObject
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH
 
@@ -95,7 +96,7 @@ def test_binding_has_the_fields_of_a_karmada_binding(kubectl: Kubectl) -> None:
     assert object_at(binding, "status")["schedulerObservingAffinityName"] == "first"
     assert object_at(binding, "spec")["schedulerName"] == "default-scheduler"
     assert object_at(binding, "spec", "replicaRequirements")["namespace"] == kubectl.namespace
-    applied = condition(binding, "FullyApplied")
+    applied = KubeObject(binding).condition("FullyApplied")
     assert applied["message"] == "All works have been successfully applied"
 
 

@@ -11,7 +11,8 @@ from engine.simulation import statuses, unmanaged
 from engine.simulation.state import Workload
 from engine.works import autoscalers
 from events import clusters, shapes
-from events.json_values import Json, condition
+from events.json_values import Json
+from events.kube_objects import KubeObject
 from tests.builders import manifests
 from tests.members import examples
 
@@ -109,11 +110,11 @@ async def test_status_names_replicas_metrics_limits_and_the_time_of_the_last_cha
     assert shown["written"] == {"lastScaleTime": "2024-05-25T09:49:51Z"}
     used = {"averageValue": "50m", "averageUtilization": 100}
     assert shown["currentMetrics"] == [{"type": "Resource", "resource": {"name": "cpu", "current": used}}]
-    assert condition({"status": shown}, "ScalingLimited")["reason"] == "TooManyReplicas"
+    assert KubeObject({"status": shown}).condition("ScalingLimited")["reason"] == "TooManyReplicas"
     await _write(stage, _deployment(0))
-    assert condition({"status": _status(stage)}, "ScalingActive")["reason"] == "ScalingDisabled"
+    assert KubeObject({"status": _status(stage)}).condition("ScalingActive")["reason"] == "ScalingDisabled"
     await _write(stage, _deployment(2, load="much"))
-    assert "is malformed" in str(condition({"status": _status(stage)}, "ScalingActive")["message"])
+    assert "is malformed" in str(KubeObject({"status": _status(stage)}).condition("ScalingActive")["message"])
 
 
 async def test_managed_target_is_scaled_only_if_its_template_retains_replicas() -> None:
@@ -123,7 +124,7 @@ async def test_managed_target_is_scaled_only_if_its_template_retains_replicas() 
     await stage.work(examples.applied("nginx", 2, offset=offset))
     await stage.settle()
     assert _target(stage).replicas == 2
-    able = condition({"status": _status(stage)}, "AbleToScale")
+    able = KubeObject({"status": _status(stage)}).condition("AbleToScale")
     assert able["status"] == "False"
     assert marks.RETAIN_REPLICAS in str(able["message"])
     offset = await stage.submit_template(_deployment(2, retains=True), NGINX)

@@ -11,7 +11,8 @@ from engine.domain import marks
 from engine.simulation import lists, specs, statuses, unmanaged
 from engine.simulation.state import MemberState, Workload
 from events import clusters, health, shapes
-from events.json_values import Json, condition
+from events.json_values import Json
+from events.kube_objects import KubeObject
 from tests.builders import manifests
 from tests.members import examples
 
@@ -204,7 +205,7 @@ async def test_job_ends_after_its_completions() -> None:
     await stage.turn(after_ms=5_000)
     ended = _status(stage, "Job")
     assert (ended["succeeded"], "active" in ended) == (3, False)
-    assert condition({"status": ended}, "Complete")["status"] == "True"
+    assert KubeObject({"status": ended}).condition("Complete")["status"] == "True"
     assert _state(stage).capacity.running.get("pods", 0) == 0
     assert [pod.phase for pod in stage.members.pods()] == ["Succeeded"] * 3
     assert await stage.turn(after_ms=60_000) == []

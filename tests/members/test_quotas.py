@@ -11,7 +11,8 @@ from engine.simulation.state import MemberState, Workload
 from engine.works import quotas as quota_manifests
 from engine.works import templates
 from events import clusters, health, shapes
-from events.json_values import Json, condition, object_at
+from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
 from tests.builders import manifests
 from tests.members import examples
 
@@ -69,18 +70,18 @@ async def test_pods_over_a_quota_are_not_created_until_it_allows_them() -> None:
     assert (_running(stage, NGINX).ready, _running(stage, NGINX).pending) == (3, 0)
     assert _status(stage)["used"] == {"pods": "3", "requests.cpu": "150m"}
     shown: Json = {"status": statuses.status(_state(stage), _running(stage, NGINX))}
-    failure = condition(shown, "ReplicaFailure")
+    failure = KubeObject(shown).condition("ReplicaFailure")
     assert (failure["status"], failure["reason"]) == ("True", "FailedCreate")
     assert str(failure["message"]).endswith(
         "exceeded quota: small, requested: pods=1, used: pods=3, limited: pods=3"
     )
-    assert condition(shown, "Available")["status"] == "False"
+    assert KubeObject(shown).condition("Available")["status"] == "False"
     await _write(stage, _quota(pods="9", requests_cpu="200m"))
     assert _running(stage, NGINX).ready == 4
     await _write(stage, _quota(pods="9"))
     assert _running(stage, NGINX).ready == 5
     shown = {"status": statuses.status(_state(stage), _running(stage, NGINX))}
-    assert condition(shown, "ReplicaFailure") == {}
+    assert KubeObject(shown).condition("ReplicaFailure") == {}
 
 
 async def test_freed_quota_is_used_by_refused_workloads() -> None:

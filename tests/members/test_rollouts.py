@@ -12,7 +12,8 @@ from engine.simulation.state import MemberState, Workload
 from engine.works import templates
 from engine.works.templates import Template
 from events import health
-from events.json_values import Json, condition
+from events.json_values import Json
+from events.kube_objects import KubeObject
 from tests.builders import manifests
 from tests.members import examples
 
@@ -110,7 +111,7 @@ def test_status_of_a_rollout_shows_its_progress() -> None:
     _applied(state, 4, old, 0)
     _run(state, 0, 200)
     shown = statuses.status(state, _workload(state))
-    assert condition({"status": shown}, "Progressing")["reason"] == "NewReplicaSetAvailable"
+    assert KubeObject({"status": shown}).condition("Progressing")["reason"] == "NewReplicaSetAvailable"
     _applied(state, 4, new, 1000)
     (report,) = _run(state, 1000, 1000)
     assert (report.replicas, report.updated, report.ready, report.healthy) == (5, 2, 3, False)
@@ -118,16 +119,16 @@ def test_status_of_a_rollout_shows_its_progress() -> None:
     counts = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas")
     assert [shown[name] for name in counts] == [5, 2, 3, 3, 2]
     status: Json = {"status": shown}
-    assert condition(status, "Available")["status"] == "True"
-    assert condition(status, "Progressing")["reason"] == "ReplicaSetUpdated"
+    assert KubeObject(status).condition("Available")["status"] == "True"
+    assert KubeObject(status).condition("Progressing")["reason"] == "ReplicaSetUpdated"
     assert sorted(_images(state, old, new)) == [0, 0, 0, 1, 1]
     cluster.advance(state, 601_000)
     status = {"status": statuses.status(state, _workload(state))}
-    assert condition(status, "Progressing")["reason"] == "ProgressDeadlineExceeded"
+    assert KubeObject(status).condition("Progressing")["reason"] == "ProgressDeadlineExceeded"
     _applied(state, 4, _template("nginx:3"), 602_000)
     _run(state, 602_000, 604_000)
     status = {"status": statuses.status(state, _workload(state))}
-    assert condition(status, "Progressing")["reason"] == "NewReplicaSetAvailable"
+    assert KubeObject(status).condition("Progressing")["reason"] == "NewReplicaSetAvailable"
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
