@@ -67,7 +67,7 @@ class Writer(Struct, frozen=True, kw_only=True):
     tolerated: TolerationSeconds = TolerationSeconds()
 
     def write(self, operation: str) -> server_side_apply.Write:
-        """The field manager's write, for ``managers``."""
+        """The field manager's write, for ``server_side_apply``."""
         return server_side_apply.Write(
             manager=Manager(
                 name=self.manager,
