@@ -18,6 +18,9 @@ REPORT_BYTES_MAX: Final = 2 * 1024 * 1024
 Key = Annotated[str, Meta(min_length=1, max_length=limits.KEY_BYTES_MAX)]
 BatchId = Annotated[str, Meta(min_length=1, max_length=64, pattern="^[A-Za-z0-9-]+$")]
 Message = Annotated[str, Meta(max_length=1024)]
+APPLIED: Final = "applied"
+"""State of a work whose object is to be applied."""
+
 ConflictResolution = Literal["Abort", "Overwrite"]
 
 

@@ -12,7 +12,6 @@ from engine.agent import messages, statuses
 from engine.agent.statuses import ObjectState
 from events.shapes import WorkloadRef
 
-_APPLIED: Final = "applied"
 _SUSPENDED: Final = "suspended"
 
 
@@ -92,7 +91,7 @@ def take(entry: Entry | None, work: messages.Work) -> Entry | None:
     # The feed may repeat works after a reconnect; only a newer version may change the entry.
     if work.version <= entry.work.version:
         return None
-    if work.state == _SUSPENDED and work.template is None and entry.work.state == _APPLIED:
+    if work.state == _SUSPENDED and work.template is None and entry.work.state == messages.APPLIED:
         # A suspension keeps the content of the work before it.
         work = structs.replace(entry.work, state=_SUSPENDED, term=work.term, step=work.step)
     entry.work, entry.ref = work, work.template or entry.ref
@@ -129,7 +128,7 @@ def is_adrift(entry: Entry) -> bool:
     """Whether the applied object was changed by another client, is being deleted, or is gone."""
     # Compare owned fields, not values: defaulting and normalization by the API server are not drift.
     applied, seen = entry.applied, entry.seen
-    if applied is None or seen is None or entry.work.state != _APPLIED:
+    if applied is None or seen is None or entry.work.state != messages.APPLIED:
         return False
     return seen.uid != applied.uid or seen.fields != applied.fields or seen.is_ending
 

@@ -20,7 +20,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
-from engine.bench import inputs, kafka_loop, processes
+from engine.bench import inputs, kafka_loop, processes, runs
 from engine.bench.runs import Figures, Progress
 from engine.log.kafka import address, appending, clients, partition_followers
 from engine.log.kafka import topics as preparing
@@ -32,7 +32,6 @@ PACED: Final = 300
 _PACE_S: Final = 0.01
 _SAMPLES: Final = 3_000
 _POLL_MS: Final = 200
-_SECONDS_MAX: Final = 600
 _DECIDED: Final = codec.catalogue.BY_STRUCT[decisions.ScheduleDecided].type.encode()
 _STEP: Final = codec.catalogue.BY_STRUCT[decisions.StepTaken].type.encode()
 _OUTPUTS: Final = (topics.DECISIONS, topics.WORKS)
@@ -90,7 +89,7 @@ class _Watch:
 
     async def until(self, is_enough: Callable[[], bool]) -> None:
         """Consume until the condition holds."""
-        async with asyncio.timeout(_SECONDS_MAX):
+        async with asyncio.timeout(runs.WAIT_S):
             while not is_enough():
                 for slot, batch in (await self._consumer.getmany(timeout_ms=_POLL_MS)).items():
                     self.records += len(batch)

@@ -31,7 +31,6 @@ REFERENCE: Final = {"placed_per_s": 24, "decision_p50_ms": 55, "decision_p99_ms"
 
 _PACE_S: Final = 0.01
 _READY_S: Final = 60
-_SECONDS_MAX: Final = 600
 _POLL_S: Final = 0.02
 _MODULE: Final = "engine.bench.kube_server"
 
@@ -269,7 +268,7 @@ async def _deciding(server: Server) -> AsyncGenerator[Mapping[bytes, float]]:
 
 
 async def _until(is_enough: Callable[[], bool]) -> None:
-    async with asyncio.timeout(_SECONDS_MAX):
+    async with asyncio.timeout(runs.WAIT_S):
         # The condition depends on lines of a watch, which have no event to wait for.
         while not is_enough():  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S / 10)

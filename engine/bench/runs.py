@@ -4,7 +4,10 @@ import tempfile
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
+
+WAIT_S: Final = 600
+"""Longest wait for an effect; then the benchmark fails."""
 
 Figures: TypeAlias = dict[str, float | str | Mapping[str, float] | None]
 """Figures by name, with a text about the baseline; ``reference`` has those of Karmada by their names."""

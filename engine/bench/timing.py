@@ -3,12 +3,10 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Final
 
+from engine.bench import runs
 from engine.process import installation
 from events import catalogue, decisions, shapes
-
-_SETTLE_S: Final = 600
 
 Act = Callable[[], Awaitable[object]]
 
@@ -30,7 +28,7 @@ class Timing:
         views = self._running.views
         expected = self.count(of) + count
         await act()
-        async with asyncio.timeout(_SETTLE_S):
+        async with asyncio.timeout(runs.WAIT_S):
             while self.count(of) < expected:
                 await views.wait_folded(views.folded + 1)
 

@@ -12,6 +12,9 @@ import msgspec
 
 from events import times
 
+SHOWN_MAX: Final = 5
+"""Names or lines of a long list in a message; the number of the others follows."""
+
 _GAP: Final = "   "
 _BELOW: Final = 4
 """Indent of a cell below its row."""

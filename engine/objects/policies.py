@@ -18,7 +18,7 @@ KINDS: Final = (PROPAGATION_POLICY, CLUSTER_PROPAGATION_POLICY)
 """Kinds of the policies that choose clusters."""
 
 _ALWAYS: Final = "Always"
-_LAZY: Final = "Lazy"
+LAZY: Final = "Lazy"
 _MODES: Final = {
     "": vocabulary.PURGE_GRACEFULLY,
     "Graciously": vocabulary.PURGE_GRACEFULLY,
@@ -147,7 +147,7 @@ class PolicySpec(Struct, frozen=True, kw_only=True, rename="camel"):
     @property
     def is_lazy(self) -> bool:
         """Whether a change of the policy affects a template only when the template itself changes."""
-        return self.activation_preference == _LAZY
+        return self.activation_preference == LAZY
 
     @property
     def may_preempt(self) -> bool:

@@ -21,8 +21,6 @@ from engine.process import log_places
 from events import keys, times
 from projections import as_of_views
 
-_SHOWN_MAX: Final = 5
-_APPLIED: Final = "applied"
 _REPORT_ID: Final = "observed"
 
 
@@ -104,7 +102,7 @@ def _report(client: Client, cluster: str, running_there: Mapping[states.Place, s
     reports = [
         _reported(work, by_key[work.key])
         for work in _works(client, path)
-        if work.state == _APPLIED and work.key in by_key
+        if work.state == messages.APPLIED and work.key in by_key
     ]
     for number in range(0, len(reports), messages.REPORTS_MAX):
         batch = messages.Reports(
@@ -141,5 +139,5 @@ def _notes(report: importing.Report) -> list[str]:
     if report.moved:
         notes.append(f"not as observed: {', '.join(each.binding for each in report.moved)}")
     notes += report.notes
-    more = len(notes) - _SHOWN_MAX
-    return notes[:_SHOWN_MAX] + ([f"{more} more like these"] if more > 0 else [])
+    more = len(notes) - output.SHOWN_MAX
+    return notes[: output.SHOWN_MAX] + ([f"{more} more like these"] if more > 0 else [])

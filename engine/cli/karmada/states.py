@@ -11,13 +11,14 @@ from engine.agent.api_errors import ApiError, RefusedError
 from engine.agent.discovery import Resource, group_kind, preferred
 from engine.agent.kubeconfigs import Access, KubeconfigError
 from engine.agent.member_api import MemberApi
-from engine.cli import failures
+from engine.cli import failures, output
 from engine.domain import marks, namespaces
 from engine.domain.bindings import DEFAULT_SCHEDULER, OURS, SCHEDULERS
 from engine.karmada import unsupported
 from engine.log import port, reading
 from engine.objects import bindings
 from engine.objects.bindings import Binding
+from engine.objects.policies import LAZY
 from engine.observer import observation
 from events import codec, imported_placements, keys, observations, shapes, topics
 from events.json_values import Json, object_at
@@ -48,8 +49,6 @@ _OWN_NAMES: Final = frozenset({"kube-root-ca.crt", "kubernetes"})
 
 SCHEDULER: Final = "schedulerName"
 _ACTIVATION: Final = "activationPreference"
-_LAZY: Final = "Lazy"
-_NAMED_MAX: Final = 5
 """Maximum number of objects that a note names."""
 
 _KEPT: Final = ("name", "namespace", "labels", "annotations")
@@ -223,7 +222,7 @@ def _state(found: Mapping[_GroupKind, Sequence[KubeObject]]) -> State:
     """Arrange all objects of a control plane, by group and kind."""
     all_bound = _bound(found)
     policies = [value for kind in _POLICIES for value in found.get(kind, ())]
-    lazy = {_reference(value) for value in policies if value.at("spec", _ACTIVATION) == _LAZY}
+    lazy = {_reference(value) for value in policies if value.at("spec", _ACTIVATION) == LAZY}
     placements = {each.place: _taken_over_placement(each, lazy) for each in all_bound}
     bound = {each.template: each.place for each in all_bound}
     kinds = _template_kinds(found, all_bound)
@@ -265,8 +264,8 @@ def _being_deleted(values: Iterable[KubeObject]) -> list[str]:
 
 def _some(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
-    more = len(names) - _NAMED_MAX
-    return ", ".join(names[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - output.SHOWN_MAX
+    return ", ".join(names[: output.SHOWN_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
 def _template_kinds(

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from engine import private_files
-from engine.cli import failures, kube_objects, options, results, server_reads
+from engine.cli import failures, kube_objects, options, output, results, server_reads
 from engine.cli.client import Client, Reply
 from engine.cli.kube_objects import KubeObjects
 from engine.cli.plan import planning_client
@@ -22,7 +22,6 @@ from engine.plans.predictions import Prediction
 from events import clusters, codec, topics, tracing
 from events.json_values import Json, as_text, at
 
-_SHOWN_MAX: Final = 5
 _ACTIONS: Final = {"POST": "created", "DELETE": "deleted"}
 _REMEDY: Final = "make the plan again, and look at it"
 _READ_MAX: Final = 10_000
@@ -99,7 +98,7 @@ def apply(path: Path, server: options.Server) -> int:
         _, prediction = planning_client.predicted(client, saved.requests, [], saved.horizon_ms)
         if differing := _differences(saved.prediction, prediction):
             reason = "; ".join(_shortened(list(differing.values())))
-            since = _changes_since(client, saved.prediction, prediction, list(differing)[:_SHOWN_MAX])
+            since = _changes_since(client, saved.prediction, prediction, list(differing)[: output.SHOWN_MAX])
             if since:
                 reason += f"; changed since the plan: {', '.join(_shortened(since))}"
             raise failures.Failure(f"the plan no longer holds: {reason}", _REMEDY)
@@ -134,8 +133,8 @@ def _differences(planned: Prediction, now: Prediction) -> dict[str, str]:
 
 
 def _shortened(texts: list[str]) -> list[str]:
-    more = len(texts) - _SHOWN_MAX
-    return [*texts[:_SHOWN_MAX], *([f"{more} more"] if more > 0 else [])]
+    more = len(texts) - output.SHOWN_MAX
+    return [*texts[: output.SHOWN_MAX], *([f"{more} more"] if more > 0 else [])]
 
 
 def _outcomes(prediction: Prediction) -> dict[str, _Outcome]:

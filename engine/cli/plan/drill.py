@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Final
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -12,9 +12,6 @@ from engine.cli.client import Client
 from engine.cli.plan import planning_client
 from engine.cli.plan.subjects import SUBJECT, Subject
 from engine.plans import drills, questions, summaries
-
-_SHOWN_MAX: Final = 5
-
 
 By = Annotated[
     list[drills.Domain], Parameter(negative=(), help="What fails as a whole; all of these by default.")
@@ -95,14 +92,14 @@ def _show(results: Sequence[drills.Result]) -> None:
         for remedy in result.remedies:
             output.print_line(f"{result.outage.domain} {result.outage.name}: {remedy.text}")
         lost = [each for each in result.suffering if each.missing]
-        for each in lost[:_SHOWN_MAX]:
+        for each in lost[: output.SHOWN_MAX]:
             output.print_line(
                 f"{result.outage.domain} {result.outage.name}: {each.key} lacks "
                 f"{summaries.count(each.missing, 'replica')}"
             )
-        if len(lost) > _SHOWN_MAX:
+        if len(lost) > output.SHOWN_MAX:
             output.print_line(
-                f"{result.outage.domain} {result.outage.name}: … and {len(lost) - _SHOWN_MAX} more"
+                f"{result.outage.domain} {result.outage.name}: … and {len(lost) - output.SHOWN_MAX} more"
             )
     for note in dict.fromkeys(note for result in results for note in result.assumptions):
         output.warn(f"note: {note}")
