@@ -79,12 +79,12 @@ def _specs(names: list[str]) -> dict[PolicyRef, Json]:
         for entry in manifests.read(content, file=name, limits=apply.LIMITS):
             if isinstance(entry, manifests.Fault):
                 raise failures.Failure(f"{name}: {entry.field}: {entry.reason}", entry.remedy)
-            ref, spec = _policy(name, KubeObject(entry.value))
-            result[ref] = spec
+            ref, policy = _policy(name, KubeObject(entry.value))
+            result[ref] = policy.object_at("spec")
     return result
 
 
-def _policy(file: str, value: KubeObject) -> tuple[PolicyRef, Json]:
+def _policy(file: str, value: KubeObject) -> tuple[PolicyRef, KubeObject]:
     kind = value.kind
     if kind not in (*policies.KINDS, *override_policies.KINDS):
         raise failures.Failure(f"{file}: {kind} is not a policy", f"write a {policies.PROPAGATION_POLICY}")
@@ -100,7 +100,7 @@ def _policy(file: str, value: KubeObject) -> tuple[PolicyRef, Json]:
     except msgspec.MsgspecError as error:
         raise failures.Failure(f"{file}: {error}", "correct the policy") from None
     ref = PolicyRef(kind=kind, name=manifest.metadata.name, namespace=namespace)
-    return ref, filled.object_at("spec")
+    return ref, filled
 
 
 def _show(found: audits.Audit) -> None:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from events import vocabulary
 from events.json_values import Json, as_list, as_object, objects_at
+from events.kube_objects import KubeObject
 
 NOT_READY: Final = "cluster.karmada.io/not-ready"
 UNREACHABLE: Final = "cluster.karmada.io/unreachable"
@@ -23,21 +24,23 @@ class TolerationSeconds(Struct, frozen=True, kw_only=True):
     unreachable: int | None = None
 
 
-def with_tolerations(spec: Json, seconds: TolerationSeconds) -> Json:
-    """Return a policy spec with a toleration added for each taint that its own tolerations do not mention."""
+def with_tolerations(policy: KubeObject, seconds: TolerationSeconds) -> KubeObject:
+    """Return a policy with a toleration added for each taint that its own tolerations do not mention."""
+    spec = policy.object_at("spec")
     placement = as_object(spec.get("placement", {}))
     tolerations = None if placement is None else as_list(placement.get("clusterTolerations", []))
     if placement is None or tolerations is None:
-        return spec
+        return policy
     wanted = {NOT_READY: seconds.not_ready, UNREACHABLE: seconds.unreachable}
     added: list[object] = [
         {"key": key, "operator": "Exists", "effect": vocabulary.NO_EXECUTE, "tolerationSeconds": count}
         for key, count in wanted.items()
         if count is not None and not any(_speaks_of(each, key) for each in objects_at(tolerations))
     ]
-    return (
-        {**spec, "placement": {**placement, "clusterTolerations": [*tolerations, *added]}} if added else spec
-    )
+    if not added:
+        return policy
+    placed = {**placement, "clusterTolerations": [*tolerations, *added]}
+    return policy.with_fields({"spec": {**spec, "placement": placed}})
 
 
 def _speaks_of(toleration: Json, key: str) -> bool:

@@ -12,7 +12,7 @@ from engine.karmada import default_tolerations
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.objects import policies
 from events import times
-from events.json_values import Json, as_list, as_object, object_at, objects_at
+from events.json_values import Json, as_list, as_object, object_at
 from events.kube_objects import KubeObject
 from events.validation import kind_schemas, known_kinds
 
@@ -33,24 +33,22 @@ def with_defaults(
     ``now_ms`` is the time of new NoExecute taints; without it clusters get no defaults. ``tolerated`` are the
     default toleration times of policies.
     """
-    spec = as_object(value.at("spec"))
     kind = value.kind
-    if spec is None:
+    if as_object(value.at("spec")) is None:
         return value
     match value.api_version:
         case known_kinds.POLICY_GROUP if kind in policies.KINDS:
-            tolerating = default_tolerations.with_tolerations(spec, tolerated)
-            return value.with_fields({"spec": _policy(tolerating, value.namespace)})
+            return _policy(default_tolerations.with_tolerations(value, tolerated))
         case known_kinds.POLICY_GROUP if kind in _OVERRIDE_KINDS:
-            return value.with_fields({"spec": _selected(spec, value.namespace)})
+            return _selected(value)
         case known_kinds.CLUSTER_GROUP if kind == "Cluster" and now_ms is not None:
-            return value.with_fields({"spec": _cluster(spec, now_ms)})
+            return _cluster(value, now_ms)
         case _:
             return value
 
 
-def _policy(spec: Json, namespace: str) -> Json:
-    filled = _static(_selected(spec, namespace), _POLICY)
+def _policy(value: KubeObject) -> KubeObject:
+    filled = _static(_selected(value).object_at("spec"), _POLICY)
     placement = as_object(filled.get("placement"))
     if placement is not None:
         filled["placement"] = _placement(placement)
@@ -59,9 +57,9 @@ def _policy(spec: Json, namespace: str) -> Json:
         if application["purgeMode"] in _GRACEFUL:
             application.setdefault("gracePeriodSeconds", _GRACE_SECONDS)
         filled["propagateDeps"] = True
-    if any(each.get("kind") == "ServiceImport" for each in objects_at(spec, "resourceSelectors")):
+    if any(each.get("kind") == "ServiceImport" for each in value.objects_at("spec", "resourceSelectors")):
         filled["propagateDeps"] = True
-    return filled
+    return value.with_fields({"spec": filled})
 
 
 def _static(value: Json, name: str) -> Json:
@@ -80,18 +78,19 @@ def _static(value: Json, name: str) -> Json:
     return filled
 
 
-def _selected(spec: Json, namespace: str) -> Json:
+def _selected(value: KubeObject) -> KubeObject:
     """Default the namespace of the selectors of a namespaced policy to the policy's own."""
-    selectors = as_list(spec.get("resourceSelectors"))
+    namespace = value.namespace
+    selectors = as_list(value.at("spec", "resourceSelectors"))
     if selectors is None or not namespace:
-        return spec
+        return value
     filled = [
         item
         if (selector := as_object(item)) is None or selector.get("namespace")
         else {**selector, "namespace": namespace}
         for item in selectors
     ]
-    return {**spec, "resourceSelectors": filled}
+    return value.with_fields({"spec": {**value.object_at("spec"), "resourceSelectors": filled}})
 
 
 def _placement(placement: Json) -> Json:
@@ -121,13 +120,14 @@ def _constraint(item: object) -> object:
     return filled
 
 
-def _cluster(spec: Json, now_ms: int) -> Json:
+def _cluster(value: KubeObject, now_ms: int) -> KubeObject:
     """Set the grades of nodes, and ``timeAdded`` of NoExecute taints, from which ``tolerationSeconds`` count."""
+    spec = value.object_at("spec")
     if not spec.get("resourceModels"):
         spec = {**spec, "resourceModels": msgspec.to_builtins(DEFAULT_MODELS)}
     taints = as_list(spec.get("taints"))
     if taints is None:
-        return spec
+        return value.with_fields({"spec": spec})
     stamp = times.to_seconds_text(now_ms)
     filled = [
         {**taint, "timeAdded": stamp}
@@ -137,4 +137,4 @@ def _cluster(spec: Json, now_ms: int) -> Json:
         else item
         for item in taints
     ]
-    return {**spec, "taints": filled}
+    return value.with_fields({"spec": {**spec, "taints": filled}})

@@ -85,11 +85,11 @@ def _rules(value: KubeObject, old: KubeObject | None) -> Iterator[Cause]:
             yield from _repeated_fields(objects_at(spec, "placement", "spreadConstraints"))
             yield from _failover(as_object(at(spec, "failover", "application")))
         case "OverridePolicy" | "ClusterOverridePolicy":
-            yield from _overrides(spec)
+            yield from _overrides(value)
         case "ClusterTaintPolicy":
             yield from _repeated_taints(objects_at(spec, "taints"))
         case "FederatedResourceQuota":
-            yield from _quota(spec)
+            yield from _quota(value)
         case "CronFederatedHPA":
             yield from _schedules(objects_at(spec, "rules"))
         case _:
@@ -123,7 +123,8 @@ def _failover(application: Json | None) -> Iterator[Cause]:
         yield causes.invalid(path, grace, "should not be empty when purgeMode is gracefully")
 
 
-def _overrides(spec: Json) -> Iterator[Cause]:
+def _overrides(value: KubeObject) -> Iterator[Cause]:
+    spec = value.object_at("spec")
     rules = as_list(spec.get("overrideRules"))
     if spec.get("targetCluster") is not None and rules is not None:
         yield causes.invalid(
@@ -187,9 +188,9 @@ def _repeated(taints: list[Json]) -> Iterator[int]:
         seen.add(identity)
 
 
-def _quota(spec: Json) -> Iterator[Cause]:
-    overall = object_at(spec, "overall")
-    assignments = objects_at(spec, "staticAssignments")
+def _quota(value: KubeObject) -> Iterator[Cause]:
+    overall = value.object_at("spec", "overall")
+    assignments = value.objects_at("spec", "staticAssignments")
     for name, amount in overall.items():
         parts = [object_at(each, "hard").get(name, 0) for each in assignments]
         sizes = [quantity.nano_units_of(part) for part in parts]

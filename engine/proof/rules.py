@@ -1,7 +1,7 @@
 """Changed rules for an audit: the log as it would be if other policies had been written."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 from msgspec import Struct, structs
@@ -15,7 +15,8 @@ from engine.objects import policies as policy_objects
 from engine.overrides import policies as override_policies
 from engine.overrides import selection
 from events import catalogue, codec, decisions, policies, records, topics
-from events.json_values import Json, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 from events.records import Record, StoredRecord
 from events.shapes import PolicyRef
 
@@ -39,10 +40,10 @@ class Rules(Struct, frozen=True, kw_only=True):
 
     def manifest(self, ref: PolicyRef, manifest: msgspec.Raw) -> msgspec.Raw:
         """Return the manifest of a policy with the changes of these rules."""
-        value = cast("Json", msgspec.json.decode(manifest))
-        spec = self.specs.get(ref, object_at(value, "spec"))
-        changed = {**value, "spec": default_tolerations.with_tolerations(spec, self.tolerated)}
-        return manifest if changed == value else msgspec.Raw(msgspec.json.encode(changed))
+        value = KubeObject(msgspec.json.decode(manifest))
+        named = value.with_fields({"spec": self.specs.get(ref, value.object_at("spec"))})
+        changed = default_tolerations.with_tolerations(named, self.tolerated)
+        return manifest if changed == value else msgspec.Raw(msgspec.json.encode(changed.document))
 
     def override(self, policy: override_policies.OverridePolicy) -> override_policies.OverridePolicy:
         """Return an override policy with the changes of these rules."""
@@ -61,11 +62,12 @@ class Rules(Struct, frozen=True, kw_only=True):
             policy = _POLICY.decode(self.manifest(claim.policy, msgspec.Raw(msgspec.json.encode(value))))
             known = KnownPolicy(policy, claim.version, claim.permanent_id)
             return propagation.claimed(claim.key, known, claim.preempted)
-        spec: Json = {"placement": msgspec.json.decode(claim.placement)}
-        changed = default_tolerations.with_tolerations(spec, self.tolerated)
-        if changed == spec:
+        placed = KubeObject({"spec": {"placement": msgspec.json.decode(claim.placement)}})
+        changed = default_tolerations.with_tolerations(placed, self.tolerated)
+        if changed == placed:
             return claim
-        return structs.replace(claim, placement=msgspec.Raw(msgspec.json.encode(changed["placement"])))
+        placement = msgspec.json.encode(changed.at("spec", "placement"))
+        return structs.replace(claim, placement=msgspec.Raw(placement))
 
 
 UNCHANGED: Final = Rules()

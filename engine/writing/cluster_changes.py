@@ -11,7 +11,7 @@ import msgspec
 from engine.domain.clusters import Spec, edited
 from engine.kubeapi.values import quantity
 from events import clusters, enums, shapes, times
-from events.json_values import Json, as_list, as_object, list_at, object_at, objects_at
+from events.json_values import as_list, as_object, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
 from projections.clusters import Cluster
@@ -136,9 +136,13 @@ def _joined(name: str, spec: Spec, expects: int) -> clusters.ClusterJoined:
     )
 
 
-def spec_of(value: KubeObject, cluster: Cluster | None, status: Json) -> Spec:
-    """The spec of a validated Cluster object; kinds and release that ``status`` lacks are kept from ``cluster``."""
+def spec_of(value: KubeObject, cluster: Cluster | None, reported: KubeObject | None) -> Spec:
+    """The spec of a validated Cluster object, with the kinds and the release in the status of ``reported``.
+
+    Those that it lacks are kept from ``cluster``.
+    """
     spec = value.object_at("spec")
+    status = {} if reported is None else reported.object_at("status")
     zones = as_list(spec.get("zones")) or ([spec["zone"]] if spec.get("zone") else [])
     apis = _apis(list_at(status, "apiEnablements")) or (cluster.spec.apis if cluster else ())
     return Spec(

@@ -6,7 +6,7 @@ from engine.kubeapi.errors.status_objects import StatusCause, StatusDetails, Sta
 from engine.writing import cluster_changes
 from engine.writing.mutations import Action, Edited, Mutated, Target
 from events import clusters, shapes, times
-from events.json_values import Json, as_object, list_at, object_at, objects_at
+from events.json_values import Json, as_object, list_at, object_at
 from events.kube_objects import KubeObject
 from events.validation import event_fields
 from projections.clusters import Cluster
@@ -19,9 +19,8 @@ def mutated(target: Target, cluster: Cluster, edited: Edited) -> Mutated:
 
     Raises StatusError: 400 if a value has the wrong type, 422 if it is invalid.
     """
-    before = cluster_document(cluster).object_at("status")
     try:
-        events = _events(target, cluster, before, edited.value)
+        events = _events(target, cluster, edited.value)
     except (msgspec.ValidationError, ValueError, KeyError) as error:
         raise StatusError(400, "BadRequest", f"the status can't be read: {error}") from None
     for event in events:
@@ -46,21 +45,20 @@ def mutated(target: Target, cluster: Cluster, edited: Edited) -> Mutated:
     )
 
 
-def _events(target: Target, cluster: Cluster, before: Json, desired: KubeObject) -> list[shapes.Event]:
+def _events(target: Target, cluster: Cluster, desired: KubeObject) -> list[shapes.Event]:
     events: list[shapes.Event] = []
-    status = desired.object_at("status")
-    capacity_fields = ("resourceSummary", "nodeSummary")
-    if any(status.get(name) for name in capacity_fields):
-        capacity = _capacity(target.name, status)
+    before = cluster_document(cluster)
+    if any(desired.at("status", name) for name in ("resourceSummary", "nodeSummary")):
+        capacity = _capacity(target.name, desired)
         if capacity != _capacity(target.name, before):
             events.append(capacity)
-    ready = _ready(target.name, status)
+    ready = _ready(target.name, desired)
     if ready is not None and ready != _ready(target.name, before):
         events.append(ready)
-    reported = _conditions(target.name, status)
+    reported = _conditions(target.name, desired)
     if reported != _conditions(target.name, before):
         events.append(reported)
-    whole = cluster_document(cluster).with_fields({"metadata": desired.metadata})
+    whole = before.with_fields({"metadata": desired.metadata})
     managed = cluster_document(cluster, managed=True)
     if _fields(desired) == _fields(managed):
         # A repeated report changes nothing but the times of its field owners; keep those, or each heartbeat
@@ -68,7 +66,7 @@ def _events(target: Target, cluster: Cluster, before: Json, desired: KubeObject)
         whole = managed
     return [
         *events,
-        *cluster_changes.events_of(target.name, cluster, cluster_changes.spec_of(whole, cluster, status)),
+        *cluster_changes.events_of(target.name, cluster, cluster_changes.spec_of(whole, cluster, desired)),
     ]
 
 
@@ -81,9 +79,9 @@ def _fields(value: KubeObject) -> list[Json]:
     ]
 
 
-def _capacity(name: str, status: Json) -> clusters.CapacityReported:
-    summary = object_at(status, "resourceSummary")
-    nodes = as_object(status.get("nodeSummary"))
+def _capacity(name: str, value: KubeObject) -> clusters.CapacityReported:
+    summary = value.object_at("status", "resourceSummary")
+    nodes = as_object(value.at("status", "nodeSummary"))
     amounts = {
         field: {
             resource: cluster_changes.canonical_quantity(amount)
@@ -99,9 +97,9 @@ def _capacity(name: str, status: Json) -> clusters.CapacityReported:
     return msgspec.convert(report, clusters.CapacityReported)
 
 
-def _conditions(name: str, status: Json) -> clusters.ClusterConditionsReported:
-    """The conditions of a status, but for those that the engine derives."""
-    conditions = objects_at(status, "conditions")
+def _conditions(name: str, value: KubeObject) -> clusters.ClusterConditionsReported:
+    """The conditions of a cluster, but for those that the engine derives."""
+    conditions = value.objects_at("status", "conditions")
     return clusters.ClusterConditionsReported(
         name=name,
         conditions=tuple(
@@ -123,14 +121,13 @@ def _condition(condition: Json) -> clusters.ClusterCondition:
     )
 
 
-def _ready(name: str, status: Json) -> clusters.ClusterHealthChanged | None:
-    for item in list_at(status, "conditions"):
-        condition = object_at(item)
-        if condition.get("type") == "Ready":
-            return clusters.ClusterHealthChanged(
-                name=name,
-                ready=condition.get("status") == "True",
-                reason=str(condition.get("reason", "")),
-                message=str(condition.get("message", "")),
-            )
-    return None
+def _ready(name: str, value: KubeObject) -> clusters.ClusterHealthChanged | None:
+    condition = value.condition("Ready")
+    if not condition:
+        return None
+    return clusters.ClusterHealthChanged(
+        name=name,
+        ready=condition.get("status") == "True",
+        reason=str(condition.get("reason", "")),
+        message=str(condition.get("message", "")),
+    )

@@ -85,9 +85,8 @@ class Change(Struct, frozen=True, kw_only=True):
         edited = self.edit.apply(None if stored is None else _live_cluster(stored))
         if stored is not None and cluster_changes.is_released(stored, edited.value):
             return _mutated(Action.DELETED, edited.value, edited, cluster_changes.left(stored))
-        status = edited.value.object_at("status")
         try:
-            spec = cluster_changes.spec_of(edited.value, stored, {} if stored else status)
+            spec = cluster_changes.spec_of(edited.value, stored, None if stored else edited.value)
         except ValueError as error:
             raise StatusError(400, "BadRequest", f"the Cluster can't be read: {error}") from None
         events = cluster_changes.events_of(self.target.name, stored, spec)
