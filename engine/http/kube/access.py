@@ -9,7 +9,7 @@ they were issued for exists. Roles and bindings are read from the views, again w
 import asyncio
 import hmac
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Final
+from typing import Final, TypedDict
 
 import anyio.to_thread
 import msgspec
@@ -28,7 +28,6 @@ from engine.kubeapi.rights import bootstrap_roles, bootstrap_tokens, parsing, rb
 from engine.kubeapi.rights.rbac import Act, Rights, User
 from engine.kubeapi.rights.service_tokens import Claims
 from engine.kubeapi.schema.resources import Resource, control_plane
-from events.json_values import Json
 from events.kube_objects import KubeObject
 from events.validation import known_kinds
 from projections import changes, query
@@ -260,9 +259,18 @@ def user_of(request: Request) -> User:
     return user
 
 
-def user_info(user: User) -> Json:
+class UserInfo(TypedDict, total=False):
+    """A user in reviews."""
+
+    username: str
+    groups: list[str]
+    uid: str
+    extra: dict[str, list[str]]
+
+
+def user_info(user: User) -> UserInfo:
     """The user as UserInfo of reviews."""
-    fields: Json = {"username": user.name, "groups": list(user.groups)}
+    fields: UserInfo = {"username": user.name, "groups": list(user.groups)}
     if user.uid:
         fields["uid"] = user.uid
     if user.extra:

@@ -1,6 +1,6 @@
 """Review resources: identity and access questions, answered at once and not stored."""
 
-from typing import Final
+from typing import Final, TypedDict
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,13 +13,35 @@ from engine.kubeapi.errors.status_objects import Cause, StatusDetails, StatusErr
 from engine.kubeapi.rights import parsing
 from engine.kubeapi.rights.rbac import Act, User
 from engine.kubeapi.schema.resources import Resource
-from events.json_values import Json, as_object, list_at
+from events.json_values import Json, as_object, as_text, at
+from events.kube_objects import KubeObject
 
 _GROUP: Final = "authorization.k8s.io"
 _ASKED: Final = "spec.resourceAttributes"
 _MASTERS: Final = "RBAC: members of system:masters may do everything"
 _MEMBERS: Final = "the token of a member may do everything in it"
-_ALL: Final[Json] = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+_ALL: Final[parsing.ShownRule] = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+
+
+class _Self(TypedDict):
+    userInfo: access.UserInfo
+
+
+class _TokenStatus(TypedDict, total=False):
+    authenticated: bool
+    user: access.UserInfo
+    error: str
+
+
+class _AccessStatus(TypedDict, total=False):
+    allowed: bool
+    reason: str
+
+
+class _RulesStatus(TypedDict):
+    resourceRules: list[parsing.ShownRule]
+    nonResourceRules: list[parsing.ShownRule]
+    incomplete: bool
 
 
 class Reviews:
@@ -32,33 +54,33 @@ class Reviews:
     async def answer(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """The review in the body, with its status; raises StatusError."""
         body = await bodies.read_object(request, resource)
-        spec = body.object_at("spec")
+        namespace = body.text_at("spec", "namespace")
         user = access.user_of(request)
-        status: Json
+        status: _Self | _TokenStatus | _AccessStatus | _RulesStatus
         match resource.kind:
             case "SelfSubjectReview":
                 status = {"userInfo": access.user_info(user)}
-            case "SelfSubjectRulesReview" if not _text(spec, "namespace"):
+            case "SelfSubjectRulesReview" if not namespace:
                 raise status_objects.bad_request("no namespace on request")
             case "SelfSubjectRulesReview":
-                status = await self._rules(user, _text(spec, "namespace"))
+                status = await self._rules(user, namespace)
             case "TokenReview":
-                status = await self._token(spec)
+                status = await self._token(body)
             case "SelfSubjectAccessReview":
-                status = await self._access(user, spec)
+                status = await self._access(user, body)
             case _:
-                status = await self._access(_named(spec), spec, api_path.namespace)
+                status = await self._access(_named(body), body, api_path.namespace)
         head: Json = {"apiVersion": resource.api_version, "kind": resource.kind}
         return rendering.answer({**body.document, **head, "status": status}, 201)
 
-    async def _token(self, spec: Json) -> Json:
-        user = await self._users.known(_text(spec, "token"))
+    async def _token(self, review: KubeObject) -> _TokenStatus:
+        user = await self._users.known(review.text_at("spec", "token"))
         if user is None:
             return {"authenticated": False, "error": "the token is unknown or expired"}
         return {"authenticated": True, "user": access.user_info(user)}
 
-    async def _access(self, user: User, spec: Json, namespace: str = "") -> Json:
-        act = _act(spec)
+    async def _access(self, user: User, review: KubeObject, namespace: str = "") -> _AccessStatus:
+        act = _act(review)
         if namespace and act.namespace != namespace:
             raise _refused(
                 causes.invalid(f"{_ASKED}.namespace", act.namespace, "must match metadata.namespace")
@@ -70,7 +92,7 @@ class Reviews:
         grant = (await self._authorizer.rights_of(user)).allows(user, act)
         return {"allowed": False} if grant is None else {"allowed": True, "reason": grant.reason}
 
-    async def _rules(self, user: User, namespace: str) -> Json:
+    async def _rules(self, user: User, namespace: str) -> _RulesStatus:
         if user.may_all:
             return {"resourceRules": [_ALL], "nonResourceRules": [], "incomplete": False}
         known = await self._authorizer.rights_of(user)
@@ -82,8 +104,9 @@ class Reviews:
         }
 
 
-def _act(spec: Json) -> Act:
-    attributes, path = as_object(spec.get("resourceAttributes")), as_object(spec.get("nonResourceAttributes"))
+def _act(review: KubeObject) -> Act:
+    attributes = as_object(review.at("spec", "resourceAttributes"))
+    path = as_object(review.at("spec", "nonResourceAttributes"))
     if attributes is None and path is None:
         detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         raise _refused(causes.invalid(_ASKED, None, detail))
@@ -92,32 +115,28 @@ def _act(spec: Json) -> Act:
         detail = "cannot be specified in combination with resourceAttributes"
         raise _refused(causes.invalid("spec.nonResourceAttributes", shown, detail))
     if attributes is None:
-        return Act(verb=_text(path or {}, "verb"), path=_text(path or {}, "path") or "/")
+        verb, url = (as_text(at(path, name)) for name in ("verb", "path"))
+        return Act(verb=verb, path=url or "/")
     return Act(
-        verb=_text(attributes, "verb"),
-        group=_text(attributes, "group"),
-        resource=_text(attributes, "resource"),
-        part=_text(attributes, "subresource"),
-        namespace=_text(attributes, "namespace"),
-        name=_text(attributes, "name"),
+        verb=as_text(attributes.get("verb")),
+        group=as_text(attributes.get("group")),
+        resource=as_text(attributes.get("resource")),
+        part=as_text(attributes.get("subresource")),
+        namespace=as_text(attributes.get("namespace")),
+        name=as_text(attributes.get("name")),
     )
 
 
-def _named(spec: Json) -> User:
+def _named(review: KubeObject) -> User:
     """The user that a SubjectAccessReview names."""
-    groups = tuple(each for each in list_at(spec, "groups") if isinstance(each, str))
-    name = _text(spec, "user")
+    groups = tuple(each for each in review.list_at("spec", "groups") if isinstance(each, str))
+    name = review.text_at("spec", "user")
     if not name and not groups:
         raise _refused(causes.invalid("spec.user", "", "at least one of user or group must be specified"))
-    return User(name=name, groups=groups, uid=_text(spec, "uid"))
+    return User(name=name, groups=groups, uid=review.text_at("spec", "uid"))
 
 
 def _refused(cause: Cause) -> StatusError:
     """The error for an invalid review; as in Kubernetes it names no kind."""
     details: StatusDetails = {"group": _GROUP, "causes": [cause.plain()]}
     return StatusError(422, "Invalid", f'.{_GROUP} "" is invalid: {cause.text}', details)
-
-
-def _text(value: Json, name: str) -> str:
-    text = value.get(name)
-    return text if isinstance(text, str) else ""

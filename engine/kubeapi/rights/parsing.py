@@ -4,7 +4,7 @@ Malformed parts grant nothing, so a damaged object never extends anyone's rights
 """
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, TypedDict
 
 import msgspec
 
@@ -75,16 +75,27 @@ def binding(value: KubeObject) -> Binding:
     )
 
 
-def shown(found: Rule) -> Json:
-    """Return a rule in the JSON form of roles and access reviews."""
+class ShownRule(TypedDict, total=False):
+    """A rule in the JSON form of roles and access reviews."""
+
+    verbs: list[str]
+    nonResourceURLs: list[str]
+    apiGroups: list[str]
+    resources: list[str]
+    resourceNames: list[str]
+
+
+def shown(found: Rule) -> ShownRule:
     if found.paths:
         return {"verbs": list(found.verbs), "nonResourceURLs": list(found.paths)}
-    value: Json = {
+    value: ShownRule = {
         "verbs": list(found.verbs),
         "apiGroups": list(found.groups),
         "resources": list(found.resources),
     }
-    return {**value, "resourceNames": list(found.names)} if found.names else value
+    if found.names:
+        value["resourceNames"] = list(found.names)
+    return value
 
 
 def _subjects(value: KubeObject, namespace: str) -> Iterable[Subject]:
