@@ -104,7 +104,9 @@ def run(arguments: list[str]) -> int:
 def main() -> None:
     """Entry point of the command ``reballast``."""
     interpreter_settings.collect_rarely()
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    interpreter_settings.skip_last_collection()
+    sys.exit(code)
 
 
 def _run_command(arguments: list[str], *, as_json: bool) -> object:
