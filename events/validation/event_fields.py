@@ -6,13 +6,14 @@ producer wrote them, and names in a link become keys of works and fields of bind
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Final
 
 import msgspec
 
 from events import clusters, keys, kube_objects, limits, links, policies, shapes
 from events.validation import kind_schemas, names
-from events.validation.schema import Fault, faults
+from events.validation.schema import Fault, Form, faults
 
 _BOUND: Final = re.compile(r"[a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?")
 
@@ -21,10 +22,6 @@ PRIORITY_MAX: Final = 2**31 - 1
 """Priorities are 32-bit signed integers, as in Kubernetes."""
 
 _STATUSES: Final = ("True", "False", "Unknown")
-_FORMS: Final = {
-    **kind_schemas.form("cluster.karmada.ClusterSpec").known,
-    "taint": kind_schemas.form("core.Taint"),
-}
 
 
 def check_cluster_event(data: shapes.Event) -> None:
@@ -67,9 +64,18 @@ def _fields(data: shapes.Event) -> Iterator[Fault]:
     """Faults in the fields that the event shares with the spec of a Cluster object."""
     # Encode and decode once, because the forms expect JSON lists, not tuples.
     written = msgspec.json.decode(msgspec.json.encode(data), type=dict[str, object])
-    for name, form in _FORMS.items():
+    for name, form in _forms().items():
         if name in written:
             yield from faults(form, written[name], name)
+
+
+@cache
+def _forms() -> Mapping[str, Form]:
+    """The forms of fields of cluster events, by name; commands that check none do not read the schemas."""
+    return {
+        **kind_schemas.form("cluster.karmada.ClusterSpec").known,
+        "taint": kind_schemas.form("core.Taint"),
+    }
 
 
 def _conditions(conditions: tuple[clusters.ClusterCondition, ...]) -> Iterator[Fault]:

@@ -40,7 +40,7 @@ _UPDATERS_MAX: Final = 10
 """Update entries kept per object; the oldest beyond this are merged into one entry, as in Kubernetes."""
 
 MANAGER_BYTES_MAX: Final = 128
-_UNPRINTABLE: Final = re.compile(r"[^\x20-\x7e\u00a1-\U0010ffff]")
+_UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\xa0]")
 
 
 class ManagedFieldsError(ValueError):
