@@ -10,7 +10,6 @@ from engine.cli import (
     failures,
     live_feed,
     options,
-    pod_tables,
     server_reads,
     set_properties,
     table_rows,
@@ -26,6 +25,8 @@ from events.json_values import Json
 from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
 
+_PODS: Final = frozenset({"pod", "pods", "po"})
+_WORKS: Final = frozenset({"work", "works", "wk"})
 _WHOLE: Final = frozenset({"yaml", "json", "name"})
 _REFRESH_SECONDS: Final = 0.25
 """Delay before a refresh in watch mode; changes within it are shown together."""
@@ -91,7 +92,7 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
         shown = [_found(client, selection) for selection in selections]
         if form in _WHOLE:
             whole = [document for result in shown for document in result.whole]
-            pod_tables.show_whole(whole, form=form, single=bool(name) and len(selections) == 1)
+            table_rows.show_whole(whole, form=form, single=bool(name) and len(selections) == 1)
             return
         tables = [result.table for result in shown]
         _show(selections, tables)
@@ -105,7 +106,7 @@ def _show(selections: list[_Selection], tables: list[Listing]) -> None:
     for count, table in enumerate(filled):
         if count:
             cli_output.print_line("")
-        pod_tables.show_table(table, wide=selections[0].form == "wide")
+        table_rows.show_table(table, wide=selections[0].form == "wide")
 
 
 def _watch(client: Client, selections: list[_Selection]) -> None:
@@ -143,14 +144,18 @@ def _found(client: Client, selection: _Selection, *, is_awaited: bool = False) -
     """The matching objects; raises Failure if a named one does not exist, unless ``is_awaited``."""
     now_ms = _reference_time_ms(client, selection.as_of)
     kind_name = selection.kind_text.lower()
-    if kind_name in pod_tables.PODS:
+    if kind_name in _PODS:
+        from engine.cli import pod_tables  # noqa: PLC0415  # loads the simulation; most kinds do not need it
+
         pods = pod_tables.pods(client, selection.name, namespace=selection.namespace, labels=selection.labels)
         return _Shown(
             [pod_tables.pod(pod).document for pod in pods],
             pod_tables.pod_table(pods, selection.namespace, now_ms),
         )
-    if kind_name in pod_tables.WORKS:
-        works = server_reads.works(client, selection.as_of)
+    if kind_name in _WORKS:
+        from engine.cli import pod_tables  # noqa: PLC0415  # as above
+
+        works = pod_tables.works(client, selection.as_of)
         documents: list[Json] = [{**msgspec.to_builtins(work), "metadata": {}} for work in works]
         return _Shown(documents, pod_tables.work_table(works))
     kind = server_reads.kind_of(selection.kind_text, client)

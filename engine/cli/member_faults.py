@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from engine.cli import failures, options, output, table_rows
 from engine.http.query.member_routes import FaultRequest
-from engine.simulation.faults import MemberStatus
+from engine.simulation.listed_statuses import MemberStatus
 
 Fault = Literal["down", "slow", "losing", "lagging", "throttled", "failing"]
 Amount = Annotated[

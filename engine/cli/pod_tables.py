@@ -1,20 +1,13 @@
-"""Tables of pods and works, and output of any table."""
-
-from typing import Final
+"""Tables of pods and works."""
 
 from msgspec import UNSET, Struct
 
-from engine.cli import failures, output, table_rows
+from engine.cli import failures, output, server_reads, table_rows
 from engine.cli.client import Client
 from engine.cli.table_rows import Listing
-from engine.simulation.lists import Pod
-from events.json_values import Json, as_text, at
+from engine.simulation.listed_statuses import Pod
 from events.kube_objects import KubeObject
-from events.validation import known_kinds as kinds
 from projections.documents.clusters import ShownWork
-
-PODS: Final = frozenset({"pod", "pods", "po"})
-WORKS: Final = frozenset({"work", "works", "wk"})
 
 
 class _Pods(Struct):
@@ -53,6 +46,11 @@ def pod_table(pods: list[Pod], namespace: str, now_ms: int) -> Listing:
     return Listing(columns, ("LABELS",), rows)
 
 
+def works(client: Client, as_of: str) -> list[ShownWork]:
+    """All works of bindings."""
+    return list(server_reads.items(client, "works", server_reads.Page[ShownWork], {"asOf": as_of}))
+
+
 def work_table(works: list[ShownWork]) -> Listing:
     rows: list[table_rows.Row] = [
         (
@@ -68,27 +66,6 @@ def work_table(works: list[ShownWork]) -> Listing:
     ]
     columns = ("CLUSTER", "BINDING", "KIND", "REPLICAS", "SUSPENDED")
     return Listing(columns, ("VERSION", "NUMBER"), rows)
-
-
-def show_table(table: Listing, *, wide: bool) -> None:
-    """Print a table, with its wide columns if requested; prints a note if it is empty."""
-    if not table.rows:
-        output.warn("No resources found.")
-        return
-    columns = (*table.columns, *table.wide) if wide else table.columns
-    output.table(columns, [row[: len(columns)] for row in table.rows])
-
-
-def show_whole(documents: list[Json], *, form: str, single: bool) -> None:
-    """Print whole objects: a single one as it is, several as a List."""
-    if form == "name":
-        for document in documents:
-            known = kinds.known(str(document.get("apiVersion")), str(document.get("kind")))
-            resource = known.resource if known else str(document.get("kind")).lower()
-            output.print_line(output.clean(f"{resource}/{as_text(at(document, 'metadata', 'name'))}"))
-        return
-    value = documents[0] if single else {"apiVersion": "v1", "kind": "List", "items": documents}
-    (output.json if form == "json" else output.yaml)(value)
 
 
 def pod(pod: Pod) -> KubeObject:

@@ -15,12 +15,11 @@ from engine.http.query.record_json import Entry
 from engine.http.query.response_types import Entries
 from engine.objects import bindings
 from engine.objects.bindings import Binding
-from engine.simulation.lists import WorkloadStatus
+from engine.simulation.listed_statuses import WorkloadStatus
 from events import keys, vocabulary
 from events.json_values import Json, object_at, objects_at
 from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
-from projections.documents.clusters import ShownWork
 
 _PAGE_ITEMS: Final = 500
 _CLOSE: Final = 0.6
@@ -32,7 +31,9 @@ _DISCOVERY: Final = {
 _Item = TypeVar("_Item")
 
 
-class _Page(Struct, Generic[_Item], rename={"continue_": "continue"}):
+class Page(Struct, Generic[_Item], rename={"continue_": "continue"}):
+    """A page of a query's items; ``continue_`` requests the next one, empty at the end."""
+
     items: list[_Item]
     continue_: str = ""
 
@@ -79,15 +80,11 @@ def discovered(client: Client, name: str) -> kinds.Kind | None:
 
 def objects(client: Client, path: str, **query: str) -> Iterator[KubeObject]:
     """All objects of a query, page by page."""
-    return map(KubeObject, _items(client, path, _Page[Json], query))
+    return map(KubeObject, items(client, path, Page[Json], query))
 
 
-def works(client: Client, as_of: str) -> list[ShownWork]:
-    """All works of bindings."""
-    return list(_items(client, "works", _Page[ShownWork], {"asOf": as_of}))
-
-
-def _items(client: Client, path: str, kind: type[_Page[_Item]], query: Mapping[str, str]) -> Iterator[_Item]:
+def items(client: Client, path: str, kind: type[Page[_Item]], query: Mapping[str, str]) -> Iterator[_Item]:
+    """All items of a query, page by page; ``kind`` is the type of a page."""
     mark = ""
     while True:
         page = client.get(path, kind, limit=_PAGE_ITEMS, **query, **{"continue": mark})

@@ -13,8 +13,9 @@ from engine.cli import output
 from engine.objects import bindings, clusters, interpreters, placements, policies
 from engine.objects.bindings import Binding
 from events import times
-from events.json_values import objects_at
+from events.json_values import Json, as_text, at, objects_at
 from events.kube_objects import KubeObject
+from events.validation import known_kinds as kinds
 
 Row = tuple[output.Cell, ...]
 NONE: Final = "<none>"
@@ -266,3 +267,24 @@ def _ready_counts(run: Run) -> Row:
 _COUNTED: Final = {"Deployment": "deployment", "StatefulSet": "ready", "ReplicaSet": "ready", "Job": "ready"}
 _COUNTED_COLUMNS: Final = {"deployment": ("READY", "UP-TO-DATE", "AVAILABLE"), "ready": ("READY",)}
 _COUNTS: Final = {"deployment": _deployment_counts, "ready": _ready_counts}
+
+
+def show_table(table: Listing, *, wide: bool) -> None:
+    """Print a table, with its wide columns if requested; prints a note if it is empty."""
+    if not table.rows:
+        output.warn("No resources found.")
+        return
+    columns = (*table.columns, *table.wide) if wide else table.columns
+    output.table(columns, [row[: len(columns)] for row in table.rows])
+
+
+def show_whole(documents: list[Json], *, form: str, single: bool) -> None:
+    """Print whole objects: a single one as it is, several as a List."""
+    if form == "name":
+        for document in documents:
+            known = kinds.known(str(document.get("apiVersion")), str(document.get("kind")))
+            resource = known.resource if known else str(document.get("kind")).lower()
+            output.print_line(output.clean(f"{resource}/{as_text(at(document, 'metadata', 'name'))}"))
+        return
+    value = documents[0] if single else {"apiVersion": "v1", "kind": "List", "items": documents}
+    (output.json if form == "json" else output.yaml)(value)

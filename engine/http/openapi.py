@@ -14,8 +14,7 @@ from engine.http.query import member_routes, parameters, response_types
 from engine.http.query.queries import QUESTIONS, Question
 from engine.http.query.routes import PREFIX
 from engine.plans.predictions import Prediction
-from engine.simulation.faults import MemberStatus
-from engine.simulation.lists import Pod, WorkloadStatus
+from engine.simulation.listed_statuses import MemberStatus, Pod, WorkloadStatus
 from events import records, schemas
 from events.json_values import Json
 from events.release import RELEASE

@@ -12,6 +12,7 @@ from engine.domain import marks
 from engine.objects import workloads
 from engine.simulation import (
     addresses,
+    listed_statuses,
     lists,
     nodes,
     pod_priorities,
@@ -191,7 +192,7 @@ def _namespace(name: str, created_ms: int, texts: Json, uid: str) -> KubeObject:
     )
 
 
-def _pod_status(pod: lists.Pod, names: list[str], since: str, unschedulable: str) -> Json:
+def _pod_status(pod: listed_statuses.Pod, names: list[str], since: str, unschedulable: str) -> Json:
     """The status of a pod; ``unschedulable`` is why it has no node if it waits for capacity."""
     if unschedulable and pod.ready_ms is None and not pod.waiting and pod.phase != lists.SUCCEEDED:
         condition = {

@@ -3,8 +3,7 @@
 from http import HTTPStatus
 from typing import Final, Literal
 
-from msgspec import Struct
-
+from engine.simulation.listed_statuses import MemberStatus
 from engine.simulation.state import Faults, MemberState
 from events import clusters
 
@@ -23,21 +22,6 @@ REFUSE_EVERY: Final = 2
 """A throttled or failing member refuses every n-th request to its API; this is the default n."""
 
 AMOUNT_MAX: Final = 1_000_000
-
-
-class MemberStatus(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Status of a member as shown to users; the fault fields are those of ``state.Faults``."""
-
-    name: str
-    joined: bool
-    down: bool
-    slowness: int
-    lose_every: int
-    lag_ms: int
-    throttle_every: int
-    fail_every: int
-    startup_ms: int
-    workloads: int
 
 
 def inflict(state: MemberState, kind: Kind, amount: int | None) -> None:

@@ -7,13 +7,13 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from engine.kubeapi.values import selectors
 from engine.simulation import rollouts
+from engine.simulation.listed_statuses import Pod, WorkloadStatus
 from engine.simulation.state import NEVER_MS, MemberState, Workload
 from engine.works import templates
-from events import shapes
 
 LISTED_MAX: Final = 10_000
 """Maximum length of a list, whatever limit is requested."""
@@ -22,49 +22,11 @@ SUCCEEDED: Final = "Succeeded"
 _SUFFIX_LETTERS: Final = 5
 
 
-class Pod(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One replica.
-
-    ``phase`` is Running, Pending or Succeeded; ``ready_ms`` is when it is or will be ready, None if not admitted. A pod
-    that is deleted leaves its ``slot`` to its successor. ``waiting`` is the reason why an admitted pod does not start.
-    """
-
-    cluster: str
-    namespace: str
-    name: str
-    owner: str
-    labels: dict[str, str]
-    phase: str
-    ready: bool
-    created_ms: int
-    ready_ms: int | None = None
-    restarts: int = 0
-    slot: int = 0
-    waiting: str = ""
-
-
 class FoundPod(NamedTuple):
     """The workload of a pod, and the slot of the pod in it."""
 
     workload: Workload
     slot: int
-
-
-class WorkloadStatus(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Status of a workload in a cluster; ``term`` and ``step`` are the version of the work that it runs."""
-
-    cluster: str
-    key: str
-    workload: shapes.WorkloadRef
-    replicas: int
-    ready: int
-    updated: int
-    available: int
-    created_ms: int
-    term: int
-    step: int
-    suspended: bool
-    preserved: bool
 
 
 def pods_of(cluster: str, workload: Workload) -> Iterator[Pod]:

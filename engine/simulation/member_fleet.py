@@ -16,6 +16,7 @@ from engine.simulation import (
     cluster,
     counted_works,
     faults,
+    listed_statuses,
     lists,
     log_reading,
     member_history,
@@ -170,13 +171,13 @@ class Members:
         namespace: str | None = None,
         selector: selectors.LabelSelector = _ANY,
         limit: int = lists.LISTED_MAX,
-    ) -> list[lists.Pod]:
+    ) -> list[listed_statuses.Pod]:
         """Return at most ``limit`` pods, by member, workload and age; None selects all. Raises UnknownMemberError."""
         return lists.pods(self._selected(member), namespace, selector, limit)
 
     def workloads(
         self, member: str | None = None, namespace: str | None = None, limit: int = lists.LISTED_MAX
-    ) -> list[lists.WorkloadStatus]:
+    ) -> list[listed_statuses.WorkloadStatus]:
         """Return at most ``limit`` workloads, by member and key; None selects all. Raises UnknownMemberError."""
         return lists.workloads(self._selected(member), namespace, limit)
 
@@ -188,7 +189,7 @@ class Members:
         """Return the names of all members, sorted."""
         return sorted(self._states)
 
-    def statuses(self) -> list[faults.MemberStatus]:
+    def statuses(self) -> list[listed_statuses.MemberStatus]:
         """Return all members with their faults, by name."""
         return [faults.status_of(state) for state in self._selected(None)]
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from engine.simulation import addresses, capacity, lists, rollouts
+from engine.simulation import addresses, capacity, listed_statuses, rollouts
 from engine.simulation.specs import RELEASE, uid
 from engine.simulation.state import MemberState, Workload
 from events import times
@@ -45,7 +45,7 @@ class Places:
         self._rules = workload.template.scheduling
         self._is_bound = _is_bound(state, workload)
 
-    def of(self, pod: lists.Pod) -> int:
+    def of(self, pod: listed_statuses.Pod) -> int:
         count = self._nodes.count
         index = pod.slot % rollouts.FORMER_SLOTS % count
         for step in range(count if self._is_bound else 1):

@@ -249,6 +249,17 @@ def test_client_command_imports_neither_the_server_nor_numpy(command: str) -> No
     assert done.stdout == "3 []\n"
 
 
+def test_get_imports_neither_the_simulation_nor_the_views() -> None:
+    program = (
+        "import sys, engine.cli.get\n"
+        "print([name for name in sys.modules if name.startswith(('engine.simulation.state', 'projections.'))])"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"
+
+
 @pytest.mark.parametrize("module", ["engine.cli.serve", "engine.process.views.child"])
 def test_server_on_a_file_imports_no_client_of_kafka(module: str) -> None:
     program = f"import sys, {module}\nprint(sorted({{'aiokafka', 'httpx._main', 'rich'}} & set(sys.modules)))"

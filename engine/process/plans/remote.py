@@ -18,7 +18,7 @@ from engine import diagnostics
 from engine.plans.questions import Failure, PlanError, Question
 from engine.process.plans import protocol
 from engine.process.views.line_protocol import Lines
-from engine.simulation import faults, specs
+from engine.simulation import listed_statuses, specs
 
 _STOPPED: Final = "the process of the plan ended early; see the server log"
 _TRIES: Final = 2
@@ -45,7 +45,7 @@ class PlanProcesses:
         directory: Path,
         where: str | None,
         simulated: Sequence[specs.MemberSpec],
-        statuses: Callable[[], Sequence[faults.MemberStatus]],
+        statuses: Callable[[], Sequence[listed_statuses.MemberStatus]],
         idle_s: float = _IDLE_S,
     ) -> None:
         self._directory = directory
