@@ -1,5 +1,10 @@
 """The process that keeps the engine for plans."""
 
-from engine.process.plans import keeper
+from engine.process import interpreter_settings
 
-keeper.main()
+if __name__ == "__main__":
+    interpreter_settings.collect_rarely()
+    from engine.process.plans import keeper  # loading it is most of the start
+
+    keeper.main()
+    interpreter_settings.skip_last_collection()

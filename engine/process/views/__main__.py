@@ -10,3 +10,4 @@ if __name__ == "__main__":
     from engine.process.views import child  # loading it is most of the start
 
     child.main(Path(sys.argv[1]))
+    interpreter_settings.skip_last_collection()
