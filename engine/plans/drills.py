@@ -1,11 +1,12 @@
-"""Failure drills: the domains that may fail as a whole, and the predicted effect of such a failure. Pure."""
+"""Failure drills: the domains that may fail as a whole, the predicted effect of such a failure, and remedies. Pure."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
 
-from engine.plans import remedies as remedies_of
+from engine.kubeapi.values import quantity
+from engine.plans import summaries
 from engine.plans.predictions import Prediction, WorkloadChange
 from engine.plans.questions import Failure
 from events.json_values import as_list
@@ -29,11 +30,25 @@ class Outage(Struct, frozen=True):
         return tuple(Failure(member=name) for name in self.clusters)
 
 
+class Remedy(Struct, frozen=True, rename="camel"):
+    """More ``capacity`` in a cluster, as Kubernetes quantities, which would place this many missing replicas."""
+
+    cluster: str
+    replicas: int
+    capacity: dict[str, str]
+
+    @property
+    def text(self) -> str:
+        """The remedy as a phrase."""
+        capacity = " and ".join(f"{name} {amount}" for name, amount in self.capacity.items())
+        return f"{self.cluster} needs {capacity or 'capacity'} more for {summaries.count(self.replicas, 'replica')}"
+
+
 class Result(Struct, frozen=True, rename="camel"):
     """The predicted effect of an outage.
 
     ``missing`` replicas are in no working cluster at the end, and need ``needed`` more capacity in clusters that their
-    policies allow; ``remedies`` says where. ``recovered_ms`` is the virtual time until the engine came to rest; None if
+    policies allow; ``remedies`` say where. ``recovered_ms`` is the virtual time until the engine came to rest; None if
     replicas are missing.
     """
 
@@ -44,7 +59,7 @@ class Result(Struct, frozen=True, rename="camel"):
     recovered_ms: int | None
     suffering: list[WorkloadChange]
     assumptions: list[str]
-    remedies: list[remedies_of.Remedy] = []
+    remedies: list[Remedy] = []
 
 
 class Latest(Struct):
@@ -100,9 +115,37 @@ def result(outage: Outage, prediction: Prediction) -> Result:
         outage=outage,
         moved=len(prediction.moved),
         missing=missing,
-        needed=remedies_of.total([each.missing_requests for each in suffering]),
+        needed=total([each.missing_requests for each in suffering]),
         recovered_ms=None if missing else prediction.settled_ms,
         suffering=sorted(suffering, key=lambda each: (-each.missing, each.ready_min - each.ready_before)),
         assumptions=prediction.assumptions,
-        remedies=remedies_of.cheapest(suffering),
+        remedies=cheapest_remedies(suffering),
     )
+
+
+def cheapest_remedies(changes: Iterable[WorkloadChange]) -> list[Remedy]:
+    """Return in which clusters how much capacity places the missing replicas: as few clusters as a greedy choice finds.
+
+    Workloads that no other cluster may run are left out.
+    """
+    waiting = [each for each in changes if each.missing and each.needed_in]
+    remedies: list[Remedy] = []
+    while waiting:
+        counts: dict[str, int] = {}
+        for each in waiting:
+            for name in each.needed_in:
+                counts[name] = counts.get(name, 0) + each.missing
+        best = min(counts, key=lambda name: (-counts[name], name))
+        placed = [each for each in waiting if best in each.needed_in]
+        remedies.append(Remedy(best, counts[best], total([each.missing_requests for each in placed])))
+        waiting = [each for each in waiting if best not in each.needed_in]
+    return remedies
+
+
+def total(requests: Sequence[dict[str, str]]) -> dict[str, str]:
+    """Return the sums of requests, as Kubernetes quantities."""
+    sums: dict[str, int] = {}
+    for each in requests:
+        for name, text in each.items():
+            sums[name] = sums.get(name, 0) + quantity.nano_units(text)
+    return {name: quantity.of_nano(name, amount) for name, amount in sorted(sums.items())}

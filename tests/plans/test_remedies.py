@@ -1,6 +1,6 @@
 """Remedies: as few clusters as possible, and only those that the policies allow."""
 
-from engine.plans import remedies
+from engine.plans import drills
 from engine.plans.predictions import WorkloadChange
 from events import shapes
 
@@ -29,21 +29,21 @@ def test_one_cluster_that_all_may_use_is_cheapest() -> None:
         lacking("a", 2, ["member1", "member3"], "2"),
         lacking("b", 4, ["member2", "member3"], "500m"),
     ]
-    assert remedies.cheapest(changes) == [remedies.Remedy("member3", 6, {"cpu": "2500m"})]
+    assert drills.cheapest_remedies(changes) == [drills.Remedy("member3", 6, {"cpu": "2500m"})]
 
 
 def test_workloads_without_a_common_cluster_need_several() -> None:
     changes = [lacking("a", 2, ["member1"], "2"), lacking("b", 4, ["member2"], "4")]
-    assert [(each.cluster, each.replicas) for each in remedies.cheapest(changes)] == [
+    assert [(each.cluster, each.replicas) for each in drills.cheapest_remedies(changes)] == [
         ("member2", 4),
         ("member1", 2),
     ]
 
 
 def test_workload_without_other_permitted_clusters_has_no_remedy() -> None:
-    assert remedies.cheapest([lacking("a", 2, [], "2")]) == []
+    assert drills.cheapest_remedies([lacking("a", 2, [], "2")]) == []
 
 
 def test_remedy_is_worded_for_one_replica_and_for_several() -> None:
-    assert remedies.Remedy("member1", 1, {"cpu": "1"}).text == "member1 needs cpu 1 more for 1 replica"
-    assert remedies.Remedy("member1", 2, {}).text == "member1 needs capacity more for 2 replicas"
+    assert drills.Remedy("member1", 1, {"cpu": "1"}).text == "member1 needs cpu 1 more for 1 replica"
+    assert drills.Remedy("member1", 2, {}).text == "member1 needs capacity more for 2 replicas"
