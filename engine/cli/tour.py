@@ -16,15 +16,7 @@ from typing import Annotated, Final, NamedTuple
 from cyclopts import Parameter
 from msgspec import Struct
 
-from engine.cli import (
-    apply,
-    failures,
-    output,
-    private_server,
-    server_location,
-    set_properties,
-    tour_manifests,
-)
+from engine.cli import apply, failures, output, private_server, server_location, set_properties
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects
 from engine.cli.results import Result
@@ -40,6 +32,76 @@ _POLL_SECONDS: Final = 0.02
 _BAR_CELLS: Final = 10
 _BINDING: Final = "bindings/default/foo-deployment"
 _TAINT: Final = Taint(key="workload-rebalancer-test", effect="NoExecute")
+
+# The objects of the tutorial.
+DEPLOYMENT: Final = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: foo
+  labels:
+    app: test
+spec:
+  replicas: 3
+  selector:
+    matchLabels:
+      app: foo
+  template:
+    metadata:
+      labels:
+        app: foo
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers:
+        - image: nginx
+          name: foo
+          resources:
+            limits:
+              cpu: 10m
+              memory: 10Mi
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata:
+  name: default-pp
+spec:
+  placement:
+    clusterTolerations:
+      - effect: NoExecute
+        key: workload-rebalancer-test
+        operator: Exists
+        tolerationSeconds: 0
+    clusterAffinity:
+      clusterNames:
+        - member1
+        - member2
+    replicaScheduling:
+      replicaDivisionPreference: Weighted
+      replicaSchedulingType: Divided
+      weightPreference:
+        dynamicWeight: AvailableReplicas
+  resourceSelectors:
+    - apiVersion: apps/v1
+      kind: Deployment
+      name: foo
+      namespace: default
+"""
+
+REBALANCER: Final = """\
+---
+apiVersion: apps.karmada.io/v1alpha1
+kind: WorkloadRebalancer
+metadata:
+  name: demo
+spec:
+  workloads:
+    - apiVersion: apps/v1
+      kind: Deployment
+      name: foo
+      namespace: default
+"""
+
+REBALANCER_WITH_TTL: Final = REBALANCER.replace("spec:\n", "spec:\n  ttlSecondsAfterFinished: 300\n")
 
 
 class _Check(Struct, frozen=True, rename="camel"):
@@ -192,7 +254,7 @@ class _Tour:
         self._title(
             "Step 1: create a Deployment with 3 replicas, and a policy that divides them by free capacity"
         )
-        self._apply(tour_manifests.DEPLOYMENT)
+        self._apply(DEPLOYMENT)
         self._expect("2 replicas run in member1, 1 in member2", {"member1": 2, "member2": 1})
 
         self._title("Step 2: a NoExecute taint on member1 simulates its failure")
@@ -202,7 +264,7 @@ class _Tour:
         self._expect("the taint is gone, and nothing moves back", {"member2": 3})
 
         self._title("Step 3: a WorkloadRebalancer asks for a fresh decision")
-        self._apply(tour_manifests.REBALANCER)
+        self._apply(REBALANCER)
 
         self._title("Step 4: its status")
         self._check("deployment/foo was rescheduled: Successful", self._is_rebalanced)
@@ -212,9 +274,9 @@ class _Tour:
         self._print_reasons()
 
         self._title("Step 6: let it clean up after itself")
-        self._apply(tour_manifests.REBALANCER_WITH_TTL)
+        self._apply(REBALANCER_WITH_TTL)
         self._check("generation 2 is finished, to be deleted 300 s later", lambda: self._is_rebalanced(2))
-        self._apply(tour_manifests.REBALANCER_WITH_TTL.replace("300", "0"))
+        self._apply(REBALANCER_WITH_TTL.replace("300", "0"))
         self._check("with 0 s instead, it is gone at once", self._is_gone)
         proof = self._client.verify(Report)
         self._check(
@@ -223,7 +285,7 @@ class _Tour:
 
     def clean_up(self) -> None:
         """Delete the tour's objects."""
-        made = (tour_manifests.DEPLOYMENT + tour_manifests.REBALANCER).encode()
+        made = (DEPLOYMENT + REBALANCER).encode()
         apply.delete_files(self._objects, [("tour", made)], "default")
 
     def _apply(self, manifest: str) -> None:

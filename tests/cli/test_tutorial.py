@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli.tour_manifests import DEPLOYMENT, REBALANCER
+from engine.cli.tour import DEPLOYMENT, REBALANCER
 from tests.cli.servers import Shell, without_ages
 
 COLUMNS = "NAME CLUSTER READY UP-TO-DATE AVAILABLE ADOPTION"
