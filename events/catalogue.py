@@ -1,6 +1,6 @@
 """Catalogue of all event types: name, version, struct and topic.
 
-Structs are looked up here; a class path is never read from data.
+Readers find the struct of an event here; they never take the name of a class from data.
 """
 
 from typing import Final

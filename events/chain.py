@@ -1,8 +1,8 @@
 """Decides which steps of a shard count: a pure fold over its partition of ``decisions``.
 
 Owners and projections run the same fold. A step counts only as the successor of the last counted step: the
-next number, that step's digest as ``previous``, and a term not lower. The outputs of an ignored step are
-ignored and counted with it, so late appends of a fenced owner and repeated appends are harmless and visible.
+next number, that step's digest as ``previous``, and a term not lower. Other steps are ignored and counted, as are
+their outputs, so late appends of a fenced owner and repeated appends are harmless and visible.
 
 A step declares its outputs in all topics by their digests; no other record is its output. Steps of releases
 before 0.5 declare only the number of outputs, which are identified by their ids.
@@ -38,7 +38,7 @@ def mark_at(declared: str, index: int) -> str:
 
 
 def may_be_step(record: records.StoredRecord) -> bool:
-    """Whether a decision has to be decoded: in structured content mode only the value contains the event type."""
+    """Whether a record of ``decisions`` may be a step; in structured content mode only its value has the event type."""
     headers = record.headers
     if headers.get("ce_type") == _STEP:
         return True
@@ -53,8 +53,9 @@ class Chain(Struct):
     """The counted steps of one shard, as far as folded.
 
     ``number``, ``term`` and ``digest`` are those of the last step; ``outputs`` and ``declared`` are its
-    fields. ``eras`` has the first step number of each term. ``bare`` has ranges (first, last) of steps that
-    declared no digests. ``ignored`` counts the records without effect.
+    fields. ``is_open``: its outputs may follow; ``last_index`` is the index of the last one. ``eras`` has the first
+    step number and the number of each term. ``bare`` has ranges (first, last) of steps that declared no digests.
+    ``ignored`` counts the records without effect.
     """
 
     shard: int
@@ -80,7 +81,7 @@ class Chain(Struct):
         return counts
 
     def gave(self, output: str) -> bool:
-        """Return whether an id is that of an output of a counted step that declared no digests."""
+        """Return whether the id of an output names a counted step that declared no digests."""
         try:
             shard, term, number = ids.step_of(output)
         except ValueError:
@@ -110,7 +111,7 @@ class Chain(Struct):
         return True
 
     def _take_output(self, record: records.StoredRecord) -> bool:
-        """Outputs must follow their step in ascending order of index, so a repeated output has no effect."""
+        """Return whether an output counts. Outputs follow their step by ascending index, so a repeated one does not."""
         try:
             shard, term, number, index = map(int, record.headers.get("ce_id", "").split("-"))
         except ValueError:

@@ -14,7 +14,7 @@ class ClusterDecision(shapes.Event, frozen=True, kw_only=True):
 
 
 class ClusterSilenced(ClusterDecision, frozen=True, kw_only=True):
-    """A cluster's reporter missed its grace period; the owner then writes the cluster's health as an input."""
+    """A cluster's reporter missed its grace period; the owner shard then writes the cluster's health as an input."""
 
     heard_ms: shapes.Instant
     grace_seconds: shapes.Seconds
@@ -23,7 +23,7 @@ class ClusterSilenced(ClusterDecision, frozen=True, kw_only=True):
 class ClusterJudged(ClusterDecision, frozen=True, kw_only=True):
     """Taints to add to and remove from a cluster, by the ClusterTaintPolicies and the status of its condition Ready.
 
-    The owner then writes the changes as inputs. ``version`` is the write version of the cluster that was
+    The owner shard then writes the changes as inputs. ``version`` is the write version of the cluster that was
     evaluated.
     """
 
@@ -34,6 +34,6 @@ class ClusterJudged(ClusterDecision, frozen=True, kw_only=True):
 
 
 class ClusterVacated(ClusterDecision, frozen=True, kw_only=True):
-    """No shard has a work left in a cluster that is leaving; the owner then writes ``ClusterLeft`` as an input."""
+    """No shard has a work left in a leaving cluster; the owner shard then writes ``ClusterLeft`` as an input."""
 
     uid: str

@@ -60,7 +60,7 @@ class SecretRef(shapes.Shape, frozen=True, kw_only=True):
 
 
 class ClusterCondition(shapes.Shape, frozen=True, kw_only=True):
-    """A condition of a cluster; if ``last_transition_ms`` is absent, the fold finds when its status changed."""
+    """A condition of a cluster; without ``last_transition_ms`` the fold sets the time of the last status change."""
 
     type: str
     status: str
@@ -80,7 +80,7 @@ class ClusterEvent(shapes.Event, frozen=True, kw_only=True):
 
 
 class ClusterJoined(ClusterEvent, frozen=True, kw_only=True):
-    """A cluster joins; for a member it replaces everything but its capacity and health.
+    """A cluster joins; if it is a member already, the event replaces everything but its capacity and health.
 
     ``managed_fields`` lists the field owners of the Cluster object; it has no influence on decisions.
     """
@@ -116,7 +116,7 @@ class ClusterLeaving(ClusterEvent, frozen=True, kw_only=True):
 class ClusterLeft(ClusterEvent, frozen=True, kw_only=True):
     """A cluster has left, and its Cluster object is deleted.
 
-    ``uid`` protects a cluster that joined later with the same name.
+    With a ``uid`` the event has no effect on a cluster that joined later with the same name.
     """
 
     uid: str = ""
@@ -188,10 +188,9 @@ class CapacityReported(ClusterEvent, frozen=True, kw_only=True):
 class ClusterHealthChanged(ClusterEvent, frozen=True, kw_only=True):
     """Whether the control plane of a cluster answers; also a heartbeat of its reporter.
 
-    A reporter that sets ``grace_seconds`` must report again within that time; without it,
-    no timeout applies. The engine itself writes the event with ``silent`` when the last report, at
-    ``heard_ms``, is older than that: the cluster's health is then Unknown, and any report received in between
-    overrides the event.
+    A reporter that sets ``grace_seconds`` must report again within that time; without it, no timeout applies. If no
+    report follows the one at ``heard_ms`` in time, the engine writes the event with ``silent``, which sets the
+    cluster's health to Unknown. It has no effect if a newer report precedes it in the log.
     """
 
     ready: bool

@@ -65,7 +65,7 @@ class ApplicationFailover(shapes.Shape, frozen=True, kw_only=True):
     """When an unhealthy workload is evicted from a cluster, and how.
 
     ``purge_mode`` is Gracefully, Directly or Never. ``grace_period_seconds`` applies to Gracefully only; None
-    means the engine's default. ``preserved`` are the status values that the workload takes along.
+    means the engine's default. ``preserved`` are the status values that are passed on to the workload's new clusters.
     """
 
     toleration_seconds: shapes.Seconds
@@ -84,12 +84,12 @@ class SchedulePriority(shapes.Shape, frozen=True, kw_only=True):
 class BindingClaimed(BindingDecision, frozen=True, kw_only=True):
     """The policy, and its version, that places the template from now on.
 
-    Without ``failover`` an unhealthy workload is never evicted. With ``propagate_deps`` the objects it refers
-    to are propagated to its clusters. ``preserved`` are the status values kept at a cluster failover. Without
+    Without ``failover`` an unhealthy workload is never evicted. With ``propagate_deps`` the objects that the template
+    refers to are propagated to its clusters. ``preserved`` are the status values kept at a cluster failover. Without
     ``schedule_priority`` the binding has priority 0. With ``deletes_last_copy`` a graceful eviction ends with
     its grace period even if that deletes the workload's last running copy. ``preempted`` is the policy that claimed
     the template before, if this one took it over by preemption. ``scheduler`` is the policy's ``schedulerName``, empty
-    for default-scheduler. ``resumed``: the policy says that dispatching is not suspended.
+    for default-scheduler. ``resumed``: the policy sets ``suspension.dispatching`` to false.
     """
 
     policy: shapes.PolicyRef
@@ -112,17 +112,17 @@ class BindingClaimed(BindingDecision, frozen=True, kw_only=True):
 
 
 class BindingSuspended(BindingDecision, frozen=True, kw_only=True):
-    """A client suspends the binding: it is not scheduled, or its works are not dispatched, until that ends."""
+    """A client suspends or resumes the binding: its ``scheduling``, or the ``dispatching`` of its works."""
 
     scheduling: bool = False
     dispatching: bool = False
 
 
 class TemplateMarked(BindingDecision, frozen=True, kw_only=True):
-    """The template shows the marks of this policy, which will claim it with its next write.
+    """The labels and annotations of the template show this policy, which claims the template when it is next written.
 
     This is how a lazy policy preempts: ``preempted`` is the policy that claims the template until then. Without
-    ``preempted``, the marks of the claiming policy are shown again.
+    ``preempted``, ``policy`` is the claiming policy, whose labels and annotations are shown again.
     """
 
     policy: shapes.PolicyRef
@@ -131,7 +131,7 @@ class TemplateMarked(BindingDecision, frozen=True, kw_only=True):
 
 
 class ClaimRefused(BindingDecision, frozen=True, kw_only=True):
-    """A policy selects the template, but can't be applied; what is bound stays as it is.
+    """The policy that selects the template can't be applied; the binding stays as it is.
 
     ``fault`` is the reason: the PriorityClass that the policy names does not exist.
     """
@@ -145,8 +145,8 @@ class ClaimRefused(BindingDecision, frozen=True, kw_only=True):
 class PriorityResolved(BindingDecision, frozen=True, kw_only=True):
     """The binding's priority from now on, and the PriorityClass it comes from; None if the policy sets no priority.
 
-    With the ``preemption_policy`` Never the binding does not preempt others. ``fault`` is the reason why the
-    class does not exist; until it does, the priority is 0.
+    With the ``preemption_policy`` Never the binding does not preempt others. ``fault`` is set if the class does not
+    exist; until it does, the priority is 0.
     """
 
     priority: shapes.Whole | None = None
@@ -169,7 +169,7 @@ class BindingWithdrawn(BindingDecision, frozen=True, kw_only=True):
 
 
 class GroupFailure(shapes.Shape, frozen=True, kw_only=True):
-    """Why the clusters of one of the placement's ``clusterAffinities`` were not chosen, by its index."""
+    """The reason why an affinity group was not chosen; ``index`` is its index in ``clusterAffinities``."""
 
     index: shapes.Count
     message: str
@@ -250,9 +250,9 @@ class EvictionStarted(BindingDecision, frozen=True, kw_only=True):
     """The eviction of a binding from a cluster; a graceful one keeps the workload until its replacement is healthy.
 
     ``grace_period_seconds`` None means the engine's default. ``suppress_deletion`` keeps the workload in the
-    cluster until a user allows its deletion. ``labels`` carry the preserved state that was last reported from
-    the cluster to new clusters, those not in ``clusters_before``; ``not_preserved`` has, by label, the reason
-    why a value is missing. ``by`` is the key of the binding that preempts this one. ``held`` excludes the
+    cluster until a user allows its deletion. ``labels`` have the preserved state that the cluster last reported; they
+    are added in new clusters, those not in ``clusters_before``. ``not_preserved`` has, by label, the reason why a
+    value is missing. ``by`` is the key of the binding that preempts this one. ``held`` excludes the
     cluster for the whole grace period, or until a rebalancer requests a fresh decision.
     """
 
@@ -317,8 +317,8 @@ class StatusAggregated(BindingDecision, frozen=True, kw_only=True):
 class DependenciesDistributed(BindingDecision, frozen=True, kw_only=True):
     """All objects that the workload depends on, and their clusters; links notify the objects' owner shards.
 
-    Without ``dependencies`` the workload depends on nothing from now on. ``overwrites`` and ``preserves`` are as
-    in the links.
+    Without ``dependencies`` the workload depends on nothing from now on. ``overwrites`` and ``preserves`` are as in
+    ``links.DependencyNeeded``.
     """
 
     dependencies: tuple[shapes.WorkloadRef, ...] = ()
@@ -346,7 +346,7 @@ class RequiredBy(shapes.Shape, frozen=True, kw_only=True):
 
 
 class BindingRequired(BindingDecision, frozen=True, kw_only=True):
-    """Changes of the bindings that depend on this object and of their clusters, to which the object is propagated.
+    """Changes of the bindings that depend on this object, or of the clusters in which they need it.
 
     Bindings that are not listed depend on it as before.
     """
@@ -381,8 +381,8 @@ class CapacityWanted(BindingDecision, frozen=True, kw_only=True):
 class PreemptionDecided(BindingDecision, frozen=True, kw_only=True):
     """The preemption victims of the binding, chosen from all shards' answers; without ``victims``, the reason.
 
-    Each victim's shard is asked by a link that is valid until ``again_ms``; until then the binding asks no
-    others.
+    A link, valid until ``again_ms``, asks each victim's shard to evict it; until then the binding chooses no other
+    victims.
     """
 
     number: shapes.Count

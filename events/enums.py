@@ -1,7 +1,7 @@
 """Values of event fields with a fixed choice.
 
-msgspec omits a field whose value *is* the default object, so a field with a non-empty default needs values that are one
-object wherever they come from. Members of an enum are: msgspec decodes to them, and a call such as
+msgspec omits a field whose value *is* the default object. A field with a non-empty default therefore needs equal
+values to be the same object, as members of an enum are: msgspec decodes to them, and a call such as
 ``SyncMode("Push")`` returns them. A plain ``str`` would be written or omitted depending on where it was made, and a
 recomputed step would differ from the recorded one.
 """

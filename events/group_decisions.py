@@ -4,9 +4,9 @@ from events import decisions, shapes
 
 
 class GroupClaimed(decisions.BindingDecision, frozen=True, kw_only=True):
-    """The clusters of a binding that belongs to a group, and those that it wants to have next (empty: no others).
+    """The clusters of a binding of a group (``placed``), and those that it asks for (``wanted``; empty if none).
 
-    The group's owner shard answers the newest ``number``.
+    The group's owner shard answers the claim with the newest ``number``.
     """
 
     group: str
@@ -16,10 +16,10 @@ class GroupClaimed(decisions.BindingDecision, frozen=True, kw_only=True):
 
 
 class GroupVerdict(shapes.Shape, frozen=True, kw_only=True):
-    """The answer to the claim ``number`` of the binding ``by``: whether it is granted, and the clusters of the others.
+    """The verdict on claim ``number`` of the binding ``by``, and the clusters of the other bindings of its group.
 
-    ``others`` are the clusters that any of the group's other bindings has, or for a group that is kept together
-    those that all of them have; without ``bound`` no other binding has any.
+    ``bound``: another binding of the group has clusters. ``others`` are all clusters of the other bindings; for a
+    group that is kept together, the clusters that all of them have in common.
     """
 
     by: str

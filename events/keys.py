@@ -94,7 +94,7 @@ def capacity_key(shard: int) -> str:
 
 
 def quota_key(namespace: str) -> str:
-    """Return the key under which the overall quotas of a namespace are shared out among its bindings."""
+    """Return the key of a namespace's overall quotas; its owner shard decides on the bindings' claims."""
     return _QUOTA_PREFIX + namespace
 
 

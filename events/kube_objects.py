@@ -23,7 +23,7 @@ _OUTSIDE_SPEC: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 class KubeObject:
     """A Kubernetes object of any kind.
 
-    It never changes, nor does anything in its document: the methods ``with_…`` return another one. Readers return an
+    The object and its document are never modified: the methods ``with_…`` return a new object. Readers return an
     empty value if a field is missing or of another type.
     """
 

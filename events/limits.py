@@ -30,7 +30,7 @@ SHOWN_CHARS_MAX: Final = 80
 """Characters of a foreign value that a message quotes."""
 
 CLUSTERS_MAX: Final = 65_536
-"""Most member clusters; the size of arrays over clusters."""
+"""Most member clusters of a control plane; bounds all arrays that have an entry per cluster."""
 
 RECENT_IDS: Final = 65_536
 """Number of offsets in a partition within which a repeated (source, id) is detected.
@@ -52,13 +52,13 @@ STATUS_VALUES_MAX: Final = 64
 """Most status values in a report; above the sum of all lists of rules."""
 
 STATUS_VALUE_CHARS_MAX: Final = 256
+"""Longest status value, in characters; the reporter cuts longer ones. A label holds at most 63."""
 
 STATUS_CHARS_MAX: Final = 8_192
 """Characters of the whole status that a member reports of a custom kind; a longer one is not reported."""
 
 STATUSES_CHARS_MAX: Final = 262_144
 """Characters of all members' whole statuses in one aggregated status; a decision must fit into a record."""
-"""Longest status value, in characters; the reporter cuts longer ones. A label holds at most 63."""
 
 RULES_MAX: Final = 1_000
 """Most entries in one list of rules in a new policy object: selectors, affinities, taints, weights."""

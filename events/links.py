@@ -174,7 +174,7 @@ class QuotaRequested(shapes.Event, frozen=True, kw_only=True):
 
 
 class QuotaAnswered(shapes.Event, frozen=True, kw_only=True):
-    """The answer to ``QuotaRequested``: what is wanted is granted, or refused with a ``fault``.
+    """The answer to ``QuotaRequested``: the claim is granted, or refused with a ``fault``.
 
     A refused claim is granted by a second answer when the quotas suffice.
     """
@@ -189,7 +189,7 @@ class QuotaAnswered(shapes.Event, frozen=True, kw_only=True):
 
 
 class GroupAsked(shapes.Event, frozen=True, kw_only=True):
-    """A claim of the binding ``key`` on clusters within its group, which keeps its bindings ``apart`` or together.
+    """A claim of the binding ``key`` on clusters; its group keeps bindings ``apart`` or together.
 
     See ``group_decisions.GroupClaimed``; the highest ``number`` counts.
     """

@@ -20,7 +20,7 @@ class Observation(shapes.Event, frozen=True, kw_only=True):
 
     @property
     def timeline_key(self) -> str:
-        """The key under which our own object of that name has its timeline; templates have that of their bindings."""
+        """The key of the timeline of our own object with this kind and name; for a template, its binding's key."""
         return timeline_key(self.kind, self.namespace, self.name)
 
 
@@ -41,7 +41,7 @@ _NO_TEMPLATES: Final = frozenset(
 
 
 def timeline_key(kind: str, namespace: str, name: str) -> str:
-    """Return the key of the timeline of an object."""
+    """Return the key of the timeline that shows an object; for a template and its binding, the binding's key."""
     if kind in vocabulary.BINDING_KINDS:
         return keys.full_name(namespace, name)
     if kind == CLUSTER:
@@ -83,8 +83,9 @@ class ObjectChange(Observation, frozen=True, kw_only=True):
 class ObjectObserved(ObjectChange, frozen=True, kw_only=True):
     """An object of another control plane was created or changed: the whole object.
 
-    Instead of the values of a Secret there are digests. ``version`` is its resourceVersion, one order over all kinds.
-    ``skipping``: a list showed the change after a watch had to end, so versions between may not have been observed.
+    The values of a Secret are replaced by digests. ``version`` is the object's resourceVersion, which orders the
+    changes of all kinds. ``skipping``: the change comes from a list after a watch had ended, so earlier versions of
+    the object may not have been observed.
     """
 
     manifest: msgspec.Raw
@@ -93,7 +94,7 @@ class ObjectObserved(ObjectChange, frozen=True, kw_only=True):
 
 
 class ObjectVanished(ObjectChange, frozen=True, kw_only=True):
-    """An object of another control plane was deleted; 0 as ``version`` if only a later list showed that."""
+    """An object of another control plane was deleted; ``version`` is 0 if only a later list showed the deletion."""
 
     version: shapes.Count = 0
 
@@ -101,8 +102,8 @@ class ObjectVanished(ObjectChange, frozen=True, kw_only=True):
 class ControlPlaneRestored(shapes.Event, frozen=True, kw_only=True):
     """Another control plane was restored from a backup: its newest resourceVersion is lower than the one seen before.
 
-    ``seen`` is that version, ``version`` the one after. All objects are listed again; the changes that follow may have
-    versions that were recorded before.
+    ``seen`` is the newest version before the restore, ``version`` the newest after it. All objects are listed again;
+    the changes that follow may have versions that were recorded before.
     """
 
     seen: shapes.Count
@@ -158,12 +159,12 @@ class ShadowReason(shapes.Shape, frozen=True, kw_only=True):
 
 
 class DecisionCompared(Observation, frozen=True, kw_only=True):
-    """A decision of another control plane's scheduler, compared with the one made from the state observed before it.
+    """A decision of another control plane's scheduler, compared with ours from the state that was observed before it.
 
-    ``version`` is the resourceVersion of the write that ended the decision, ``basis`` that of the binding that it was
-    made from. ``verdict`` is ``same``; ``race``: another state within the window gives the same; ``known``: a
-    documented difference; or ``unexplained``. If it is not ``same``, ``reasons`` are ours about the clusters of both
-    results; the other scheduler's are the message of its condition.
+    ``version`` is the resourceVersion of the write that completed the decision, ``basis`` that of the binding from
+    which it was made. ``verdict`` is ``same``, ``race`` (equal to ours from another state that the scheduler may have
+    seen), ``known`` (a documented difference) or ``unexplained``. Unless it is ``same``, ``reasons`` are ours about
+    the clusters of both results; the other scheduler's reasons are in the message of its condition.
     """
 
     version: shapes.Count
@@ -178,10 +179,10 @@ class DecisionCompared(Observation, frozen=True, kw_only=True):
 class DecisionMade(Observation, frozen=True, kw_only=True):
     """Our decision on a binding of another control plane, to be written to it.
 
-    It was made from the binding's resourceVersion ``version``, which has this ``uid`` and ``generation``. ``clusters``
-    is the assignment after it; ``places`` if that differs from the one before. ``applied`` is the placement to record
-    as JSON, empty if it is recorded already. ``status``, ``reason`` and ``message`` are those of the Scheduled
-    condition, ``time`` (RFC 3339, whole seconds) is its time.
+    It was made from the binding with this ``uid`` and ``generation`` at resourceVersion ``version``. ``clusters`` is
+    the new assignment; ``places``: it differs from the previous one. ``applied`` is the placement (JSON) to write
+    into the binding's annotation, empty if the annotation has it already. ``status``, ``reason`` and ``message`` are
+    those of the condition Scheduled, ``time`` (RFC 3339, whole seconds) is its time.
     """
 
     uid: str
@@ -202,7 +203,7 @@ class DecisionMade(Observation, frozen=True, kw_only=True):
 class _KubernetesEvent(shapes.Event, frozen=True, kw_only=True):
     """Base of the events about a Kubernetes Event of a client: the whole object, in the form of ``v1``.
 
-    They decide nothing, and are shown for some time.
+    No decision depends on them. They are listed only while they are recent.
     """
 
     name: str

@@ -1,8 +1,8 @@
-"""Decides which records outside ``decisions`` count as outputs: those that a counted step declares, each once.
+"""Decide which records of other topics than ``decisions`` count as outputs of a step.
 
-A pure fold, the same for all readers of such a topic. It takes the steps of all shards, and every record that
-names a step. In some logs a record precedes its step in the sequence; it is then kept as early and judged
-again after the step.
+A record counts once, and only if a step that counts declares it. The fold is pure, so all readers of a topic come to
+the same result. It needs the steps of all shards and every record that names a step. In some logs a record precedes
+its step in the sequence: it is kept as early and judged again after the step.
 """
 
 from enum import Enum
@@ -19,7 +19,7 @@ EARLY_BYTES_MAX: Final = 16 * 1_048_576
 
 
 class Judgement(Enum):
-    """Whether a record counts as an output of a step."""
+    """Whether a record counts as an output of a step; EARLY if the step that it names may still follow."""
 
     COUNTS = 1
     EARLY = 2

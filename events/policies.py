@@ -81,10 +81,9 @@ class ConfigurationDeleted(shapes.Event, frozen=True, kw_only=True):
 
 
 class ConfigurationStatusWritten(shapes.Event, frozen=True, kw_only=True):
-    """The whole status of such an object, written by an external controller.
+    """The whole status of an object of a ``ConfigurationApplied`` event, written by an external controller.
 
-    ``managed_fields`` are the owners of its
-    fields.
+    ``managed_fields`` are the owners of the status fields.
     """
 
     object: shapes.WorkloadRef
@@ -100,9 +99,8 @@ class ConfigurationStatusWritten(shapes.Event, frozen=True, kw_only=True):
 class PriorityClassDeclared(shapes.Event, frozen=True, kw_only=True):
     """A PriorityClass, from the owner shard of its template to all shards.
 
-    Bindings with a
-    higher ``value`` are scheduled first. ``global_default`` applies the class to workloads that name none.
-    With the ``preemption_policy`` Never its workloads do not preempt others.
+    Bindings with a higher ``value`` are scheduled first. ``global_default`` applies the class to workloads that name
+    none. With the ``preemption_policy`` Never its workloads do not preempt others.
     """
 
     name: str

@@ -26,7 +26,7 @@ class QuotaVerdict(shapes.Shape, frozen=True, kw_only=True):
 class QuotaDecided(shapes.Event, frozen=True, kw_only=True):
     """Claims on the overall quotas of a namespace that are granted or refused.
 
-    ``used`` has the sum of all that is granted, by FederatedResourceQuota and resource.
+    ``used`` is the sum of all granted amounts, by FederatedResourceQuota and resource.
     """
 
     namespace: str

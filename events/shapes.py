@@ -49,7 +49,7 @@ class Event(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
 
     @property
     def related(self) -> tuple[str, ...]:
-        """Keys of others on whose timeline the event appears."""
+        """Keys of the other objects on whose timelines the event appears."""
         return ()
 
 
@@ -72,12 +72,12 @@ class WorkloadRef(Shape, frozen=True, kw_only=True):
 
     @property
     def object_key(self) -> str:
-        """Key of the object if every shard reads it."""
+        """Key of the object's records, for kinds that every shard reads."""
         return keys.object_key(self.kind, self.namespace, self.name)
 
     @property
     def sort_key(self) -> str:
-        """Sort key of observedWorkloads: one string; an empty namespace leaves two spaces."""
+        """Sort key for ``observedWorkloads``: the fields joined by spaces, also if the namespace is empty."""
         return f"{self.api_version} {self.kind} {self.namespace} {self.name}"
 
 
@@ -147,7 +147,7 @@ Values = Annotated[
 
 
 Status = Annotated[str, Meta(max_length=limits.STATUS_CHARS_MAX)]
-"""The whole status of an object of a custom kind, as JSON; empty for other kinds, and for a longer one."""
+"""The whole status of an object of a custom kind, as JSON; empty for other kinds, or if it exceeds the limit."""
 
 
 class TargetCluster(Shape, frozen=True, kw_only=True):

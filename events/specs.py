@@ -48,9 +48,8 @@ class RebalancerDeleted(shapes.Event, frozen=True, kw_only=True):
 class TemplateStatusWritten(shapes.Event, frozen=True, kw_only=True):
     """The whole status of a template, written by an external client.
 
-    Fields aggregated from members' reports
-    override it when the object is rendered. ``managed_fields`` are the owners of the status fields; they have
-    no influence on decisions.
+    Fields aggregated from members' reports override it when the object is rendered. ``managed_fields`` are the owners
+    of the status fields; they have no influence on decisions.
     """
 
     template: shapes.WorkloadRef
@@ -66,8 +65,8 @@ class TemplateStatusWritten(shapes.Event, frozen=True, kw_only=True):
 class SuspensionWritten(shapes.Event, frozen=True, kw_only=True):
     """A client suspends, or resumes, the scheduling of a template's binding, or the dispatching of its works.
 
-    It holds beside what the policy suspends, until a client writes it again or the template is deleted. None leaves
-    the field as it is.
+    It applies in addition to the policy's suspension, until a client writes another one or the template is deleted.
+    None leaves a field unchanged.
     """
 
     template: shapes.WorkloadRef

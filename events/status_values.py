@@ -5,7 +5,7 @@ from typing import Final
 GENERATION_KINDS: Final = frozenset(
     {("apps/v1", kind) for kind in ("DaemonSet", "Deployment", "StatefulSet")}
 )
-"""Kinds whose members report the generation of their object, and the one that its status describes."""
+"""Kinds for which members report two generations: the object's own, and the one that its status describes."""
 
 PHASE: Final = ".phase"
 """For Pods, PersistentVolumes and PersistentVolumeClaims."""
@@ -47,7 +47,7 @@ LAST_SUCCESSFUL: Final = ".lastSuccessfulTime"
 
 
 def is_whole(api_version: str, kind: str) -> bool:
-    """Whether members report the whole status of a kind, unless a work requests values of it."""
+    """Whether members report the whole status of a kind, unless the work requests single values of it."""
     return is_custom(api_version) or (api_version, kind) == ("v1", "ResourceQuota")
 
 

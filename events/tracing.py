@@ -13,7 +13,7 @@ _PARENT: Final = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[
 _STATE: Final = re.compile(r"[ -~]{1,512}")
 _PLAN_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PLAN: Final = "reballast=plan"
-"""Entry of ``tracestate`` in the records of a plan; their trace id is the plan's id."""
+"""Entry of ``tracestate`` that marks the records which a planned change caused; their trace id is the plan's id."""
 
 
 class Trace(Struct, frozen=True, gc=False):

@@ -1,4 +1,4 @@
-"""Values of the reference's objects that events carry and that deciders, agents and projections compare with."""
+"""Values in Karmada's objects that events carry and that deciders, agents and projections compare with."""
 
 from typing import Final
 

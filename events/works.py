@@ -29,7 +29,7 @@ class WorkApplied(_WorkEvent, frozen=True, kw_only=True):
     preserved state from previous clusters, then applying the ``overrides`` in order. ``reading`` is how
     the member reads its status, beyond the built-in knowledge of its kind. ``overwrites``: an object that exists
     in the cluster already, and is not managed, is taken over; otherwise it is a conflict. ``completions`` is the
-    cluster's share of those of a Job, if its replicas are divided.
+    cluster's share of a Job's completions, if the Job's replicas are divided.
     """
 
     template: shapes.WorkloadRef

@@ -29,19 +29,19 @@ class CurrentWork(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A work, and the facts from which the marks of its object follow."""
+    """A work, and the facts that determine the marks (labels and annotations) of its object."""
 
     work: Work
     propagation: marks.Propagation
 
     @property
     def version(self) -> tuple[int, int]:
-        """Orders the works of a binding in a cluster."""
+        """The version of the work: term and step of its decision."""
         return self.work.term, self.work.step
 
 
 class PropagatedNamespace(NamedTuple):
-    """A namespace as a cluster gets it, with its marks, and since when."""
+    """A namespace as it is applied in a cluster, with its marks; ``created_ms`` is the creation time of its work."""
 
     manifest: KubeObject
     created_ms: int
@@ -55,7 +55,7 @@ def cluster(rows: Rows, name: str) -> Cluster | None:
 
 
 def works_of(rows: Rows, name: str, after: int) -> list[CurrentWork]:
-    """Return a page of the works of bindings in a cluster, by the ids of their keys, after the id ``after``."""
+    """Return a page of the works of bindings in a cluster: those with key ids above ``after``, in order of key ids."""
     rows_found = rows.select(_ID, (keys.cluster_key(name),))
     if not rows_found:
         return []
@@ -85,7 +85,7 @@ def placed(rows: Rows, name: str, key: str) -> Placed | None:
 
 
 def namespaces_of(rows: Rows, name: str) -> list[PropagatedNamespace]:
-    """Return the namespaces that a cluster gets, by name."""
+    """Return the namespaces that are propagated to a cluster, ordered by name."""
     statement = """
         SELECT w.body, '', o.kind, o.namespace, o.name, o.api_version, o.number, o.version, o.generation, o.uid,
             o.created_ms, o.labels, o.manifest

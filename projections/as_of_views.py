@@ -1,7 +1,7 @@
-"""As-of views: the projections at an earlier number, in memory; and the number at an instant.
+"""As-of views: the projections in memory as of an earlier number of the log; and the last number at an instant.
 
-Building one means folding the log from its first record. The newest are kept, and a later one continues from
-an earlier one.
+A new view folds the log from its first record. Some views are kept, and a view of a later number continues
+from one of an earlier number.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class AsOfViews:
 
     @asynccontextmanager
     async def at(self, number: int) -> AsyncGenerator[Store]:
-        """Hold the projections as they were after the record with this number; others wait until the context ends."""
+        """Provide the projections as of the record with this number; other callers wait until the context ends."""
         async with self._turn:
             yield (await self._projector(number)).store
 
@@ -46,8 +46,8 @@ class AsOfViews:
         exact = [projector_kept for projector_kept in earlier if projector_kept.folded == number]
         if exact:
             return exact[0]
-        # An earlier as-of view is advanced instead; only without one is another closed to make space for a
-        # new one.
+        # Advance an earlier as-of view if there is one. Otherwise a new one is needed: close the one that
+        # was advanced least recently.
         while len(self._kept) >= _MOMENTS_MAX and not earlier:
             await _close(self._kept.pop(0))
         projector = max(earlier, key=_folded, default=None)
@@ -70,10 +70,11 @@ async def _close(projector: Projector) -> None:
 
 
 async def number_at(log: Source, at_ms: int) -> int:
-    """Return the number of the last record at an instant; 0 before the first. Raises NotKeptError.
+    """Return the number of the last record that is not later than an instant; 0 if there is none.
 
-    Steps have the time of the owner's clock, which never goes back. A record between two steps counts by the
-    time that its producer set, so a wrong clock of a producer misplaces only its own records.
+    Steps have the time of their owner's clock, which never goes back. A record between two steps counts by the
+    time that its producer set, so a wrong clock of a producer misplaces only its own records. Raises
+    NotKeptError if the log no longer has the records that it must read.
     """
     end = log.last_number()
     step = await _last_step(log, end, at_ms)

@@ -52,8 +52,9 @@ class ScaleTarget(NamedTuple):
 class Template(Struct, frozen=True, kw_only=True):
     """A template and its label ``resourcetemplate.karmada.io/retain-replicas`` (empty: none).
 
-    ``decided`` is the sum of the replicas that its members run, if they decide on them: None unless its replicas are
-    divided, scheduled, and reported by all members since.
+    ``decided`` is the number of replicas that its members' autoscalers have decided: the sum of the reported
+    replicas. It is None unless the replicas are divided, the template is scheduled as it is now, and all its clusters
+    run replicas.
     """
 
     api_version: str
@@ -70,7 +71,7 @@ class Template(Struct, frozen=True, kw_only=True):
 
 
 def scalers(rows: Rows, span: Span | None) -> dict[int, ScaleTarget]:
-    """Return the targets of autoscalers that a policy propagates, by key id; of those changed in a span, or of all."""
+    """Return the targets of propagated autoscalers, by key id: of those that changed in ``span``, or of all if None."""
     within = f" AND o.id IN ({_IN_RANGE})" if span else ""
     result: dict[int, ScaleTarget] = {}
     for key_id, api_version, namespace, uid, manifest, body in rows.select(
@@ -96,7 +97,7 @@ def changed(rows: Rows, span: Span) -> set[int]:
 
 
 def retaining(rows: Rows, span: Span | None) -> Iterator[Template]:
-    """Yield the templates with the label that changed in a span, or whose binding did; without a span all of them."""
+    """Yield the templates with the label: all, or only those that changed in ``span``, themselves or their binding."""
     within = f" AND o.id IN ({_IN_RANGE})" if span else ""
     where: list[Value] = [f'"{marks.RETAIN_REPLICAS}"', *(span.places if span else ())]
     yield from _templates(rows, f"WHERE instr(o.labels, ?){within}", where)
@@ -134,7 +135,7 @@ def _templates(rows: Rows, condition: str, where: list[Value]) -> Iterator[Templ
 
 
 def _decided(rows: Rows, binding: bindings.Binding, value: KubeObject) -> int | None:
-    """Return the replicas that run in all members; None while these may not be the members' own decision."""
+    """Return the sum of the members' replicas; None while the members may not have decided on them."""
     members = binding.status.members if binding.status else ()
     is_settled = (
         binding.replicas == value.object_at("spec").get("replicas", 1)

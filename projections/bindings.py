@@ -46,9 +46,9 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
     last one that changed the rendered template. ``replicas`` is None for kinds without replicas.
     ``condition_since_ms`` is when the condition Scheduled last changed between success and failure,
     ``observed_generation`` the generation that the last success describes. ``template_version`` is the
-    template's resourceVersion when the binding last followed it. ``dependencies`` are the objects that the
-    template refers to and that were distributed with it; ``required`` are the needs of other bindings for the
-    template, by their keys.
+    template's resourceVersion when the binding was last declared or claimed. ``dependencies`` are the objects
+    that the template refers to and that were distributed with it; ``required`` are the needs of other bindings
+    for the template, by the keys of those bindings.
     """
 
     template: shapes.WorkloadRef
@@ -86,7 +86,7 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
 
     @property
     def conflict_resolution(self) -> str:
-        """The rule for existing objects: that of its policy, else of the bindings that need the template."""
+        """The treatment of objects that exist in members already, by the policy or else the dependent bindings."""
         claim = self.last_claim
         if claim is not None:
             return claim.conflict_resolution
@@ -95,7 +95,7 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
 
     @property
     def preserves(self) -> bool:
-        """Whether members keep the object when it is deleted, by its policy or the bindings that need the template."""
+        """Whether members keep the object when it is deleted, by the policy or else the dependent bindings."""
         claim = self.last_claim
         if claim is not None:
             return bool(claim.preserve_on_deletion)
@@ -118,7 +118,7 @@ _AFTER_SCHEDULING: Final = (
     decisions.BindingDispatched,
     decisions.StatusAggregated,
 )
-"""Decisions that come after all changes of the spec in a step: a success covers these changes."""
+"""Decisions that follow all changes of the binding's spec in a step, so that a success covers these changes."""
 
 _BODIES: Final = """
 SELECT key, body FROM keys JOIN bindings USING (id) WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key
@@ -215,7 +215,7 @@ def _declared(at_ms: int, head: Envelope, data: decisions.BindingDeclared) -> Bi
 
 
 def _update(binding: Binding, data: shapes.Event) -> None:
-    """Update what only the projection shows of a decision."""
+    """Apply a decision to the fields that the projection has in addition to those of ``engine.domain.bindings``."""
     match data:
         case decisions.BindingDeclared():
             binding.template = data.template
@@ -248,7 +248,7 @@ def _schedule(
 def on(binding: Binding) -> str:
     """Return the binding's clusters as searchable text: ``,member1,member2,``.
 
-    Clusters in which only other bindings need it come last.
+    Clusters where the template runs only because other bindings need it come last.
     """
     assigned = [name for name, _ in binding.clusters]
     others = {name for need in binding.required.values() for name in need.clusters}.difference(assigned)

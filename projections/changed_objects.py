@@ -1,8 +1,8 @@
 """Maps each folded record to the API objects it changed; feeds watches.
 
-Used by the fold: it knows which objects each projection renders and their kinds. Removals must be recorded
-before the projection deletes its row, because the change holds the last document: the object as lists showed
-it, with the number of its removal. Only a work's last document lacks the template and the overriders, which are
+This module knows which objects each projection renders, and their kinds. A removal must be recorded before the
+projection deletes its row, because the change contains the last document: the object as lists showed it, with
+the number of its removal. Only the last document of a work lacks the template and the overriders, which are
 stored once, not once per cluster.
 """
 
@@ -23,7 +23,7 @@ from projections.works import Work
 
 
 class ChangedObjects:
-    """Records in ``Changes`` what the other projections folded."""
+    """Records in ``Changes`` which API objects the other projections changed."""
 
     def __init__(
         self,

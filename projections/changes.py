@@ -27,11 +27,11 @@ CREATE TABLE changes (
 );
 """
 PLACES: Final = 1 << 20
-"""Factor of a change's primary key: record number times this, plus the index of the change within its record.
+"""The primary key of a change is its record's number times this factor, plus its index among the record's changes.
 
-With an integer key, SQLite stores documents of up to a page side by side. With a key of several columns it
-moves the part of each document beyond a quarter of a page to a page of its own, which left more than half of
-the table empty.
+A single integer key saves space: SQLite stores documents of up to a page side by side. With a key of several
+columns it moves the part of each document beyond a quarter of a page to a page of its own, which left more than
+half of the table empty.
 """
 
 ADDED: Final = 1
@@ -69,12 +69,12 @@ class Changes:
         self._new[number, kind, key_id, member] = (ADDED if added else MODIFIED, None)
 
     def remove(self, number: int, kind: str, key_id: int, last: KubeObject, *, member: int = 0) -> None:
-        """Record that an object was removed, as it was last, with the number of its removal."""
+        """Record that an object was removed; ``last`` is the object before, stored with the number of its removal."""
         removed = last.with_metadata({"resourceVersion": str(number)})
         self._new[number, kind, key_id, member] = (DELETED, _encode(removed.document))
 
     def seen(self, number: int) -> None:
-        """Note the number of a folded record, so that old changes can be deleted even if it changed nothing."""
+        """Note the number of a folded record: ``flush`` deletes old changes even if no record changed an object."""
         self._last = number
 
     def flush(self, rows: Rows) -> None:
@@ -85,12 +85,15 @@ class Changes:
             for index, key in enumerate(changed)
         ]
         rows.write("INSERT OR REPLACE INTO changes VALUES (?, ?, ?, ?, ?, ?)", rows_to_write)
-        # Watches that still need deleted numbers detect it with `is_kept`.
+        # A watch that still needs a deleted change detects this with `is_kept`.
         rows.write("DELETE FROM changes WHERE place < ?", [((self._last - CHANGES_MAX + 1) * PLACES,)])
 
 
 class Change(NamedTuple):
-    """One change of an object; ``body`` is the last document of a deleted object, None otherwise."""
+    """One change of an object; ``member`` is the key id of a work's cluster, 0 for other kinds.
+
+    ``body`` is the last document of a deleted object, None otherwise.
+    """
 
     number: int
     kind: str

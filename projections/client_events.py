@@ -1,7 +1,7 @@
-"""Projection of the Kubernetes Events that clients write; each is kept while the log's newest records include it.
+"""Projection of the Kubernetes Events that clients wrote in the newest ``SHOWN_RECORDS`` records of the log.
 
-The number of kept records is ``SHOWN_RECORDS``. It counts record numbers alone, so the result does not depend on
-when tables were written.
+The age of an Event is counted in record numbers, not in time, so the result does not depend on when the tables
+were written.
 """
 
 from typing import Final
@@ -33,7 +33,10 @@ _SELECT: Final = "SELECT body FROM client_events WHERE number > ?"
 
 
 class ClientEvent(Struct, frozen=True, array_like=True, gc=False):
-    """An Event as last written, in the form of ``v1``, and what is derived of it."""
+    """An Event as last written, in the form of ``v1``, and its metadata.
+
+    ``number`` is that of the record that last wrote it, ``first_number`` that of the record that created it.
+    """
 
     number: int
     first_number: int
@@ -112,9 +115,9 @@ def named(rows: Rows, namespace: str, name: str, number: int) -> ClientEvent | N
 
 
 def listed(rows: Rows, number: int, *, namespace: str = "", involved: str = "") -> list[ClientEvent]:
-    """Return the Events of clients as of a number of the log, by the number of their last write.
+    """Return the Events of clients as of a number of the log, ordered by the number of their last write.
 
-    ``namespace`` and ``involved``, the name of the object that they are about, select some; empty ones all.
+    ``namespace`` and ``involved``, the name of the object that an Event is about, filter them unless empty.
     """
     wanted = {"namespace": namespace, "involved": involved}
     terms = [f"{column} = ?" for column, text in wanted.items() if text]
@@ -122,7 +125,7 @@ def listed(rows: Rows, number: int, *, namespace: str = "", involved: str = "") 
 
 
 def written(rows: Rows, record_key: str, number: int) -> ClientEvent | None:
-    """Return the Event whose last write is a record; None if it was written again or deleted since."""
+    """Return the Event that the record with this number wrote; None if it was written again or deleted since."""
     events = _events(rows, number, "key = ?", [record_key])
     return events[0] if events and events[0].number == number else None
 

@@ -33,8 +33,8 @@ class ReportedCapacity(Struct, frozen=True, array_like=True):
 class Cluster(Struct, array_like=True):
     """The facts of a cluster; ``number`` is that of the last record that changed them.
 
-    ``written`` is the number of the last record that was no report. ``leaving_ms`` is the time of its deletion
-    request; 0 if there is none.
+    ``written`` is the number of the last record that was not a report. ``leaving_ms`` is the time of the request to
+    delete the cluster; 0 if there is none.
     """
 
     name: str

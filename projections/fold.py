@@ -66,7 +66,7 @@ _HIDDEN_LINKS: Final = (
     links.GroupAsked,
     links.GroupAnswered,
 )
-"""Links that no timeline shows, since a decision is recorded with each."""
+"""Links that appear on no timeline, because a decision is recorded with each of them."""
 
 
 class Fold:
@@ -297,7 +297,7 @@ class Fold:
             self._counts.add("decisions.unfounded")
 
     def _aggregate_quotas(self, record: StoredRecord, data: decisions.StatusAggregated, at_ms: int) -> None:
-        """Update a FederatedResourceQuota and its works, which have no binding, by what their clusters report."""
+        """Update a FederatedResourceQuota and its works, which have no binding, with the reports of their clusters."""
         reports = work_changes.reports_of(data.members)
         self._work_changes.report_all(self._keys.of(data.key), record.number, at_ms, reports)
         self._put_quota_status(
@@ -307,7 +307,7 @@ class Fold:
         )
 
     def _share_quotas(self, number: int, data: quota_decisions.QuotaDecided) -> None:
-        """Update the FederatedResourceQuotas of a namespace by what bindings use of their overall limits."""
+        """Update the FederatedResourceQuotas of a namespace with the amounts granted to its bindings."""
         for name, used in data.used.items():
             key = keys.object_key(federated_quotas.KIND, data.namespace, name)
             self._put_quota_status(key, number, {federated_quotas.CLAIMED: used})

@@ -1,7 +1,7 @@
 """Works of namespaces: one for each propagated namespace and each cluster.
 
 They are derived from the existing namespaces and clusters, not from decisions or recorded works, so a cluster
-that joins later gets the same ones. Agents and simulated members bring them to their clusters.
+that joins later gets the same ones. Agents and simulated members create the namespaces in their clusters.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _LABELS: Final = msgspec.json.Decoder(dict[str, str])
 
 
 class Namespace(Struct, frozen=True, gc=False):
-    """A namespace that clusters get."""
+    """A propagated namespace."""
 
     name: str
     uid: str
@@ -48,7 +48,7 @@ class NamespaceWorks:
     def namespace_put(self, key_id: int, taken: Taken, manifest: kube_objects.Manifest) -> None:
         """Add the works of a namespace that was written.
 
-        The works of a namespace that is skipped from now on stay.
+        If the namespace is no longer propagated, its works stay.
         """
         head = taken.head
         if head is None:
@@ -68,8 +68,8 @@ class NamespaceWorks:
             self._add(member, key_id, number, at_ms)
 
     def cluster_leaving(self, member: int, number: int) -> None:
-        """Remove the works of namespaces from a cluster that leaves, or has left at once."""
-        # Also those of namespaces that are skipped since the cluster got them.
+        """Remove the works of namespaces from a cluster that is leaving or has left."""
+        # Including those of namespaces that are no longer propagated.
         for where in self._works.of_namespaces(member) if member in self._clusters else ():
             self._remove(where, number)
         self._clusters.pop(member, None)

@@ -40,7 +40,7 @@ SELECT w.id, c.key, w.name, w.body FROM works w INDEXED BY works_by_name JOIN ke
 WHERE w.cluster = ?
 """
 _CLUSTER_KEY: Final = "SELECT id, key FROM keys WHERE key = ?"
-# Each step finds the next cluster in the index, so the cost does not grow with the works.
+# Each step finds the next cluster in the index, so the cost does not grow with the number of works.
 _CLUSTERS_WITH_WORKS: Final = """
 WITH RECURSIVE found (id) AS (
     SELECT min(cluster) FROM works
@@ -78,7 +78,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
 class Page(Struct, frozen=True):
     """A page of results; ``after`` is the continuation mark, empty at the end.
 
-    ``left`` is the number of objects after a first page, before filtering; 0 if not counted.
+    ``left``, on a first page, is the number of objects after it, without regard to ``fits``; 0 if not counted.
     """
 
     items: list[KubeObject]
@@ -270,7 +270,7 @@ def _works(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, KubeOb
 
 
 def _clusters_with_works(rows: Rows, namespace: str) -> list[tuple[int, str]]:
-    """Return id and key of the cluster of a namespace of works; of all clusters that have works if it is empty."""
+    """Return id and key of the cluster of a namespace of works; if it is empty, of all clusters that have works."""
     if not namespace:
         return rows.select(_CLUSTERS_WITH_WORKS)
     member = cluster_of(namespace)

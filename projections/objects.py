@@ -134,7 +134,7 @@ class Objects:
             )
 
     def put_own_status(self, key_id: int, number: int, status: Json) -> bool:
-        """Store the status that the engine found out; return False if the object does not exist."""
+        """Store a status that the engine derived; return False if the object does not exist."""
         if self.get(key_id) is None:
             return False
         self._statuses[key_id] = (number, 0, msgspec.json.encode(status), b"", key_id)

@@ -1,6 +1,6 @@
 """Projection of rebalancers: the result for each workload of a WorkloadRebalancer.
 
-The spec is in the objects' table; this one holds the status, for one uid.
+The spec is in the objects' table; this table has the status of the rebalancer with one uid.
 """
 
 from typing import Final

@@ -62,6 +62,7 @@ class Projector:
         self._fold: Fold | None = None
         self._written = 0
         self._moved: asyncio.Future[None] | None = None
+        # One thread only: a batch goes to its end there even if its task is cancelled, and the next must wait for it.
         self._thread = ThreadPoolExecutor(1, "projector")
 
     async def run(self) -> None:
@@ -97,10 +98,12 @@ class Projector:
         # Numbers may have gaps, so the last records read may be beyond the end.
         batch = [record for record in records if record.number <= end]
         if batch:
+            # Before the fold: the first record that is folded marks its partition as remembered, and repetitions of
+            # earlier ids would no longer be recognized.
             await self._remember(fold, batch)
             await self._in_thread(self._write, fold, batch)
-        # Numbers have gaps: after the last record up to `end`, `end` itself is visible even if no record has
-        # it.
+        # A read that goes beyond `end` or finds nothing has covered all records up to `end`: show `end` itself,
+        # even if no record has that number.
         self._show(end if len(batch) < len(records) or not records else batch[-1].number)
 
     async def _open(self) -> Fold:
@@ -158,6 +161,7 @@ class Projector:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *args)
 
     def _show(self, number: int) -> None:
+        # Call it only after the commit: ``wait_folded`` promises that queries see these records.
         self.folded = number
         moved, self._moved = self._moved, None
         if moved is not None and not moved.done():

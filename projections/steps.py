@@ -32,7 +32,7 @@ _EARLY: Final = (
     "SELECT topic, partition, offset, number, key, headers, value, checksum FROM early ORDER BY number"
 )
 _TOPICS: Final = (topics.WORKS, topics.REJECTIONS)
-"""Topics whose records count only if a step declares them; links and facts are inputs with their own verdicts."""
+"""Topics whose records count only if a step declares them; links and facts are inputs, which get verdicts."""
 
 _decode_headers = msgspec.json.Decoder(dict[str, str]).decode
 

@@ -21,7 +21,7 @@ _NO_REPORTS: Final[Reports] = {}
 
 def reports_of(members: tuple[decisions.MemberStatus, ...]) -> Reports:
     """Return the reports by cluster, without those of clusters that have not reported yet."""
-    # Such a cluster has applied nothing and names no fault.
+    # A cluster that has not reported yet has applied nothing, and its status has no message.
     return {member.cluster: member for member in members if member.applied or member.message}
 
 
@@ -79,7 +79,7 @@ class WorkChanges:
                 self._report((self._member(cluster), key_id), number, at_ms, member)
 
     def report_all(self, key_id: int, number: int, at_ms: int, reports: Reports) -> None:
-        """Update all works of a key by what their clusters report; those of clusters without a report have none."""
+        """Set the reports on all works of a key; a work of a cluster without a report gets None."""
         by_member = {self._member(cluster): member for cluster, member in reports.items()}
         for where in self._works.of_key(key_id):
             self._report(where, number, at_ms, by_member.get(where[0]))
@@ -95,7 +95,10 @@ class WorkChanges:
                 self._changed.work_touched(where, number)
 
     def touch_rendered(self, key_id: int, taken: Taken) -> None:
-        """Mark the works as changed whose content depends on an object: a template, or a policy that overrides them."""
+        """Mark works as changed if they are rendered with an object that was written or deleted.
+
+        The object is their template, their namespace or an override policy.
+        """
         for where in self._rendered_with(key_id, taken):
             self._works.touch(where, taken.record.number)
             self._changed.work_touched(where, taken.record.number)

@@ -43,8 +43,8 @@ class Work(Struct, frozen=True, array_like=True, gc=False):
     """A work; (term, step) is its version, ``offset`` that of its template in the shard's partition of specs.
 
     ``number`` is that of the last record that changed the rendered work. ``claim`` and ``binding_uid`` are
-    the binding's. ``member`` is the cluster's report in the binding's status, None before the first. Applied
-    last changed at ``applied_ms``, ``suspended`` at ``dispatching_ms``.
+    the binding's. ``member`` is the cluster's report in the binding's status, None before the first. The condition
+    Applied last changed at ``applied_ms``, the condition Dispatching at ``dispatching_ms``.
     """
 
     number: int
@@ -157,8 +157,8 @@ class Works:
     def bind(self, where: Where, number: int, binding: Binding, assigned: int | None) -> bool:
         """Update the parts of a work that follow from its binding; return whether that changes the rendered work.
 
-        ``assigned`` are the replicas that the binding assigns to the cluster, if it does. A suspended work
-        shows them, because it is rendered as it would be dispatched.
+        ``assigned`` is the number of replicas that the binding assigns to the cluster, None if it assigns none. A
+        suspended work shows it, because it is rendered as it would be dispatched.
         """
         previous = self.get(where)
         if previous is None:
@@ -274,7 +274,7 @@ def claim_of(binding: Binding | None) -> marks.Claim:
 def _continued(
     work: Work, previous: Work | None, at_ms: int, head: Envelope, key: str, binding: Binding | None
 ) -> Work:
-    """Return the work with its identity, its report and its binding: those of the previous work, if there is one."""
+    """Return a work with the identity and report of its previous version, if there is one, and its binding's claim."""
     work = msgspec.structs.replace(
         work,
         uid=previous.uid if previous else ids.object_uid(head.source, head.id, key),
@@ -289,7 +289,7 @@ def _continued(
 
 
 def _unsent(data: events.WorkSuspended, binding: Binding | None) -> Work | None:
-    """Return the work of a binding that is suspended from the start; its content is not read from the log."""
+    """Return a work that is suspended before it was ever dispatched, from its binding; None without a binding."""
     if binding is None:
         return None
     count = dict(binding.clusters).get(data.cluster, binding.replicas or 0)

@@ -50,7 +50,7 @@ def create_app(
     """Build the ASGI application; the caller keeps the projector running.
 
     ``members`` are the simulated clusters, if any. ``kubernetes`` is the Kubernetes API, the same application
-    that is served with TLS on its own port; ``planning`` makes one that only plans its writes.
+    that is served with TLS on its own port; ``planning`` makes a Kubernetes API whose writes are only planned.
     """
     made_plans = jobs.Jobs(services.planner, plan_routes.now_ms, services.asked)
     return Starlette(

@@ -25,7 +25,7 @@ SILENT_SECONDS: Final = 30.0
 """Longest pause of a client in the middle of a body."""
 
 _CLOSED: Final = 499
-"""No client reads this response; proxies log the same status for a closed connection."""
+"""Status of a response that no client reads; proxies log the same status for a closed connection."""
 
 _log = diagnostics.logger("gateway")
 

@@ -31,7 +31,7 @@ class _Template(Struct, frozen=True):
 
 
 def of(rows: Rows, cluster: str) -> list[agent_queries.PropagatedNamespace]:
-    """Return the namespaces of a cluster by name; one whose overrides cannot be applied stays as it is."""
+    """Return the namespaces of a cluster, by name; if overrides cannot be applied, without them."""
     result = agent_queries.namespaces_of(rows, cluster)
     overrides = selection.Overrides()
     for (manifest,) in rows.select(_POLICIES) if result else ():
@@ -68,7 +68,7 @@ _KIND: Final = changes.kind_of(*namespaces.KIND)
 
 
 class NamespaceChanges:
-    """The number of the last change of a namespace; after a start, an upper bound."""
+    """Tracks the sequence number of the last change of any namespace; after a start it is an upper bound."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -78,7 +78,7 @@ class NamespaceChanges:
         self._last = 0
 
     async def last(self) -> int:
-        """Return the number of the last change, as far as the views know."""
+        """Return the sequence number of the last change that the views have folded."""
         async with self._lock:
             folded = self._services.views.folded
             if self._seen < 0 or not changes.is_kept(self._seen, folded):

@@ -19,7 +19,7 @@ def create_app(
     collectors: Sequence[Collector],
     reasons: Callable[[], Sequence[str]] = tuple[str, ...],
 ) -> Starlette:
-    """The server; ``collectors`` are called on the event loop, ``reasons`` while the process is not ready."""
+    """The server; ``collectors`` are called on the event loop, ``reasons`` returns why the process is not ready."""
 
     async def metrics(_request: Request) -> Response:
         return await health.exposed([metric for collector in collectors for metric in collector.collect()])

@@ -14,7 +14,7 @@ _SUCCESS: Final = "Success"
 
 
 def text(event: str, data: Json, *, is_named: bool) -> str | None:
-    """Return an observation in one line; None for another event.
+    """Return an observation in one line; None for an event that is not an observation.
 
     ``is_named``: the line begins with the object's name.
     """

@@ -21,7 +21,7 @@ from events.release import RELEASE
 
 
 class MediaType(TypedDict, total=False):
-    """A form of a body."""
+    """The content of a body in one media type: its schema."""
 
     schema: Json
 

@@ -92,9 +92,9 @@ class Services:
         return number
 
     async def known(self, after: int, limit: int) -> tuple[list[StoredRecord], int]:
-        """Return at most ``limit`` folded records after a number, and the number up to which none is missing.
+        """Return at most ``limit`` folded records after a sequence number, and the number up to which none is missing.
 
-        Numbers have gaps, so ``limit`` records may reach beyond the last folded number; those beyond it are left out.
+        Numbers have gaps, so ``limit`` records may include some that are not folded yet; these are left out.
         """
         folded = self.views.folded
         records = await self.log.read_all(after, min(limit, folded - after))
@@ -102,7 +102,7 @@ class Services:
         return known, known[-1].number if known and len(known) == len(records) else folded
 
     async def is_more(self, after: int) -> bool:
-        """Wait until the views have folded a record after this number; False once the process stops."""
+        """Wait until the views have folded beyond this sequence number; return False if the process stops."""
         while not self.stopping.is_set() and self.views.folded <= after:
             more = asyncio.ensure_future(self.views.wait_folded(after + 1))
             stopping = asyncio.ensure_future(self.stopping.wait())

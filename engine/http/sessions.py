@@ -17,7 +17,7 @@ from msgspec import Struct
 
 SESSION_SECONDS: Final = 8 * 3_600
 LOGIN_SECONDS: Final = 900
-"""Lifetime of a login code that may end up in a log file."""
+"""Lifetime of a login code, in seconds, if its output may be kept in a log file."""
 
 _ID_BYTES: Final = 18
 _PURPOSE: Final = b"reballast session"

@@ -66,7 +66,7 @@ class Tunnels:
         self._open: dict[tuple[str, str], _Open] = {}
 
     async def calls(self, cluster: str) -> AsyncGenerator[tuple[str, Call] | None]:
-        """Requests for a cluster with their ids, for its agent; None after each ``QUIET_S`` without one."""
+        """Requests for a cluster with their ids, for its agent; None after each ``QUIET_S`` seconds without one."""
         send, receive = anyio.create_memory_object_stream[tuple[str, Call]](_WAITING_MAX)
         # A later connection replaces this one: the agent reconnected.
         self._agents[cluster] = send

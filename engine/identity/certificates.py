@@ -32,7 +32,7 @@ _BEFORE: Final = dt.timedelta(days=1)
 class Certificates(Struct, frozen=True, kw_only=True):
     """Paths of the server's certificate and key, and the authority's certificate as bytes, all PEM.
 
-    ``clients`` is the path of the certificate of the authority for clients' certificates, if they may have some.
+    ``clients`` is the path of the certificate of the authority for client certificates; None if clients have none.
     """
 
     certificate: Path
@@ -46,7 +46,7 @@ class CertificateError(ValueError):
 
 
 def from_files(certificate: Path, key: Path) -> Certificates:
-    """Return the certificate and key in these files; the certificate is its own authority.
+    """Return the certificate and key in these files; clients trust the certificate itself instead of an authority.
 
     Raises CertificateError.
     """
@@ -110,7 +110,10 @@ def keep_authority(directory: Path, certificate: bytes, key: bytes) -> None:
 
 
 def own_authority(directory: Path, now: dt.datetime) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
-    """Load the authority of the directory; create a new one if it is missing, unreadable or expires too soon."""
+    """Load the authority of the directory; create one if it is missing, unreadable or expires too soon.
+
+    It must be valid for longer than a server certificate that is created now.
+    """
     certificate_path, key_path = directory / f"{_AUTHORITY}.pem", directory / f"{_AUTHORITY}.key"
     try:
         certificate = x509.load_pem_x509_certificate(certificate_path.read_bytes())

@@ -1,4 +1,4 @@
-"""Client certificates: signing requests (PKCS #10), certificates by the local authority, and what they name."""
+"""Client certificates: read signing requests (PKCS #10), sign them by the local authority, read user and groups."""
 
 import datetime as dt
 import ssl
@@ -31,11 +31,11 @@ _BEFORE: Final = dt.timedelta(minutes=5)
 
 
 SCOPE_KEY: Final = "reballast.client"
-"""Key of the ``Client`` of a connection in the scope of its requests."""
+"""Key in the ASGI scope of a request under which the ``Client`` of its connection is stored."""
 
 
 class Client(Struct, frozen=True, kw_only=True):
-    """The client of a connection as its certificate names it, and until when that is valid."""
+    """User name and groups from the certificate of a connection, and its expiry in milliseconds since 1970."""
 
     name: str
     groups: tuple[str, ...]
@@ -43,7 +43,7 @@ class Client(Struct, frozen=True, kw_only=True):
 
 
 def client_of(certificate: Mapping[str, Any]) -> Client:
-    """Return the client of a verified certificate, as ``ssl`` describes one."""
+    """Return the client of a verified certificate, in the form of ``ssl.SSLSocket.getpeercert``."""
     subject = [pair for names in certificate.get("subject", ()) for pair in names]
     names = [str(value) for kind, value in subject if kind == "commonName"]
     return Client(
@@ -69,7 +69,8 @@ def subject_of(request: bytes) -> Subject:
 def signed(directory: Path, request: bytes, now: dt.datetime, valid_for: dt.timedelta) -> bytes:
     """Return a client certificate (PEM) for the subject and key of a request, by the authority of the directory.
 
-    It is valid no longer than the authority. Raises CertificateError as ``subject_of``.
+    It expires with the authority at the latest. Raises CertificateError if the request is malformed or not signed by
+    its key.
     """
     read = _read(request)
     authority, key = certificates.own_authority(directory, now)

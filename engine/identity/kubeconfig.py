@@ -20,7 +20,7 @@ PROXY: Final = "/apis/cluster.karmada.io/v1alpha1/clusters/{}/proxy"
 
 
 def of_server(url: str, authority: bytes) -> str:
-    """Return a kubeconfig that names the server and its authority, but no user, as ``cluster-info`` holds it."""
+    """Return a kubeconfig with the server and its authority, but without a user, for the ConfigMap ``cluster-info``."""
     return msgspec.json.format(msgspec.json.encode(_of_servers({"": url}, authority))).decode() + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Encrypt a secret to one reader's public key, so that other readers of the log learn nothing.
+"""Encrypt a secret to one reader's public key, so that other readers of the log cannot read it.
 
 Each text uses a fresh key agreement (X25519), a derived key (HKDF with SHA-256) and authenticated encryption
 (ChaCha20-Poly1305). Each derived key is used once, so a fixed nonce is safe.
@@ -17,7 +17,7 @@ _NONCE: Final = bytes(12)
 
 
 class SealError(ValueError):
-    """The data was not sealed for this reader or not with this label."""
+    """The data was not sealed for this reader or with this label; or the reader's public key is malformed."""
 
 
 def sealed(text: bytes, reader: bytes, label: bytes) -> bytes:

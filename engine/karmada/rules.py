@@ -63,7 +63,7 @@ def _is_protected(value: KubeObject) -> bool:
 
 
 def check_deletion(value: KubeObject) -> None:
-    """Raise StatusError (403) if the object is protected; Clusters are refused by their API server, without webhook."""
+    """Raise StatusError (403) if the object is protected; the message for Clusters names no webhook, as in Karmada."""
     if not _is_protected(value):
         return
     if value.kind == "Cluster":

@@ -1,4 +1,4 @@
-"""Structs and parsers of Kubernetes objects on which decisions depend: quantities, selectors, clusters, policies.
+"""Structs and parsers of Kubernetes objects on which decisions depend: clusters, policies, placements, workloads.
 
-Pure: no clock, file or network, and no imports from other packages of the project.
+Pure: no clock, file or network. Imports only ``events`` and ``engine.kubeapi.values`` from the project.
 """

@@ -1,6 +1,6 @@
 """ResourceBindings and ClusterResourceBindings (work.karmada.io/v1alpha2): the fields that clients show or copy.
 
-Decoding ignores all other fields. Each kind has a status of its own, so those that clusters report stay JSON.
+Decoding ignores all other fields. The statuses that clusters report stay JSON, since each kind has other fields.
 """
 
 import msgspec
@@ -12,7 +12,7 @@ from events.kube_objects import KubeObject
 
 
 class Metadata(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Name, marks and creation of an object; only cluster-scoped kinds have no namespace."""
+    """Name, labels, annotations and creation time of an object; cluster-scoped kinds have no namespace."""
 
     name: str = ""
     namespace: str = ""
@@ -31,7 +31,7 @@ class Template(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """An assigned cluster; kinds without replicas have no number."""
+    """An assigned cluster; ``replicas`` is None for kinds without replicas."""
 
     name: str
     replicas: int | None = None
@@ -83,7 +83,7 @@ class Report(Struct, frozen=True, kw_only=True, rename="camel"):
     status: dict[str, object] = {}
 
     def count(self, name: str) -> int | None:
-        """Return a number of the status; None if it has none of this name."""
+        """Return the integer in the status field with this name; None if there is none."""
         value = self.status.get(name)
         return value if isinstance(value, int) else None
 

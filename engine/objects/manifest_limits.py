@@ -4,7 +4,7 @@ from msgspec import Struct
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """Most bytes of a file, documents in it, and levels of nesting.
+    """Maximum bytes of a file, documents in it, and levels of nesting.
 
     ``repeated_bytes_max`` limits the bytes that YAML aliases may add to the content, over the whole file.
     """
@@ -33,10 +33,10 @@ class Unreadable(Exception):  # noqa: N818  # a control-flow exception for bad c
 
 
 class Budget:
-    """Counts what is used of the limits while one file is read.
+    """How much of the limits one file has used.
 
-    ``repeated`` collects the paths of repeated YAML fields, of which the last counts; if it is None, they are
-    refused.
+    The paths of repeated YAML fields are added to ``repeated``, and the last value of such a field counts; with None
+    a repeated field is refused.
     """
 
     def __init__(self, limits: Limits, repeated: list[str] | None = None) -> None:

@@ -16,7 +16,7 @@ Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class ClusterAffinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Selects clusters by labels, fields and names, all that are set; ``exclude`` overrides them."""
+    """Selects the clusters that match all set conditions (labels, fields, names) and are not in ``exclude``."""
 
     label_selector: selectors.LabelSelector | None = None
     field_selector: selectors.FieldSelector | None = None

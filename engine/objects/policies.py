@@ -123,7 +123,7 @@ class SchedulePriority(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class PolicySpec(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The spec of a policy; the policy with the higher ``priority`` wins, and it may be negative."""
+    """The spec of a policy; of two policies, that with the higher ``priority`` wins (it may be negative)."""
 
     resource_selectors: tuple[ResourceSelector, ...] = ()
     priority: int = 0

@@ -22,7 +22,7 @@ Scope = tuple[str, str, str]
 """Namespace, API version and kind, each ``ANY`` for all. A plain tuple for speed: each lookup makes several."""
 
 Handle = tuple[int, str, str]
-"""Closeness (``BY_NAME``, ``BY_LABELS``, ``BY_KIND``), then the name, or the label's key and value."""
+"""Closeness (``BY_NAME``, the narrowest, ``BY_LABELS`` or ``BY_KIND``), then the name, or the label's key and value."""
 
 OF_KIND: Final[Handle] = (BY_KIND, "", "")
 OF_LABELS: Final[Handle] = (BY_LABELS, "", "")
@@ -74,7 +74,7 @@ class Selection:
             cells = self._scopes.setdefault(scope_of(selector.namespace, selector), {})
             for handle in handles(selector):
                 entries = cells.setdefault(handle, [])
-                # One entry that matches everything with this handle is enough.
+                # None matches every template with this handle, so one of it is enough.
                 if compiled is not None or None not in entries:
                     entries.append(compiled)
 
@@ -119,7 +119,7 @@ def scopes_of(template: Template) -> Iterator[Scope]:
 
 
 def scope_of(namespace: str, ref: shapes.WorkloadRef | ResourceSelector) -> Scope:
-    """Return the scope of the reference's kind in a namespace."""
+    """Return the scope for the kind of ``ref`` and a namespace."""
     return (namespace, ref.api_version, ref.kind)
 
 

@@ -60,7 +60,7 @@ def decode(manifest: msgspec.Raw | bytes) -> TaintPolicy:
 
 
 def _all_match(match_conditions: tuple[MatchCondition, ...], conditions: Mapping[str, str]) -> bool:
-    """An empty list of conditions never matches, and neither does an unknown condition."""
+    """Whether all conditions match; an empty list never does, nor does a condition that is not reported."""
     return bool(match_conditions) and all(
         condition.condition_type in conditions
         and (conditions[condition.condition_type] in condition.status_values) == (condition.operator == _IN)

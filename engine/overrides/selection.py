@@ -1,4 +1,4 @@
-"""Which override policies apply to a template in a cluster, and in which order (the reference's rules).
+"""Which override policies apply to a template in a cluster, and in which order (Karmada's rules).
 
 ClusterOverridePolicies come first, then the OverridePolicies of the template's namespace. Within a kind,
 policies that select less closely come first (by kind, by labels, by name), then the order is by name. Later

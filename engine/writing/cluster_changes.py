@@ -47,7 +47,7 @@ def built_in_apis() -> tuple[clusters.ApiKind, ...]:
 
 
 def events_of(name: str, cluster: Cluster | None, spec: Spec) -> tuple[shapes.Event, ...]:
-    """Events that give a cluster this spec: small ones if they suffice, else the whole cluster; none if it has it.
+    """Return the events that change a cluster to this spec: small ones if they suffice, else one for all; or none.
 
     The same change gives the same events, whichever client makes it.
     """
@@ -102,8 +102,8 @@ def _small_events(cluster: Cluster, facts: Spec, changes: set[str]) -> list[shap
     events: list[shapes.Event] = [*untainted, *tainted]
     if len(events) == 1:
         return [msgspec.structs.replace(events[0], expects=expects)]
-    # Of several events in one append only the first could name the version; the fold would then refuse the
-    # rest as late. Each changes its own taint, so all of them stay valid beside other clients' writes.
+    # Several events expect no version: the first one changes it, so the fold would refuse the others as late.
+    # Each changes its own taint, so they stay valid if another client writes in between.
     return events
 
 
@@ -180,7 +180,7 @@ def _apis(enablements: Sequence[object]) -> tuple[clusters.ApiKind, ...]:
             )
             derived = plurals(api)
             names = tuple(str(entry.get("name") or name) for entry, name in zip(served, derived, strict=True))
-            # Names that follow from the kinds are not recorded, so that both forms are the same spec.
+            # Plurals that follow from the kinds are not recorded: a spec with them equals one without them.
             apis.append(msgspec.structs.replace(api, names=() if names == derived else names))
     return tuple(apis)
 
@@ -226,7 +226,7 @@ def _reference(value: object) -> clusters.SecretRef | None:
 
 
 def _models(grades: Sequence[object], cluster: Cluster | None) -> tuple[clusters.ResourceGrade, ...]:
-    """The grades of a cluster's nodes; if they equal the shown ones, those that are recorded."""
+    """The resource models to record: the recorded ones if the written ones equal those that are shown."""
     models = tuple(_grade(item) for item in grades)
     return cluster.spec.resource_models if cluster and models == shown_models(cluster.spec) else models
 
@@ -248,7 +248,7 @@ def _grade(value: object) -> clusters.ResourceGrade:
 
 
 def canonical_quantity(amount: object) -> str:
-    """A quantity as Kubernetes writes it; a malformed one as it is, since the validation refuses it."""
+    """A quantity as Kubernetes writes it; a malformed one is returned unchanged, and the validation refuses it."""
     try:
         return quantity.canonical(str(amount))
     except quantity.QuantityError:

@@ -28,7 +28,7 @@ from events.tracing import Trace
 from projections import clusters
 
 _WRITES_MAX: Final = 512
-"""Writes per append: enough to share a disk sync, few enough to let other writers of the log in between."""
+"""Maximum number of writes per append: enough to share a disk sync, few enough that other writers wait briefly."""
 _TRIES_MAX: Final = 5
 BUILT_IN_NAMESPACES: Final = (
     "default",
@@ -47,7 +47,10 @@ Answer = Written | Problem | StatusError
 
 
 class Turn(NamedTuple):
-    """One mutation in flight: its place among the answers, its trace, the request's size, the retries so far."""
+    """One mutation that is being carried out.
+
+    ``place`` is its index in the answers, ``body_bytes`` the size of the request, ``tries`` the retries so far.
+    """
 
     place: int
     mutation: Mutation
@@ -57,9 +60,10 @@ class Turn(NamedTuple):
 
 
 class _Applied(NamedTuple):
-    """A turn's mutation, applied to the object as stored with the sequence number ``number`` (0: no object).
+    """The outcome of a turn's mutation, and the object from which it was computed.
 
-    ``start`` is an offset of the object's partition: the state that was read includes all writes below it.
+    ``number`` is the sequence number of the object's last change (0: no object). ``start`` is an offset of the
+    object's partition: the object that was read includes all writes before it.
     """
 
     turn: Turn
@@ -104,7 +108,7 @@ class Views(Protocol):
     """The read models, as the write API uses them."""
 
     async def settle(self, number: int) -> None:
-        """Wait until the record with this number has been folded."""
+        """Wait until the record with this sequence number has been folded."""
         ...
 
     async def objects(self, object_keys: Sequence[str]) -> dict[str, StoredObject]:
@@ -112,7 +116,7 @@ class Views(Protocol):
         ...
 
     async def cluster(self, name: str) -> clusters.Cluster | None:
-        """The spec of a cluster, None if there is none."""
+        """The cluster with this name; None if there is none."""
         ...
 
 
@@ -237,13 +241,16 @@ class WriteExecution:
             target = turn.mutation.target
             current = stored.get(target.key)
             outcome = await loop_share.apart(_size(turn, current), _outcome, turn.mutation, stored)
-            # The views may be ahead of the ends sampled before the look.
+            # The views may include records behind the ends that were sampled before.
             start = max(ends.get(target.slot, 0), _version(current))
             applied.append(_Applied(turn, outcome, current.number if current is not None else 0, start))
         return applied
 
     async def _write(self, writes: Sequence[_Append], source: str) -> tuple[dict[int, Answer], list[Turn]]:
-        """Append and wait for the views; return answers, and the late turns, to be tried again."""
+        """Append the events and wait for the views.
+
+        Return the answers, and the turns to try again because another client wrote first.
+        """
         batch = [Writing(turn.mutation.target, mutated.events, turn.trace) for turn, mutated, _ in writes]
         try:
             appended = await self._appending.write(batch, source)
@@ -281,11 +288,11 @@ class WriteExecution:
         offsets: Appended,
         start: int,
     ) -> bool:
-        """Whether a write was accepted by the fold.
+        """Return whether the fold accepted a write.
 
-        It was if the object now has its version. Otherwise it may have been accepted and then overwritten, which
-        follows from the partition's records: no other record of the object between the read (``start``) and the
-        write, and one after it.
+        It did if the object has the version of the write. It also did if the write was accepted and overwritten since:
+        then the partition has no record of the object between the read (``start``) and the write, and has one after
+        the write.
         """
         if _version(current) == offsets.last + 1 or (mutated.is_report and current is not None):
             return True
@@ -314,14 +321,14 @@ class WriteExecution:
 
 
 def raised(answer: Answer) -> Written | Problem:
-    """Return the answer; raise a refusal."""
+    """Return the answer; if it is a StatusError, raise it."""
     if isinstance(answer, StatusError):
         raise answer
     return answer
 
 
 def _separate(waiting: Sequence[Turn]) -> tuple[list[Turn], list[Turn]]:
-    """Split off the turns to carry out now: the first of each object.
+    """Divide turns into those to carry out now, the first of each object, and those to carry out later.
 
     A turn also waits for an earlier turn on its namespace. The order of turns on one object never changes.
     """
@@ -334,7 +341,7 @@ def _separate(waiting: Sequence[Turn]) -> tuple[list[Turn], list[Turn]]:
             later.append(turn)
         else:
             turns.append(turn)
-        # Also for turns put off: a later turn on the same object must not overtake them.
+        # Also for turns that wait: a later turn on the same object must not overtake them.
         busy.add(target.key)
     return turns, later
 

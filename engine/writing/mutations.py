@@ -1,4 +1,4 @@
-"""Mutations of one object, as values: a pure function from the stored object to the events to append.
+"""Mutations of one object: each is a value with a pure function from the stored object to the events to append.
 
 A mutation is applied again, to a newer object, if another client wrote in between.
 """
@@ -107,7 +107,7 @@ class Action(enum.StrEnum):
 class Mutated(Struct, frozen=True, kw_only=True):
     """An object after a mutation: ``value`` as rendered, and the events to append (none if nothing changes).
 
-    A report does not write the object itself: it moves no version and takes effect as long as the object
+    ``is_report``: the events do not write the object itself, so its version stays, and they take effect as long as it
     exists. Examples are a cluster's capacity, or permission to delete a template's workload.
     """
 
@@ -121,7 +121,7 @@ class Mutated(Struct, frozen=True, kw_only=True):
 class Verdict(enum.Enum):
     """Why a mutation was not made.
 
-    *Late*: other clients wrote in between, again and again. *Not found*: there is no such object. *Unknown*:
+    *Late*: another client changed the object during each attempt. *Not found*: there is no such object. *Unknown*:
     the append failed in a way that leaves open whether the events were stored.
     """
 
@@ -178,8 +178,8 @@ class Edit(Protocol):
 class BindingChange(Struct, frozen=True, kw_only=True):
     """Change the parts of a binding that clients may write.
 
-    ``clusters`` are those in which the kept workload may now be deleted. ``scheduling`` and ``dispatching`` are
-    whether these are suspended; None if that stays as it is.
+    ``clusters`` are those in which a workload that a graceful eviction keeps may now be deleted. ``scheduling`` and
+    ``dispatching`` are whether to suspend them; None for no change.
     """
 
     target: Target

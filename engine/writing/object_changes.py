@@ -43,7 +43,7 @@ _APPLIED: Final = {
     "interpreter": policies.InterpreterApplied,
     "configuration": policies.ConfigurationApplied,
 }
-"""The event that writes an object, by route; it expects version 0 of a new one."""
+"""Type of the event that writes an object, by route; with ``expects=0`` it creates the object."""
 
 _DERIVED: Final = ("creationTimestamp", "generation", "resourceVersion", "selfLink", "uid")
 
@@ -74,8 +74,7 @@ class Change(Struct, frozen=True, kw_only=True):
         if raw == stored.manifest:
             return _mutated(Action.UNCHANGED, value, edited)
         version = stored.head.version
-        # A namespace is deleted by the namespace controller once it is empty, not by a client's last
-        # finalizer.
+        # The namespace controller deletes a namespace once it is empty; removing its last finalizer does not.
         if self.target.route != "namespace" and is_finalized(edited.value):
             return _mutated(Action.DELETED, value, edited, _deleted(self.target, version))
         event = _APPLIED[self.target.route](manifest=msgspec.Raw(raw), expects=version)
@@ -95,7 +94,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 class StatusChange(Struct, frozen=True, kw_only=True):
-    """Change an object's status; values that the engine derives are still rendered over it."""
+    """Change an object's status; where the engine derives a value, reads still show the derived one."""
 
     target: Target
     edit: Edit
@@ -133,7 +132,7 @@ class Preconditions(Struct, frozen=True, kw_only=True):
     resource_version: str = ""
 
     def check(self, live: KubeObject) -> None:
-        """Raise StatusError (409) if the object is another one, or was written since."""
+        """Raise StatusError (409) if the object has another uid or resourceVersion than required."""
         required = (
             ("UID", self.uid, live.uid),
             ("ResourceVersion", self.resource_version, live.resource_version),
@@ -144,10 +143,10 @@ class Preconditions(Struct, frozen=True, kw_only=True):
 
 
 class Removal(Struct, frozen=True, kw_only=True):
-    """Delete an object; one with finalizers is only marked, and is removed with the last of them.
+    """Delete an object; if it has finalizers, only mark it, and the write that removes the last one deletes it.
 
-    ``is_kept`` marks the object in any case. ``is_final`` deletes only an object that is marked already and
-    has no finalizers.
+    ``is_kept``: only mark the object, also without finalizers. ``is_final``: do nothing unless the object is marked
+    already and has no finalizers.
     """
 
     target: Target
@@ -157,7 +156,7 @@ class Removal(Struct, frozen=True, kw_only=True):
     is_final: bool = False
 
     def apply(self, stored: StoredState) -> Mutated | Problem:
-        """Return the object as deleted or marked, and the event that does it."""
+        """Return the object, deleted or marked, with the event for that; unchanged if there is nothing to do."""
         if isinstance(stored, Cluster):
             return self._apply_to_cluster(stored)
         if stored is None or not _is_same(self.target, stored):
@@ -244,7 +243,7 @@ def live_object(target: Target, stored: StoredObject) -> KubeObject:
 
 
 def _live_cluster(stored: Cluster) -> KubeObject:
-    """The Cluster with the resourceVersion of its last write: clients do not conflict with reports."""
+    """The Cluster with the resourceVersion of its last write: later reports must not cause conflicts for clients."""
     return cluster_document(msgspec.structs.replace(stored, number=stored.written), managed=True)
 
 
@@ -284,7 +283,7 @@ def _check_name(target: Target, stored: StoredObject) -> None:
 
 
 def marked(value: KubeObject, now_ms: int) -> KubeObject:
-    """The object as being deleted from now on; it waits for its finalizers."""
+    """Return the object with a deletionTimestamp; it is removed with its last finalizer."""
     stamp = times.to_seconds_text(now_ms)
     return value.with_metadata({"deletionTimestamp": stamp, "deletionGracePeriodSeconds": 0})
 
@@ -295,7 +294,7 @@ def is_finalized(value: KubeObject) -> bool:
 
 
 def manifest(value: KubeObject) -> bytes:
-    """The bytes of an object to store: without derived metadata, engine labels, status and its field owners."""
+    """The bytes of an object to store: without derived metadata, claim labels, the status and its field owners."""
     metadata = {
         name: item for name, item in value.metadata.items() if name not in _DERIVED and item is not None
     }
@@ -321,7 +320,7 @@ def manifest(value: KubeObject) -> bytes:
 
 
 def _encoded(value: object) -> bytes:
-    """The value as JSON; raises StatusError: 400 if that is impossible, 413 if it is too large to be kept."""
+    """The value as JSON; raises StatusError: 400 if it cannot be encoded, 413 if it is too large to be stored."""
     try:
         raw = encode(value)
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:

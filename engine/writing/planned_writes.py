@@ -1,4 +1,4 @@
-"""Planned writes: computed as real ones, refused as real ones, but collected instead of appended."""
+"""Writes of a plan: computed and refused like real ones, but collected instead of appended."""
 
 from collections.abc import Sequence
 
@@ -46,7 +46,8 @@ class PlannedWrites:
         turn, target = Turn(0, mutation, tracing.CURRENT.get(), body_bytes), mutation.target
         answer = raised((await self._execution.carry_out([turn], dry_run=True, source=source))[0])
         if isinstance(answer, Written):
-            # The log may grow before it is forked, and a planned change before this one has no version yet.
+            # Expect no versions: the log may grow before the plan forks it, and earlier changes of the plan
+            # have none yet.
             events = tuple(map(_for_any_version, answer.mutated.events))
             self.records += self._appending.records_of([Writing(target, events, turn.trace)], source)
             await self._views.take(target, answer.mutated)

@@ -1,6 +1,6 @@
 """The trace of the current request, for the envelopes of the events that it writes.
 
-A context variable, because no layer in between uses it; each request runs in a context of its own.
+A context variable, because the layers between HTTP and envelope do not use it; each request has its own context.
 """
 
 from contextvars import ContextVar

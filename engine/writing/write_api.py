@@ -31,10 +31,10 @@ from projections import clusters
 from projections.port import Views as Projections
 
 CLIENT_SOURCE: Final = "/reballast/api"
-"""Source, in the envelope, of what clients of the Kubernetes API write."""
+"""Envelope source of the events that clients of the Kubernetes API write."""
 
 SERVER_SOURCE: Final = "/reballast/server"
-"""Source of what a server writes about itself: its keys, and the addresses of simulated members."""
+"""Envelope source of the events that a server writes about itself: its keys, the addresses of simulated members."""
 
 
 _Request = TypeVar("_Request")
@@ -51,7 +51,7 @@ FROM objects JOIN keys USING (id) WHERE key IN ({})
 """
 _CLUSTER: Final = "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?"
 _AT_ONCE_MAX: Final = 64
-"""Objects read on the event loop; this many take less than a millisecond."""
+"""Maximum number of objects that are read on the event loop, in less than a millisecond; more take a thread."""
 
 
 class _Waiting(Struct, Generic[_Request, _Answer]):
@@ -152,7 +152,7 @@ class WriteApi:
     async def change(
         self, mutation: Mutation, *, source: str, dry_run: bool = False, body_bytes: int = 0
     ) -> Written | Problem:
-        """Carry out one mutation; one of a large body (``body_bytes``) is computed in a thread of its own.
+        """Carry out one mutation; if the request body is large (``body_bytes``), it is computed in a thread.
 
         Raises StatusError if it is refused, and the log's errors if the append fails.
         """
@@ -166,7 +166,7 @@ class WriteApi:
         return PlannedWrites(self._log, views or self._views, self._appending, self.tolerated)
 
     def records_of(self, target: Target, events: Sequence[shapes.Event], source: str) -> list[Record]:
-        """Return the records that would write events about an object, without appending them."""
+        """Return the records of events about an object, without appending them."""
         return self._appending.records_of([Writing(target, events, tracing.CURRENT.get())], source)
 
     async def report(self, batch: Sequence[Report], source: str) -> None:

@@ -1,1 +1,1 @@
-"""Kafka client of other systems that append events to the log of a Reballast."""
+"""Kafka client for other systems that append events to the log of a Reballast."""

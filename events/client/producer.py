@@ -278,7 +278,7 @@ class Producer:
 
     async def _close(self) -> None:
         if self._client is not None:
-            # Keep the reference while the client stops: the watch task must be able to fail what cannot be
+            # Keep the reference while the client stops: the watch task must be able to fail events that cannot be
             # delivered.
             await self._client.stop()
             self._client = None

@@ -10,8 +10,8 @@ Reballast's own extensions, all of them of fields:
 
 - ``x-reballast-optional``: the API requires the field, but a record may omit it.
 - ``x-reballast-form``: the schema by which records are checked, where it is not that of the API.
-- ``x-reballast-pointer``: whether an absent value differs from zero. Optional references are pointers if
-  nothing is written, other fields are not.
+- ``x-reballast-pointer``: whether an absent value differs from zero. By default, it does for optional references and
+  does not for other fields.
 """
 
 from collections import ChainMap
@@ -69,7 +69,7 @@ def types() -> Mapping[str, Json]:
 
 @cache
 def form(name: str) -> Fields:
-    """Return the form of a type."""
+    """Return the form by which values of a type are checked."""
     return _fields(msgspec.convert(_merged(name), Schema))
 
 

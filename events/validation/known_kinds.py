@@ -141,7 +141,7 @@ _BY_NAME: Final = {(kind.api_version, kind.kind): kind for kind in KINDS}
 _OWN_GROUPS: Final = {
     kind.group for kind in (*KINDS, *DERIVED) if kind.group.endswith((".karmada.io", ".reballast.io"))
 }
-"""Groups of the control plane. Other groups may end in the same way and belong to users."""
+"""API groups of the control plane. Users may have other groups that end with the same domains."""
 
 
 def known(api_version: str, kind: str) -> Kind | None:

@@ -142,7 +142,7 @@ def examine(manifest: kube_objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault
         return
     wrong = list(faults(form, spec, "spec"))
     yield from wrong
-    # A field with a fault of form gets no second fault from the rules.
+    # Report each field once: the rules may find a second fault in a field whose type or range is wrong.
     refused = {fault.field for fault in wrong}
     yield from (fault for fault in rules(spec) if fault.field not in refused)
 
@@ -242,7 +242,7 @@ def _template_faults(api_version: str, kind: str, raw: msgspec.Raw) -> Iterator[
 def _import_faults(
     annotations: Mapping[str, str], placement_faults: Callable[[object], Iterator[Fault]]
 ) -> Iterator[Fault]:
-    """Yield the fault in the placement that a template brings along; ``placement_faults`` finds those of a policy's."""
+    """Yield the faults of an imported placement; ``placement_faults`` checks the placement of a lazy policy in it."""
     if imported_placements.ANNOTATION not in annotations:
         return
     path = f"metadata.annotations[{imported_placements.ANNOTATION}]"

@@ -1,6 +1,6 @@
 """A small schema language for objects: types, ranges and required fields, and the faults of a value.
 
-Rules that relate several fields are functions beside the form. Each fault names its field by path
+Rules that relate several fields are separate functions. Each fault names its field by path
 (``spec.workloads[0].name``), so one pass reports all faults.
 """
 
@@ -209,7 +209,7 @@ def _wrong(path: str, value: object, wanted: str) -> Fault:
 
 
 def kind_of(value: object) -> str:
-    """Return the JSON type of a value in words, with short values."""
+    """Return the JSON type of a value as messages name it, with the value of a number or a string."""
     match value:
         case None:
             return "null"

@@ -1,7 +1,7 @@
 """Rules of the specs of policies and interpreters that their forms cannot express.
 
-The rules of policy.karmada.io are those of Karmada's admission webhook. Values of the wrong type have a fault of form
-and are ignored here. Whether an override can be applied depends on the object and is checked when a manifest is
+The rules of policy.karmada.io are those of Karmada's admission webhook. Values of the wrong type are ignored here:
+the forms report them. Whether an override can be applied depends on the object and is checked when a manifest is
 rendered. A ReplicaInterpreter declares how the engine reads a custom kind.
 """
 

@@ -131,7 +131,7 @@ _ROUTES: Final[dict[type[shapes.Event], known_kinds.Route]] = {
     policies.InterpreterApplied: "interpreter",
     policies.ConfigurationApplied: "configuration",
 }
-"""The route that a kind of object must have for each type of event that carries one."""
+"""By type of event that carries an object: the route that the object's kind must have."""
 
 _CLUSTER_WRITES: Final = (
     clusters.ClusterJoined,
@@ -340,7 +340,10 @@ def _manifest_of(data: shapes.Event) -> kube_objects.Manifest | None:
 
 
 def head_named(data: shapes.Event, head: Head) -> Head | None:
-    """Return the head changed as little as needed for the event to name its object; None if no object fits."""
+    """Return the head with the identity that an event names, so equal to ``head`` if the event is about its object.
+
+    None if no object can have that identity.
+    """
     match data:
         case (
             specs.TemplateDeleted(template=ref)

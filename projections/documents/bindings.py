@@ -39,7 +39,7 @@ def binding_document(
     managed: bool = False,
     dependents: Dependents = NO_DEPENDENTS,
 ) -> KubeObject:
-    """Return the binding as an object; ``placement`` and ``applied`` are the JSON of the placements with its digests.
+    """Return the binding as an object; ``placement`` and ``applied`` are the JSON of the placements that it names.
 
     ``managed`` adds ``managedFields``; some parts are then structs or raw bytes instead of plain values,
     which encode to the same JSON in less time, for long lists. ``dependents`` are the bindings that require this one.
@@ -145,7 +145,7 @@ def _spec(binding: Binding, placement: bytes | None, dependents: Dependents) -> 
 
 
 def _set_claimed(spec: binding_fields.BindingSpec, binding: Binding) -> None:
-    """Set the fields that come from the policy, beside the placement; else from the bindings that need it."""
+    """Set the fields, except the placement, that come from the policy or else from the dependent bindings."""
     claim = binding.last_claim
     if claim is None:
         if binding.required:

@@ -148,7 +148,7 @@ def _metadata(cluster: Cluster) -> ObjectMeta:
 
 
 def shown_models(spec: Spec) -> tuple[events.ResourceGrade, ...]:
-    """Return the grades of a cluster's nodes, or Karmada's defaults; only recorded ones count for capacity."""
+    """Return the cluster's resource models, or Karmada's defaults; these are only shown and do not affect capacity."""
     return spec.resource_models or DEFAULT_MODELS
 
 

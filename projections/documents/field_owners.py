@@ -97,7 +97,7 @@ def all_of_engine(api_version: str, spec: Mapping[str, object], status: Mapping[
 
 
 def status_fields(owners: Iterable[ManagedFieldsEntry]) -> set[str]:
-    """Return the top-level status fields that these entries own, also in part."""
+    """Return the top-level status fields of which these entries own all or a part."""
     return {
         name.removeprefix("f:")
         for entry in owners

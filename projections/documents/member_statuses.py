@@ -53,12 +53,12 @@ def aggregated(status: Status, binding: Binding) -> list[AggregatedItem]:
 
 
 def fault_of(member: decisions.MemberStatus) -> str:
-    """Return why a Work, which has one manifest, is not applied in a member, in the reference's words."""
+    """Return Karmada's message for a Work, which has one manifest, that is not applied; empty without a fault."""
     return f"Failed to apply all manifests (0/1): {member.message}" if member.message else ""
 
 
 def _has_reported(member: decisions.MemberStatus) -> bool:
-    """Whether the cluster has ever applied the object; after a fault the former version keeps running."""
+    """Whether the cluster has ever applied the object; its last applied version runs even if a newer one failed."""
     return member.applied or bool(member.generation or member.replicas or member.values)
 
 
@@ -83,7 +83,7 @@ def member_status(
 
 
 def _whole(text: str) -> Json | None:
-    """Return a whole status; None for one that another producer reported and that is no JSON object."""
+    """Decode a whole status; None if it is not a JSON object, which producers other than agents can report."""
     if records.is_deeper(text.encode(), limits.RECORD_DEPTH_MAX):
         return None
     try:

@@ -41,7 +41,7 @@ class ObjectRow(NamedTuple):
 
 
 class WorkloadReference(TypedDict, total=False):
-    """Identifies a template in the documents of other objects; the uid and the version are those of one template."""
+    """A reference to a template in the document of another object; some references have no uid and no version."""
 
     apiVersion: str
     kind: str
@@ -83,9 +83,9 @@ def object_document(
     managed: bool = False,
     api_version: str = "",
 ) -> KubeObject:
-    """Return the object with its status: from the binding for a template, its own for a rebalancer.
+    """Return the object with its status: from ``binding`` for a template, from ``rebalancer`` for a rebalancer.
 
-    A status written by a client shows where the engine sets no field. ``managed`` adds ``managedFields``.
+    Of a status that a client wrote, the fields remain that the engine does not set. ``managed`` adds ``managedFields``.
     ``api_version`` is the one to show instead of the manifest's.
     """
     document = _manifest(row)

@@ -39,7 +39,10 @@ class _Spec(Struct, frozen=True, rename="camel"):
 
 
 class Remedy(Struct, frozen=True):
-    """A Remedy: actions for the clusters that it names, or all, while one of its matches is met, or always."""
+    """A Remedy: actions for clusters on which one of its matches is met.
+
+    Without an affinity it applies to all clusters, without matches at all times.
+    """
 
     spec: _Spec = _Spec()
 
@@ -80,7 +83,10 @@ def _is_called_for(spec: _Spec, cluster: str, conditions: dict[str, str]) -> boo
 
 
 def _is_met(required: _Requirement | None, conditions: dict[str, str]) -> bool:
-    """Whether a condition has, or has not, the status that a match names; a condition without status never has."""
+    """Whether a cluster's condition has the status that a match names, or another one if the operator is not Equal.
+
+    A condition that the cluster does not have meets no match.
+    """
     if required is None or required.condition_type not in conditions:
         return False
     is_equal = conditions[required.condition_type] == required.condition_status

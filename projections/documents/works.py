@@ -74,7 +74,7 @@ def dispatching_message(*, is_suspended: bool) -> str:
 
 
 def propagation(cluster: str, work: Work, template_uid: str, generation: int) -> marks.Propagation:
-    """Return the facts from which the marks of the work's object follow; an empty uid for a deleted template."""
+    """Return the facts that determine the marks of a work's object; ``template_uid`` is empty if that is deleted."""
     return marks.Propagation(
         template=work.template,
         cluster=cluster,
@@ -95,8 +95,8 @@ def work_object(
 ) -> KubeObject:
     """Return the work as an object.
 
-    ``template`` is its template, or None if that was deleted; the object then has only what is worth storing in
-    the last document of a deleted work. ``policies`` are the manifests of existing override policies.
+    ``template`` is None if it was deleted, and for the last document of a deleted work; the manifest then has only
+    its kind and name. ``policies`` are the manifests of existing override policies.
     """
     labels, annotations = marks.of_work(propagation(cluster, work, "", 0))
     quota = federated_quotas.assigned(work.overrides)
@@ -262,7 +262,7 @@ def _status(work: Work) -> _Status:
 def _manifest_status(work: Work, member: decisions.MemberStatus) -> _ManifestStatus:
     ref = work.template
     group, _, version = ref.api_version.rpartition("/")
-    # The reference leaves the name of the resource empty.
+    # Karmada leaves the name of the resource empty.
     identifier: _Identifier = {
         "ordinal": 0,
         "group": group,

@@ -354,7 +354,7 @@ class _Agents:
 
 
 def _is_current(work: messages.Work, current: agent_queries.Placed | None) -> bool:
-    """Whether no later record replaces a work; ``current`` is the one of the projection."""
+    """Whether no later record replaces a work; ``current`` is the projection's work of its key, None if removed."""
     if current is None:
         return work.state == "removed"
     return current.version >= work.version

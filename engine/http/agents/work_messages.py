@@ -80,7 +80,7 @@ def _digest(work: Work | works.WorkApplied) -> str:
 
 
 def manifest_message(rendered: Rendered, propagation: marks.Propagation) -> messages.Manifest:
-    """Return the message with the marked manifest; a rendered one with a fault is passed on as it is."""
+    """Return the message with the marked manifest; if rendering failed, with the fault and without marks."""
     if rendered.fault:
         return messages.Manifest(manifest=msgspec.Raw(rendered.manifest), fault=rendered.fault)
     value = KubeObject(msgspec.json.decode(rendered.manifest, type=dict[str, object]))

@@ -101,7 +101,7 @@ class Authorizer:
         raise status_objects.forbidden_act(user.name, act)
 
     async def check_request(self, request: Request, user: User, api_path: ApiPath | None, path: str) -> None:
-        """Raise StatusError (403) if the user may not send this request; ``path`` counts if ``api_path`` is None."""
+        """Raise StatusError (403) if the user may not send this request, for ``path`` if ``api_path`` is None."""
         if user.member:
             if not _is_members(user, api_path) and api_path is not None:
                 raise status_objects.forbidden_act(user.name, act_of(request, api_path))
@@ -118,7 +118,7 @@ class Authorizer:
         self._number = number
 
     def _is_known(self, rows: Rows, number: int) -> bool:
-        """Whether no role or binding changed since the last read; False if the log no longer shows that."""
+        """Whether no role or binding changed since the last read; False if changes since then are not all kept."""
         if self._number < 0 or not changes.is_kept(self._number, number):
             return False
         bounds = ((self._number + 1) * changes.PLACES, (number + 1) * changes.PLACES)
@@ -142,7 +142,7 @@ class Users:
     async def authenticate(self, request: Request) -> User:
         """The user of a request, after impersonation; raises StatusError: 401 if unknown, 403 if not permitted.
 
-        A certificate of the client counts before a token.
+        A valid client certificate takes precedence over a token.
         """
         headers = request.headers
         scheme, _, token = headers.get("authorization", "").partition(" ")
@@ -216,7 +216,7 @@ class Users:
         # Nearly no request impersonates, so the names are searched once, before they are decoded.
         is_plain = not any(name.startswith(_IMPERSONATE) for name, _text in headers.raw)
         if is_plain or user.member:
-            return user  # a member's token gives access to that member only, where nothing would change
+            return user  # a member's token is valid in that member only, whose API ignores impersonation
         name = headers.get("impersonate-user", "")
         groups = tuple(headers.getlist("impersonate-group"))
         extra = dict(_extra(headers))
@@ -237,7 +237,7 @@ class Users:
 
 
 async def _get(plane: Plane, resource: Resource, namespace: str, name: str) -> KubeObject | None:
-    """An object that a token refers to; the log is only asked if this server does not know the object."""
+    """An object that a token refers to; the end of the log is read only if the views do not have the object."""
     value = await plane.get(resource, namespace, name, is_fresh=False)
     return value or await plane.get(resource, namespace, name)
 

@@ -106,7 +106,7 @@ class Meter:
 
 
 class KubeApplication:
-    """The ASGI application, with what it does between requests.
+    """The ASGI application.
 
     It authenticates each request and counts it against the rate limits of its user; errors become Status objects.
     """
@@ -239,7 +239,7 @@ def _write_requests(
     authorizer: Authorizer,
     proxied: MemberApis,
 ) -> WriteRequests:
-    """Return the handlers of writes: of real ones, or of planned ones, whose dry runs are not forecast again."""
+    """Return the handlers of write requests. With ``planned`` they use that write API and forecast no dry runs."""
     writes, forecasts = (
         (services.write_api, Forecasts(services, clock_ms)) if planned is None else (planned, None)
     )

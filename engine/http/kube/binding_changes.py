@@ -32,7 +32,7 @@ def is_binding(resource: Resource) -> bool:
 
 
 def read(resource: Resource, shown: KubeObject, edit: Edit) -> tuple[BindingChange, Edited]:
-    """The change that an edit of a binding makes, and the binding with it.
+    """The change of writable fields that an edit of a binding makes, and the edited binding.
 
     Raises StatusError (403) if the write changes anything else.
     """

@@ -111,7 +111,7 @@ class BootstrapObjects:
         ]
 
     def has(self, kind: object_tables.Kind) -> bool:
-        """Whether namespaces contain an object of this kind; the CA ConfigMap exists only if there is a certificate."""
+        """Whether namespaces contain an object of this kind; without a CA certificate they have no ConfigMap."""
         return kind == ACCOUNT or (kind == CONFIG_MAP and bool(self._authority))
 
     def of_namespace(self, kind: object_tables.Kind, namespace: KubeObject) -> KubeObject:
@@ -143,9 +143,9 @@ class BootstrapObjects:
         return [self.of_namespace(kind, item) for item in {**built_in, **stored}.values()]
 
     async def _cluster_info(self) -> KubeObject:
-        """The ConfigMap in which clients that join find the address of the API and the certificate of its authority.
+        """The ConfigMap from which joining clusters read the API's address and CA certificate.
 
-        It is signed with each bootstrap token that is valid for that.
+        It is signed with each bootstrap token that is valid for signing.
         """
         content = kubeconfig.of_server(self._services.url, self._authority.encode())
         tokens = await self._read(_bootstrap_tokens)

@@ -46,7 +46,7 @@ _REQUESTER: Final = ("username", "uid", "groups", "extra")
 
 
 class Admission(Struct, frozen=True, kw_only=True):
-    """Completes the written object: a new one gets its requester, an approved one its certificate.
+    """Completes a written request: a new one gets its requester, an approved one its certificate.
 
     ``part`` is the written subresource. Raises StatusError.
     """
@@ -58,7 +58,7 @@ class Admission(Struct, frozen=True, kw_only=True):
     sign: Sign | None
 
     def __call__(self, value: KubeObject, before: KubeObject | None) -> KubeObject:
-        """Return the object to store in the place of ``before``."""
+        """Return the object to store instead of ``before``, which is None for a new one."""
         if before is None:
             return self._requested(value)
         if not self.part:
@@ -137,7 +137,7 @@ class AutomaticApproval(Struct, frozen=True, kw_only=True):
 
 
 def is_approved_at_once(value: KubeObject, user: User, rights: Rights) -> bool:
-    """Whether a new request is for the certificate of an agent, and its requester needs no approval for that."""
+    """Whether a new request is for an agent's certificate and its requester may have that without an approval."""
     if _signer(value) != _SIGNER or set(value.list_at("spec", "usages")) - _USAGES:
         return False
     try:

@@ -38,7 +38,7 @@ Figures = Callable[[Resource, str, ObjectFilter], Awaitable[list[KubeObject]]]
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """One page: objects, continue token, the sequence number that the views had folded, and the objects left."""
+    """One page: objects, continue token, sequence number of the views, and the number of objects after the page."""
 
     items: list[KubeObject]
     after: str
@@ -120,7 +120,7 @@ class ControlPlane:
         return await self.current(resource, namespace, name)
 
     async def current(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
-        """One object from the views as they are; current enough for a client that has just written it."""
+        """One object from the views, without catching up; includes all writes that this server has answered."""
         value = self._stored(resource, namespace, name)
         if value is None:
             value = await self.bootstrap_object(resource, namespace, name)

@@ -1,8 +1,8 @@
 """Derived fields of rendered objects, which are never stored.
 
-Objects of built-in kinds get their API defaults, works the result of override policies, definitions an
-Established status, and token Secrets a signed token. Objects of kinds without a controller get a condition with
-the reason.
+Objects of built-in kinds get their API defaults, Works the result of override policies, CustomResourceDefinitions an
+Established status, and token Secrets a signed token. Objects of kinds for which there is no controller get a condition
+that says so.
 """
 
 import base64
@@ -34,7 +34,8 @@ MEMBER_UID: Final = "reballast.io/member-uid"
 class Showing:
     """Render objects.
 
-    ``token`` is the server's own, from which tokens are signed; ``authority`` its CA certificate (PEM).
+    ``token`` is the server's own; the key that signs tokens is derived from it. ``authority`` is its CA certificate
+    (PEM).
     """
 
     def __init__(self, token: str, authority: bytes) -> None:

@@ -1,7 +1,7 @@
 """Deletion of namespaces: mark the namespace, delete its contents, and remove it when it is empty.
 
 As in Kubernetes, the contents stay for a grace period after the mark, so that clients can still end a protection or
-write to what they are about to lose. Objects with finalizers are only marked and keep the namespace until their last
+write to them. Objects with finalizers are only marked and keep the namespace until their last
 finalizer is removed; objects that are protected against deletion keep it until their protection ends. A terminating
 namespace accepts no new objects. Every delete that leaves it empty finishes it. A deletion that a stop interrupted
 continues at the next start.
@@ -67,7 +67,10 @@ class Namespaces:
         """Terminating namespaces in which this process found protected objects."""
 
     async def end(self, target: Target, preconditions: Preconditions) -> tuple[Written | Problem, bool]:
-        """Mark a namespace, whose contents are then deleted; return the answer, and whether it is deleted."""
+        """Mark a namespace for deletion; its contents are deleted after the grace period.
+
+        Return the answer of the write API, and whether the namespace is already deleted.
+        """
         answer = await self._remove(target, preconditions, is_kept=True)
         if isinstance(answer, Problem):
             return answer, False

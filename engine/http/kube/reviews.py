@@ -52,7 +52,7 @@ class Reviews:
         self._authorizer = authorizer
 
     async def answer(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
-        """The review in the body, with its status; raises StatusError."""
+        """Answer a review: return the object in the body, with its status. Raises StatusError."""
         body = await bodies.read_object(request, resource)
         namespace = body.text_at("spec", "namespace")
         user = access.user_of(request)

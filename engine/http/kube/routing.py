@@ -41,7 +41,7 @@ class Plane(Protocol):
     async def get(
         self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
     ) -> KubeObject | None:
-        """One object, None if there is none: the newest, or with ``is_fresh`` false as this server knows it."""
+        """One object, None if there is none; ``is_fresh``: first wait until this server knows the newest version."""
         ...
 
     async def listed(
@@ -104,7 +104,7 @@ class Writes(Protocol):
 
 
 class _Position(msgspec.Struct, frozen=True, array_like=True):
-    """Continue token: where the list continues, the resourceVersion of its first page, and the objects left then."""
+    """Continue token: where the list continues, the resourceVersion of its first page, and how many objects follow."""
 
     after: str
     number: int

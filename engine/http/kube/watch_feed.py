@@ -1,7 +1,8 @@
 """Distribution of changes to watches: read once from the views for all watches, in log order.
 
-Objects are read as of the batch, so several changes of one object in a batch become one event. No slow watch
-delays others: if its queue overflows it is ended, and the client resumes from its last bookmark.
+A batch reads the current state of each object, so several changes of one object become one event. Numbers are
+sequence numbers of the log. A slow watch does not delay others: if its queue overflows, it is ended, and the client
+resumes from its last bookmark.
 """
 
 import asyncio
@@ -27,10 +28,9 @@ from projections.port import ProjectionError, Rows
 
 _PAUSE_SECONDS_MIN: Final = 0.0005
 _PAUSE_SECONDS_MAX: Final = 0.005
-"""Pause between two reads, so that small batches of a busy log become few large ones.
+"""Longest pause between two reads, in seconds; pauses turn many small batches of a busy log into few large ones.
 
-It is as long as the read took, at most this: reads take at most half of the time, and watches of a quiet log see
-little delay.
+Within its limits a pause is as long as the read before it, so that watches of a quiet log see little delay.
 """
 
 _AFTER_FAILURE_S: Final = 1.0
@@ -58,8 +58,8 @@ class ObjectChange:
 class Batch(NamedTuple):
     """Changes of one kind up to a number.
 
-    ``unreported`` are objects that were created up to this number but not reported, because they changed again after
-    it; their next report must be ADDED.
+    ``unreported`` are objects that existed then, but whose creation is not among the changes: they changed again since,
+    and only their current state can be read. Their next event must be ADDED.
     """
 
     changes: list[ObjectChange]
@@ -80,7 +80,7 @@ class Subscriber:
         self.kind = object_tables.Kind(resource.api_version, resource.kind)
         self.position = position
         self.floor = 0
-        """The number after which the watch needs changes; the feed may be behind it."""
+        """The sequence number after which the watch needs changes; the feed may not have read up to it yet."""
         self.is_cut = False
         self.more = asyncio.Event()
         self._queue: deque[ObjectChange] = deque()
@@ -98,11 +98,12 @@ class Subscriber:
     def restart(self, since: int) -> int:
         """Drop the queued changes and queue changes after ``since`` only.
 
-        Return the number after which they begin. If the queue was ahead of ``since`` it continues at its old
-        position, and earlier changes are not in it.
+        Return the number after which the queue will have all changes. It is larger than ``since`` if the feed has
+        already passed ``since``; the caller then reads the changes in between itself.
         """
         self._queue.clear()
         self._unreported.clear()
+        # A watch that was cut keeps its signal; otherwise it would end only after the next bookmark.
         if not self.is_cut:
             self.more.clear()
         self.floor = since
@@ -123,6 +124,8 @@ class Subscriber:
         is_late = bool(self._queue) and now - self._waits_since > self._limits.queue_seconds
         if not self._queue:
             self._waits_since = now
+        # Before the batch's unreported objects are added: the batch may contain the deletion of a predecessor, which
+        # must not be taken for the first report of the new object.
         self._queue.extend(_first_seen(batch.changes, self._unreported))
         self._unreported |= batch.unreported
         self.position = position
@@ -158,6 +161,7 @@ class Feed:
 
     def subscribe(self, resource: Resource) -> Subscriber:
         """Subscribe to a kind from the current position on."""
+        # The feed does not read without subscribers, so its old position may be far behind: begin at the end.
         if not self._subscribers:
             self._position = self._services.views.folded
         subscriber = Subscriber(resource, self._position, self._limits)
@@ -185,7 +189,7 @@ class Feed:
             subscriber.more.set()
 
     async def backlog(self, resource: Resource, after: int, end: int) -> Batch:
-        """Changes of a kind after one number, up to and including another, with objects as they are now."""
+        """Changes of a kind with numbers after ``after``, up to and including ``end``, with current objects."""
         kind = object_tables.Kind(resource.api_version, resource.kind)
 
         def read_changes(rows: Rows) -> Batch:
@@ -213,7 +217,7 @@ class Feed:
         waiting = set(self._subscribers)
         while waiting:
             # Subscribers may join while others are served. Serve them up to the same ``end``, or they would
-            # miss the changes between their start and the next turn's. For a watch that is ahead of the feed,
+            # miss changes: the next turn begins there for all. For a watch that is ahead of the feed,
             # reads start at the watch's own number: a deletion and creation that it has reported must not be
             # merged with a later change, or that change would become ADDED.
             start = min(subscriber.start for subscriber in waiting)
@@ -237,7 +241,7 @@ def _key(resource: Resource) -> Key:
 def _batch(
     rows: Rows, plane: ControlPlane, after: int, end: int, resources: Mapping[Key, Resource]
 ) -> tuple[int, dict[Key, Batch]]:
-    """Changes after a number, by kind, and the number they reach; ``end`` 0 means all that is folded."""
+    """Return the last number read, ``end`` or if that is 0 the last folded one, and the changes up to it, by kind."""
     end = end or query.checkpoint(rows)
     by_kind: dict[str, list[Change]] = {}
     for change in changes.between(rows, after, end):
@@ -267,7 +271,7 @@ def _first_seen(
 
 
 def _followed(kind: object_tables.Kind) -> tuple[str, ...]:
-    """Kinds whose changes affect this kind: objects that every namespace contains come and go with namespaces."""
+    """Kinds whose changes affect this kind: objects that every namespace contains exist as long as the namespace."""
     if kind in bootstrap_objects.OF_NAMESPACES:
         return (kind.of_change, bootstrap_objects.NAMESPACE.of_change)
     return (kind.of_change,)

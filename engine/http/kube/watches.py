@@ -96,7 +96,7 @@ class Watching:
     async def _begin(
         self, watch: "_Watch", query: Query, since: int, subscriber: Subscriber
     ) -> AsyncGenerator[bytes]:
-        """Lines about the past: all current objects, or the changes since a number."""
+        """The first lines of a watch: all current objects, or the changes after ``since``."""
         if since and not query.initial_events:
             if watch.is_selective:
                 watch.known = await self._known(watch)
@@ -166,7 +166,7 @@ class _Watch:
         self._clock_ms = clock_ms
 
     def lines_of(self, happening: ObjectChange) -> list[bytes]:
-        """Lines that report a change to this watch; none if it concerns others."""
+        """Lines that report a change to this watch; none if the change is outside of its scope."""
         if happening.number <= self.floor:
             return []
         name = happening.value.key
@@ -204,7 +204,7 @@ class _Watch:
         return rendering.encode({"type": "BOOKMARK", "object": value}) + b"\n"
 
     def _selected(self, event_type: str, name: tuple[str, str], value: KubeObject) -> str:
-        """The event type for a watch with selectors; empty if the object is and was outside of it."""
+        """The event type for a watch with selectors; empty if the object neither matches them nor did before."""
         was_there = name in self.known
         if event_type != "DELETED" and self.fits(value):
             self.known.add(name)

@@ -55,7 +55,7 @@ _DELETES_RETURN_OBJECT: Final = frozenset(
 """Kinds whose DELETE returns the deleted object instead of a Status, as their registries in Kubernetes do."""
 
 _MEMBERS_OWN: Final = ("Pod",)
-"""Kinds whose status only members report. A Node of the control plane is not one: its creator writes its status."""
+"""Kinds whose status only members report. Nodes are excluded: in the control plane, their creator writes it."""
 
 
 class WriteRequests:
@@ -72,7 +72,7 @@ class WriteRequests:
         event_writes: EventWrites | None = None,
     ) -> None:
         self.sign: certificate_requests.Sign | None = None
-        """Makes the certificates of approved requests."""
+        """Makes the certificates of approved requests; None if this server signs none."""
 
         self._forecasts = forecasts
         self._event_writes = event_writes
@@ -243,7 +243,7 @@ class WriteRequests:
     async def _written_object(
         self, write: WriteRequest, edit: RequestedEdit, relabelling: Relabelling | None = None
     ) -> tuple[KubeObject, Written]:
-        """Write an edited object; return it as it is now, and the result of the write API."""
+        """Write an edited object; return the object after the write, and the result of the write API."""
         resource, target, dry_run = write.resource, _target(write), write.query.dry_run
         written = await self._submit(write, target, edit, relabelling)
         mutated = written.mutated

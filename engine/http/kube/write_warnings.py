@@ -43,7 +43,10 @@ class Forecasts:
     async def warnings(
         self, value: KubeObject, target: Target, events: Sequence[shapes.Event], source: str
     ) -> tuple[str, ...]:
-        """Return warnings with the effect of the events that would write an object; none without its annotation."""
+        """Return a warning with the predicted effect of ``events``, which write ``value``.
+
+        Return none if the object does not have the annotation.
+        """
         if value.annotations.get(ANNOTATION) != "true":
             return ()
         if self._running == RUNNING_MAX:
@@ -77,7 +80,7 @@ class _Template(msgspec.Struct, frozen=True):
 
 
 class Relabelling:
-    """Records whether an edit changes labels, so that other writes skip the check."""
+    """Notes whether an edit changed labels; only then ``warnings`` reads the policy."""
 
     def __init__(self) -> None:
         self._is_found = False

@@ -32,7 +32,7 @@ class Cluster(Struct, frozen=True, kw_only=True):
 
 
 class Meter(Struct, frozen=True, kw_only=True):
-    """Use of a resource: allocated to running pods, and allocating (requested by pods that have no node yet)."""
+    """Use of a resource: ``allocated_pixels`` by running pods, ``used_pixels`` also by pods without a node yet."""
 
     resource: str
     text: str

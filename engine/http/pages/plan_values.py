@@ -75,7 +75,11 @@ class Shown(Struct, frozen=True, kw_only=True):
 
 
 class Outage(Struct, frozen=True, kw_only=True):
-    """A failure of the newest drill."""
+    """A failure of the newest drill, and its predicted effect.
+
+    ``moved`` and ``disturbed`` are numbers of workloads, ``missing`` is a number of replicas. ``needed`` is the
+    capacity that they need, ``recovered`` the time until all run again ("never" if some stay missing).
+    """
 
     domain: str
     name: str
@@ -99,7 +103,7 @@ class Drill(Struct, frozen=True, kw_only=True):
 
 
 class Summaries:
-    """The effects of plans in one sentence, computed once for each."""
+    """Summaries of the kept plans, one sentence each; each is computed once."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, str] = {}

@@ -110,7 +110,10 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 class Example(Struct, frozen=True, kw_only=True):
-    """A decision that differs: both results, the cause, and our reasons by cluster; ``key`` is its binding's."""
+    """A decision that differs: both results, the cause, and the computed reasons by cluster.
+
+    ``key`` is the timeline key of the binding.
+    """
 
     verdict: str
     badge: str

@@ -1,6 +1,6 @@
 """HTML pages about bindings, clusters and rebalancers. They work without a script; with it they follow the log.
 
-``asOf`` shows an earlier state. ``page_*`` computes the values of a page, ``templates`` its markup.
+``asOf`` shows an earlier state. The modules ``*_values`` compute the values of pages, ``templates`` has their markup.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -52,7 +52,7 @@ class PageQuery(parameters.OneQuery, frozen=True, kw_only=True):
 
 
 class ShownState(Struct, frozen=True):
-    """The state that a page shows: ``number`` is None for now; ``shown`` is the last folded number that it includes."""
+    """The state that a page shows: as of ``number``, None for the current one; ``shown`` is the last number in it."""
 
     number: int | None
     shown: int
@@ -213,7 +213,7 @@ class _Pages:
         if not found:
             return query.Objects([], "")
         numbers = [number for _, number in found[:_PAGE_ITEMS]]
-        # A page ends early before it gets too large.
+        # Fewer records may be returned, since the size of a page is limited.
         page = await record_pages.numbered(self._services.log, numbers, is_full=True)
         items = await anyio.to_thread.run_sync(
             lambda: [

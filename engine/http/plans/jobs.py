@@ -45,7 +45,7 @@ class Plan(Struct, kw_only=True, rename="camel", omit_defaults=True):
 
 
 class Jobs:
-    """Start plans, and keep them until newer ones replace them; ``drilled`` receives the results of outages."""
+    """Start plans, and keep them until newer ones replace them; ``drilled`` collects the results of drill outages."""
 
     def __init__(
         self, planner: Planner, clock_ms: Callable[[], int], drilled: drills.Latest | None = None
@@ -57,7 +57,7 @@ class Jobs:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def start(self, question: Question, warnings: list[str], outage: drills.Outage | None = None) -> Plan:
-        """Start a plan, which may be that of an outage in a drill; raises RefusalError if too many are running."""
+        """Start a plan; ``outage`` is set for a failure of a drill. Raises RefusalError if too many are running."""
         if len(self._tasks) >= RUNNING_MAX:
             reason = f"{RUNNING_MAX} plans are running already"
             raise RefusalError(429, "plans", reason, "wait until one is done, or delete it")
@@ -85,7 +85,7 @@ class Jobs:
         return list(self._plans.values())
 
     async def delete(self, plan_id: str) -> None:
-        """End and forget a plan; raises RefusalError if it is unknown."""
+        """Cancel a plan if it is running, and drop it; raises RefusalError if it is unknown."""
         self.get(plan_id)
         if task := self._tasks.get(plan_id):
             task.cancel()
@@ -124,6 +124,6 @@ def _size(plan: Plan) -> int:
 
 
 def _result(outage: drills.Outage, answer: bytes) -> tuple[drills.Result, int]:
-    """Return the drill result of an outage, and the number of the log from which it was predicted."""
+    """Return the drill result of an outage, and the sequence number from which it was predicted."""
     prediction = msgspec.json.decode(answer, type=Prediction)
     return drills.result(outage, prediction), prediction.number

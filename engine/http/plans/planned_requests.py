@@ -13,7 +13,7 @@ from engine.writing.planned_writes import PlannedWrites
 from engine.writing.write_api import Writes
 from events.records import Record
 
-# As in the client of the command line.
+# The library's own command line loads click, rich and pygments, which no server uses.
 with optional_imports.without("httpx._main"):
     import httpx
 
@@ -69,7 +69,7 @@ async def records_of(
 
 
 def _check(index: int, method: str, path: str) -> None:
-    """Raise RefusalError for a request that can't be planned; the path is decoded, as the API will read it."""
+    """Raise RefusalError for a request that can't be planned; ``path`` is percent-decoded, as the API will read it."""
     names = path.strip("/").split("/")
     is_namespace = method == "DELETE" and names[-2:-1] == ["namespaces"]
     if is_namespace or _APART.intersection(names):

@@ -141,7 +141,7 @@ class _Plans:
 
     @asynccontextmanager
     async def _planned_writes(self, number: int | None) -> AsyncGenerator[PlannedWrites]:
-        """Provide the write API of a plan, on the objects as of a number; None for those of now."""
+        """Provide the write API of a plan, on the objects as of a sequence number; None for the current objects."""
         if number is None:
             yield self._services.write_api.planned()
             return
@@ -149,7 +149,7 @@ class _Plans:
             yield self._services.write_api.planned(StoredViews(_PastViews(store, number)))
 
     async def _time_of(self, number: int) -> int:
-        """Return the time of the last step up to a number, in milliseconds since 1970.
+        """Return the time of the last step up to a sequence number, in milliseconds since 1970.
 
         The times of inputs come from their producers' clocks, so they are not used.
         """
@@ -208,7 +208,7 @@ def _autoscaled(rows: Rows) -> dict[str, str]:
 
 
 def _planned_autoscaled(writes: PlannedWrites) -> dict[str, str]:
-    """Return the same mapping for the autoscalers that a plan creates or replaces."""
+    """Return what ``_autoscaled`` returns, for the autoscalers that a plan creates or replaces."""
     return {
         target.key: _binding_key(autoscaling.scaled(manifest, target.namespace))
         for target, manifest in writes.manifests(autoscaling.SCALER)

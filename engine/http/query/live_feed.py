@@ -23,7 +23,7 @@ from engine.log.port import LogCutError
 
 READERS_MAX: Final = 64
 BEHIND_RECORDS_MAX: Final = 50_000
-"""A reader that had caught up once is disconnected when this many numbers behind."""
+"""A reader that was up to date once is disconnected when it is this many sequence numbers behind."""
 
 _BATCH_RECORDS: Final = 256
 _PING_SECONDS: Final = 15
@@ -65,7 +65,7 @@ def route(services: Services) -> Route:
 
 
 async def follow(services: Services, after: int, topic: str, key: str) -> AsyncGenerator[ServerSentEvent]:
-    """Matching records after a number, until the client disconnects.
+    """Matching records after a sequence number, until the client disconnects.
 
     Ends with an event ``not-kept`` at deleted records, and with a ``bookmark`` to continue from if the reader
     falls too far behind or the process stops.

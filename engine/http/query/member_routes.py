@@ -68,10 +68,10 @@ class PodsQuery(RunningQuery, frozen=True, kw_only=True):
 
 
 class FaultRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """A fault: ``amount`` is the factor of start-up times for slow; for losing, each n-th report is lost.
+    """A fault of a member; ``amount`` depends on its kind.
 
-    For lagging it is the time of each request to the member's API in milliseconds; for throttled (429) and failing
-    (503) each n-th of these requests is refused.
+    slow: factor of start-up times; losing: every n-th report is lost; lagging: delay of each request to the member's
+    API, in milliseconds; throttled (429) and failing (503): every n-th of these requests is refused.
     """
 
     kind: Kind

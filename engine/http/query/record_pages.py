@@ -40,7 +40,7 @@ def check_topic(topic: str) -> None:
 
 
 async def behind(log: NumberedLog, query: parameters.LogQuery) -> response_types.Entries:
-    """One page of the matching records after a number.
+    """One page of the matching records after a sequence number.
 
     Raises RefusalError for an unknown topic, LogCutError if records in between are no longer kept. A filter
     with few matches may return a short page that still has ``after`` set.

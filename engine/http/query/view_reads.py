@@ -18,7 +18,7 @@ _POSITION: Final = re.compile(r"(\w{1,32})/([0-9]{1,6})/([0-9]{1,18})", re.ASCII
 
 
 class Reader:
-    """Run queries on the views; a number of None means now."""
+    """Run queries on the views, as of a sequence number; None means the current state."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -27,7 +27,7 @@ class Reader:
         """Resolve an as-of value to the number of the last record it includes; None if it is empty (now).
 
         It is a number, a position (``topic/partition/offset``) or an instant (RFC 3339). Raises RefusalError
-        if it is neither, or is later than the end of the log.
+        if it has another form, or if a number or position is beyond the end of the log.
         """
         if not as_of:
             return None

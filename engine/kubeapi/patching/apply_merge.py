@@ -76,7 +76,7 @@ def _order(old: list[str | None], new: list[str | None]) -> list[tuple[str | Non
             result.append((step, left))
             left += 1
         elif step is not None and step != expected:
-            left += 1  # placed where the wanted order has it
+            left += 1  # added from the wanted list, at its place there
         else:
             wish = new[right]
             result.append((wish, -1))

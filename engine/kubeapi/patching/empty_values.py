@@ -1,8 +1,8 @@
 """Removal of null fields, and of empty optional values from Kubernetes' own kinds.
 
 The API takes a null field as absent, and a null text in a map, such as a label, as an empty one. Go's typed decoding
-also drops optional fields that are an empty text, list or map, zero or false, unless the type is a pointer. Objects are
-read, stored and owned without them here too. Structures stay, even if empty.
+also drops optional fields that are an empty text, list or map, zero or false, unless the type is a pointer. This module
+does the same, so objects are read, stored and owned without such fields. Structures stay, even if empty.
 """
 
 from typing import Final

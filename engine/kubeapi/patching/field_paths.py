@@ -42,7 +42,10 @@ _SCALARS: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "str": _TEXT,
     "time": _TEXT,
 }
-"""Expected type and Python types by scalar form; other forms accept any scalar."""
+"""By scalar form: the type as error messages name it, and the Python types of valid values.
+
+Other forms accept any scalar.
+"""
 
 
 class TypingError(ValueError):

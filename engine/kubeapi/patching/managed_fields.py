@@ -119,7 +119,7 @@ def field_set(value: object) -> FieldSet:
 
 
 def with_parents(fields: FieldSet) -> FieldSet:
-    """Return the set with the fields on the way to each path added."""
+    """Return the set together with the fields that contain one of its paths."""
     parents = {path[:size] for path in fields for size in range(1, len(path))}
     return fields | {parent for parent in parents if parent[-1].startswith("f:")}
 
@@ -137,7 +137,7 @@ def beyond(fields: FieldSet, roots: Iterable[Path]) -> FieldSet:
 
 
 def path_order(path: Path) -> tuple[tuple[bool, str], ...]:
-    """Sort key that lists paths as Kubernetes does: a path that ends at a level before those that go deeper."""
+    """Sort key for paths in Kubernetes' order: at each level, the paths that end there come before longer ones."""
     return tuple((index < len(path) - 1, step) for index, step in enumerate(path))
 
 
@@ -302,7 +302,7 @@ def _capped(owners: Owners) -> Owners:
         return owners
     updaters.sort(key=lambda manager: (owners[manager].time, manager))
     kept = dict(owners)
-    # Only update entries are merged; an applier needs its own entry to find the fields that it gives up.
+    # Only update entries are merged; an applier needs its own entry to find fields that it no longer applies.
     for manager in updaters[: len(updaters) - _UPDATERS_MAX + 1]:
         owned = kept.pop(manager)
         bucket = Manager(name=ANCIENT, operation=UPDATE)

@@ -40,7 +40,7 @@ def merge_patched(value: object, patch: object) -> object:
 
 
 def json_patched(value: object, operations: object) -> object:
-    """Return a patched copy of the value, null if nothing is left; raises PatchError.
+    """Return a patched copy of the value, None if nothing is left; raises PatchError.
 
     As in Kubernetes, ``replace`` adds an object field that does not exist.
     """

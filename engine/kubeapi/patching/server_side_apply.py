@@ -54,7 +54,7 @@ _UNOWNED: Final[FieldSet] = frozenset((f"f:{name}",) for name in _MAINTAINED) | 
 
 
 class Write(Struct, frozen=True, kw_only=True):
-    """One write: its manager, apiVersion, time (RFC 3339), and the roots that the endpoint must not change."""
+    """One write: its manager, apiVersion, time (RFC 3339), and the paths below which it must not change anything."""
 
     manager: Manager
     api_version: str
@@ -101,7 +101,7 @@ class _Changes(Struct, frozen=True):
 
 
 def untouched(resource: Resource, subresource: str = "") -> tuple[Path, ...]:
-    """Return the roots that a write to the object, or to one of its subresources, does not change."""
+    """Return the paths below which a write to an object, or to one of its subresources, changes nothing."""
     if subresource == "status":
         return (("f:spec",), ("f:metadata",))
     return (("f:status",),) if resource.subresource("status") else ()
@@ -185,7 +185,7 @@ def owners_after_update(live: KubeObject | None, new: KubeObject, schema: Schema
 
 
 def _first_owner(value: KubeObject, schema: Schema, write: Write) -> list[Json]:
-    """Return the managedFields of an object without owners: its first writer's, which needs no comparison of paths."""
+    """Return the managedFields of a new object, whose writer owns all its fields; faster than a comparison of paths."""
     metadata = value.metadata
     written = {
         name: item
@@ -237,7 +237,7 @@ def _add_beyond(found: FieldsV1, held: Json, schema: Schema, before: Json) -> No
 
 
 def _add(found: FieldsV1, value: object, schema: Schema) -> None:
-    """Add the fields below a new one to its FieldsV1, which stays empty for a leaf."""
+    """Add the fields below a new field to its FieldsV1, ``found``, which stays empty for a leaf."""
     if not value or schema.atomic:
         return
     fields = as_object(value)

@@ -222,8 +222,7 @@ def _ordered(
 ) -> list[object]:
     """Return ``merged`` with the items of ``wanted`` in its order and the others in the order of ``live``.
 
-    An item that is not wanted precedes a wanted one if it precedes it in the live list. ``identify`` returns
-    the key of an item.
+    One of the others comes before a wanted item if it does in the live list. ``identify`` returns the key of an item.
     """
     wishes, places = _first_indexes(wanted, identify), _first_indexes(live, identify)
     items = [(identify(item), item) for item in merged]

@@ -109,8 +109,8 @@ class _Noting(dict[str, object]):
 def repeated_fields(text: bytes, value: object) -> list[str]:
     """Return the paths of duplicate fields, in order; ``value`` is the decoded text.
 
-    Fast paths: without duplicates the text has as many colons as the value, encoded again, if no escape can hide one;
-    and as many colons outside strings as the value has fields.
+    Two fast checks find most texts without duplicates: they have as many colons as the value encoded again (unless
+    there are escapes), or as many colons outside strings as the value has fields.
     """
     if b"\\" not in text and text.count(b":") == msgspec.json.encode(value).count(b":"):
         return []
@@ -181,7 +181,7 @@ def _compiled(name: str) -> type[msgspec.Struct]:
 
 
 def _struct(fields: Fields, known: dict[str, object]) -> type[msgspec.Struct]:
-    """Return the struct of an object; ``known`` are the types already compiled for the enclosing object."""
+    """Return the struct to check an object with; add it to ``known``, the types compiled for the same root type."""
     # A type that contains itself cannot be compiled without a name; objects with such parts need the slower
     # checks.
     known[fields.name] = _NEVER

@@ -102,7 +102,7 @@ def _of_cluster_info() -> list[KubeObject]:
 
 
 def _of_agents() -> list[KubeObject]:
-    """The rights by which an agent gets its certificate: the first with a bootstrap token, later ones with the last."""
+    """The rights by which an agent gets its certificate, first with a bootstrap token, then with its certificate."""
     requests, approved = "certificatesigningrequests", f"{_KARMADA}certificatesigningrequest:"
     group = ("certificates.k8s.io",)
     names = {
@@ -125,7 +125,7 @@ def _of_agents() -> list[KubeObject]:
 
 
 def _of_registration() -> list[KubeObject]:
-    """The rights by which ``karmadactl register`` prepares a cluster: to write roles, and all that it grants in them.
+    """The rights by which ``karmadactl register`` prepares a cluster: to write roles, and all rights in these roles.
 
     Every bootstrap token gives access to these rights. Karmada grants all rights here. These suffice: they
     contain the rights of the roles that are written, which a writer must have itself.

@@ -1,7 +1,7 @@
 """Bootstrap tokens: Secrets in ``kube-system`` with which clusters that join authenticate and verify ``cluster-info``.
 
 A token is ``ID.SECRET``. Its Secret has the type ``bootstrap.kubernetes.io/token`` and the name ``bootstrap-token-ID``,
-and says until when and for what the token is valid.
+and contains the token's expiration and the usages that it is valid for.
 """
 
 import base64

@@ -184,7 +184,7 @@ class Rights:
         self.others: tuple[Rights, ...] = ()
 
     def with_grants_of(self, other: "Rights") -> "Rights":
-        """Return the same roles, with the grants of ``other`` beside these."""
+        """Return these rights, extended by the grants of ``other``; the roles stay the same."""
         both = copy.copy(self)
         both.others = (*self.others, other)
         return both

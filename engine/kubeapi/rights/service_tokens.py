@@ -22,7 +22,7 @@ class Claims(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Claims of a token: the account, the object it is bound to, and the expiry (Unix seconds; 0 for never).
 
     ``member`` restricts the token to the API of that member cluster; with ``account`` it is an account of the member.
-    ``agent`` names the cluster whose agent uses the token; such a token opens no Kubernetes API.
+    ``agent`` names the cluster whose agent uses the token; such a token is not valid for any Kubernetes API.
     """
 
     iss: str = ISSUER

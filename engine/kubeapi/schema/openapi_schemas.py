@@ -43,7 +43,7 @@ def from_openapi(
 ) -> Schema:
     """Convert an OpenAPI v3 schema with Kubernetes extensions; raises DefinitionError if it is nested too deep.
 
-    ``own`` schemas are those of ``kind_schemas``: references name types, and formats and pointers count.
+    ``own``: the schema is one of ``kind_schemas``, where references name types, and formats and pointers are marked.
     """
     written = as_object(value)
     if depth <= 0:

@@ -50,7 +50,7 @@ class ScalePaths(Struct, frozen=True, kw_only=True):
 
 
 class Resource(Struct, frozen=True, kw_only=True, dict=True):
-    """One kind in one version; what follows from its names is computed once.
+    """One kind in one version; values that are derived from its names are cached.
 
     ``columns`` are the printer columns of a custom kind; ``structure`` is the OpenAPI schema of its
     definition, as written.

@@ -43,7 +43,7 @@ class Application(RequestedEdit, frozen=True):
 
 
 def applicable(writer: Writer, desired: KubeObject) -> Edited:
-    """The object to apply with the types of its schema; raises StatusError if it does not fit."""
+    """The object to apply, without null fields; raises StatusError if it does not fit its kind or schema."""
     resource = writer.resource
     named = (desired.at("apiVersion"), desired.at("kind"))
     if named != (resource.api_version, resource.kind):
@@ -70,7 +70,7 @@ def with_path_identity(writer: Writer, value: KubeObject) -> KubeObject:
 
 
 def without_claims(value: KubeObject) -> KubeObject:
-    """The object without the marks of claims, except for policies.
+    """The object without the labels and annotations of claims; policies are returned unchanged.
 
     The engine adds these marks on each read and does not store them, so an apply that contains them would always
     count as a change.
@@ -105,8 +105,8 @@ def applied_to(
             return owned
         if owned is rendered and live is not None:
             return live
-        # Merge twice: ownership and conflicts cover fields that are defaulted by the API, but defaulted
-        # values themselves are not stored.
+        # The first merge, into the object with defaults, yields owners and conflicts: clients may own defaulted
+        # fields. This one yields the value to store, which must not contain the defaults.
         merged = server_side_apply.applied(live, desired, schema, write, force=True)
         return managed_fields.replaced(merged, managed_fields.entries(owned))
     except server_side_apply.ApplyConflictError as error:

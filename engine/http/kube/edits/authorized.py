@@ -32,10 +32,10 @@ KEY_REQUEST_PREFIX: Final = f"{_RESERVED_PREFIX}keys-for-"
 
 
 class Permission(Struct, frozen=True, kw_only=True):
-    """The rights that an edit needs beside those that its request was checked for.
+    """Checks of an edit that need its result: the right to create the object, and to grant the rights in a role.
 
-    ``rights`` are None for users that may do everything. ``creates`` is whether the request itself was checked as
-    a create.
+    ``rights`` is None for users that may do everything. ``creates``: the request is a POST, for which the right to
+    create was checked already.
     """
 
     user: User

@@ -121,7 +121,7 @@ class Replacement(RequestedEdit, frozen=True):
 
 
 def check_head(writer: Writer, live: KubeObject | None, new: KubeObject) -> None:
-    """Raise StatusError if name or namespace are not the path's, or uid or resourceVersion not the current object's."""
+    """Raise StatusError if kind, name or namespace differ from the path's; if ``live`` exists, ``check_version``."""
     body_checks.check_kind(writer.resource, new)
     check_named(writer, new)
     if live is not None:
@@ -146,7 +146,10 @@ def check_named(writer: Writer, new: KubeObject) -> None:
 
 
 def check_version(writer: Writer, live: KubeObject, new: KubeObject) -> None:
-    """Raise StatusError if uid or resourceVersion of ``new`` are set and not those of ``live``."""
+    """Raise StatusError if ``new`` has another uid than ``live``, or an older resourceVersion.
+
+    Raises AheadError if its resourceVersion is newer than any that this server knows.
+    """
     metadata = new.metadata
     uid = metadata.get("uid")
     if uid and uid != live.uid:
@@ -196,7 +199,7 @@ def plain(writer: Writer, value: KubeObject) -> KubeObject:
 
 
 def without_nulls(writer: Writer, value: KubeObject) -> KubeObject:
-    """The object without null fields; of a custom resource, whose schema may allow null, those of its metadata."""
+    """The object without null fields; from a custom resource, whose schema may allow null, only from its metadata."""
     if not writer.resource.custom:
         return KubeObject(empty_values.without_nulls(value.document, writer.resource.schema))
     metadata = value.metadata
@@ -246,7 +249,7 @@ def completed(writer: Writer, live: KubeObject | None, edited: Edited) -> Edited
 def filled_in(writer: Writer, live: KubeObject | None, value: KubeObject) -> KubeObject:
     """The object with the defaults that are stored: those of Karmada's kinds and of custom resources.
 
-    Fields of a Service that only its former type has are removed.
+    If the type of a Service changes, the fields that only the former type has are removed.
     """
     if live is not None:
         value = core.without_former_type(built_in_defaults.with_defaults(live), value)
@@ -265,7 +268,7 @@ def shown(live: KubeObject | None) -> KubeObject | None:
 def check_structure(writer: Writer, live: KubeObject | None, value: KubeObject, part: str = "") -> None:
     """Raise StatusError if a custom resource does not fit its definition's schema.
 
-    Faults that the current object has already are tolerated.
+    Faults that the current object already has are ignored.
     """
     structure = writer.resource.structure
     if structure is None:

@@ -15,7 +15,7 @@ from events.kube_objects import KubeObject
 
 
 class ScaleReplacement(RequestedEdit, frozen=True):
-    """The object with the replicas of this Scale."""
+    """Set the replicas of the current object to those of a Scale."""
 
     scale: KubeObject
 
@@ -25,7 +25,7 @@ class ScaleReplacement(RequestedEdit, frozen=True):
 
 
 class ScalePatch(RequestedEdit, frozen=True):
-    """The object with the replicas of its patched Scale; ``kind`` is the media type of the patch."""
+    """Set the replicas of the current object to those of its patched Scale; ``kind`` is the patch's media type."""
 
     kind: str
     patch: object
@@ -45,7 +45,7 @@ class ScalePatch(RequestedEdit, frozen=True):
 
 
 class ScaleApplication(RequestedEdit, frozen=True):
-    """The object with the replicas of a Scale that is applied server-side to the object's own Scale."""
+    """Set the replicas of the current object to those of its Scale after a server-side apply of ``desired``."""
 
     desired: KubeObject
     force: bool

@@ -31,7 +31,7 @@ class DerivedStatus(Struct, frozen=True, kw_only=True):
 
 
 class StatusReplacement(RequestedEdit, frozen=True):
-    """The current object with the status of the body."""
+    """Replace the status of the current object by that of the body."""
 
     body: KubeObject
     derived: DerivedStatus | None = None
@@ -44,7 +44,7 @@ class StatusReplacement(RequestedEdit, frozen=True):
 
 
 class StatusPatch(RequestedEdit, frozen=True):
-    """The current object with its status patched; ``kind`` is the media type of the patch."""
+    """Patch the status of the current object; ``kind`` is the media type of the patch."""
 
     kind: str
     patch: object
@@ -58,7 +58,7 @@ class StatusPatch(RequestedEdit, frozen=True):
 
 
 class StatusApplication(RequestedEdit, frozen=True):
-    """The current object with a status applied server-side; other fields are ignored.
+    """Server-side apply of a status to the current object; other fields are ignored.
 
     The engine owns the values that it derives: applying another value is a conflict. With force the client shares
     the ownership, but reads still show the derived value.
@@ -123,7 +123,7 @@ def _without_derived(
 
 
 def _same_but_for_status(writer: Writer, live: KubeObject, made: KubeObject, *, is_owned: bool) -> KubeObject:
-    """The current object with the status of ``made``, with ``is_owned`` also its metadata, for the field owners."""
+    """The current object with the status of ``made``; ``is_owned``: and with its metadata, for the field owners."""
     current = made.at("status")
     status = as_object({} if current is None else current)
     if status is None:

@@ -124,7 +124,7 @@ class Events:
         return records
 
     def _timeline(self, namespace: str, fits: ObjectFilter) -> list[int] | None:
-        """The newest records about the object of a field selector; None if the selector names no single object."""
+        """Numbers of the newest records about the object that a field selector names; None if it names none."""
         with self._services.views.store.reading() as rows:
             timelines = _keys(rows, namespace, fits)
             numbers = {each for key in timelines for each in query.newest(rows, key, limit=_OF_ONE_MAX)}
@@ -165,7 +165,7 @@ class Events:
 
 
 def _change(rows: Rows, record: StoredRecord) -> tuple[str, KubeObject] | None:
-    """Return the type of a change of a client's Event, and the Event; None for other records, and if it is outdated."""
+    """Return the watch event type and the Event of a client's write; None for other or outdated records."""
     match codec.decode(record):
         case codec.Decoded(data=observations.KubernetesEventWritten()):
             event = client_events.written(rows, record.key, record.number)
@@ -184,7 +184,7 @@ def _version(value: KubeObject) -> int:
 
 
 def _keys(rows: Rows, namespace: str, fits: ObjectFilter) -> list[str]:
-    """The keys of the timelines of the object of a field selector; none if the selector names no single object."""
+    """The timeline keys of the object that a field selector names; none if it names no single object."""
     for prefix in _ABOUT:
         name, kind = fits.fields.exact(f"{prefix}.name"), fits.fields.exact(f"{prefix}.kind")
         if name and kind:
@@ -201,14 +201,14 @@ def _keys_of(rows: Rows, kind: str, namespace: str, name: str) -> list[str]:
     if kind == "Work":
         return [_key_of_work(rows, cluster_of(namespace) or "", name)]
     if kind == federated_quotas.KIND:
-        # What its clusters report is about its ResourceQuotas.
+        # Clusters report on the ResourceQuota of the same name, which is created from it.
         of_members = keys.binding_key(federated_quotas.QUOTA[1], namespace, name)
         return [keys.object_key(kind, namespace, name), of_members]
     return [keys.binding_key(kind, namespace, name)]
 
 
 def _key_of_work(rows: Rows, cluster: str, name: str) -> str:
-    """The binding key of a work; the key of no binding if the cluster has no work with this name."""
+    """The binding key of a work; ``name``, which no binding has as its key, if the cluster has no such work."""
     matches = rows.select(_OF_WORK, (keys.cluster_key(cluster), name))
     return matches[0][0] if matches else name
 

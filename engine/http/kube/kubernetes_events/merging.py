@@ -50,7 +50,7 @@ def occurred(records: Iterable[StoredRecord], subjects: Subjects) -> list[Occurr
 def event(occurrence: Occurrence, api_version: str) -> KubeObject:
     """The Event as an object of the core group or of ``events.k8s.io``."""
     involved, message = occurrence.involved, occurrence.message
-    # One record can cause several Events about an object.
+    # One record can cause several Events about an object; the checksum makes their names different.
     text = zlib.crc32(f"{message.reason} {message.message}".encode())
     metadata: Json = {
         "name": f"{involved.name}.{occurrence.first_number:08x}{text:08x}",

@@ -11,7 +11,7 @@ WARNING: Final = "Warning"
 
 
 class Message(Struct, frozen=True, kw_only=True):
-    """Reason, message and reporter of an Event; the reporter is Karmada's controller with this job."""
+    """Reason, message and reporter of an Event; the reporter is the controller of Karmada that reports it."""
 
     reason: str
     message: str

@@ -21,11 +21,11 @@ _DETECTOR: Final = "resource-detector"
 _SCHEDULER: Final = domain.DEFAULT_SCHEDULER
 _DISTRIBUTOR: Final = "dependencies-distributor"
 _EVICTORS: Final = {"TaintManager": "taint-manager"}
-"""Reporters of evictions by the task's producer, where their names differ."""
+"""Reporter of an eviction by the producer of its task, where the two names differ."""
 
 
 class _BindingMessage(Struct, frozen=True):
-    """A message, and which of binding and template it is about."""
+    """A message, and whether it is about the binding, the template, or both."""
 
     message: Message
     of_binding: bool = True
@@ -43,7 +43,7 @@ class Overrides:
         self._awaited: dict[_Work, tuple[shapes.OverrideRef, ...]] = {}
 
     def take(self, data: shapes.Event) -> Iterator[tuple[bool, str]]:
-        """For a report on a work with overrides: per policy, whether it was applied, and a message."""
+        """For the first report on a work with overrides, yield per policy whether it was applied, and a message."""
         match data:
             case works.WorkApplied(overrides=overrides) if overrides:
                 self._awaited[data.key, data.cluster, data.term, data.step] = overrides
@@ -149,7 +149,7 @@ def _ranked(data: shapes.Event) -> Iterator[_BindingMessage]:
 def _scheduled(
     data: decisions.ScheduleDecided | decisions.ScheduleFailed, binding: str, *, is_namespaced: bool
 ) -> Iterator[_BindingMessage]:
-    """An Event for each affinity group that was tried and failed, in the words of the reference, and the result."""
+    """An Event for each affinity group that was tried and failed, and one for the result, with Karmada's texts."""
     for group in data.failed:
         text = f"failed to schedule {binding} with clusterAffiliates index({group.index}): {group.message}"
         yield _warning("ScheduleBindingFailed", text, _SCHEDULER)

@@ -94,7 +94,7 @@ class _Version(NamedTuple):
 
 
 class Works:
-    """Matches works with the first report on each, in log order."""
+    """Derives Events from works and the first report on each, in log order."""
 
     def __init__(self, subjects: Subjects) -> None:
         self._subjects = subjects

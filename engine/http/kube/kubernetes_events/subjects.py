@@ -42,7 +42,7 @@ class Subjects:
         return None if binding is None or _time_ms(record) < binding.created_ms else binding
 
     def work(self, cluster: str, key: str, record: StoredRecord) -> Work | None:
-        """Return the work of a binding in a cluster that a record is about, like ``binding``."""
+        """Return the work of a binding in a cluster; None if it does not exist, or was created after the record."""
         where = (keys.cluster_key(cluster), key)
         if where not in self._works:
             selected = self._rows.select(_WORK, where)
@@ -51,7 +51,7 @@ class Subjects:
         return None if work is None or _time_ms(record) < work.created_ms else work
 
     def cluster(self, name: str, record: StoredRecord) -> Cluster | None:
-        """Return the cluster that a record is about, like ``binding``."""
+        """Return a cluster; None if it does not exist, or was created after the record."""
         if name not in self._clusters:
             selected = self._rows.select(_CLUSTER, (keys.cluster_key(name),))
             self._clusters[name] = clusters.decode(selected[0][0]) if selected else None
@@ -59,7 +59,10 @@ class Subjects:
         return None if cluster is None or _time_ms(record) < cluster.head.created_ms else cluster
 
     def quota(self, key: str, record: StoredRecord) -> ObjectReference | None:
-        """Return the reference to the FederatedResourceQuota with this key, if a record is about one."""
+        """Return the reference to the FederatedResourceQuota with this key.
+
+        None if the key has another kind, or the quota does not exist or was created after the record.
+        """
         if not key.startswith(_QUOTAS):
             return None
         if key not in self._quotas:

@@ -189,7 +189,7 @@ class MemberApis:
         return await _rights_in(plane)
 
     async def namespace_gone(self, name: str) -> None:
-        """Delete the objects of clients from this namespace in all members, since the control plane's was deleted."""
+        """Delete the clients' objects in this namespace in all members; the control plane deleted the namespace."""
         members = self._members
         if members is None:
             return
@@ -200,7 +200,7 @@ class MemberApis:
                 await members.write(member, clusters.MemberObjectDeleted(name=member, object=ref))
 
     async def figures(self, resource: Resource, namespace: str, fits: ObjectFilter) -> list[KubeObject]:
-        """Resource use in all members of this process that respond; a cluster that has left is no member."""
+        """Resource metrics of the joined members that are simulated in this process and respond."""
         result: list[KubeObject] = []
         members = self._members
         if members is None:

@@ -152,7 +152,7 @@ class MemberPlane(SnapshotPlane):
         ]
 
     async def _began_ms(self) -> int:
-        """When the member joined; nodes and built-in namespaces are as old."""
+        """When the member joined, in milliseconds since 1970; nodes and built-in namespaces were created then."""
         cluster = await StoredViews(self._services.views).cluster(self._name)
         return 0 if cluster is None else cluster.head.created_ms
 
@@ -207,7 +207,7 @@ class MemberPlane(SnapshotPlane):
         return resource
 
     async def _propagations(self, workloads: list[Workload]) -> dict[str, marks.Propagation]:
-        """Return by key the facts from which the marks of workloads follow; released workloads have none."""
+        """Return by workload key the facts from which its marks follow; released workloads are left out."""
         versions_run = {each.key: each.known for each in workloads if not each.preserved}
 
         def query(rows: Rows) -> dict[str, agent_queries.Placed]:
@@ -257,7 +257,7 @@ class MemberPlane(SnapshotPlane):
         ]
 
     async def _replica_sets(self, state: MemberState) -> list[KubeObject]:
-        # With defaults like their Deployments: kubectl finds the current one by its equal template.
+        # With defaults: kubectl finds the current ReplicaSet by comparing its template with the Deployment's.
         return [
             built_in_defaults.with_defaults(value)
             for workload in list(state.workloads.values())

@@ -108,7 +108,7 @@ class _Found(SnapshotPlane):
 
 
 class Proxying:
-    """Handle requests for ``proxying``; ``guard`` checks the rights, ``elsewhere`` answers for the control plane."""
+    """Handle requests for ``proxying``; ``guard`` checks rights, ``elsewhere`` handles paths of the control plane."""
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ Name: TypeAlias = tuple[str, ...]
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """Snapshot of a kind's objects; each comes with the number of the snapshot in which it last changed."""
+    """Snapshot of a kind's objects, each with the number of the snapshot that first showed its current state."""
 
     items: dict[Name, tuple[int, KubeObject]]
 

@@ -52,7 +52,8 @@ _FOREGROUND: Final = "Foreground"
 class _Deletion(NamedTuple):
     """The writes of a deletion; ``is_final``: the object is deleted at once, without waiting for finalizers.
 
-    ``warning`` names the dependents that are deleted although the client asked to orphan them.
+    ``is_managed``: the control plane propagates the object. ``warning`` (empty: none) says that dependents are deleted
+    although the client asked to orphan them.
     """
 
     writes: list[clusters.MemberWrite]
@@ -230,7 +231,7 @@ class MemberWrites:
         return status_objects.deleted(resource, name, live.uid), deletion.warning
 
     async def _create_built_in(self, resource: Resource, namespace: str) -> None:
-        """Create an object again, as a new one, that a namespace always contains."""
+        """Create the object of this kind that a namespace always contains, after it was deleted."""
         for value in await self._plane.built_in(resource):
             if value.namespace == namespace:
                 await self._record(_written_unmanaged(self._name, None, value, has_status=False))
@@ -362,7 +363,10 @@ def _written_unmanaged(
 def _written_managed(
     cluster: str, before: Kept, live: KubeObject, value: KubeObject, *, has_status: bool
 ) -> clusters.MemberObjectApplied:
-    """Return the event of an edit of a managed object; ``before`` are its recorded parts, ``live`` is as rendered."""
+    """Return the event of an edit of a managed object.
+
+    ``before`` are the parts that earlier edits recorded, ``live`` is the rendered object, ``value`` the edited one.
+    """
     metadata: Json = {name: live.metadata[name] for name in ("name", "namespace") if name in live.metadata}
     for field, own in (("labels", dict(before.labels)), ("annotations", dict(before.annotations))):
         shown, texts = (each.object_at("metadata", field) for each in (live, value))

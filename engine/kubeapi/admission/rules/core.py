@@ -259,7 +259,7 @@ def event(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
 
 
 def _event_namespace(value: KubeObject, about: str) -> Iterator[Cause]:
-    """Yield an error unless the Event is in its object's namespace, or for cluster-scoped objects in an allowed one."""
+    """Yield an error unless the Event is in its object's namespace, ``default`` for cluster-scoped objects."""
     own, of_object = (value.text_at(part, "namespace") for part in ("metadata", about))
     if own != of_object and (of_object or own != _DEFAULT_NAMESPACE):
         yield causes.invalid("involvedObject.namespace", of_object, "does not match event.namespace")

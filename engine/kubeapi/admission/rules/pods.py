@@ -68,7 +68,7 @@ def address(value: object, path: str) -> Iterator[Cause]:
 
 
 def _own_name(name: str, path: str, seen: set[str]) -> Iterator[Cause]:
-    """Yield the errors of a list item's name and of a repetition; adds the name to ``seen``."""
+    """Yield the errors of a list item's name, and one if it is in ``seen``; adds the name to ``seen``."""
     if not name:
         yield causes.required(path)
         return
@@ -358,4 +358,4 @@ _PARTS: Final[Mapping[str, Callable[[object, str], Iterator[Cause]]]] = {
     "hostAliases": _aliases,
     "priorityClassName": _subdomain,
 }
-"""Rules of parts of a pod spec, in the order of their errors."""
+"""Rules of parts of a pod spec, in the order in which errors are reported."""
