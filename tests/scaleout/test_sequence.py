@@ -3,7 +3,9 @@
 import asyncio
 import resource
 import tempfile
-from contextlib import AsyncExitStack
+import threading
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,8 @@ from engine.log.kafka import extents, numbered_log, sequence
 from engine.log.kafka.address import Address
 from engine.log.kafka.sequence import Extent, Extents
 from events import records, topics
-from events.records import Record
+from events.records import Record, StoredRecord
+from tests.brokers import clients as plain
 from tests.scaleout import logs
 
 WAIT_S = 60
@@ -119,6 +122,55 @@ async def test_read_only_log_follows_the_numbers_of_others(address: Address) -> 
         assert await reader.read_all(0, 10) == stored
 
 
+@pytest.mark.slow
+async def test_unreadable_records_of_the_sequence_stop_no_replica(address: Address) -> None:
+    deep = b'{"first":1,"by":"a","extents":[],"more":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    async with numbered_log.opened(address) as log:
+        for value in (b'{"first":1,"by":"\xff","extents":[]}', deep, b"\xff", b""):
+            await plain.append(address.servers, address.topic(sequence.TOPIC), 0, b"", value, {})
+        async with asyncio.timeout(WAIT_S):
+            await log.newest()
+            (stored,) = await log.append([spec_record("one")])
+    async with numbered_log.opened(address) as late:
+        assert await late.read_all(0, 10) == [stored]
+
+
+@pytest.mark.slow
+async def test_readers_at_the_same_time_all_catch_up(
+    address: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numbered_log, "_READ", 2)
+    async with numbered_log.opened(address) as writer, receiving(address) as log:
+        stored = [await writer.append([spec_record(str(index))]) for index in range(8)]
+        read = log._followed.read  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+        async def slow(topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+            """Read as slowly as from the brokers; the newest records are in memory."""
+            found = await read(topic, partition, start, limit)
+            await asyncio.sleep(0.01)
+            return found
+
+        monkeypatch.setattr(log._followed, "read", slow)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        async with asyncio.timeout(WAIT_S):
+            assert await asyncio.gather(log.newest(), log.newest()) == [stored[-1][0].number] * 2
+
+
+@asynccontextmanager
+async def receiving(address: Address, directory: Path | None = None) -> AsyncGenerator[numbered_log.KafkaLog]:
+    """A log that receives records, and applies the sequence only when it is asked for the newest number."""
+    log = numbered_log.KafkaLog(address, extends=False, directory=directory)
+    try:
+        await log.open()
+        running = asyncio.create_task(log._followed.run())  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        try:
+            yield log
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+    finally:
+        await log.aclose()
+
+
 # --- the file of extents ---
 
 
@@ -221,6 +273,40 @@ async def test_replica_continues_from_its_extent_file(address: Address, tmp_path
         assert await again.read_all(0, 1_000) == [*everything, since]
         assert await again.read_all(everything[120].number, 7) == everything[121:128]
         assert again.sequence_counts().extents > len(everything) // 30
+
+
+@pytest.mark.slow
+async def test_extents_are_stored_once_although_their_reader_is_cancelled(
+    address: Address, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numbered_log, "_PUT_AWAY", 2)
+    # Otherwise extents are applied, and written, only after as many more.
+    monkeypatch.setattr(numbered_log, "_REFUSED_WITHIN", 0)
+    begun, released = threading.Event(), threading.Event()
+    put = extents.ExtentFile.put
+
+    def slow(shelf: extents.ExtentFile, state: extents.State, rows: Iterable[extents.Row]) -> None:
+        # The writer has a temporary file, without a path.
+        if shelf._path is not None:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            begun.set()
+            released.wait(10)
+        put(shelf, state, rows)
+
+    monkeypatch.setattr(extents.ExtentFile, "put", slow)
+    async with numbered_log.opened(address) as writer, receiving(address, tmp_path) as log:
+        for index in range(4):
+            await writer.append([spec_record(f"before {index}")])
+        reader = asyncio.create_task(log.newest())
+        assert await asyncio.to_thread(begun.wait, 10)
+        reader.cancel()
+        await asyncio.gather(reader, return_exceptions=True)
+        released.set()
+        stored = [await writer.append([spec_record(f"after {index}")]) for index in range(4)]
+        assert await log.newest() == stored[-1][0].number
+        count = log.sequence_counts().extents
+    shelf = await asyncio.to_thread(extents.ExtentFile, tmp_path / extents.FILE)
+    assert (shelf.state.count, shelf.state.next) == (count, stored[-1][0].number + 1)
+    await asyncio.to_thread(shelf.close)
 
 
 @pytest.mark.slow

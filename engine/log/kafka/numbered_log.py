@@ -70,8 +70,7 @@ class KafkaLog:
         self._extent_file: extents.ExtentFile | None = None
         self._sequence = sequence.Sequence()
         self._is_putting = False
-        # Records of the sequence that are read but not applied, and refused offsets with the first number of
-        # the refusal.
+        # Records of the sequence that are not applied, and refused offsets with the refusal's first number.
         self._waiting: deque[sequence.Pending] = deque()
         self._fetched = 0
         self._refused: dict[int, int] = {}
@@ -212,9 +211,9 @@ class KafkaLog:
     async def _advance(self) -> None:
         """Apply new records of the sequence as far as this replica has received the records that they number."""
         while batch := await self._followed.read(*sequence.SLOT, self._fetched, _READ):
-            # Another task has read these records during the await.
+            # Another task has read these records during the await, but perhaps not all that follow them.
             if batch[0].offset < self._fetched:
-                break
+                continue
             self._fetched = batch[-1].offset + 1
             for record in batch:
                 extents_read = sequence.read(record)
@@ -302,12 +301,15 @@ class KafkaLog:
 
     async def _put_away(self) -> None:
         """Write extents to the file that only memory has."""
-        if self._extent_file is None or self._is_putting or not self._sequence.to_put():
-            return
-        self._is_putting = True
+        if self._extent_file is not None and not self._is_putting and self._sequence.to_put():
+            self._is_putting = True
+            # Shielded: a cancelled reader stops no thread, and the file refuses extents that it already has.
+            await asyncio.shield(asyncio.create_task(self._write_extents(self._extent_file)))
+
+    async def _write_extents(self, extent_file: extents.ExtentFile) -> None:
         try:
             state, rows = self._sequence.put(self._read, self._record)
-            await asyncio.to_thread(self._extent_file.put, state, rows)
+            await asyncio.to_thread(extent_file.put, state, rows)
             self._sequence.was_put(len(rows))
         except extents.UnwritableError as error:
             # The file is only a cache: go on from memory and try again with the next extents.
@@ -327,8 +329,7 @@ class KafkaLog:
             await asyncio.sleep(_PACE_S if self._sequence.by == self._by else silence_s)
             try:
                 if not await self._append_extents():
-                    # Everything may be waiting for causes that become visible without a new record; check
-                    # again soon.
+                    # Causes may become visible without a new record; check again soon.
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(_STALLED_S):
                             await self._moved.wait()

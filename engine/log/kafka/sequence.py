@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from engine.log.kafka.clients import Slot
 from engine.log.kafka.extents import ExtentFile, Row, State
-from events import records, topics
+from events import limits, records, topics
 from events.records import Record, StoredRecord
 
 TOPIC: Final = "sequence"
@@ -113,9 +113,13 @@ def record(extents: Extents) -> Record:
 
 def read(record: StoredRecord) -> Extents | None:
     """Return the extents in a record; None if it is malformed."""
+    # Counted first: the depth at which the decoder fails differs between processes, which must all agree.
+    if records.is_deeper(record.value, limits.RECORD_DEPTH_MAX):
+        return None
     try:
         return _decode(record.value)
-    except msgspec.DecodeError:
+    except ValueError:
+        # Of msgspec, or UnicodeDecodeError.
         return None
 
 
