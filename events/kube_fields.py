@@ -3,7 +3,7 @@
 These are types of plain dictionaries, which cost nothing at run time.
 """
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import msgspec
 
@@ -28,7 +28,7 @@ class OwnerReference(TypedDict):
     name: str
     uid: str
     controller: bool
-    blockOwnerDeletion: bool
+    blockOwnerDeletion: NotRequired[bool]
 
 
 class ManagedFieldsEntry(TypedDict, total=False):

@@ -13,7 +13,7 @@ from engine.domain import federated_quotas
 from engine.kubeapi.values import quantity
 from engine.overrides import policies
 from events import decisions, keys, kube_objects, shapes
-from events.json_values import Json, object_at
+from events.json_values import object_at
 
 
 class Assignments(Struct, frozen=True):
@@ -77,8 +77,7 @@ def overall_used(members: tuple[decisions.MemberStatus, ...]) -> dict[str, shape
     """Return the use of each resource in all clusters together."""
     totals: dict[str, int] = {}
     for member in federated_quotas.members(members):
-        used: Json = object_at(member, "used")
-        for resource, amount in used.items():
+        for resource, amount in object_at(member.get("used")).items():
             totals[resource] = totals.get(resource, 0) + (quantity.nano_units_of(amount) or 0)
     return {
         resource: quantity.of_nano(resource.rpartition(".")[2], nano)

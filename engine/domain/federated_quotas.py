@@ -5,7 +5,7 @@ offset, and the index of the assignment.
 """
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, TypedDict
 
 import msgspec
 
@@ -48,14 +48,33 @@ def quotas(manifest: bytes | msgspec.Raw) -> list[tuple[str, bytes]]:
     return result
 
 
-def members(reported: Iterable[decisions.MemberStatus]) -> list[Json]:
+class MemberQuota(TypedDict, total=False):
+    """The quota of a cluster, as it reported it."""
+
+    clusterName: str
+    hard: object
+    used: object
+
+
+class ReportedStatus(TypedDict, total=False):
+    """The part of the status that members report."""
+
+    overallUsed: dict[str, int | str]
+    aggregatedStatus: list[MemberQuota]
+
+
+def members(reported: Iterable[decisions.MemberStatus]) -> list[MemberQuota]:
     """Return ``status.aggregatedStatus``: the quota of each cluster that has reported one."""
-    result: list[Json] = []
+    result: list[MemberQuota] = []
     for member in reported:
         status: Json = msgspec.json.decode(member.status or "{}", type=dict[str, object])
-        shown = {name: status[name] for name in ("hard", "used") if status.get(name)}
-        if shown:
-            result.append({"clusterName": member.cluster, **shown})
+        shown: MemberQuota = {"clusterName": member.cluster}
+        if hard := status.get("hard"):
+            shown["hard"] = hard
+        if used := status.get("used"):
+            shown["used"] = used
+        if hard or used:
+            result.append(shown)
     return result
 
 
@@ -78,8 +97,11 @@ def shown(stored: Json, overall: Json) -> Json:
     }
 
 
-def status(data: decisions.StatusAggregated) -> Json:
+def status(data: decisions.StatusAggregated) -> ReportedStatus:
     """Return the part of the status that members report."""
-    used = {"overallUsed": dict(data.fields)} if data.fields else {}
-    aggregated = members(data.members)
-    return {**used, **({"aggregatedStatus": aggregated} if aggregated else {})}
+    reported: ReportedStatus = {}
+    if data.fields:
+        reported["overallUsed"] = dict(data.fields)
+    if aggregated := members(data.members):
+        reported["aggregatedStatus"] = aggregated
+    return reported

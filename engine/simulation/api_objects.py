@@ -27,6 +27,7 @@ from engine.works import templates
 from engine.works.manifests import declared_replicas_path
 from events import times
 from events.json_values import Json, as_object, object_at, objects_at
+from events.kube_fields import OwnerReference
 from events.kube_objects import KubeObject
 
 BUILT_IN_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -229,7 +230,7 @@ def template_of(manifest: bytes) -> Json:
     return object_at(value, "spec", "template")
 
 
-def owner_of_pods(state: MemberState, workload: Workload) -> Json:
+def owner_of_pods(state: MemberState, workload: Workload) -> OwnerReference:
     """Return the owner reference of a pod: its workload, or the ReplicaSet of a Deployment."""
     if workload.ref.kind != "Deployment":
         return owned_by(state, workload)
@@ -243,7 +244,7 @@ def owner_of_pods(state: MemberState, workload: Workload) -> Json:
     }
 
 
-def owned_by(state: MemberState, workload: Workload) -> Json:
+def owned_by(state: MemberState, workload: Workload) -> OwnerReference:
     """Return the owner reference of an object that a member's controllers create for a workload."""
     ref = workload.ref
     return {

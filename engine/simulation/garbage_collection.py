@@ -13,7 +13,8 @@ from engine.simulation import lists, owner_index, uids
 from engine.simulation.state import UNMANAGED, MemberState, Unmanaged, Workload
 from engine.works import templates
 from events import clusters, keys, times
-from events.json_values import Json, list_at, object_at, objects_at
+from events.json_values import Json, list_at
+from events.kube_objects import KubeObject
 
 FOREGROUND: Final = "foregroundDeletion"
 """Finalizer of an object that is deleted after the objects that it owns."""
@@ -70,46 +71,39 @@ def _collected(state: MemberState, item: Unmanaged, at_ms: int) -> Iterator[clus
     kept = [each for each in owners if _exists(state, item.ref.namespace, each)]
     if len(kept) == len(owners):
         return
-    cluster, metadata = state.spec.name, object_at(value, "metadata")
+    cluster, metadata = state.spec.name, value.metadata
     if kept:
         yield _written(cluster, value, kept)
     elif not list_at(metadata, _FINALIZERS):
         yield clusters.MemberObjectDeleted(name=cluster, object=item.ref)
     elif _DELETED not in metadata:
-        marked = {**metadata, _DELETED: times.to_seconds_text(at_ms), "deletionGracePeriodSeconds": 0}
-        yield clusters.MemberObjectApplied(name=cluster, manifest=_raw({**value, "metadata": marked}))
+        yield _applied(cluster, _marked(value, times.to_seconds_text(at_ms)))
 
 
 def _released(state: MemberState, key: str, item: Unmanaged) -> Iterator[clusters.MemberWrite]:
     """Delete the dependents of an object that is deleted in the foreground, and the object after the last of them."""
     value = _value(item)
-    metadata = object_at(value, "metadata")
-    finalizers = list_at(metadata, _FINALIZERS)
-    if _DELETED not in metadata or FOREGROUND not in finalizers:
+    finalizers = list_at(value.metadata, _FINALIZERS)
+    if _DELETED not in value.metadata or FOREGROUND not in finalizers:
         return
     cluster, is_blocked = state.spec.name, False
     for each in dependents(state, key, item.uid):
-        named = object_at(_value(each), "metadata")
+        dependent = _value(each)
         blocking = any(
             owner.get("blockOwnerDeletion") is True
-            for owner in _owners(_value(each))
+            for owner in _owners(dependent)
             if owner.get("uid") == item.uid
         )
         is_blocked = is_blocked or blocking
-        if not list_at(named, _FINALIZERS):
+        if not list_at(dependent.metadata, _FINALIZERS):
             yield clusters.MemberObjectDeleted(name=cluster, object=each.ref)
-        elif _DELETED not in named:
-            marked = {**named, _DELETED: metadata[_DELETED], "deletionGracePeriodSeconds": 0}
-            yield clusters.MemberObjectApplied(
-                name=cluster, manifest=_raw({**_value(each), "metadata": marked})
-            )
+        elif _DELETED not in dependent.metadata:
+            yield _applied(cluster, _marked(dependent, str(value.metadata[_DELETED])))
     if is_blocked:
         return
     others = [each for each in finalizers if each != FOREGROUND]
     if others:
-        yield clusters.MemberObjectApplied(
-            name=cluster, manifest=_raw({**value, "metadata": {**metadata, _FINALIZERS: others}})
-        )
+        yield _applied(cluster, value.with_metadata({_FINALIZERS: others}))
     else:
         yield clusters.MemberObjectDeleted(name=cluster, object=item.ref)
 
@@ -178,19 +172,25 @@ def _is_claimed(state: MemberState, namespace: str, name: str) -> bool:
     )
 
 
-def _value(item: Unmanaged) -> Json:
-    return msgspec.json.decode(item.manifest, type=dict[str, object])
+def _value(item: Unmanaged) -> KubeObject:
+    return KubeObject(msgspec.json.decode(item.manifest, type=dict[str, object]))
 
 
-def _owners(value: Json) -> list[Json]:
-    return objects_at(value, "metadata", _OWNERS)
+def _owners(value: KubeObject) -> list[Json]:
+    return value.objects_at("metadata", _OWNERS)
 
 
-def _raw(value: Json) -> msgspec.Raw:
-    return msgspec.Raw(msgspec.json.encode(value))
+def _marked(value: KubeObject, deleted: str) -> KubeObject:
+    """Return the object with the time of its deletion."""
+    return value.with_metadata({_DELETED: deleted, "deletionGracePeriodSeconds": 0})
 
 
-def _written(cluster: str, value: Json, owners: list[Json]) -> clusters.MemberObjectApplied:
-    metadata = {name: each for name, each in object_at(value, "metadata").items() if name != _OWNERS}
+def _applied(cluster: str, value: KubeObject) -> clusters.MemberObjectApplied:
+    manifest = msgspec.Raw(msgspec.json.encode(value.document))
+    return clusters.MemberObjectApplied(name=cluster, manifest=manifest)
+
+
+def _written(cluster: str, value: KubeObject, owners: list[Json]) -> clusters.MemberObjectApplied:
+    metadata = {name: each for name, each in value.metadata.items() if name != _OWNERS}
     metadata |= {_OWNERS: owners} if owners else {}
-    return clusters.MemberObjectApplied(name=cluster, manifest=_raw({**value, "metadata": metadata}))
+    return _applied(cluster, value.with_fields({"metadata": metadata}))

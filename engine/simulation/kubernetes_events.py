@@ -53,12 +53,17 @@ def of_refused_pods(state: MemberState) -> Iterator[KubeObject]:
     """Yield the Events about pods that quotas refuse, each about the object that creates the pods."""
     for workload in quotas.short(state):
         owner = api_objects.owner_of_pods(state, workload)
-        number = uid(state.spec.name, str(owner["uid"]), "FailedCreate").replace("-", "")[:16]
+        number = uid(state.spec.name, owner["uid"], "FailedCreate").replace("-", "")[:16]
         message = _Message(
             "FailedCreate",
             f"Error creating: {quotas.refusal_of(state, workload)}",
-            f"{str(owner['kind']).lower()}-controller",
-            {name: owner[name] for name in _INVOLVED},
+            f"{owner['kind'].lower()}-controller",
+            {
+                "apiVersion": owner["apiVersion"],
+                "kind": owner["kind"],
+                "name": owner["name"],
+                "uid": owner["uid"],
+            },
             "Warning",
         )
         yield _event(

@@ -3,7 +3,7 @@
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
@@ -63,7 +63,7 @@ class Places:
 class _Node(NamedTuple):
     """The facts of a node by which pods are scheduled, as clients changed them last at ``changed_ms``."""
 
-    labels: Json
+    labels: Mapping[str, object]
     is_cordoned: bool
     taints: list[Json]
     changed_ms: int
@@ -96,8 +96,8 @@ def _edited(manifest: bytes, changed_ms: int) -> _Node:
     )
 
 
-def _labels(state: MemberState, name: str) -> Json:
-    role: Json = {"node-role.kubernetes.io/control-plane": ""} if name == control_plane(state) else {}
+def _labels(state: MemberState, name: str) -> dict[str, str]:
+    role = {"node-role.kubernetes.io/control-plane": ""} if name == control_plane(state) else {}
     return {_HOST: name, "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux", **role}
 
 

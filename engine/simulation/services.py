@@ -4,7 +4,7 @@ These are in EndpointSlices, and in Endpoints for clients of the older API.
 """
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, TypedDict
 
 from engine.simulation import addresses
 from engine.simulation.specs import uid
@@ -106,11 +106,29 @@ def _slice(cluster: str, service: KubeObject, pods: list[KubeObject]) -> KubeObj
     )
 
 
-def _endpoint(pod: KubeObject) -> Json:
-    name = pod.at("spec", "nodeName")
-    node: Json = {"nodeName": name} if name else {}
-    return {
-        "addresses": [pod.at("status", "podIP")],
+class _EndpointConditions(TypedDict):
+    ready: bool
+    serving: bool
+    terminating: bool
+
+
+class _PodReference(TypedDict):
+    kind: str
+    name: str
+    namespace: str
+    uid: str
+
+
+class _Endpoint(TypedDict, total=False):
+    addresses: list[str]
+    conditions: _EndpointConditions
+    targetRef: _PodReference
+    nodeName: str
+
+
+def _endpoint(pod: KubeObject) -> _Endpoint:
+    endpoint: _Endpoint = {
+        "addresses": [pod.text_at("status", "podIP")],
         "conditions": {"ready": True, "serving": True, "terminating": False},
         "targetRef": {
             "kind": "Pod",
@@ -118,8 +136,10 @@ def _endpoint(pod: KubeObject) -> Json:
             "namespace": pod.namespace,
             "uid": pod.uid,
         },
-        **node,
     }
+    if name := pod.text_at("spec", "nodeName"):
+        endpoint["nodeName"] = name
+    return endpoint
 
 
 def _port(port: Json, pods: list[KubeObject]) -> Json:
