@@ -20,6 +20,7 @@ from engine.objects import dependencies
 from engine.writing.execution import BUILT_IN_NAMESPACES
 from events import ids, times
 from events.json_values import Json
+from events.kube_fields import ObjectMeta
 from events.kube_objects import KubeObject
 from projections import object_tables
 from projections.port import Rows
@@ -177,14 +178,14 @@ class BootstrapObjects:
             }
         )
 
-    async def _identity(self, name: str) -> Json:
+    async def _identity(self, name: str) -> ObjectMeta:
         """Derived metadata: a stable uid, and the time of the log's first record as the creation time."""
         if not self._began:
             # The first record may have been deleted; then the creation time is unknown.
             with contextlib.suppress(LogCutError):
                 first = await self._services.log.read_all(0, 1)
                 self._began = first[0].headers.get("ce_time", "") if first else ""
-        metadata: Json = {"uid": ids.object_uid(_SOURCE, name, name), "resourceVersion": "1"}
+        metadata: ObjectMeta = {"uid": ids.object_uid(_SOURCE, name, name), "resourceVersion": "1"}
         if self._began:
             metadata["creationTimestamp"] = times.to_seconds_text(times.from_text(self._began))
         return metadata

@@ -4,7 +4,7 @@ From the published API. A stored object with the same name replaces the bootstra
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypedDict
 
 from engine.kubeapi.rights import parsing
 from engine.kubeapi.rights.parsing import API_VERSION, GROUP
@@ -246,7 +246,13 @@ def _of_user(user: str, name: str, namespace: str, rule: Rule) -> list[KubeObjec
     ]
 
 
-def _user(name: str) -> Json:
+class _Subject(TypedDict):
+    apiGroup: str
+    kind: str
+    name: str
+
+
+def _user(name: str) -> _Subject:
     return {"apiGroup": GROUP, "kind": "User", "name": name}
 
 

@@ -1,10 +1,8 @@
 """The text of a Kubernetes Event, and the object that it is about."""
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict
 
 from msgspec import Struct
-
-from events.json_values import Json
 
 NORMAL: Final = "Normal"
 WARNING: Final = "Warning"
@@ -19,6 +17,14 @@ class Message(Struct, frozen=True, kw_only=True):
     type: str = NORMAL
 
 
+class _Reference(TypedDict, total=False):
+    apiVersion: str
+    kind: str
+    name: str
+    uid: str
+    namespace: str
+
+
 class ObjectReference(Struct, frozen=True):
     """The reference of an Event to its object; the namespace is empty for cluster-scoped kinds."""
 
@@ -28,10 +34,17 @@ class ObjectReference(Struct, frozen=True):
     name: str
     uid: str
 
-    def plain(self) -> Json:
+    def plain(self) -> _Reference:
         """Return the reference as JSON."""
-        head: Json = {"apiVersion": self.api_version, "kind": self.kind, "name": self.name, "uid": self.uid}
-        return {**head, "namespace": self.namespace} if self.namespace else head
+        reference: _Reference = {
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "name": self.name,
+            "uid": self.uid,
+        }
+        if self.namespace:
+            reference["namespace"] = self.namespace
+        return reference
 
 
 class ObjectMessage(NamedTuple):

@@ -357,7 +357,7 @@ def _written_unmanaged(
     before: Json = {} if item is None else msgspec.json.decode(item.manifest, type=dict[str, object])
     status = value.at("status") if has_status else before.get("status")
     manifest: Json = msgspec.json.decode(object_changes.manifest(value), type=dict[str, object])
-    return _event(cluster, {**manifest, "status": status} if status else manifest)
+    return _event(cluster, KubeObject({**manifest, "status": status} if status else manifest))
 
 
 def _written_managed(
@@ -380,8 +380,9 @@ def _written_managed(
     if live.labels.get(marks.RETAIN_REPLICAS) == "true":
         count = value.at("spec", "replicas")
         manifest["spec"] = {"replicas": count}
-    return _event(cluster, manifest)
+    return _event(cluster, KubeObject(manifest))
 
 
-def _event(cluster: str, manifest: Json) -> clusters.MemberObjectApplied:
-    return clusters.MemberObjectApplied(name=cluster, manifest=msgspec.Raw(msgspec.json.encode(manifest)))
+def _event(cluster: str, value: KubeObject) -> clusters.MemberObjectApplied:
+    manifest = msgspec.Raw(msgspec.json.encode(value.document))
+    return clusters.MemberObjectApplied(name=cluster, manifest=manifest)
