@@ -11,7 +11,7 @@ from typing import Final
 
 from engine import optional_imports
 
-# structlog loads rich, and with it pygments and attrs, for tracebacks with local variables.
+# structlog would load rich, pygments and attrs, which only tracebacks with local variables need.
 with optional_imports.without("rich"):
     import structlog
     from structlog.typing import FilteringBoundLogger, WrappedLogger

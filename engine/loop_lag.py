@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Gauge, Histogram, Metric
 from prometheus_client.registry import Collector
 
 EVERY_S: Final = 0.025
-"""Sleep time in seconds. Shorter delays may be missed; longer ones are measured short by at most this."""
+"""Sleep time in seconds. Shorter delays may be missed; of a longer one, at most this much is not measured."""
 
 _BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 

@@ -1,4 +1,4 @@
-"""Imports of libraries without their own optional dependencies, which would be most of a command's start."""
+"""Import libraries without their optional dependencies, which would take most of a command's start time."""
 
 import sys
 from collections.abc import Generator, Sequence

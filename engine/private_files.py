@@ -69,7 +69,7 @@ def opened(path: Path) -> IO[bytes]:
 
 
 def appended(path: Path) -> IO[bytes]:
-    """Open a file of lines to append to, behind its last whole line: a crash may have left a part of one."""
+    """Open a file of lines for appending, without an incomplete last line that a crash may have left."""
     file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, _FILE_MODE), "r+b")
     file.truncate(file.read().rfind(b"\n") + 1)
     file.seek(0, os.SEEK_END)

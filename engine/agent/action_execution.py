@@ -1,6 +1,6 @@
 """Execution of the actions that ``reconciliation`` decides: apply objects, remove them, or release them to the cluster.
 
-An existing object that is not ours is never changed, unless the policy says Overwrite.
+An existing object without our marks is never changed, unless its conflict resolution is Overwrite.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -32,11 +32,11 @@ class Fault(Exception):  # noqa: N818  # reported as the work's state, not an er
 
 
 class SupersededError(Exception):
-    """The work is outdated; a newer one is on its way."""
+    """The work is outdated; the feed of works will bring a newer one."""
 
 
 class Scaled(Protocol):
-    """Knowledge of the member's autoscalers."""
+    """Which objects the member's autoscalers control."""
 
     def scales(self, identity: Place) -> bool:
         """Whether an autoscaler in the member controls the object's replicas."""
@@ -107,7 +107,7 @@ class ActionExecutor:
         return resource
 
     async def remove(self, entry: Entry, action: reconciliation.Remove) -> bool:
-        """Remove an object or its marks; true once that is complete. Raises ApiError."""
+        """Remove an object or its marks; return whether that is complete. Raises ApiError."""
         ref = action.ref
         resource = await self._kinds.find(ref.api_version, ref.kind)
         if resource is None:
@@ -131,7 +131,7 @@ class ActionExecutor:
     def seen(
         self, value: KubeObject, ref: WorkloadRef, reading: shapes.Reading | None, *, is_retained: bool
     ) -> Observed:
-        """The observed state of an object."""
+        """The state of an object to record; its digest leaves out fields that the member may change."""
         is_scaled = is_retained or self._scaled.scales(identity_of(ref))
         without = object_preparation.retained(value, reading, is_scaled=is_scaled)
         return Observed(

@@ -25,9 +25,10 @@ _API_VERSION: Final = "client.authentication.k8s.io/v1"
 
 
 class Credentials:
-    """The authorization header; ``certificate`` and ``key`` are a plugin's client certificate, once it has run.
+    """Credentials for one API, read again when they expire.
 
-    ``authority`` has the trusted certificates of a file.
+    ``certificate`` and ``key`` are a client certificate from a plugin or from files, ``authority`` the trusted
+    certificates from a file (all PEM). ``header`` sets them; they stay empty without a plugin or files.
     """
 
     def __init__(self, access: Access) -> None:
@@ -53,18 +54,18 @@ class Credentials:
             return self._header
 
     def forget(self) -> None:
-        """Read the credentials again before the next request, after the server refused them."""
+        """Make the next request read the credentials again; for use after the server refused them."""
         if self._access.exec is not None or self._access.token_file or self._access.certificate_file:
             self._until_s = 0.0
 
     def forget_files(self) -> None:
-        """Read the files again before the next request, since a connection failed: they may have changed."""
+        """Make the next request read the files again; for use after a failed connection, as they may have changed."""
         self._authority_until_s = 0.0
         if self._access.exec is None:
             self.forget()
 
     def _trusted(self) -> tuple[str, float]:
-        """The trusted certificates of a file, and until when they are used; blocks."""
+        """The trusted certificates of a file, and when to read it again (seconds since 1970); blocks."""
         if not self._access.authority_file:
             return "", float("inf")
         return _read(self._access.authority_file), time.time() + _FILE_SECONDS

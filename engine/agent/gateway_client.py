@@ -12,7 +12,7 @@ from engine.agent import messages
 from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
 from engine.identity.endpoint import verification
 
-# As in the client of the command line.
+# The library's own command line loads click, rich and pygments, which the agent does not use.
 with optional_imports.without("httpx._main"):
     import httpx
 
@@ -53,7 +53,7 @@ class Control:
         return await self._request("GET", "/manifest", messages.Manifest, query=query)
 
     async def namespaces(self) -> messages.Namespaces:
-        """The namespaces that the cluster gets."""
+        """The namespaces that are propagated to the cluster."""
         return await self._request("GET", "/namespaces", messages.Namespaces)
 
     async def report(self, batch_id: str, reports: Sequence[messages.Report]) -> messages.Cluster:
@@ -62,7 +62,7 @@ class Control:
         return await self._request("POST", "/reports", messages.Cluster, body=body)
 
     async def follow(self, after: int | None) -> AsyncGenerator[messages.Line]:
-        """Lines of works after a position, or after a full list; ends when the connection does."""
+        """The lines of works after a position (None: a full list, then changes); ends when the connection does."""
         try:
             async for line in self._lines("/works", {} if after is None else {"after": str(after)}):
                 yield _LINE.decode(line)
@@ -79,7 +79,7 @@ class Control:
             raise UnreachableError(f"/calls: {error}") from None
 
     async def reply(self, call_id: str, status: int, content_type: str, chunks: AsyncIterable[bytes]) -> None:
-        """Upload the response to such a request; ends early if the user has left."""
+        """Upload the response to a user's request; ends early if the user has disconnected."""
         query = {"id": call_id, "status": str(status)}
         headers = {"content-type": content_type}
         try:

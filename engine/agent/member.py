@@ -41,14 +41,14 @@ GRACE_SECONDS: Final = 40
 _WORKERS: Final = 8
 _DISCOVERY_S: Final = 30.0
 _SERVED_SOON_S: Final = 1.0
-"""A new kind is served this long after its definition, so that a discovery run finds it."""
+"""Seconds from the definition of a new kind to a discovery run: by then the server serves the kind."""
 
 _PROBE_S: Final = 5.0
 _CAPACITY_REPORT_S: Final = 1.0
 """Minimum interval between capacity reports."""
 
 _CALM_S: Final = 300.0
-"""A drift is corrected at once if the last one was longer ago than this; else with a growing delay."""
+"""A drift is corrected at once if the last one was more than so many seconds ago; else with a growing delay."""
 
 _FAULT_FIRST_S: Final = 1.0
 _FAULT_LAST_S: Final = 60.0
@@ -59,7 +59,7 @@ _log = diagnostics.logger("agent")
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """``grace_seconds``: without a heartbeat for this time the cluster is unreachable; the agent sends four in it."""
+    """A cluster without a heartbeat for ``grace_seconds`` is unreachable; the agent sends four in that time."""
 
     grace_seconds: int = GRACE_SECONDS
 
@@ -178,7 +178,7 @@ class MemberAgent:
 
     async def _settle_list(self, listed: set[str]) -> None:
         """Handle the end of a full list: remove bindings missing from it, and objects with our marks but no work."""
-        # A full list replaces all state; works that were removed while the feed was away are not repeated.
+        # A full list replaces all state: it does not name works that were removed while the feed was interrupted.
         for key in self._ledger.names():
             entry = self._ledger.get(key)
             if entry is not None and key not in listed and entry.work.state != "removed":
@@ -201,7 +201,7 @@ class MemberAgent:
             self._waiting.done(key)
 
     async def _carry_out(self, key: str, entry: Entry) -> None:
-        """Take the next action of one binding; set its fault or retry later if it fails."""
+        """Carry out the next action of one binding; retry a failure later, and set the fault if it may be permanent."""
         try:
             await self._act(key, entry)
         except (ThrottledError, UnreachableError) as error:

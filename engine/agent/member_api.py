@@ -37,7 +37,7 @@ _WATCH_TIMEOUT: Final = aiohttp.ClientTimeout(
     total=None, sock_connect=_CONNECT_SECONDS, sock_read=_WATCH_SECONDS + 30.0
 )
 _FORWARD_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS)
-"""The bodies of watches and of followed logs may be silent for long."""
+"""Without a read timeout: watches and followed logs may send nothing for long."""
 
 _MESSAGE_CHARS: Final = 500
 

@@ -59,7 +59,7 @@ class Line(Shape, frozen=True, kw_only=True):
 
     ``position`` is the offset to continue from after this line; absent during the initial list. ``is_listed``
     ends that list: workloads that it did not contain must be removed. ``namespaces`` is the number of the last
-    change of a namespace, on the first line after the list and when it changes.
+    change of a namespace; it is on the first line after the list and on the next line after each change.
     """
 
     position: int | None = None
@@ -80,7 +80,7 @@ class Manifest(Shape, frozen=True, kw_only=True):
 
 
 class Namespaces(Shape, frozen=True, kw_only=True):
-    """The namespaces that a cluster gets, with their marks; ``keeps_others``: those that it no longer gets stay."""
+    """The namespaces propagated to a cluster, with their marks; ``keeps_others``: the agent must not delete others."""
 
     manifests: tuple[msgspec.Raw, ...] = ()
     keeps_others: bool = False
@@ -94,9 +94,9 @@ class Cluster(Shape, frozen=True, kw_only=True):
 
 
 class Call(Shape, frozen=True, kw_only=True):
-    """A request of a user to the member's API, for its agent; empty if there is none, to show that the feed is alive.
+    """A request of a user to the member's API, for its agent. ``target`` is the path with the query.
 
-    ``target`` is the path with the query.
+    An empty ``id`` means that there is no request; such a call only shows that the feed is alive.
     """
 
     id: str = ""

@@ -1,7 +1,7 @@
 """Namespaces of the control plane in the member: created with our marks, updated, and deleted with the original.
 
-A namespace that exists already and is not ours is left alone. While the cluster leaves, and after that, all stay:
-with a namespace Kubernetes deletes everything in it.
+A namespace that exists already without our marks is not changed. While the cluster leaves, and after that, none is
+deleted: Kubernetes deletes a namespace with everything in it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ def plan(
 
 
 class NamespaceSync:
-    """Brings the namespaces of the control plane to one member."""
+    """Applies the propagated namespaces of the control plane in one member, and deletes those that no longer exist."""
 
     def __init__(
         self, cluster: str, control: Control, api: MemberApi, gate: Gate, known_kinds: kinds.Kinds
@@ -63,14 +63,14 @@ class NamespaceSync:
         self._change = anyio.Event()
 
     def changed(self, number: int) -> None:
-        """Compare all namespaces soon if ``number``, that of their last change, is a new one."""
+        """Compare all namespaces soon if ``number``, which is that of their last change, is new."""
         if number != self._number:
             self._number = number
             self._change.set()
 
     async def run(self) -> None:
         """Compare all namespaces after each change, and once a minute; raises ApiError."""
-        # Nothing is known of the control plane's namespaces before its feed names a change.
+        # The control plane's namespaces are unknown until the feed names the number of their last change.
         await self._change.wait()
         while True:
             self._change = anyio.Event()

@@ -110,7 +110,7 @@ async def follow(
             await anyio.sleep(backoff.next_delay_s())
         except ExpiredError:
             version = ""
-            # A server that forgets each version at once is not asked in a loop.
+            # Pause: a server whose versions expire at once would otherwise be asked in a tight loop.
             await anyio.sleep(backoff.next_delay_s())
         except UnreachableError as error:
             failed += 1
@@ -134,7 +134,7 @@ async def follow(
 
 
 def _report_outage(resource: Resource, failed: int, error: UnreachableError) -> None:
-    """Log the failure with this number in a row, if the server is not just restarting."""
+    """Log an outage once, at its third consecutive failure: the first ones may only be a restart of the server."""
     if failed == _SILENT_FAILURES:
         _log.warning("watch interrupted; retrying", resource=resource.plural, error=str(error))
 

@@ -17,8 +17,10 @@ from events.kube_objects import KubeObject
 
 
 class ObjectState(Struct, frozen=True, kw_only=True):
-    """Replicas by state, health, the status values that an interpreter asks for or the whole status, and generations.
+    """The state of an object in a member: numbers of replicas, health, status and generations.
 
+    ``values`` are the status values that the kind's interpreter requests, by JSON path. ``status`` is the whole
+    status as JSON, for custom kinds without such values.
     ``generation`` and ``observed_generation`` are 0 for kinds whose reported status has no generation.
     """
 
@@ -240,7 +242,7 @@ _RULES: Final[dict[tuple[str, str], Callable[[_BuiltIn], ObjectState]]] = {
 
 
 def _unknown(spec: Json, status: Json) -> ObjectState:
-    """Counts of an unknown kind, by the usual field names; always healthy."""
+    """State of an object of an unknown kind: replica counts from the usual fields; always healthy."""
     if "replicas" not in spec and "replicas" not in status:
         return ObjectState()
     return ObjectState(

@@ -147,7 +147,7 @@ class _World:
                 return
 
     async def records(self, after: int = 0) -> list[StoredRecord]:
-        """All records after a number."""
+        """All records after a sequence number."""
         return await self.log.read_all(after, self.log.last_number())
 
     def _record(self, data: shapes.Event) -> Record:

@@ -1,4 +1,4 @@
-"""Inputs of ``bench growth``: for each kind of input, the state before it, and the input in a given size."""
+"""Inputs of ``bench growth``: for each kind, the events that make the state before it, and the measured events."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -22,7 +22,10 @@ _ON_ALL: Final[Json] = {"replicaScheduling": {"replicaSchedulingType": "Duplicat
 
 
 class Case(NamedTuple):
-    """One kind of input: events ``before`` it, and ``portions`` that are decided one after the other."""
+    """One kind of input; both functions take the size and return events.
+
+    ``before`` are not measured; each of the ``portions`` is decided completely before the next one is appended.
+    """
 
     before: Callable[[int], Events]
     portions: Callable[[int], Iterator[Events]]

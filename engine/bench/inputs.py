@@ -109,7 +109,7 @@ def joined() -> list[Record]:
 
 
 def health_report(cluster: str, grace_seconds: int = 0) -> Record:
-    """A report that a cluster is ready; with ``grace_seconds`` it promises another one within that time."""
+    """A report that a cluster is ready; with ``grace_seconds``, the next report is due within that time."""
     data = clusters.ClusterHealthChanged(name=cluster, ready=True, grace_seconds=grace_seconds)
     return _record(data, cluster, 0)
 

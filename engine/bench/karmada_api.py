@@ -1,4 +1,4 @@
-"""A null Kubernetes API with Karmada's kinds, in memory: generations, preconditions, lists and watches.
+"""A minimal Kubernetes API with Karmada's kinds, in memory: generations, preconditions, lists and watches.
 
 As a program (``python -m engine.bench.karmada_api``) it prints its URL; ``POST /bench/bind`` creates bindings,
 ``POST /bench/touch`` changes them as members' reports do, and ``GET /bench/figures`` has the times of the writes.
@@ -48,7 +48,7 @@ _BINDINGS: Final = "resourcebindings"
 
 
 class Api:
-    """The objects, and the writes that were answered with success: (plural, namespace, name, subresource)."""
+    """The objects, and the successful write requests in order: (plural, namespace, name, subresource)."""
 
     def __init__(self) -> None:
         self.objects: dict[Place, Json] = {}
@@ -59,7 +59,7 @@ class Api:
         self._uids = 0
 
     def put(self, plural: str, manifest: Json) -> Json:
-        """Create or replace an object as its other writers do; return it."""
+        """Create or replace an object, as clients other than the tested command do; return it."""
         metadata = dict(manifest["metadata"])
         key = (plural, metadata.get("namespace", ""), metadata["name"])
         before = self.objects.get(key)
@@ -75,7 +75,7 @@ class Api:
         return self._store(key, whole, "ADDED" if before is None else "MODIFIED")
 
     def change(self, plural: str, namespace: str, name: str, **spec: object) -> Json:
-        """Change fields of an object's spec as its other writers do; return it."""
+        """Change fields of an object's spec, as clients other than the tested command do; return it."""
         stored = self.objects[plural, namespace, name]
         return self.put(plural, {**stored, "spec": {**stored["spec"], **spec}})
 
@@ -129,7 +129,7 @@ class Api:
         return self.answered(plural, lambda: self._write(request.method, key, subresource, body))
 
     def answered(self, _plural: str, write: Callable[[], Response]) -> Response:
-        """Answer a write; tests put faults here."""
+        """Carry out a write and return the response; tests override this to inject faults."""
         return write()
 
     def _read(self, request: Request, plural: str, namespace: str, name: str) -> Response:
@@ -189,7 +189,7 @@ async def serving(routes: Sequence[BaseRoute]) -> AsyncGenerator[str]:
         config = uvicorn.Config(
             Starlette(routes=routes), log_level="critical", timeout_graceful_shutdown=0, lifespan="off"
         )
-        # Several may run at once, in one thread: signal handlers of one would outlive it.
+        # Several servers may run at once in one thread, where signal handlers of one would outlive it.
         server = Server(config)
         task = asyncio.create_task(server.serve(sockets=[listening]))
         try:

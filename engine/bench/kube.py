@@ -36,7 +36,7 @@ _MODULE: Final = "engine.bench.kube_server"
 
 
 class Sizes(Struct, frozen=True, kw_only=True):
-    """Sizes of the parts: ``bare``, ``gets`` and ``paced`` are requests, ``events`` those that each watch gets."""
+    """Sizes of the parts: ``bare``, ``gets`` and ``paced`` count requests, ``events`` the events of each watch."""
 
     bare: int = 8_000
     gets: int = 4_000

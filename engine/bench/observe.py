@@ -1,6 +1,6 @@
 """Benchmark: beside an existing Karmada; changes observed per second, and the time from a binding to its decision.
 
-Three processes: a null Kubernetes API, the command under test, and this one, which only waits. The baseline reads
+Three processes: an in-memory Kubernetes API, the tested command, and this one, which only waits. The baseline reads
 the same changes from the same API and does nothing with them.
 """
 
@@ -160,7 +160,7 @@ def _scheduled(url: str, directory: Path, bindings: int, progress: Progress, pac
 
 @contextmanager
 def _api() -> Generator[str]:
-    """Run the null API; yields its URL."""
+    """Run the in-memory API; yields its URL."""
     command = [sys.executable, "-m", "engine.bench.karmada_api"]
     with subprocess.Popen[bytes](command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
@@ -214,7 +214,7 @@ def _placed(url: str, writes: int) -> _Placed:
 
 
 async def _delays_ms(place: log_places.LogPlace, count: int) -> list[float]:
-    """Time from a change to its record, of the newest observed changes."""
+    """Milliseconds from a change to its record, for the newest ``count`` observed changes."""
     delays: list[float] = []
     async with log_places.opened(place) as log:
         end = log.ends()[topics.OBSERVATIONS, 0]

@@ -1,4 +1,4 @@
-"""Benchmark: scheduling decisions per second, compared with the reference scheduler and a baseline.
+"""Benchmark: scheduling decisions per second, compared with Karmada's scheduler and a baseline.
 
 It uses fifty placements, a different request for each binding, and a capacity report of one cluster after
 every fifty decisions, so that only caches that survive such reports help. Each result is read as two lists,
@@ -223,10 +223,10 @@ def _turn(
     read: Callable[[decisions.Decision], int],
     grades: int,
 ) -> Callable[[], None]:
-    """A function that decides all questions once, with a capacity report after every fifty.
+    """A function that decides all questions once, with a capacity report before every fifty.
 
-    ``placed`` is updated: number of questions with a result, and of all questions. ``read`` returns the
-    number of clusters in a result.
+    Each call adds to ``placed`` the number of questions that got clusters, and the number of all. ``read`` returns
+    the number of clusters in a result.
     """
     names = known.names()
     reports = 0

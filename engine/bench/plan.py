@@ -1,11 +1,12 @@
 """Benchmark: time until a plan has predicted the effect of a change, and a drill the effects of failures.
 
-A log of many Deployments is recorded, then its clusters are planned as real ones: a policy edit and a taint that
-concern ``moved`` Deployments, then the failure of every cluster. The first plan rebuilds the engine, from its
-snapshot; the others share it, and it follows the log when that has grown. The baseline makes the same edit and
-taint for real, in the same run.
+A log of many Deployments is recorded. Changes are planned on it as for real clusters: a policy edit and a taint that
+concern ``moved`` Deployments, then the failure of every cluster. The first plan rebuilds the engine from its
+snapshot; later plans use the same engine, which reads the records that were added to the log since. The baseline
+makes the same edit and taint for real, in the same run.
 
-A running engine decides about one Deployment after another, first alone, then while one plan follows the other.
+Latency of decisions: the running engine decides on one Deployment after another, first without plans, then while
+plans are made without a pause.
 """
 
 import asyncio
@@ -43,7 +44,7 @@ def run(bindings: int, moved: int | None, clusters: int, progress: Progress = la
 
 
 class _Fleet:
-    """Clusters in groups; of the first group two clusters run the Deployments that are moved."""
+    """Clusters in groups of ten; the first two clusters of the first group run the Deployments that are moved."""
 
     def __init__(self, clusters: int, bindings: int, moved: int) -> None:
         self.members = inputs.members(clusters)
@@ -130,7 +131,7 @@ async def _append(directory: Path, record: Record) -> None:
 
 
 async def _made(running: installation.Installation, fleet: _Fleet) -> list[float]:
-    """Make the edit, then the taint; return the seconds until all that follows is decided."""
+    """Make the edit, then the taint; return for each the seconds until everything that follows from it is decided."""
     took: list[float] = []
     for record in (fleet.edit(), fleet.taint()):
         start = time.perf_counter()
@@ -141,7 +142,7 @@ async def _made(running: installation.Installation, fleet: _Fleet) -> list[float
 
 
 async def _decided(running: installation.Installation, fleet: _Fleet, directory: Path) -> Figures:
-    """Measure how soon the running engine decides about an edit, alone and while plans are made all the time."""
+    """Measure how soon the running engine decides about an edit, without plans and while plans are being made."""
     alone = await _latencies(running, fleet, 4)
     async with contextlib.aclosing(PlanProcesses(directory, None, (), list)) as planner:
         planning_on = asyncio.create_task(_plan_on(_Plans(planner), fleet))

@@ -10,7 +10,7 @@ WAIT_S: Final = 600
 """Longest wait for an effect; then the benchmark fails."""
 
 Figures: TypeAlias = dict[str, float | str | Mapping[str, float] | None]
-"""Figures by name, with a text about the baseline; ``reference`` has those of Karmada by their names."""
+"""Figures by name, with a text about the baseline; ``reference`` contains Karmada's figures of the same names."""
 
 Progress = Callable[[str], None]
 

@@ -279,7 +279,7 @@ def _content(value: KubeObject) -> KubeObject:
     volatile = {"resourceVersion", "managedFields", "generation"}
     metadata = {name: item for name, item in value.metadata.items() if name not in volatile}
     for name in ("labels", "annotations"):
-        # A claim may change between the two reads, and with it the marks.
+        # A claim may change between the two reads, and with it these labels and annotations.
         texts = object_at(metadata.pop(name, None))
         metadata[name] = {text: item for text, item in texts.items() if text not in marks.CLAIMS}
     return _without_status(value).with_fields({"metadata": metadata})

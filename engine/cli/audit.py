@@ -73,7 +73,7 @@ def audit(
 
 
 def _specs(names: list[str]) -> dict[PolicyRef, Json]:
-    """The specs of the policies in files, with defaults. Raises Failure for anything else."""
+    """The specs of the policies in files, with defaults. Raises Failure for an object that is not a valid policy."""
     result: dict[PolicyRef, Json] = {}
     for name, content in apply.read(names):
         for entry in manifests.read(content, file=name, limits=apply.LIMITS):

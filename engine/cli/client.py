@@ -21,7 +21,7 @@ with optional_imports.without("httpx._main"):
 
 _CONNECT_SECONDS: Final = 5.0
 _ANSWER_SECONDS: Final = 120.0
-"""Rebuilding views, as-of queries and thousands of objects take time."""
+"""Time limit of a response: rebuilding views, as-of queries and thousands of objects take long."""
 _PREFIX: Final = "/api/v1/"
 _KUBERNETES: Final = "/kubernetes/"
 """Path of the Kubernetes API on the query server; all objects are written there."""
@@ -51,7 +51,7 @@ class Reply(NamedTuple):
 
 
 class Client:
-    """Client of the server that a data directory or the environment names; ``is_local``: only the directory does."""
+    """Client of the server that the environment names, else of a data directory; ``is_local``: only of the latter."""
 
     def __init__(
         self, directory: Path | None, *, answer_seconds: float = _ANSWER_SECONDS, is_local: bool = False
@@ -123,7 +123,7 @@ class Client:
         return _read(self._send("POST", path, query={}, content=msgspec.json.encode(body)), kind)
 
     def delete(self, path: str) -> None:
-        """DELETE something that is no object, such as a plan; one that is gone already is no error."""
+        """DELETE something other than an object, such as a plan; no error if it does not exist."""
         response = self._send("DELETE", path, query={})
         if response.status_code >= _STATUS_ERROR and response.status_code != HTTPStatus.NOT_FOUND:
             raise _failure(response)

@@ -48,7 +48,7 @@ _REMEDIES: Final = {
 }
 _UNKNOWN_FIELD: Final = "correct or remove it, or apply with --validate=warn"
 _NAMESPACED: Final = 2
-"""A path with more words than this after the version names an object in a namespace: namespaces/shop/pods."""
+"""Segments of ``namespaces/NAME``: a path with more names objects in that namespace, such as namespaces/shop/pods."""
 
 _STRICT: Final = re.compile(r'(unknown|duplicate) field "([^"]*)"')
 
@@ -60,7 +60,7 @@ class _ServedResource(Struct, frozen=True):
 
 
 class _ResourceList(Struct, frozen=True):
-    """The kinds of an API group and version; none for the Status of a refusal."""
+    """The kinds of an API group and version; empty if the response is the Status of an error."""
 
     resources: list[_ServedResource] = []
 
@@ -172,7 +172,7 @@ class KubeObjects:
         return Target(resource, namespace if resource.namespaced else "", name)
 
     def at(self, path: str, name: str = "") -> Target:
-        """The object at an API path, or with this name in the collection there; raises Failure for an unknown kind."""
+        """The object at an API path, or ``name`` in the collection at it; raises Failure for an unknown kind."""
         root, *segments = path.split("/")
         group = segments[0] if root == "apis" else ""
         segments = segments[1 + bool(group) :]
@@ -213,8 +213,7 @@ class KubeObjects:
     def change(self, target: Target, action: str, compute: Callable[[KubeObject], Json | None]) -> Result:
         """Patch an object with a function of its current state; retried after a conflict.
 
-        ``compute`` returns a merge patch, or None if nothing is to be changed. Returns a result as ``result``
-        does.
+        ``compute`` returns a merge patch, or None if nothing is to be changed. Returns the result of the write.
         """
         tries = 0
         while True:

@@ -26,14 +26,14 @@ def last_number(client: Client) -> int:
 
 
 def events(client: Client, after: int, topic: str = "") -> Iterator[Entry]:
-    """Records after a number as they are appended, until the server stops; reconnects if it was cut off."""
+    """Records after a number as they are appended, until the server stops; reconnects after a bookmark."""
     mark: int | None = after
     while mark is not None:
         mark = yield from _followed(client, mark, topic)
 
 
 def _followed(client: Client, after: int, topic: str) -> Generator[Entry, None, int | None]:
-    """Records of one connection; returns the number to continue from if it was cut off, None if the server stopped."""
+    """Records of one connection; returns the number in the bookmark that ended it, None if the server stopped."""
     with client.stream("live", after=after, topic=topic) as lines:
         for line in lines:
             if not line.startswith(_DATA):

@@ -53,7 +53,7 @@ def heal(member: str, /, *, server: options.Server = options.SERVER) -> None:
 
 
 def faults(member: MemberStatus) -> str:
-    """The faults of a member as text."""
+    """The active faults of a member, separated by commas; ``table_rows.NONE`` if there are none."""
     texts = [
         *(["down"] if member.down else []),
         *([f"slow ({member.slowness} times)"] if member.slowness > 1 else []),

@@ -35,8 +35,8 @@ def table(
 ) -> None:
     """Print aligned columns with a heading line, which is bold on a colour terminal.
 
-    With ``fits``, lines are cut at the width of the terminal; with ``wraps``, the last cell of a longer line follows
-    below it. Output to a pipe or file is as wide as it is.
+    On a terminal, ``fits`` cuts lines at its width; ``wraps`` moves the last cell of a longer line to the lines below.
+    Output to a pipe or file is not changed.
     """
     all_rows = [columns, *rows]
     width_max = width() if fits or wraps else None
@@ -54,7 +54,7 @@ def table(
 
 
 def print_wrapped(heading: str, text: str, indent: int) -> None:
-    """Print text behind a heading; further lines of it are indented as far as the first one."""
+    """Print a text behind a heading, wrapped on a terminal; all its lines begin at the column ``indent``."""
     line = clean(heading).ljust(indent) + clean(text)
     columns = width()
     if columns is None:
@@ -87,7 +87,7 @@ def _lines(rows: Sequence[Sequence[Cell]]) -> list[str]:
 
 
 def progress(text: str) -> None:
-    """Show one line of progress on a terminal, in place of the last one; nothing elsewhere. Empty removes it."""
+    """On a terminal, replace the last line of progress by this text; an empty text removes it. Else do nothing."""
     if sys.stderr.isatty():
         sys.stderr.write(_CLEAR_LINE + clean(text)[: shutil.get_terminal_size().columns - 1])
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""A server of a command's own, which ends with it."""
+"""A server that a command starts for itself and stops at its end."""
 
 import contextlib
 import os

@@ -19,7 +19,10 @@ LINE_BYTES_MAX: Final = 64 << 20
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One decision, in the form of the vectors' results; ``condition`` is empty if nothing had to be decided."""
+    """One decision; ``condition`` is ``STATUS/REASON`` of the binding's condition, empty if none had to be made.
+
+    The fields are those of the test vectors (recorded decisions of Karmada's scheduler).
+    """
 
     id: questions.Identity
     trigger: str

@@ -136,7 +136,7 @@ class Listening:
     tls_key: Annotated[Path | None, Parameter(help="The key of that certificate (PEM).")] = None
 
     def chosen(self, before: control_plane.Options) -> control_plane.Options:
-        """The server's options with these ones; raises Failure if they are invalid."""
+        """The options ``before`` with those of this group; raises Failure if they are invalid."""
         for name in self.allowed_host:
             if not incoming_requests.is_host(name):
                 raise failures.usage(

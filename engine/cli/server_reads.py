@@ -106,7 +106,7 @@ def entries(client: Client, path: str, *, start: int = 0, **query: Parameter) ->
 
 
 def since_ms(client: Client, namespace: str) -> dict[str, dict[str, int]]:
-    """Creation time of each template in each simulated member, by binding key; empty without simulated members."""
+    """Creation times (milliseconds since 1970) by binding key and simulated member; empty without such members."""
     times: dict[str, dict[str, int]] = {}
     running = client.find("members/workloads", _Workloads, namespace=namespace)
     for workload in running.items if running else ():

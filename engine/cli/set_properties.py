@@ -22,7 +22,7 @@ _SCALED: Final = frozenset({("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"
 _JOB: Final = ("batch/v1", "Job")
 
 Retaint = Callable[[list[Taint]], list[Taint]]
-"""The function from the taints of a cluster to other ones."""
+"""A function from the current taints of a cluster to its new ones."""
 
 Replicas = Annotated[int, Parameter(validator=validators.Number(gte=0, lte=limits.REPLICAS_MAX))]
 Overwrite = Annotated[bool, Parameter(negative=(), help="Change labels that have another value already.")]
@@ -94,7 +94,7 @@ def taint(
 
 
 def tainting(cluster: str, texts: tuple[str, ...]) -> tuple[str, Retaint]:
-    """Return the action of ``taint`` with these texts, and the function from old taints to new ones."""
+    """Return the action to report (tainted, untainted, modified), and the function from old taints to new ones."""
     if not texts:
         raise failures.usage("missing taints", "give KEY=VALUE:EFFECT, or KEY:EFFECT- to remove one")
     added = [read_taint(text) for text in texts if not text.endswith("-")]
@@ -142,8 +142,8 @@ def retainted(
 ) -> list[Taint]:
     """The taints without ``removed`` and with ``added``; raises Failure if one to remove is absent.
 
-    An added taint replaces one with the same key and effect; an identical one is kept as it is. One in ``removed``
-    without an effect matches all with its key.
+    An added taint replaces the one with the same key and effect, unless they are equal. A taint in ``removed``
+    without an effect matches all taints with its key.
     """
     for gone in removed:
         if not any(_matches(taint, gone) for taint in taints):
@@ -197,7 +197,7 @@ def _matches(taint: Taint, named: Taint) -> bool:
 
 
 def scaled(client: Client, objects: KubeObjects, target: Target, replicas: int) -> Result:
-    """Set the number of replicas of an object by the way of its kind; return the result."""
+    """Set the number of replicas of an object, by its scale subresource or the field of its kind; return the result."""
     resource = target.resource
     name = resource.api_version, resource.kind
     if name in _SCALED:

@@ -43,7 +43,7 @@ class Run(NamedTuple):
 
 
 class _Shown(Protocol):
-    """An object with a row in a table, and its cells beside name and age."""
+    """An object that is a row of a table; ``cells`` are those other than name and age."""
 
     @property
     def metadata(self) -> bindings.Metadata: ...
@@ -228,7 +228,7 @@ def created_ms(metadata: bindings.Metadata) -> int:
 
 
 def spread(binding: Binding) -> str:
-    """The assigned clusters, ``member1:2, member2:1``, then those where it is a dependency."""
+    """The assigned clusters with replicas, ``member1:2, member2:1``, then those where other bindings need it."""
     own = {target.name: target.replicas for target in binding.spec.clusters}
     texts = [name if count is None else f"{name}:{count}" for name, count in own.items()]
     return ", ".join(texts + sorted(binding.targets.keys() - own.keys()))

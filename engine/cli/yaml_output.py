@@ -28,7 +28,7 @@ def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
 
 
 def _stays_text(text: str) -> bool:
-    """Whether this project's YAML reader takes the unquoted text for a string (it differs from YAML 1.1)."""
+    """Whether this project's YAML reader, which differs from YAML 1.1, reads the unquoted text as a string."""
     try:
         return isinstance(manifest_yaml.plain(text), str)
     except Unreadable:

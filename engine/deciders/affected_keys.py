@@ -1,7 +1,7 @@
 """Find the keys of a shard that a changed fact touches.
 
-They follow from the change (old and new value) and the shard's own state alone, so it matters neither in how
-many portions the facts were folded nor which of the two topics was folded first: a proof may fold them in another
+The keys depend only on the change (old and new value) and on the shard's own state. So neither the number of
+portions in which facts are folded nor the order of the two fact topics matters: a proof may fold them in another
 order than the owner of the shard did.
 """
 
@@ -70,7 +70,7 @@ def _touch_readers(shard: ShardState, indexes: Indexes, change: fact_changes.Cha
 
 
 def _touch_ranked(shard: ShardState, indexes: Indexes, name: str, cause: Cause) -> None:
-    """Touch the class's own template, which may differ from the fact, and all bindings without a known class."""
+    """Touch the PriorityClass's own template, which may differ from the fact, and bindings that wait for a class."""
     class_key = keys.binding_key(priorities.KIND, "", name)
     if keys.shard_of(class_key) == shard.shard:
         _touch(shard, class_key, states.PRIORITY, cause)
@@ -79,7 +79,7 @@ def _touch_ranked(shard: ShardState, indexes: Indexes, name: str, cause: Cause) 
 
 
 def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
-    """Touch blocked bindings once; those marked ready wait for their retry time, and reports change nothing."""
+    """Mark blocked bindings as ready to retry and touch them, once: more reports do not bring the retry forward."""
     for key in indexes.blocked:
         binding = shard.bindings[key]
         if not binding.ready_to_retry:
@@ -142,7 +142,7 @@ def _touch_watches(
             if keys.shard_of(name) == shard.shard:
                 shard.watches.setdefault(key, Watch(key, name, "", 0, 0))
                 _touch(shard, key, states.CLUSTER, cause)
-            # The conditions may decide whether a cluster in trouble waits, and so which cluster is next.
+            # Conditions may decide whether a cluster is to be emptied, and so which cluster is emptied next.
             indexes.emptied = cause
 
 
@@ -210,7 +210,7 @@ def touch_watched(shard: ShardState, indexes: Indexes) -> None:
 
 
 def touch_limited(shard: ShardState, indexes: Indexes) -> None:
-    """Touch the ledgers of overall quotas that changed, and the bindings of namespaces that have or lost them."""
+    """Queue the ledgers of changed overall quotas, and the bindings of namespaces that got or lost such quotas."""
     for namespace, (cause, is_switch) in indexes.limited.items():
         if keys.quota_key(namespace) in shard.ledgers:
             waiting_keys.touch(shard, keys.quota_key(namespace), states.QUOTA, cause)
@@ -248,9 +248,9 @@ def touch_troubled(
 ) -> None:
     """Touch clusters in trouble, once per step: all if ``is_crowd`` changed, else only the next one to empty.
 
-    So a report costs the same however many clusters are in trouble; the others have timers for their turn. The
-    cause is the newest input that changed the numbers, unless a newer input touched the cluster. ``touches_all``
-    touches all of them, as earlier releases did (for their replay).
+    So the cost of a report does not depend on how many clusters are in trouble; the others have timers. The cause
+    is that in ``indexes.crowd`` or ``indexes.emptied``, unless a newer input touched the cluster. ``touches_all``:
+    touch all of them always, to replay steps of releases that did so.
     """
     cause = indexes.crowd if touches_all else indexes.crowd or indexes.emptied
     indexes.crowd = indexes.emptied = None
@@ -266,7 +266,7 @@ def touch_troubled(
 
 
 def _evicting_taints(cluster: manifests.ClusterManifest) -> tuple[manifests.Taint, ...]:
-    """Return the taints of a cluster that evict."""
+    """Return the NoExecute taints of a cluster."""
     return tuple(taint for taint in cluster.spec.taints if taint.effect == vocabulary.NO_EXECUTE)
 
 

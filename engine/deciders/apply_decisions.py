@@ -277,7 +277,7 @@ def _apply_dispatch(
     for work in works:
         if work.state == "removed":
             binding.works.pop(work.cluster, None)
-            # A later report describes a removed work and must not be taken for one of a new work.
+            # The report describes the removed work; it must not count for a later work in this cluster.
             binding.reports.pop(work.cluster, None)
             shard.removals.setdefault(work.cluster, {})[key] = version
         else:

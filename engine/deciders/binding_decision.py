@@ -1,6 +1,6 @@
 """Decide one binding, from claim to dispatch; each decider sees the decisions of the ones before it.
 
-Level-triggered: only the current state counts. The flags for which a key waits merely save work.
+Level-triggered: decisions follow from the current state. The flags of a key only show which deciders to skip.
 """
 
 from engine.deciders import (
@@ -51,20 +51,20 @@ def decide(
         left = required_bindings.decide(binding, facts, emit)
     is_freed = False
     if binding.declared is not None:
-        # An answer on quotas or groups may let a scheduling pass go on that places evicted replicas.
+        # After an answer about quotas or groups, the pass that waited for it may place evicted replicas.
         is_changed = binding.generation != before or bool(flags & _ANSWERED)
         is_freed = taint_manager.decide(binding, facts, placements, emit, is_changed=is_changed)
         application_failover.decide(binding, emit)
         if binding.key in emit.shard.preemptions:
             preemption_victims.decide(binding, emit)
-    # A cluster whose eviction ended is a candidate again and may be the one that was missing.
+    # A cluster whose eviction ended is a candidate again: a pass that failed without it may succeed now.
     is_changed = binding.generation != before or (is_freed and binding.condition != SUCCESS)
     is_answered = scheduling.decide(binding, flags, facts, placements, emit, is_changed=is_changed)
     if emit.shard.quota_claims or facts.overall:
         overall_quotas.settle(binding, facts.overall, emit)
     workload_groups.settle(binding, placements, emit)
     if not is_answered:
-        # A binding that has left the group or the quota for which its decision waited waits no longer.
+        # ``settle`` may have ended the wait for an answer: the binding may have left its group or its quotas.
         scheduling.answer(binding, emit)
     if binding.rank is not None:
         preemption.decide(binding, facts, placements, emit)
@@ -85,7 +85,7 @@ def _suspend(binding: Binding, suspension: Suspension | None, emit: step_outputs
 
 
 def due_ms(shard: ShardState, binding: Binding, facts: Facts, placements: Placements) -> int:
-    """Return the next time at which the passing of time alone may change a decision; 0 for never."""
+    """Return when the binding must be decided again even without a new input (ms since 1970); 0 for never."""
     if binding.declared is None:
         return 0
     dues = [taint_manager.due_ms(binding, facts, placements, shard), application_failover.due_ms(binding)]

@@ -1,4 +1,4 @@
-"""Which policy places a template: matching, precedence, claims and preemption (the reference's rules).
+"""Which policy places a template: matching, precedence, claims and preemption (Karmada's rules).
 
 A claim holds as long as its policy exists and selects the template. A better policy takes it over only if
 preemption is on and that policy asks for it. For an unclaimed template, any matching PropagationPolicy of its
@@ -59,8 +59,8 @@ def reference(policy: Policy) -> shapes.PolicyRef:
 def preempts(newcomer: Policy, holder: Policy) -> bool:
     """Whether policy ``newcomer`` may take a template from policy ``holder``.
 
-    It must ask for preemption. A PropagationPolicy may take from any ClusterPropagationPolicy, never the
-    other way round; within one kind its explicit priority must be strictly higher.
+    ``newcomer`` must ask for preemption. A PropagationPolicy may take from any ClusterPropagationPolicy, never the
+    other way round; within one kind the explicit priority of ``newcomer`` must be strictly higher.
     """
     if not newcomer.spec.may_preempt or newcomer.is_deleting:
         return False
@@ -181,8 +181,8 @@ def claim(
 ) -> Verdict:
     """Return the verdict on the claim that policy ``claimed_by`` has on a template.
 
-    A deleted policy counts as no claim. ``preemption`` is an engine switch, off by default as in the
-    reference. Templates in namespaces of the control plane are never claimed.
+    A deleted policy counts as no claim. ``preemption`` is an engine switch, off by default as in
+    Karmada. Templates in namespaces of the control plane are never claimed.
     """
     if namespaces.is_reserved(template.ref.namespace):
         return Verdict(UNMATCHED, None)

@@ -1,9 +1,9 @@
 """Leaving clusters: each shard reports to the cluster's owner shard when it has no work left there.
 
 Nothing is scheduled to a leaving cluster (``placement``) and its works are removed (``dispatch``). A shard
-waits until the removals are reported as done. It does not wait for a cluster that is not ready and gets its
-works pushed, as in the reference: nothing would carry the removals out. A pull agent may come back, so it is
-waited for until a user removes the cluster with ``cluster-left``.
+waits until the cluster confirms the removals. As in Karmada, it does not wait for a cluster in Push mode that is not
+ready, since nothing would execute the removals there. The agent of a cluster in Pull mode may return, so the shard
+waits until a user removes the cluster with ``cluster-left``.
 """
 
 from typing import Final
@@ -26,6 +26,7 @@ def decide(facts: Facts, indexes: Indexes, emit: step_outputs.Emitter) -> None:
         uid = facts.uid_of(name)
         emit.set_cause(departure.cause)
         if not departure.is_told and _is_clear(name, shard, facts, indexes):
+            # ``settle`` marks it as reported: a replay calls only ``settle``.
             emit.send(links.ClusterCleared(cluster=name, uid=uid, shard=shard.shard))
         cleared = sum(cleared_uid == uid for cleared_uid in departure.cleared.values())
         if cleared == topics.SHARDS and not departure.is_decided:

@@ -1,11 +1,11 @@
-"""Cluster health in the owner shard: turn silence into a report, and conditions into the taints that policies want.
+"""Cluster health in the owner shard: report silent clusters as unknown, and taint clusters by their conditions.
 
 The condition Ready counts after it has lasted for a while, so a flapping cluster changes nothing; the time
 starts at the first step that knew the condition, because a report may arrive late. Conditions that clients
-report (network, storage) count at once, as their reporters have their own rules. Storms are
-bounded here (design section 3): failing clusters are emptied one by one, at the pace of Kubernetes' node
-controller, and none while so many fail that the control plane itself is probably cut off. The order follows
-from the facts, which every shard sees, and from the step's time.
+report (network, storage) count at once, as their reporters have their own rules. Mass evictions are limited
+(design section 3): failing clusters are emptied one by one, at the pace of Kubernetes' node controller, and none
+while so many fail that the control plane itself is probably cut off. Each shard computes the same order, from the
+facts and the time of its step.
 """
 
 import bisect
@@ -22,13 +22,13 @@ from engine.objects import taint_policies
 from events import cluster_decisions, clusters, times, vocabulary
 
 CONFIRM_MS: Final = 30_000
-"""How long a cluster must be ready, or not ready, before that counts: the reference's threshold."""
+"""Time in ms for which a cluster must be ready, or not ready, before that counts (Karmada's threshold)."""
 
 PACE_MS: Final = 10_000
-"""Minimum time between two clusters that are emptied (Kubernetes' node eviction rate of 0.1 per second)."""
+"""Minimum time in ms between the emptying of two clusters (Kubernetes' node eviction rate of 0.1 per second)."""
 
 STUCK_MS: Final = times.MINUTE_MS
-"""Maximum time in ms that a cluster waits for each cluster before it that is never emptied."""
+"""Maximum time in ms that a cluster waits for each cluster before it in the queue, which may never be emptied."""
 
 CROWD_MIN: Final = 3
 CROWD_PERCENT: Final = 55
@@ -40,13 +40,14 @@ _UNSCHEDULABLE: Final = {
     str(False): manifests.Taint(key="cluster.karmada.io/not-ready", effect="NoSchedule"),
     UNKNOWN: manifests.Taint(key="cluster.karmada.io/unreachable", effect="NoSchedule"),
 }
-"""Taints of clusters by the status of their condition Ready, as in the reference."""
+"""Taints of clusters by the status of their condition Ready, as in Karmada."""
 
 
 class Plan(NamedTuple):
-    """Taints to add and to remove now, and the next time at which time alone changes that (0: never).
+    """Taints to add and to remove now.
 
-    ``waits``: other clusters are emptied first.
+    ``next_ms`` (since 1970; 0 for never) is when the plan may change without a new input. ``waits``: the cluster is
+    to be emptied, and other clusters come first.
     """
 
     added: tuple[clusters.Taint, ...]
@@ -75,7 +76,7 @@ def decide(watch: Watch, facts: Facts, emit: step_outputs.Emitter) -> None:
         removed=plan.removed,
     )
     if judged == watch.judged:
-        # Decided on this version of the cluster before; the change is written and not read back yet.
+        # The same was decided on this version of the cluster; the taints are written and not read back yet.
         return
     emit.decide(judged)
     for taint in plan.removed:
@@ -181,9 +182,9 @@ def _next_check_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
 
 
 def _is_late(watch: Watch, time_ms: int) -> bool:
-    """Whether its check is overdue because no step was taken.
+    """Whether a cluster's check is overdue, because no step was taken when it was due.
 
-    All clusters then wait again from now on; otherwise they would make up for the outage all at once.
+    Its waiting time then begins again; otherwise many clusters would be emptied at once after an outage.
     """
     return bool(watch.act_ms) and time_ms > watch.act_ms + PACE_MS
 
@@ -203,9 +204,8 @@ def _taint_changes(
 ) -> tuple[list[clusters.Taint], list[clusters.Taint]]:
     """Return the taints that the condition Ready and the policies add to and remove from the cluster.
 
-    A taint that one adds is not removed.
-
-    ``ready`` is the status of the condition Ready; empty if it does not count.
+    A taint that the condition or a policy adds is not removed by another. ``ready`` is the status of the condition
+    Ready; empty if it does not count.
     """
     present = {(taint.key, taint.effect): taint.value for taint in cluster.spec.taints}
     adding: dict[tuple[str, str], manifests.Taint] = {}

@@ -1,9 +1,8 @@
 """Dependency distribution (``propagateDeps``), workload side: send the needs of a workload to its dependencies.
 
-The workload's shard sends each dependency's shard a link with all clusters in which the workload needs it, in
-the step in which the workload's clusters or references changed. A cluster that is being evicted gracefully
-counts as long as the workload is there. Replicas are no part of a need, so scaling sends no links. A workload
-that lost its policy keeps its needs.
+When the clusters or the references of a workload change, its shard sends a link to the shard of each dependency, with
+all clusters in which the workload needs it. A cluster counts until a graceful eviction from it has ended. A need has
+no replicas, so scaling sends no links. A workload that lost its policy keeps its needs.
 """
 
 import msgspec
@@ -75,7 +74,7 @@ def _current_dependencies(
         return ()
     interpreter = facts.interpreter(template.ref)
     declared = _declared_dependencies(template, interpreter.dependencies) if interpreter else ()
-    # The write API refuses more; of a longer list by another producer, the first ones are used.
+    # The write API refuses longer lists; if another producer wrote one, the first entries are used.
     return tuple(map(_reference, (*template.dependencies, *declared)[: limits.DEPENDENCIES_MAX]))
 
 
@@ -99,7 +98,7 @@ def _clusters(binding: Binding, facts: Facts) -> tuple[str, ...]:
     """Return the members to which the workload is assigned or from which it is being evicted gracefully."""
     leaving = (task.cluster for task in binding.tasks if task.purge_mode != vocabulary.PURGE_DIRECTLY)
     named = {*(name for name, _ in binding.clusters), *leaving}
-    # If a cluster that has left joins again while the workload could not be scheduled, its dependencies follow.
+    # A workload that could not be scheduled may name a cluster that left, which counts again if it joins again.
     return tuple(sorted(name for name in named if facts.fleet.get(name) is not None))
 
 

@@ -4,9 +4,9 @@ A binding goes to the clusters of its placement and to those in which other bind
 being evicted gracefully keeps its work until the eviction ends; a leaving cluster keeps only what the policy
 preserves. A suspended cluster gets one ``suspended`` work and nothing more until the suspension ends; removals
 are never suspended. A binding without policy keeps its works, also suspended ones, unless other bindings need it.
-A work names the override policies that apply in its cluster (the reader of the template finds out whether they
-are applicable), the status values to report, the labels with preserved state (see ``state_preservation``), and
-whether it takes over objects that exist already.
+A work names the override policies that select its cluster (errors in these show when the work is rendered), the
+status values to report, the labels with preserved state (see ``state_preservation``), and whether it takes over
+objects that exist already.
 
 A FederatedResourceQuota assigns ResourceQuotas to clusters without a binding (see ``quota_assignments``).
 """
@@ -54,6 +54,7 @@ def decide(
     quotas = facts.quotas.get(binding.key) if facts.quotas and declared is None else None
     quota_clusters = _members(facts, quotas) if quotas is not None else required_bindings.NO_CLUSTERS
     removed = binding.works.keys() - assigned.keys() - kept - required - quota_clusters
+    # Sorted: the order of a set differs between processes, and a step that is computed again must equal the record.
     for cluster in sorted(removed | leaving):
         dispatched.append(decisions.DispatchedWork(cluster=cluster, state="removed"))
         is_left = cluster in left or (cluster in leaving and needs.preserves(emit.shard, binding))
@@ -80,7 +81,7 @@ def _wanted(
     placements: Placements,
     emit: step_outputs.Emitter,
 ) -> Iterator[decisions.DispatchedWork]:
-    """Yield the work that each cluster of a binding should have, but for suspensions."""
+    """Yield the work that each cluster of a binding should have if nothing is suspended."""
     selecting = facts.overrides.policies_for(binding.template) if binding.template else ()
     reading = state_preservation.reading(binding.claim, facts.reading(declared.ref))
     ref = declared.ref
@@ -140,7 +141,7 @@ def _assigned_quotas(
 
 
 def _completions(binding: Binding, placements: Placements) -> dict[str, int]:
-    """Divide a Job's completions by the replicas of its clusters, as in Karmada; empty unless these are divided."""
+    """Return a Job's completions by cluster, in proportion to the replicas as in Karmada; empty unless divided."""
     template, claim = binding.template, binding.claim
     total = template.size.completions if template is not None else None
     if template is None or total is None or claim is None or not binding.clusters:

@@ -1,7 +1,7 @@
 """Eviction rules: when a NoExecute taint evicts a workload, and when a graceful eviction ends.
 
 Times are integer milliseconds since 1970; an action takes place in the first step whose time has reached it.
-The rules are the reference's. The scheduler replaces the evicted replicas; a scheduling filter excludes the
+The rules are Karmada's. The scheduler replaces the evicted replicas; a scheduling filter excludes the
 cluster meanwhile.
 """
 
@@ -18,7 +18,7 @@ from engine.objects.placements import Toleration, Tolerations
 from events import times, vocabulary
 
 AT_ONCE_MS: Final = 0
-"""A deadline that has always passed."""
+"""The deadline of an eviction that is due at once: it precedes the time of every step."""
 
 CLUSTER_LEFT: Final = "ClusterLeft"
 DELETION_ALLOWED: Final = "DeletionAllowed"
@@ -37,7 +37,7 @@ class Ended(Struct, frozen=True, gc=False):
 
 
 class Assessment(Struct, frozen=True, gc=False):
-    """Tasks that go on, tasks that have ended, and the next time at which one ends by time alone (None: never)."""
+    """Tasks that continue, tasks that have ended, and the time at which a grace period ends next (None: never)."""
 
     kept: tuple[EvictionTask, ...]
     ended: tuple[Ended, ...]
@@ -48,9 +48,9 @@ def deadline_ms(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> i
     """Return when a binding with these tolerations must leave a cluster with these taints; None for never.
 
     Only NoExecute taints count. If one is not tolerated, the result is AT_ONCE_MS. Each taint uses the first
-    toleration that matches it. A used toleration with seconds limits the stay by every taint that it matches,
-    also by those that use another toleration. A taint without a time limits nothing. Raises ValueError if a
-    taint's time is not RFC 3339.
+    toleration that matches it. A used toleration with ``tolerationSeconds`` limits the stay for every taint that it
+    matches, even if that taint uses another toleration. A taint without ``timeAdded`` limits nothing. Raises
+    ValueError if a taint's time is not RFC 3339.
     """
     driving: dict[str, list[Taint]] = {}
     used: dict[int, Toleration] = {}
@@ -91,9 +91,9 @@ def assess(
     - ``healthy``: clusters that report the workload as healthy.
     - ``is_scheduled``: the scheduler has seen the binding's current state.
     - ``grace_period_ms``: applies to tasks without a period of their own.
-    - ``verdicts``: by cluster, override the rules: a reason ends the task, "" forbids that time alone ends it.
+    - ``verdicts``: by cluster; a reason ends the task now, "" means that no grace period ends it.
 
-    The first assessment of a task only sets its ``created_ms``.
+    Without such a reason, the first assessment of a task only sets its ``created_ms``.
     """
     verdicts = verdicts or {}
     is_replaced = is_scheduled and all(name in healthy for name, _ in clusters)

@@ -110,9 +110,9 @@ Change = (
 
 
 class Changed(Struct, frozen=True, gc=False):
-    """A change by the input at an offset of its topic, as the cause of decisions.
+    """A change of the facts, with the input that caused it and that input's offset in its topic.
 
-    ``shard`` is the only shard that it concerns; None for all.
+    ``shard`` is the only shard that applies it; None for all.
     """
 
     change: Change
@@ -122,14 +122,14 @@ class Changed(Struct, frozen=True, gc=False):
 
 
 class FoldedFacts(Struct, frozen=True):
-    """One or more facts of a topic, in order, and the changes by them. ``checksums`` are theirs, joined."""
+    """One or more records of a fact topic, in order, their changes, and their joined ``checksums``."""
 
     records: Sequence[StoredRecord]
     changes: Sequence[Changed]
     checksums: bytes
 
     def after(self, offset: int) -> "FoldedFacts":
-        """Return those from an offset on, maybe none."""
+        """Return the records from an offset on, with their changes; there may be none."""
         return folded(
             [record for record in self.records if record.offset >= offset],
             [changed for changed in self.changes if changed.offset >= offset],
@@ -137,19 +137,20 @@ class FoldedFacts(Struct, frozen=True):
 
 
 def folded(records: Sequence[StoredRecord], changes: Sequence[Changed]) -> FoldedFacts:
-    """Return facts with the changes by them."""
+    """Return records with their changes and joined checksums."""
     return FoldedFacts(records, changes, b"".join([record.checksum for record in records]))
 
 
 def changed(change: Change, cause: Cause, offset: int) -> Changed:
-    """Return a change by the input at an offset."""
+    """Return a change with its cause, the input's offset, and the shard that applies it."""
     return Changed(change, cause, offset, _shard_of(change))
 
 
 def _shard_of(change: Change) -> int | None:
-    """Return the only shard that a change concerns; None for all.
+    """Return the only shard that applies a change; None for all.
 
-    Most facts are health reports that change nothing: only the owner of the cluster waits for the next one.
+    Most facts are health reports that do not change the status. Only the cluster's owner shard applies them, since it
+    tracks when the next report is due.
     """
     match change:
         case HealthReported(name=name, is_change=False):

@@ -1,6 +1,6 @@
 """Facts that every shard shares: clusters, policies, overrides and interpreters, folded from two partitions.
 
-Each folded record returns changes with the old and the new value. A shard derives the keys to decide again
+Folding a record returns its changes, with the old and the new value. A shard derives the keys to decide again
 from the change and its own state alone, so replay touches the same keys.
 """
 
@@ -74,11 +74,12 @@ class FactsState(Struct):
 class Facts:
     """Fold of the fact topics, from a state or from the beginning; it takes ownership of the state.
 
-    ``ends`` are the next offsets by topic. ``emptied`` is the time and name of the cluster that the engine
-    last began to empty (time 0: none). ``conditions`` are those that clients report, by cluster: status by
-    type. ``quotas`` are the assignments of FederatedResourceQuotas, by the key of the ResourceQuota's binding;
-    ``quota_limits`` are the quotas that clusters report, ``overall`` the overall limits of FederatedResourceQuotas.
-    ``leaving`` holds the leaving clusters, ``troubled`` those whose last known health is not ready.
+    ``ends`` are the next offsets by topic. ``emptied`` is the time (ms since 1970; 0: none) and the name of
+    the cluster that the engine last began to empty. ``conditions`` maps each cluster to the conditions that clients
+    report: status by type. ``quotas`` are the assignments of FederatedResourceQuotas, by the key of the
+    ResourceQuota's binding; ``quota_limits`` are the quotas that clusters report, ``overall`` the overall limits of
+    FederatedResourceQuotas. ``leaving`` holds the leaving clusters, ``troubled`` those whose last known health is not
+    ready.
     """
 
     def __init__(self, state: FactsState | None = None) -> None:
@@ -132,7 +133,7 @@ class Facts:
         )
 
     def copy(self) -> "Facts":
-        """Return a separate copy."""
+        """Return a copy that shares no data."""
         return Facts(msgspec.json.decode(msgspec.json.encode(self.state), type=FactsState))
 
     @property
@@ -166,7 +167,7 @@ class Facts:
         return head.version if head else 0
 
     def uid_of(self, cluster: str) -> str:
-        """Return a member cluster's uid, which no later cluster of its name shares; empty if it is no member."""
+        """Return the uid of a member cluster, empty for no member; a later cluster of this name has another uid."""
         head = self._folds[topics.CLUSTERS].state.heads.get(cluster)
         return head.uid if head else ""
 
@@ -340,7 +341,7 @@ class Facts:
     def _apply_health_report(self, report: clusters.ClusterHealthChanged, at_ms: int) -> list[Change]:
         """Fold a health report.
 
-        Scheduling ignores health, as in the reference; only taints exclude a cluster.
+        Scheduling ignores health, as in Karmada; only taints exclude a cluster.
         """
         previous = self.health.get(report.name)
         health = health_after(previous, report, at_ms)
@@ -387,5 +388,5 @@ class Facts:
 
 
 def _is_emptied(taken: verdicts.Taken, taint: clusters.Taint) -> bool:
-    """Whether the engine itself began to empty the cluster; taints of users do not count against the pace."""
+    """Whether the engine began to empty the cluster; taints by users do not count for ``cluster_health.PACE_MS``."""
     return taint.effect == vocabulary.NO_EXECUTE and taken.envelope.source.startswith(ids.SHARD_SOURCE)

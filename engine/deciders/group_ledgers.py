@@ -1,4 +1,7 @@
-"""State of groups of workloads: the seats of each binding, and all seats of a group in its owner shard."""
+"""Fold claims and verdicts of workload groups into ``ledgers.Seat`` structs.
+
+The shard of a binding keeps the binding's own seats, the owner shard of a group keeps all seats of the group.
+"""
 
 from engine.deciders.ledgers import Seat, WorkloadGroup
 from engine.deciders.state import ShardState
@@ -6,7 +9,7 @@ from events import group_decisions, links
 
 
 def take(shard: ShardState, link: links.GroupAsked) -> bool:
-    """Fold a claim into its group; return False if a newer one is known."""
+    """Fold a claim into its group; return False if it is not newer than the known one."""
     group = shard.groups.setdefault(link.group, WorkloadGroup(link.apart))
     previous = group.seats.get(link.key)
     if previous is not None and link.number <= previous.number:
@@ -16,6 +19,7 @@ def take(shard: ShardState, link: links.GroupAsked) -> bool:
     else:
         group.seats.pop(link.key, None)
     if link.wanted:
+        # A key that is open already keeps its position: claims are decided in the order of the dict.
         group.open[link.key] = True
     else:
         group.open.pop(link.key, None)
@@ -29,8 +33,8 @@ def answer(shard: ShardState, link: links.GroupAnswered) -> bool:
         return False
     _judge(seat, link)
     if link.granted:
-        # The binding is scheduled again and must choose the granted clusters, so it goes by what it knew when it
-        # asked. Otherwise two bindings could take turns in asking for more without end.
+        # The binding is scheduled again and must choose the granted clusters, so the pass gets what the binding
+        # knew of the others when it sent the claim. Otherwise two bindings could send new claims in turn, forever.
         seat.is_bound, seat.others = seat.asked_bound, seat.asked_others
     return True
 

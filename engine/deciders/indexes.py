@@ -57,7 +57,7 @@ class _Group:
             _move(self._by_label[label], key, template.labels[label], None)
 
     def with_handle(self, handle: selector_index.Handle) -> AbstractSet[str]:
-        """Return the keys of templates that have a handle."""
+        """Return the keys of the templates with a handle, which is a name, a label, or all templates of the group."""
         closeness, name, value = handle
         if closeness == selector_index.BY_NAME:
             if self._by_name is None:
@@ -125,15 +125,18 @@ class Templates:
 
 
 class Indexes:
-    """Keys by cluster (assigned, evicted or with a work), policy, and placement with affinity group; ``templates``.
+    """Keys of the shard's bindings and clusters, by the facts that concern them.
 
-    ``blocked`` holds bindings to be retried, ``unranked`` those whose PriorityClass is or was missing, ``troubled``
-    the shard's own clusters that are not ready. ``crowd`` is the newest fact that changed the number of
-    clusters in trouble, ``emptied`` the newest that began or ended the emptying of a cluster; both are reset
-    by ``affected_keys.touch_troubled``. ``taint_policies`` is the newest change of a ClusterTaintPolicy since the
-    last step. ``quotas`` are the keys of ResourceQuotas whose assignments to
-    clusters changed, which the next step touches; ``limited`` are the namespaces whose overall quotas changed, with
-    ``OverallChanged.is_switch``; ``grouped`` are bindings whose group may not know them yet.
+    - ``by_cluster``: bindings that are assigned to a cluster, have a work there or are being evicted from it.
+    - ``by_policy``: bindings that a policy claims; ``by_group``: by digest of the placement and affinity group.
+    - ``blocked``: bindings to be retried; ``unranked``: those whose policy was refused or PriorityClass missing.
+    - ``troubled``: the shard's own clusters that are not ready.
+
+    The rest is for the next step, each with the newest fact as its cause: ``crowd`` if the number of clusters in
+    trouble changed, ``emptied`` if the next cluster to empty may be another, ``taint_policies`` if a ClusterTaintPolicy
+    changed, ``quotas`` for keys of ResourceQuotas whose assignments to clusters changed, ``limited`` for namespaces
+    whose overall quotas changed (with ``OverallChanged.is_switch``), ``grouped`` for bindings whose group may not know
+    them yet.
     """
 
     def __init__(self, bindings: Iterable[Binding] = (), watches: Iterable[Watch] = ()) -> None:
@@ -145,6 +148,8 @@ class Indexes:
         self.blocked: set[str] = set()
         self.unranked: set[str] = set()
         self.troubled: set[str] = set()
+        # Changes for the next step, which clears them. Snapshots are taken directly after a step, so they are not
+        # stored.
         self.crowd: Cause | None = None
         self.emptied: Cause | None = None
         self.taint_policies: Cause | None = None

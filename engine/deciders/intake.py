@@ -1,7 +1,7 @@
 """Fold inputs into a shard's state and queue the keys that they touch.
 
-This half of a step decides nothing and needs no facts; recovery repeats it. Keys wait in the order in which
-they were touched: keys left over from an earlier step come first.
+This half of a step decides nothing and needs no facts; recovery repeats it. ``waiting_keys`` has the order in which
+the queued keys are decided.
 """
 
 import hashlib
@@ -260,7 +260,7 @@ def _take_answer(shard: ShardState, taken: verdicts.Taken, answer: links.Resched
 def _take_need(
     shard: ShardState, taken: verdicts.Taken, link: links.DependencyNeeded | links.DependencyDropped
 ) -> None:
-    """Take a need or its end. Only a link newer than the known one counts, and only a known need can be dropped."""
+    """Fold a need or the end of one. Only a link newer than the known one counts; only a known need can end."""
     key = taken.record.key
     is_needed = isinstance(link, links.DependencyNeeded)
     all_needs = needs.known(shard, key)
@@ -290,10 +290,10 @@ def _take_preemption_link(
     taken: verdicts.Taken,
     link: links.CapacityRequested | links.CapacityOffered | links.PreemptionRequested,
 ) -> None:
-    """Take a preemption link.
+    """Fold a preemption link.
 
-    Of the capacity requests of a binding only the newest counts. Offers count if they answer the binding's
-    newest request; it is decided once all shards have answered.
+    Of the capacity requests of a binding only the newest counts. Offers count if they answer that request; the
+    binding is decided once all shards have answered.
     """
     match link:
         case links.CapacityRequested():
@@ -317,7 +317,7 @@ def _take_preemption_link(
 def _take_quota_link(
     shard: ShardState, taken: verdicts.Taken, link: links.QuotaRequested | links.QuotaAnswered
 ) -> None:
-    """Take a claim on overall quotas, or the answer to the newest claim of a binding."""
+    """Fold a claim on overall quotas, or the answer to the newest claim of a binding."""
     key = taken.record.key
     if isinstance(link, links.QuotaRequested):
         is_newest = quota_ledgers.take(shard, key, link)

@@ -1,7 +1,7 @@
 """How deciders and members read objects: the status fields of built-in kinds, and interpreters of custom kinds.
 
-Fields and sums of built-in kinds, beyond replicas, are those of the reference's default interpreter. Fields that a
-status omits (most omit zeros) are not reported.
+The fields of built-in kinds beyond replicas, and how they are aggregated, are those of Karmada's default interpreter.
+Fields that a status omits (most statuses omit zeros) are not reported.
 """
 
 from typing import Final
@@ -61,7 +61,7 @@ READINGS: Final = {
 
 
 class Interpreter(Struct, frozen=True):
-    """How to read a custom kind: dotted paths from the root for replicas and requests, and its ``reading``."""
+    """How to read a custom kind: dotted paths of replicas and requests, and in ``reading`` the rules for members."""
 
     name: str
     api_version: str
@@ -86,7 +86,7 @@ def put(known: Interpreters, name: str, raw: msgspec.Raw) -> list[Change]:
 
 
 def drop(known: Interpreters, name: str) -> list[Change]:
-    """Remove the interpreter that a ReplicaInterpreter of this name declared, if it did."""
+    """Remove the interpreter that a ReplicaInterpreter of this name declared, if there is one."""
     dropped = [kind for kind, interpreter in known.items() if interpreter.name == name]
     for kind in dropped:
         del known[kind]

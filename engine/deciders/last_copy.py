@@ -1,11 +1,11 @@
 """Protect the last running copy of a workload: a graceful eviction without a replacement does not delete it.
 
-The reference deletes an evicted workload when the grace period is over, whether or not a replacement runs. A
+Karmada deletes an evicted workload when the grace period is over, whether or not a replacement runs. A
 workload that fits in no other cluster, or that no policy claims any longer, is then deleted from a cluster
-that may have recovered long ago. Here time alone does not end such an eviction. It ends when a replacement
+that may have recovered long ago. Here the grace period does not end such an eviction. It ends when a replacement
 runs, when the cluster tolerates the workload again (Recovered: the binding gets its assignment back), or when
-the cluster has left. The annotation ``reballast.io/delete-last-copy: "true"`` of a policy restores the
-reference's behaviour for the templates that it claims.
+the cluster has left. The annotation ``reballast.io/delete-last-copy: "true"`` of a policy restores
+Karmada's behaviour for the templates that it claims.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ from engine.domain.bindings import SUCCESS
 from events import decisions, shapes, vocabulary
 
 UNCLAIMED: Final = "Unclaimed"
-"""Reason of a binding that no policy claims and that is assigned to no cluster."""
+"""Reason of the condition Scheduled of a binding that no policy claims and that is assigned to no cluster."""
 
 
 def clusters(binding: Binding) -> frozenset[str]:
     """Return the clusters whose graceful eviction would delete the last running copy.
 
-    If the binding has no other assignment, a copy without any report counts as running.
+    If the binding is assigned to no cluster, a copy without any report counts as running.
     """
     if binding.deletes_last_copy or any(_runs(binding, name) for name, _ in binding.clusters):
         return frozenset()

@@ -6,8 +6,9 @@ from msgspec import Struct
 class QuotaClaim(Struct, gc=False):
     """The amounts that a binding uses of its namespace's overall quotas, and those that it requested last (``wanted``).
 
-    The binding's shard and the quotas' owner shard have one each. ``wanted`` is empty without a request.
-    ``number`` is that of the last request, ``fault`` the reason if it was refused.
+    The binding's shard and the quotas' owner shard have a copy each. Amounts are in the units of
+    ``quota_amounts.Amounts``; ``wanted`` is empty without a request. ``number`` is that of the last request, ``fault``
+    the reason if it was refused.
     """
 
     number: int
@@ -18,7 +19,7 @@ class QuotaClaim(Struct, gc=False):
 
     @property
     def reserved(self) -> dict[str, int]:
-        """The amounts that count as used."""
+        """The amounts that count as used: ``wanted`` if it is granted, otherwise ``used``."""
         return self.wanted if self.is_granted else self.used
 
 
@@ -26,7 +27,7 @@ class Ledger(Struct, gc=False):
     """The claims on the overall quotas of a namespace, in the owner shard of its quotas, by the key of the binding.
 
     ``totals`` are the sums of the reserved amounts. ``open`` has the claims that are not granted, in the order of
-    their arrival; ``shown`` are the totals in the last decision.
+    their arrival; ``shown`` are the totals in the last decision, by quota and resource.
     """
 
     namespace: str
@@ -37,11 +38,11 @@ class Ledger(Struct, gc=False):
 
 
 class Seat(Struct, gc=False):
-    """A binding in a group of workloads: its clusters, and those that it requested last (``wanted``).
+    """A binding in a group of workloads: its clusters (``placed``), and those that it requested last (``wanted``).
 
-    The binding's shard and the group's owner shard have one each. ``number`` is that of the last claim;
-    ``others`` and ``is_bound`` are those of the last verdict (``GroupVerdict``), ``asked_others`` and ``asked_bound``
-    those with which ``wanted`` was chosen.
+    The binding's shard and the group's owner shard have a copy each. ``number`` is that of the last claim.
+    ``others`` and ``is_bound`` are from the last verdict (``GroupVerdict``), ``asked_others`` and ``asked_bound`` from
+    the verdict that was the last one when ``wanted`` was chosen.
     """
 
     number: int
@@ -56,12 +57,12 @@ class Seat(Struct, gc=False):
 
     @property
     def reserved(self) -> set[str]:
-        """The clusters that count as the binding's."""
+        """The clusters that count as the binding's: ``placed``, and ``wanted`` if it is granted."""
         return {*self.placed, *(self.wanted if self.is_granted else ())}
 
 
 class WorkloadGroup(Struct, gc=False):
-    """The bindings of a group, which are kept together or ``apart``, in its owner shard, by their keys.
+    """A group of workloads in its owner shard: the seats of its bindings by key, kept together or ``apart``.
 
     ``open`` has the claims that are not granted, in the order of their arrival.
     """

@@ -1,4 +1,4 @@
-"""Facts of member clusters: the manifest that scheduling reads, the place in the queue, and reported ResourceQuotas."""
+"""Facts of member clusters: the manifest that scheduling reads, the queue of clusters, and reported ResourceQuotas."""
 
 import bisect
 from collections.abc import Callable, Iterable
@@ -17,7 +17,7 @@ READY: Final = str(True)
 """Status of the Ready condition of a ready cluster."""
 
 QuotaAmounts: TypeAlias = dict[str, dict[str, dict[str, int]]]
-"""Amounts left to further pods, by namespace, cluster and resource, in the units of replica estimates."""
+"""Amounts left for more pods, by namespace, cluster and resource: cpu in millicores, others in whole units."""
 
 
 class Queue:
@@ -32,7 +32,7 @@ class Queue:
         """Return (since_ms, name) of the waiting clusters, sorted.
 
         ``since_ms`` returns None for a cluster that does not wait. The first call evaluates all clusters in
-        ``every``, later ones only those in ``changed``: ``since_ms`` must give the same result for all
+        ``names``, later ones only those in ``changed``: ``since_ms`` must return the same result for all
         others.
         """
         if self._order is None:
@@ -144,9 +144,9 @@ def summary(report: clusters.CapacityReported) -> manifests.ResourceSummary:
 
 
 class QuotaLimits:
-    """How many further replicas the ResourceQuotas allow that clusters report, by namespace.
+    """The ResourceQuotas that clusters report: the amounts left, and how many more replicas these allow.
 
-    The mapping ``free`` is kept and changed, not copied.
+    The mapping ``free`` is not copied but changed in place.
     """
 
     def __init__(self, free: QuotaAmounts | None = None) -> None:
@@ -157,7 +157,7 @@ class QuotaLimits:
                 self._namespaces.setdefault(cluster, set()).add(namespace)
 
     def put(self, cluster: str, reported: tuple[clusters.NamespaceQuota, ...]) -> None:
-        """Take the quotas that a cluster reports in place of its former ones."""
+        """Replace the quotas of a cluster by those that it reports now."""
         for namespace in self._namespaces.pop(cluster, ()):
             by_cluster = self.free[namespace]
             del by_cluster[cluster]
@@ -169,7 +169,7 @@ class QuotaLimits:
             self._namespaces.setdefault(cluster, set()).add(quota.namespace)
 
     def ceilings(self, namespace: str, amounts: requests.Requests) -> tuple[tuple[str, int], ...]:
-        """Return the further replicas with these requests that each cluster's quotas allow, in name order."""
+        """Return (cluster, how many more replicas with these requests its quotas allow), by name of the cluster."""
         limited = self.free.get(namespace)
         if not limited:
             return ()

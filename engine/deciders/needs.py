@@ -15,8 +15,8 @@ from events.shapes import WorkloadRef
 class Needs(dict[str, Need]):
     """Needs by the key of the binding that has them. Change them with ``put`` and ``drop`` only.
 
-    ``changed`` holds the needs whose current form was not decided on; ``ref`` is the object of the last
-    decision (None: unknown).
+    ``changed`` has the keys of needs that ended, or whose terms differ from those of the last decision. ``ref`` is the
+    object of the last decision (None: unknown).
     """
 
     def __init__(self, needs: Iterable[tuple[str, Need]] = ()) -> None:
@@ -38,7 +38,7 @@ class Needs(dict[str, Need]):
             self.changed.add(by)
 
     def drop(self, by: str) -> None:
-        """Remove a need that was dropped by its binding and decided on."""
+        """Remove a dropped need, once a decision has recorded that it was dropped."""
         self._count(self.pop(by), None)
         self.changed.discard(by)
 
@@ -88,7 +88,7 @@ def put(shard: ShardState, key: str, by: str, need: Need) -> None:
 
 
 def apply(shard: ShardState, key: str, applied: Iterable[tuple[str, Terms]]) -> None:
-    """Record, by binding, the terms on which its need was decided."""
+    """Record the terms that were decided on, by the key of the binding that has the need."""
     needs = known(shard, key)
     for by, terms in applied if needs is not None else ():
         if needs is not None and by in needs:
@@ -106,7 +106,7 @@ def forget_applied(shard: ShardState, key: str) -> None:
 
 
 def forget_dropped(shard: ShardState, key: str) -> None:
-    """Clean up after an object was decided: remove needs that were dropped and decided on."""
+    """After a decision on an object, remove the dropped needs that it has recorded as dropped."""
     needs = known(shard, key)
     if needs is None:
         return
@@ -117,7 +117,7 @@ def forget_dropped(shard: ShardState, key: str) -> None:
 
 
 def overwrites(shard: ShardState, binding: Binding) -> bool:
-    """Return whether works of an object without policy take over existing objects, as bindings that need it ask."""
+    """Return whether works of an object without policy take over existing objects, for a binding that needs it."""
     needs = None if binding.last_claim else known(shard, binding.key)
     return needs is not None and needs.overwrites
 

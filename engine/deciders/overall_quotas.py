@@ -1,12 +1,12 @@
-"""Overall quotas (``spec.overall``) of FederatedResourceQuotas: bindings claim shares, which the quotas' owner grants.
+"""Overall quotas (``spec.overall``) of FederatedResourceQuotas: bindings claim amounts, the quotas' owner grants them.
 
 A change that makes a binding use more than was granted to it waits until the owner shard of the namespace's quotas
-grants the new amounts. As in the reference, a new assignment that exceeds a quota fails with the reason
-QuotaExceeded, and a template with other requests is not applied. Changes that use no more are made at once and
-reported, as is what ran before the quota existed.
+grants the new amounts. As in Karmada, a new assignment that exceeds a quota fails with the reason QuotaExceeded, and
+a template with new requests that exceed one is not applied. A change that needs no more is made at once and reported
+afterwards; so are amounts that were in use before the quota existed.
 
-The owner sums what the bindings use and grants what they want, first come, first served, as long as no quota is
-exceeded. A refused claim stays open until the quotas suffice or the binding wants something else.
+The owner adds up the amounts in use and grants claims in the order of their arrival, as long as no quota is
+exceeded. A refused claim stays open until the quotas suffice or the binding claims other amounts.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ from events import keys, links, quota_decisions
 QUOTA_EXCEEDED: Final = "QuotaExceeded"
 
 _VERDICTS_MAX: Final = 500
-"""Verdicts in one record, which bounds its size."""
+"""Maximum number of verdicts in one record, which bounds its size."""
 
 _DENIED: Final = 'admission webhook "resourcebinding.karmada.io" denied the request: '
 
@@ -35,8 +35,8 @@ def admit(
 ) -> str | None:
     """Return None if the binding may use these amounts, otherwise the reason; it is empty until the owner answers.
 
-    ``is_declared``: the amounts are those of the declared template, for which nothing is requested as long as the
-    quotas do not admit a newer one.
+    ``is_declared``: the amounts are for the declared version of the template. Nothing is requested for it while a
+    claim for a newer version is open.
     """
     namespace, _ = keys.split(binding.key)
     limited = known.get(namespace) if namespace else None
@@ -58,9 +58,9 @@ def admit(
 
 
 def _is_of_template(claim: QuotaClaim, binding: Binding) -> bool:
-    """Whether a request is one for a version of the template that is not declared yet.
+    """Whether a claim is for a version of the template that is not declared yet.
 
-    A binding has one request at a time: if both versions made theirs in each step, neither would come to an end.
+    A binding has one claim at a time: if each version replaced the other's claim in each step, none would be granted.
     """
     if not (binding.is_behind and claim.wanted) or claim.is_granted:
         return False
@@ -68,12 +68,12 @@ def _is_of_template(claim: QuotaClaim, binding: Binding) -> bool:
 
 
 def settle(binding: Binding, known: Limits, emit: step_outputs.Emitter) -> None:
-    """Report the amounts that a binding uses to the owner of its namespace's overall quotas, if they are new."""
+    """Report the amounts that a binding uses to the owner of its namespace's overall quotas, if they changed."""
     claim = emit.shard.quota_claims.get(binding.key)
     if claim is None and not known.get(keys.split(binding.key)[0]):
         return
     used = _used(binding)
-    # A request of a binding that is withdrawn meanwhile may still be granted: it has to be taken back.
+    # The claim of a binding that was withdrawn meanwhile could still be granted, so replace it.
     is_open = claim is not None and bool(claim.wanted) and binding.declared is None
     if used == (claim.reserved if claim else {}) and not is_open:
         return
@@ -104,6 +104,7 @@ def share(ledger: Ledger, known: Limits, emit: step_outputs.Emitter) -> None:
     """Grant or refuse the open claims, and send the verdicts that are new."""
     limits = known.get(ledger.namespace, {})
     totals = dict(ledger.totals)
+    # Collected before the first is emitted: applying a verdict removes its claim from ``ledger.open``.
     verdicts: list[quota_decisions.QuotaVerdict] = []
     for by in ledger.open:
         claim = ledger.claims[by]
@@ -132,7 +133,7 @@ def share(ledger: Ledger, known: Limits, emit: step_outputs.Emitter) -> None:
 
 
 def _fault(namespace: str, limits: dict[str, Amounts], totals: Amounts, claim: QuotaClaim) -> str:
-    """Return which quota a claim exceeds, in the words of the reference; empty if none."""
+    """Return Karmada's message about the quota that a claim exceeds; empty if it exceeds none."""
     for name, overall in sorted(limits.items()):
         for resource, limit in sorted(overall.items()):
             more = claim.wanted.get(resource, 0) - claim.used.get(resource, 0)

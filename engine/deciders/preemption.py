@@ -17,7 +17,7 @@ from engine.placement import missing_capacity, requests
 from events import decisions, links, shapes, times, topics
 
 CLUSTERS_MAX: Final = 1_024
-"""Clusters in one request, the first in name order."""
+"""Maximum number of clusters in one request: the first in name order."""
 
 VICTIMS_MAX: Final = 256
 """Maximum number of victims for one binding; a binding that needs more waits."""
@@ -55,9 +55,9 @@ def victims(
 ) -> tuple[shapes.Occupant, ...]:
     """Return the fewest victims of the lowest priority that free enough; none if all together free too little.
 
-    The search starts with all occupants leaving, then keeps each one that is not needed: highest priority
-    first, among equals the one that frees least. So a small occupant of the lowest priority stays if a larger
-    one suffices.
+    The search starts with all occupants as victims, then keeps each one whose eviction is not needed: highest
+    priority first, among equals the one that frees least. So a small occupant of the lowest priority stays if a
+    larger one suffices.
     """
     lower = {
         (occupant.key, occupant.cluster): occupant for occupant in occupants if occupant.priority < priority
@@ -66,7 +66,7 @@ def victims(
     if not shortage.is_resolved_without(leaving.values()):
         return ()
     gained = {identity: shortage.replicas_gained(occupant) for identity, occupant in leaving.items()}
-    # Among equals the first keys leave, so the last ones are kept first.
+    # Of otherwise equal occupants those with the first keys become victims, so the last ones are kept first.
     last_first = sorted(leaving, reverse=True)
     for identity in sorted(last_first, key=lambda identity: (-lower[identity].priority, gained[identity])):
         spared = leaving.pop(identity)
@@ -106,6 +106,7 @@ def _request_capacity(
         attempt=attempt,
     )
     emit.decide(capacity_wanted)
+    # Shards without candidates get one too: victims are chosen once every shard has answered.
     for shard in range(topics.SHARDS):
         request = links.CapacityRequested(
             shard=shard, key=binding.key, number=emit.step, priority=binding.priority, clusters=clusters

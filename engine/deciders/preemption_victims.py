@@ -1,7 +1,7 @@
 """Preemption, victim side: offer lower-priority bindings as candidates and evict those that are chosen.
 
 A victim is removed at once, scheduled again and kept out of that cluster for a while, so that it does not
-take the capacity back. A rebalancer that asks for the victim ends this exclusion.
+take the capacity back. A rebalancer that reschedules the victim ends this exclusion.
 """
 
 from collections.abc import Iterator
@@ -26,6 +26,8 @@ def answer(indexes: Indexes, emit: step_outputs.Emitter) -> None:
     """Answer all open capacity requests with the lower-priority bindings of this shard."""
     for key in sorted(emit.shard.questions):
         request = emit.shard.questions[key]
+        # In a total order, since ``occupants`` iterates over a set. An answer without candidates is sent too: the
+        # requester waits for one of each shard.
         candidates = sorted(occupants(request, indexes, emit), key=_victim_order)
         offered = links.CapacityOffered(
             key=key, number=request.number, shard=emit.shard.shard, occupants=tuple(candidates[:OFFERS_MAX])
@@ -70,7 +72,7 @@ def release(binding: Binding, emit: step_outputs.Emitter) -> None:
 def occupants(
     request: links.CapacityRequested, indexes: Indexes, emit: step_outputs.Emitter
 ) -> Iterator[shapes.Occupant]:
-    """Yield the bindings of this shard with lower priority than the requester that can leave one of its clusters."""
+    """Yield each lower-priority binding of this shard, for each requested cluster from which it can be evicted."""
     bindings = emit.shard.bindings
     clusters = frozenset(request.clusters)
     for key in {key for cluster in request.clusters for key in indexes.by_cluster.get(cluster, ())}:

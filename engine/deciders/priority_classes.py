@@ -15,7 +15,7 @@ _POD: Final = "PodPriorityClass"
 
 
 class Found(Struct, frozen=True):
-    """A priority and what it allows; ``name`` is that of its class, empty if there is no class."""
+    """A priority and its preemption policy; ``name`` is that of the PriorityClass, empty if there is none."""
 
     value: int
     preemption_policy: str

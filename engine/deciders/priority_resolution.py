@@ -1,6 +1,6 @@
 """Scheduling priority: announce PriorityClasses to all shards and resolve the priorities of bindings.
 
-As in the reference, a binding's priority is resolved when its template or policy is written; a later change
+As in Karmada, a binding's priority is resolved when its template or policy is written; a later change
 of the class takes effect at the next such write. A policy whose class does not exist is not applied
 (``propagation``).
 """

@@ -1,12 +1,12 @@
 """Claim a template for its policy and declare its binding.
 
 A claim holds until its policy is deleted, changes so that it no longer selects the template, or is preempted.
-Then the best other policy claims it, or the binding is released and its workload keeps running. If the template
-changes so that its policy no longer selects it, the claim and the placement stay, as in Karmada. Deleting the
-template withdraws the binding from all clusters. A change of a lazy policy takes effect at the next write of the
-template; but if the policy preempts another, the template gets its marks at once. An imported template keeps an
-older placement of its lazy policy until then. A policy whose PriorityClass does not exist is not applied: the
-binding stays as it is, or is declared when the class is created.
+Then the best other policy claims the template, or the binding is released and its workload keeps running. If the
+template changes so that its policy no longer selects it, the claim and the placement stay, as in Karmada. Deleting
+the template withdraws the binding from all clusters. A change of a lazy policy takes effect at the next write of the
+template; but if the policy preempts another, the template gets its marks (labels and annotations) at once. An imported
+template keeps an older placement of its lazy policy until its next write. A policy whose PriorityClass does not exist
+is not applied: the binding stays as it is, or is declared when the class is created.
 """
 
 from typing import Final
@@ -104,7 +104,7 @@ def _is_refused(
 def _fault(
     binding: Binding, template: Template, chosen: KnownPolicy, facts: Facts, emit: step_outputs.Emitter
 ) -> str | None:
-    """Return None if the policy can be applied, otherwise the reason; it is empty until overall quotas are known."""
+    """Return None if the policy can be applied, otherwise the reason; it is empty until the quotas' owner answers."""
     source = schedule_priority(chosen.policy.spec)
     resolution = None if source is None else priority_classes.resolve(source, template, facts)
     if isinstance(resolution, priority_classes.Missing):
@@ -128,8 +128,8 @@ def _holder(binding: Binding, template: Template) -> shapes.PolicyRef | None:
 def _kept(holder: shapes.PolicyRef | None, claim: Claim | None, facts: Facts) -> KnownPolicy | None:
     """Return the policy that keeps a template although it does not select it; None if the claim lapses.
 
-    As in Karmada: it has not changed since it claimed the template. A template that is imported has just been
-    claimed elsewhere.
+    As in Karmada, the policy keeps the template until the policy changes. An imported template counts as
+    claimed by the current version while it has no claim here, or one with an older placement (``_NO_VERSION``).
     """
     known = None if holder is None else facts.known_policies.get(holder)
     if known is None or known.policy.is_deleting:
@@ -142,7 +142,7 @@ def choose(
 ) -> tuple[str, KnownPolicy | None]:
     """Return the outcome for the claim of a policy (see ``claims``) and the policy that places the template."""
     verdict = claims.claim(facts.policies, template, holder, preemption=True)
-    # A lapsed claim passes to the best other policy in the same step; the reference takes another pass.
+    # A lapsed claim passes to the best other policy in the same step; Karmada needs another pass.
     policy = facts.policies.best(template) if verdict.outcome == claims.LAPSED else verdict.policy
     return verdict.outcome, None if policy is None else facts.known_policies[claims.reference(policy)]
 
@@ -217,17 +217,17 @@ def _claim(
         )
     ):
         return
-    # The mark of a lazy policy has recorded the preemption already.
+    # If the template shows the marks of a lazy policy, the preemption was recorded with them.
     preempted = previous.policy if previous and is_preemption and binding.marked is None else None
     made = claimed(binding.key, chosen, preempted)
     if older is not None:
-        # No version of the policy, so that the next write of the template claims it with the newest one.
+        # Without a version, so that the next write of the template claims it with the current placement.
         made = structs.replace(made, placement=older, version=_NO_VERSION)
     emit.decide(made)
 
 
 def _older_placement(template: Template, chosen: KnownPolicy) -> msgspec.Raw | None:
-    """Return an imported template's older placement of its lazy policy; None to use the policy's current placement."""
+    """Return the older placement of its lazy policy by which a template was imported; None to use the current one."""
     imported = template.imported
     if (
         imported is None
@@ -237,7 +237,7 @@ def _older_placement(template: Template, chosen: KnownPolicy) -> msgspec.Raw | N
         return None
     if imported.policy != claims.reference(chosen.policy):
         return None
-    # Encoded again without unknown fields: the depth of records is bounded, that of annotations is not.
+    # Encoded again without unknown fields: the nesting of records is limited, that of annotations is not.
     return msgspec.Raw(msgspec.json.encode(_PLACEMENT.decode(imported.placement)))
 
 

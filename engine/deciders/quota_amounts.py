@@ -28,7 +28,7 @@ def limits(manifest: msgspec.Raw) -> Amounts:
 
 
 def put(known: Limits, namespace: str, name: str, overall: Amounts) -> list[OverallChanged]:
-    """Store the overall limits of a FederatedResourceQuota, empty for none; return the change."""
+    """Store the overall limits of a FederatedResourceQuota (empty: it has none); return the change, if there is one."""
     before = known.get(namespace, {})
     after = {quota: amounts for quota, amounts in before.items() if quota != name}
     if overall:
@@ -66,5 +66,5 @@ def add(totals: Amounts, more: Amounts, sign: int = 1) -> None:
 
 
 def _unit(resource: str) -> int:
-    """Return the unit of a resource's amounts in billionths."""
+    """Return the unit of a resource's amounts, in billionths: a thousandth for cpu, one for others."""
     return _NANO // 1_000 if resource == "cpu" else _NANO

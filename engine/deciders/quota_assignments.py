@@ -1,7 +1,7 @@
 """Static assignments of FederatedResourceQuotas: a ResourceQuota in each named cluster, and its reported status.
 
-The works have the key of the ResourceQuota's binding, as in the reference the same name. So a ResourceQuota that a
-policy propagates under that name has precedence.
+The works have the binding key of a ResourceQuota with the same name, as they share one name in Karmada. So if a policy
+propagates such a ResourceQuota, it takes precedence over the assignments.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from events.json_values import object_at
 
 
 class Assignments(Struct, frozen=True):
-    """A FederatedResourceQuota: the offset of its last write, and index and digest of each cluster's assignment."""
+    """A FederatedResourceQuota's assignments: index and digest by cluster. ``offset`` is that of its last write."""
 
     ref: shapes.WorkloadRef
     offset: int
@@ -25,7 +25,7 @@ class Assignments(Struct, frozen=True):
 
     @property
     def quota(self) -> shapes.WorkloadRef:
-        """The ResourceQuota in each of the clusters."""
+        """The ResourceQuota that each of the clusters gets."""
         api_version, kind = federated_quotas.QUOTA
         return shapes.WorkloadRef(
             api_version=api_version, kind=kind, name=self.ref.name, namespace=self.ref.namespace
@@ -65,7 +65,7 @@ def none(ref: shapes.WorkloadRef) -> Assignments:
 
 
 def put(known: dict[str, Assignments], assignments: Assignments) -> list[str]:
-    """Store the assignments of a FederatedResourceQuota, if any; return the key if works may change."""
+    """Replace the assignments of a FederatedResourceQuota; return its key in a list, empty if no work can change."""
     key = assignments.key
     is_known = known.pop(key, None) is not None
     if assignments.quotas:

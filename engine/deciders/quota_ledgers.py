@@ -1,4 +1,7 @@
-"""State of overall quotas: the claim of each binding, and the ledger of each namespace in its quotas' owner shard."""
+"""Fold claims and verdicts on overall quotas.
+
+The shard of a binding keeps the binding's claim, the owner shard of a namespace's quotas keeps a ledger of all claims.
+"""
 
 from engine.deciders import quota_amounts
 from engine.deciders.ledgers import Ledger, QuotaClaim
@@ -7,7 +10,7 @@ from events import links, quota_decisions
 
 
 def take(shard: ShardState, key: str, link: links.QuotaRequested) -> bool:
-    """Fold a claim into the ledger with this key; return False if a newer one is known."""
+    """Fold a claim into the ledger with this key; return False if it is not newer than the known one."""
     ledger = shard.ledgers.setdefault(key, Ledger(link.namespace))
     previous = ledger.claims.pop(link.key, None)
     if previous is not None:
@@ -19,6 +22,7 @@ def take(shard: ShardState, key: str, link: links.QuotaRequested) -> bool:
     if link.used or link.wanted:
         ledger.claims[link.key] = QuotaClaim(link.number, link.used, link.wanted)
     if link.wanted:
+        # A key that is open already keeps its position: claims are decided in the order of the dict.
         ledger.open[link.key] = True
     else:
         ledger.open.pop(link.key, None)

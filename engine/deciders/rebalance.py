@@ -1,8 +1,8 @@
 """A rebalancer in its owner shard: ask for each workload, count answers, finish, expire.
 
-Rules of the reference and its guide: a workload removed from the spec stays in the status if it succeeded and
-is dropped if it failed or waits. Each workload is asked for once per generation. The rebalancer finishes when
-all workloads of the current generation have a result.
+The rules are those of Karmada and its user guide: a workload removed from the spec stays in the status if it
+succeeded and is dropped if it failed or waits. Each workload is requested once per generation. The rebalancer
+finishes when all workloads of the current generation have a result.
 """
 
 from collections.abc import Iterator

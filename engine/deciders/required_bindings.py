@@ -21,7 +21,7 @@ _CLUSTERS_MAX: Final = 4_096
 
 
 def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> frozenset[str]:
-    """Apply changed needs; return the clusters in which the object is left running although no longer needed."""
+    """Record changed needs of other bindings; return the clusters in which dropped needs leave the object running."""
     needs, template = all_needs.known(emit.shard, binding.key), binding.template
     if needs is None or template is None:
         return NO_CLUSTERS

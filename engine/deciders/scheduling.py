@@ -1,9 +1,9 @@
 """Schedule a binding: whether a pass is needed, what the scheduler decides, and whether that is a change.
 
-The triggers are the reference's. A pass that repeats the current decision emits nothing. A failed pass is
+The triggers are Karmada's. A pass that repeats the current decision emits nothing. A failed pass is
 retried after a fact that may have caused the failure has changed, and not before a delay that doubles with
-each failure. A binding whose policy names another scheduler gets no pass; it takes over the placement of an
-imported template. One whose scheduling a client suspends keeps its clusters until that ends.
+each failure. A binding whose policy names another scheduler gets no pass, but takes over an imported
+placement. A binding whose scheduling a client suspended keeps its clusters until a client resumes it.
 """
 
 import operator
@@ -167,7 +167,7 @@ def _run_pass(
 
 
 class _Imported(NamedTuple):
-    """The part of a placement that is in known clusters; ``is_complete``: all of it."""
+    """An imported placement without its unknown clusters; ``is_complete``: it had none."""
 
     placement: imported_placements.ImportedPlacement
     is_complete: bool
@@ -257,6 +257,7 @@ def _emit_decision(
         failed=_failed(decision),
     )
     emit.decide(decided)
+    # Only fills a cache: a replay does not come here, so no decision may depend on it.
     if decision.chosen is not None:
         facts.fleet.learn(binding.clusters, *decision.chosen.numbers())
 

@@ -40,17 +40,14 @@ from events.records import Record, StoredRecord
 from events.validation import manifests, verdicts
 
 FACT_BACKLOG_MAX: Final = 10_000
-"""Facts that touched no key wait for the next step, up to this number: recovery has to read them again."""
+"""A step is due once more facts than this were folded since the last step, because recovery reads these again."""
 
 OUTPUTS_MAX: Final = 5_000
 """A step that has emitted this many records leaves the other keys to the next step."""
 
 _STEP_DIGEST_BYTES: Final = 16
 _RELEASES_TOUCHING_ALL: Final = ("0.1.0", "0.2.0", "0.3.0", "0.4.0")
-"""Releases in which each report of a cluster touched all clusters in trouble.
-
-Their steps count these keys as processed, so a replay of them must touch the same keys.
-"""
+"""Releases in which each report of a cluster touched all clusters in trouble, as the replay of their steps must."""
 
 _RELEASES_WITHOUT_QUOTAS: Final = (*_RELEASES_TOUCHING_ALL, "0.5.0")
 """Releases that did not act on FederatedResourceQuotas and ``workloadAffinity``."""
@@ -108,7 +105,7 @@ class ShardFold:
     def follow(self, facts: FoldedFacts) -> Iterator[None]:
         """Apply the changes by facts, and yield after each; skip facts that the shard has folded already.
 
-        The facts are counted at once, so do not take a step before the iterator ends.
+        From its start on the iterator counts all facts as folded, so do not take a step before it ends.
         """
         topic = facts.records[0].topic
         if facts.records[0].offset < self.ends[topic]:
@@ -159,6 +156,7 @@ class ShardFold:
             or state.touched
             or state.waiting
             or state.reported
+            # Own inputs need a step in their turn, since a replay folds all facts of a step before its own inputs.
             or self._own_taken
             or self._refused
         )
@@ -243,10 +241,11 @@ class ShardFold:
         """Replay a recorded step after its inputs were taken: apply its decisions, never decide again."""
         if taken.term != self.state.term:
             self._begin(taken.time_ms, facts)
-        # Same calls in the same order as in ``binding_decision``; otherwise recovered state would differ from the
-        # owner's.
+        # The same calls in the same order as ``decide``; otherwise the recovered state would differ from the owner's.
         self._open(facts, taken.time_ms, taken.release)
         popped = [key for key, _ in waiting_keys.pop(self.state, taken.processed)]
+        # ``decide_in_portions`` closes each key before it decides the next one. So applying a decision must not
+        # depend on the closing of other keys, and closing a key not on decisions about keys after it.
         for data in outputs:
             apply_decisions.apply(self.state, data, taken.term, taken.number)
         for key in popped:
@@ -296,7 +295,7 @@ class ShardFold:
             self._set_timer(watch, watch.due_ms)
 
     def _open(self, facts: Facts, at_ms: int, of_release: str) -> None:
-        """Touch clusters in trouble, fire due timers and end the intake, as the release of the step does."""
+        """Touch clusters in trouble, fire due timers and end the intake, as the release that took the step did."""
         affected_keys.touch_watched(self.state, self.indexes)
         touches_all = of_release in _RELEASES_TOUCHING_ALL
         affected_keys.touch_troubled(self.state, self.indexes, facts, touches_all=touches_all)
@@ -369,6 +368,7 @@ class ShardFold:
 
     def _inputs_digest(self) -> str:
         hasher = _hasher()
+        # In topic order: the digest is recorded, and proofs compute it again.
         for digest in self._digests.values():
             hasher.update(digest.digest())
         return hasher.hexdigest()

@@ -1,4 +1,4 @@
-"""Values that many bindings have are kept once: bindings take most of the memory of a shard."""
+"""Keep one object for equal values of many bindings, since bindings take most of a shard's memory."""
 
 from collections.abc import Hashable, Iterable
 from functools import lru_cache
@@ -19,7 +19,7 @@ _KEPT_MAX: Final = 16_384
 
 
 def shared(value: _Value) -> _Value:
-    """Return an equal value that was shared before, if it is among the last used ones; else this one."""
+    """Return the cached object that equals this value; the value itself, which is then cached, if there is none."""
     return _shared(value)  # pyright: ignore[reportReturnType]  # the cache forgets the type
 
 
@@ -29,7 +29,7 @@ def _shared(value: Hashable) -> Hashable:
 
 
 def compact_shard(state: ShardState, inputs: Iterable[PartitionState]) -> None:
-    """Replace the values of a shard that was decoded by equal ones, each of which was decoded many times."""
+    """Replace equal values in a decoded shard by one object; decoding made an object for each occurrence."""
     for binding in state.bindings.values():
         if binding.template is not None:
             binding.template = _interned(binding.template)
@@ -79,7 +79,7 @@ def _head(head: Head, binding: Binding | None) -> Head:
 
 
 def compact(binding: Binding) -> None:
-    """Replace a binding's values by equal ones of other bindings, or of its template."""
+    """Replace a binding's values by equal objects of other bindings or of its template."""
     if binding.claim is not None:
         binding.claim = shared(binding.claim)
     binding.applied = intern(binding.applied)
@@ -93,7 +93,7 @@ def compact(binding: Binding) -> None:
 
 
 def _like(declared: Declared, template: Template) -> Declared:
-    """Return a declaration with the template's own values where they are equal."""
+    """Return a declaration that uses the template's objects where they are equal."""
     if declared.ref is template.ref:
         return declared
     return structs.replace(

@@ -35,7 +35,7 @@ PRIORITY: Final = 512
 QUOTA: Final = 1024
 GROUP: Final = 2048
 REPORTED: Final = HEALTH | CAPACITY
-"""Flags set by reports of member clusters only: these keys yield to keys with other flags."""
+"""Flags set by reports of member clusters only; keys with other flags are decided first (``waiting_keys.pop``)."""
 
 
 class Template(Struct, frozen=True, gc=False):
@@ -82,8 +82,9 @@ class Report(Struct, frozen=True, gc=False):
 
     ``unhealthy_ms`` is the time of the first step that saw the workload unhealthy (0: healthy). ``fault`` is
     the reason why the work could not be applied. ``values`` maps the JSON paths that the work requested to
-    their values. ``generation`` and ``observed_generation`` are the object's, ``template_generation`` is that of the
-    template in the newest work that the member has applied. ``status`` is the whole status, as JSON, of a custom kind.
+    their values. ``generation`` and ``observed_generation`` are those of the object in the member,
+    ``template_generation`` is that of the template in the newest work that the member has applied. ``status`` is the
+    whole status, as JSON, of a custom kind.
     """
 
     term: int
@@ -160,16 +161,16 @@ class Need(Struct, frozen=True, gc=False):
 
 
 class Binding(bindings.Binding, kw_only=True, gc=False):
-    """A template, its claim and its clusters; without ``declared`` only a template that no policy claims yet.
+    """A template, its claim and its clusters; ``declared`` is None before the first claim or need, and once withdrawn.
 
     ``fresh``: a rebalancer requested a reschedule, and no decision has succeeded since. ``blocked``: the last
     decision failed and is to be retried; ``ready_to_retry``: since then a fact changed that may have caused the
-    failure. ``distributed`` is the last decision on its dependencies (None: it has none). ``timer_ms`` is the
-    next time at which the passing of time alone may change a decision (0: never). ``refused`` is set while a
+    failure. ``distributed`` is the last decision on its dependencies (None: it has none). ``timer_ms`` is
+    when the binding must be decided again even without a new input (0: never). ``refused`` is set while a
     policy that selects the template can't be applied. ``evicted`` are the clusters from which a taint evicted the
-    binding, each with the time of the last eviction in milliseconds since 1970. ``suspending`` is what a client
-    asked to suspend in this turn. ``delayed`` are the requests of rebalancers whose decision waits
-    (``ShardState.awaits``).
+    binding, each with the time of the last eviction in milliseconds since 1970. ``suspending`` is the
+    suspension that a client requested since the last step. ``delayed`` are rebalancers' requests that are answered
+    once the binding's decision no longer waits (``ShardState.awaits``). ``shown`` is the digest of the last status.
     """
 
     key: str
@@ -193,12 +194,12 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
 
     @property
     def priority(self) -> int:
-        """Priority of the binding, highest first; 0 without a priority of its own, as in the reference."""
+        """Priority of the binding, highest first; 0 without a priority of its own, as in Karmada."""
         return 0 if self.rank is None or self.rank.priority is None else self.rank.priority
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the template, or its newest version, waits to be admitted."""
+        """Whether the selecting policy was refused, or the last write of the template is not declared yet."""
         return self.refused is not None or self.is_behind
 
     @property
@@ -263,8 +264,8 @@ class Watch(Struct, gc=False):
     ``known_ms`` the time of the first step that knew it (0: none yet). The cluster counts as silent at
     ``silent_ms`` (0: never), which is ``grace_ms`` after its last report; ``silenced_ms`` is the ``heard_ms``
     of the last recorded silence. ``judged`` is the last decision on its taints, ``act_ms`` the time at which
-    the passing of time may change that decision, ``queued_ms`` the time since which it waits for other
-    clusters to be emptied first (0: it does not wait).
+    they are to be decided again even without a new report, ``queued_ms`` the time since which the cluster waits
+    for others to be emptied first (0: it does not wait).
     """
 
     key: str
@@ -335,7 +336,7 @@ class ShardState(Struct):
     - ``began_ms``: time of the first step of the current term; reports may have been missed before it.
     - ``touched``: keys touched by the inputs of the current turn.
     - ``waiting``: keys to be decided, in order; ``reported``: keys with nothing but member reports.
-    - ``needs``: needs of other bindings by the key of the needed object (which may not exist yet) and their own key.
+    - ``needs``: by key of the needed object (which may not exist yet), then by key of the binding that needs it.
     - ``wants``: capacity requests of this shard's bindings; ``questions``: open requests of all shards' bindings.
     - ``preemptions``: evictions that other bindings ask of this shard's bindings.
     - ``removals``: removed works not confirmed as gone, by cluster and key, with the version of the removal.
@@ -374,7 +375,7 @@ class ShardState(Struct):
     is_crowd: bool = False
 
     def awaits(self, key: str) -> bool:
-        """Whether a change of a binding waits for the owner of overall quotas or of a group."""
+        """Whether a change of a binding waits for an answer by the owner of overall quotas or of a group."""
         claim = self.quota_claims.get(key)
         seats = self.seats.get(key)
         is_quota_open = claim is not None and bool(claim.wanted) and not (claim.is_granted or claim.fault)

@@ -18,7 +18,7 @@ _LARGEST: Final = 2**63 - 1
 def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> None:
     """Emit the aggregated status if it differs from the last one.
 
-    The first one follows the first report, or a suspended dispatch, after which no report may come.
+    The first status is emitted after the first report, or while dispatching is suspended, as reports may never come.
     """
     if binding.declared is None:
         _aggregate_quotas(binding, emit)
@@ -105,7 +105,7 @@ def _member(cluster: str, report: Report | None) -> decisions.MemberStatus:
 
 
 def _health(report: Report) -> enums.Health:
-    """With a fault the cluster runs an older work or none, so its health is unknown."""
+    """Return the reported health; with a fault it is unknown, since the cluster runs an older work or none."""
     if report.fault:
         return enums.Health.UNKNOWN
     return enums.Health.HEALTHY if report.healthy else enums.Health.UNHEALTHY

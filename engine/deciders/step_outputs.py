@@ -66,7 +66,7 @@ class Emitter:
         apply_decisions.apply(self.shard, data, self.term, self.step)
 
     def send(self, data: shapes.Event) -> None:
-        """Emit a link, a work or an input of the shard's own."""
+        """Emit a link, a work or a rebalancer's deletion, into the partition of its record key."""
         key = data.record_key
         self._put(data, keys.shard_of(key), key)
 

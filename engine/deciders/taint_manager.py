@@ -1,6 +1,6 @@
 """Taint manager: start evictions for NoExecute taints and end graceful evictions, by the rules of ``eviction_rules``.
 
-The tolerations are those of the last applied placement, as in the reference. Removing a taint moves nothing
+The tolerations are those of the last applied placement, as in Karmada. Removing a taint moves no workload
 back. A binding without policy is not scheduled, so it is evicted here from a cluster that is leaving.
 """
 
@@ -16,11 +16,11 @@ from engine.domain.bindings import SUCCESS
 from events import decisions, vocabulary
 
 GRACE_PERIOD_MS: Final = 600_000
-"""Default time for which a graceful eviction waits for its replacement, as in the reference."""
+"""Default time in ms for which a graceful eviction waits for its replacement, as in Karmada."""
 
 TERMINATING: Final = "ClusterTerminating"
 RETURN_MS: Final = 5_000
-"""Shortest stay in a cluster to which the binding returned after a taint that it tolerates for a while evicted it."""
+"""Minimum stay of a binding that returns to a cluster after a taint there evicted it (see ``_paced``)."""
 
 _PRODUCER: Final = "TaintManager"
 
@@ -72,7 +72,7 @@ def decide(
 
 
 def due_ms(binding: Binding, facts: Facts, placements: Placements, shard: ShardState) -> int:
-    """Return the next time at which an eviction starts or ends by time alone; 0 for never."""
+    """Return the next time at which an eviction starts or ends without a new input; 0 for never."""
     dues = [max(deadline_ms, 1) for _, deadline_ms in _deadlines(binding, facts, placements)]
     if binding.tasks:
         assessed = _assess(binding, facts, placements, 0, is_scheduled=_is_scheduled(binding, shard))
@@ -102,12 +102,12 @@ def _deadlines(binding: Binding, facts: Facts, placements: Placements) -> Iterat
 
 
 def _paced(binding: Binding, cluster: str, deadline_ms: int) -> int:
-    """Return when a binding must leave a cluster, later than ``deadline_ms`` after an earlier eviction by a taint.
+    """Return when a binding must leave a cluster: later than ``deadline_ms`` if a taint evicted it there since then.
 
-    A tolerated taint lets the scheduler choose the cluster again, although the time of the toleration is over. In
-    the reference, whose controllers wait for one another, such a binding comes and goes every few seconds. Here
-    it would do so within one millisecond, forever. So each stay lasts as long as the time between the deadline
-    and the last eviction, at least RETURN_MS.
+    The scheduler may choose a cluster with a tolerated taint again, although the toleration's seconds are over. In
+    Karmada, whose controllers wait for one another, such a binding comes and goes every few seconds. Here it would
+    do so within one millisecond, forever. So each stay lasts as long as the time from the deadline to the last
+    eviction, at least RETURN_MS.
     """
     last_ms = next((at_ms for name, at_ms in binding.evicted if name == cluster), None)
     if last_ms is None or last_ms < deadline_ms or deadline_ms == eviction_rules.AT_ONCE_MS:
@@ -143,7 +143,7 @@ def _assess(
 def _verdicts(
     binding: Binding, healthy: AbstractSet[str], facts: Facts, placements: Placements
 ) -> dict[str, str]:
-    """Return the tasks that end because of their cluster, and those that time must not end (see ``last_copy``)."""
+    """Return, by cluster, the reason that ends its task now; "" if no grace period may end it (see ``last_copy``)."""
     verdicts = dict.fromkeys(last_copy.clusters(binding), "")
     if not binding.clusters:
         for cluster in verdicts.keys() & healthy:

@@ -9,7 +9,7 @@ import msgspec
 from engine.deciders.state import REPORTED, Cause, ShardState, Waiting
 
 _REPORTED_SHARE: Final = 8
-"""Every n-th decided key comes from the member reports, however many other keys wait."""
+"""One of this many decided keys comes from the member reports, however many other keys wait."""
 
 
 def touch(shard: ShardState, key: str, flags: int, cause: Cause) -> None:
@@ -28,6 +28,7 @@ def seal(shard: ShardState, priority_of: Callable[[str], int] | None = None) -> 
     if priority_of is not None:
         for key, waiting in touched.items():
             touched[key] = msgspec.structs.replace(waiting, priority=priority_of(key))
+    # Sorted: facts touch sets of keys, whose order differs between processes, and a replay must take the same keys.
     for key in sorted(touched):
         new = touched[key]
         previous = shard.reported.pop(key, None)
@@ -58,7 +59,7 @@ def _merged(previous: Waiting, new: Waiting) -> Waiting:
 def pop(shard: ShardState, count: int) -> Iterator[tuple[str, Waiting]]:
     """Yield the next ``count`` keys and remove each from its queue as it is yielded.
 
-    Every eighth key comes from the member reports, so that a storm cannot starve them. The order does not
+    Every eighth key comes from the member reports, so that other keys cannot delay them forever. The order does not
     depend on ``count``: a step that ends early and its replay take the same keys.
     """
     waiting, reported = shard.waiting, shard.reported

@@ -1,9 +1,9 @@
 """Groups of workloads (``workloadAffinity``): bindings that share all clusters, or none.
 
 The workloads of a namespace with the same value of the label that their policies name form a group. One shard owns it.
-A binding that is to be placed in a new cluster waits until the owner grants its clusters; if others of the group
-forbid that, it is scheduled again without the clusters that they exclude. As in the reference, a cluster that a
-binding has already is never excluded.
+A binding that is to be placed in a new cluster waits until that shard grants its clusters. If other bindings of the
+group forbid this, the binding is scheduled again without the clusters that they exclude. As in Karmada, a cluster that
+a binding has already is never excluded.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from engine.deciders.state import Binding, ShardState
 from events import group_decisions, keys, links
 
 _VERDICTS_MAX: Final = 200
-"""Verdicts in one record, which bounds its size."""
+"""Maximum number of verdicts in one record, which bounds its size."""
 
 
 class Group(NamedTuple):
@@ -28,7 +28,7 @@ class Group(NamedTuple):
 
 
 class Neighbours(NamedTuple):
-    """The clusters that other bindings of a binding's groups exclude (``apart``) and demand (None: none)."""
+    """Clusters that a binding's groups exclude (``apart``), and the only ones allowed (``together``; None: any)."""
 
     apart: frozenset[str] = frozenset()
     together: frozenset[str] | None = None
@@ -55,7 +55,7 @@ def groups_of(binding: Binding, placements: Placements) -> list[Group]:
 
 
 def neighbours(binding: Binding, placements: Placements, shard: ShardState) -> Neighbours:
-    """Return the clusters that other bindings of the binding's groups exclude and demand, as far as the shard knows."""
+    """Return the clusters that the binding's groups exclude and allow, by the last verdicts of the groups' owners."""
     seats = shard.seats.get(binding.key)
     if not seats:
         return NO_NEIGHBOURS
@@ -107,6 +107,7 @@ def share(key: str, group: WorkloadGroup, emit: step_outputs.Emitter) -> None:
     """Grant or refuse the open claims of a group, and send the verdicts that are new."""
     counts = Counter(name for seat in group.seats.values() for name in seat.reserved)
     placed = sum(bool(seat.reserved) for seat in group.seats.values())
+    # Collected before the first is emitted: applying a verdict removes its claim from ``group.open``.
     verdicts: list[group_decisions.GroupVerdict] = []
     for by in group.open:
         seat = group.seats[by]

@@ -69,14 +69,14 @@ class Claim(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Mark(Struct, frozen=True, array_like=True, gc=False):
-    """The policy whose marks a template shows although it does not claim it yet."""
+    """A policy whose marks (labels and annotations) a template shows before the policy claims the template."""
 
     policy: shapes.PolicyRef
     permanent_id: str
 
 
 class Suspension(Struct, frozen=True, array_like=True, gc=False):
-    """Parts of a binding that a client suspends, beside its policy: scheduling, and dispatching of its works."""
+    """Parts of a binding that a client suspended, whatever its policy suspends: scheduling, dispatching of works."""
 
     scheduling: bool = False
     dispatching: bool = False
@@ -94,7 +94,7 @@ class EvictionTask(Struct, frozen=True, array_like=True, gc=False):
       None applies the rules.
     - ``labels``: preserved state for a work in a cluster that is not among ``clusters_before``;
       ``not_preserved`` has, by label, the reason why a value is missing.
-    - ``held``: the task ends only with its period, even if the replacement is healthy (used by preemption).
+    - ``held``: the task ends only after its grace period, even if the replacement is healthy (used by preemption).
     - ``by``: key of the preempting binding.
     """
 
@@ -114,7 +114,7 @@ class EvictionTask(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Binding(Struct):
-    """Facts of a binding that events set.
+    """State of a binding that follows from decisions about it.
 
     - ``generation``: number of changes of the binding's spec.
     - ``released``: the last claim while no policy claims the template.
@@ -123,7 +123,7 @@ class Binding(Struct):
     - ``condition``, ``message``: SUCCESS, or why the binding could not be scheduled; empty before the first
       decision.
     - ``rank``: its resolved priority; None if it has none of its own.
-    - ``suspension``: what a client suspends.
+    - ``suspension``: what a client suspended.
     """
 
     generation: int = 0
@@ -140,7 +140,7 @@ class Binding(Struct):
     suspension: Suspension = NOT_SUSPENDED
 
     def is_suspended_in(self, cluster: str) -> bool:
-        """Whether works for a cluster are not dispatched."""
+        """Whether dispatching to a cluster is suspended."""
         claim = self.claim
         return self.suspension.dispatching or (
             claim is not None and (claim.suspended or cluster in claim.suspended_on)
@@ -148,7 +148,7 @@ class Binding(Struct):
 
     @property
     def is_suspended(self) -> bool:
-        """Whether works for some cluster are not dispatched."""
+        """Whether dispatching is suspended for at least one cluster."""
         claim = self.claim
         return self.suspension.dispatching or (
             claim is not None and (claim.suspended or bool(claim.suspended_on))

@@ -32,7 +32,7 @@ DEFAULT_MODELS: Final = tuple(
 
 
 class Spec(Struct, frozen=True, array_like=True):
-    """Fields set by clients."""
+    """Fields of a cluster that clients set."""
 
     labels: dict[str, str]
     provider: str
@@ -69,7 +69,10 @@ class Health(Struct, frozen=True, array_like=True, gc=False):
 
 
 def health_after(previous: Health | None, report: clusters.ClusterHealthChanged, at_ms: int) -> Health | None:
-    """Return a cluster's health after a report; None for a silence outdated by a newer report or a departure."""
+    """Return a cluster's health after a report; None for an outdated report of silence.
+
+    It is outdated if the cluster has reported since, or has left.
+    """
     if report.silent and (previous is None or previous.heard_ms > report.heard_ms):
         return None
     status = UNKNOWN if report.silent else str(report.ready)
@@ -84,7 +87,7 @@ def health_after(previous: Health | None, report: clusters.ClusterHealthChanged,
 def conditions_after(
     previous: tuple[clusters.ClusterCondition, ...], report: clusters.ClusterConditionsReported, at_ms: int
 ) -> tuple[clusters.ClusterCondition, ...]:
-    """Return the reported conditions; a missing time is that of the same status before, else the time of the event."""
+    """Return the reported conditions; a missing time is that of an equal previous condition, else the event's."""
     since = {(old.type, old.status): old.last_transition_ms for old in previous}
     replace = msgspec.structs.replace
     return tuple(

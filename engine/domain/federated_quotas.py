@@ -1,7 +1,7 @@
 """FederatedResourceQuotas: the ResourceQuotas that they assign to clusters, and their status. Pure.
 
-A work of an assignment names it as the reference to an override policy does: by the FederatedResourceQuota's
-offset, and the index of the assignment.
+A work refers to its assignment in the same form as to a rule of an override policy: by the offset of the
+FederatedResourceQuota, and the index of the assignment in it.
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ _ENCODE: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 def assigned(overrides: tuple[shapes.OverrideRef, ...]) -> shapes.OverrideRef | None:
-    """Return the reference to an assignment among those of a work; None for the works of bindings."""
+    """Return the reference to the assignment in a work's overrides; None for the works of bindings."""
     return overrides[0] if overrides and overrides[0].kind == KIND else None
 
 
@@ -79,7 +79,7 @@ def members(reported: Iterable[decisions.MemberStatus]) -> list[MemberQuota]:
 
 
 def object_key(key: str) -> str:
-    """Return the key of a FederatedResourceQuota by that of its ResourceQuota's binding."""
+    """Return the key of a FederatedResourceQuota, from the binding key of the ResourceQuota that it assigns."""
     namespace, _, name = key.partition("/")
     return keys.object_key(KIND, namespace, name.removesuffix(f"-{QUOTA[1].lower()}"))
 

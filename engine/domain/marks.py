@@ -1,4 +1,4 @@
-"""Names, labels and annotations by which the reference's objects refer to one another.
+"""Names, labels and annotations by which Karmada's objects refer to one another; the latter two are called marks.
 
 A template carries the marks of the policy that claims it, a binding and a Work their own, and an object in a
 cluster all of them. Permanent ids are the uids of policies, bindings and Works.
@@ -24,7 +24,7 @@ RETAIN_REPLICAS: Final = "resourcetemplate.karmada.io/retain-replicas"
 """Label of templates whose number of replicas the member decides."""
 
 APPLIED_PLACEMENT: Final = "policy.karmada.io/applied-placement"
-"""Annotation of bindings: the placement that the scheduler obeyed last."""
+"""Annotation of bindings: the placement that the scheduler used last."""
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 """Annotation of objects that kubectl applied."""
@@ -133,7 +133,7 @@ def depended_by(key: str) -> str:
 
 
 def conflict(template: shapes.WorkloadRef, cluster: str) -> str:
-    """Return why a cluster refuses an object that exists there unmanaged, in the reference's words."""
+    """Return Karmada's message about an object that exists in a cluster and is not managed."""
     return (
         f"resource(kind={template.kind}, {template.namespace}/{template.name}) already exists in the cluster"
         f" {cluster} and the {CONFLICT_RESOLUTION} strategy value is empty, Karmada will not manage this resource"
@@ -143,7 +143,7 @@ def conflict(template: shapes.WorkloadRef, cluster: str) -> str:
 # The works of a template in all its clusters have one name, which is needed at each of their changes.
 @lru_cache(maxsize=4_096)
 def work_name(kind: str, namespace: str, name: str) -> str:
-    """Return the name of the Works of a template; it may be longer than Kubernetes allows, as the reference's."""
+    """Return the name of the Works of a template; it may be longer than Kubernetes allows, as in Karmada."""
     name = name.replace(":", ".").lower()
     text = "-".join(part for part in (namespace, name, kind) if part).lower()
     return f"{name}-{_safe_encoded(str(_fnv_1a(text)))}"
@@ -191,7 +191,7 @@ def of_binding(template: shapes.WorkloadRef, uid: str) -> Marks:
 
 
 def of_work(propagation: Propagation) -> Marks:
-    """Return the marks of a Work. Those of namespaces have no binding."""
+    """Return the marks of a Work; Works of namespaces have no binding and so no marks of one."""
     labels = {_WORK_ID: propagation.work_uid} if propagation.work_uid else {}
     if not propagation.binding_uid:
         return Marks(labels, {})

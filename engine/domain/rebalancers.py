@@ -18,10 +18,10 @@ class Observed(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Rebalancer(Struct):
-    """Facts of a rebalancer that decisions set.
+    """Progress of a rebalancer, as decisions record it.
 
-    ``started`` and ``finished`` are the generations that were last started and finished, ``finish_ms`` the
-    time of the latter; 0 before the first. ``observed`` is by the workloads' sort keys.
+    ``started`` and ``finished`` are the generations that were last started and finished, ``finish_ms`` is the time of
+    the last finish; all are 0 before the first. ``observed`` has the results by the sort key of the workload.
     """
 
     started: int = 0

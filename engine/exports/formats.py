@@ -23,11 +23,11 @@ SUFFIXES: Final[dict[Format, str]] = {
 
 
 class ExportError(Exception):
-    """A log cannot be exported or imported; the message says why."""
+    """A log cannot be exported or imported; the message contains the reason."""
 
 
 class _Line(Struct, frozen=True, omit_defaults=True):
-    """All fields of a record; the value as text, or in base64 if it is no UTF-8."""
+    """All fields of a record; the value as text, or in base64 if it is not UTF-8."""
 
     number: int
     topic: str
@@ -113,7 +113,7 @@ def _write_parquet(path: Path, batch: Sequence[StoredRecord]) -> None:
 
 
 def _is_event(record: StoredRecord) -> bool:
-    """Whether a record is a CloudEvent: other systems may have written something else."""
+    """Whether a record is a CloudEvent; other systems may append records that are not."""
     return not isinstance(codec.decode(record), codec.Malformed)
 
 

@@ -28,11 +28,14 @@ _FILE_BYTES: Final = 64 * 1_048_576
 _BATCH: Final = 500
 
 Progress = Callable[[int, int], None]
-"""Called with the number of the last record read, and the number of records exported so far."""
+"""Called with the sequence number of the last record that was read, and the count of records exported so far."""
 
 
 class Filters(Struct, frozen=True, kw_only=True):
-    """The records to export: of these topics and namespaces (empty: all), from ``since_ms`` to ``until_ms``."""
+    """The records to export: of these topics and namespaces (empty: all), in a range of time.
+
+    The range begins with ``since_ms`` and ends before ``until_ms``, in milliseconds since 1970; None is unlimited.
+    """
 
     topics: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
@@ -58,7 +61,7 @@ EVERYTHING: Final = Filters()
 
 
 class ExportedFile(Struct, frozen=True, kw_only=True):
-    """A file of an export: records with numbers from ``first`` to ``last``."""
+    """A file of an export: records with sequence numbers from ``first`` to ``last``, inclusive."""
 
     name: str
     first: int
@@ -69,7 +72,7 @@ class ExportedFile(Struct, frozen=True, kw_only=True):
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """The files of an export; all records up to ``number`` have been judged by the filters."""
+    """The files of an export; ``number`` is the sequence number of the last record that was read for it."""
 
     format: str = _FORMAT
     records: Format
@@ -81,7 +84,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
 async def export(
     log: port.NumberedLog, directory: Path, form: Format, filters: Filters, progress: Progress
 ) -> Manifest:
-    """Export the records that are in the log but not in the directory.
+    """Export the records that follow those of the directory's manifest; return the new manifest.
 
     Raises ExportError, OSError or port.LogError.
     """
@@ -159,14 +162,14 @@ def _add_file(directory: Path, manifest: Manifest, taken: list[StoredRecord], nu
 def _namespace_of(record: StoredRecord) -> str:
     """Return the namespace in the subject of an event; empty for objects without one."""
     subject = record.headers.get("ce_subject") or record.key
-    # Keys of policies and the like begin with their kind.
+    # The keys of policies and of some other objects begin with their kind.
     return keys.split(subject.rpartition(":")[2])[0]
 
 
 async def load(log: port.NumberedLog, directory: Path, progress: Progress) -> int:
     """Append all records of an export to an empty log; return their number.
 
-    Raises ExportError if the export is not whole, was changed, or would not give the same numbers and offsets.
+    Raises ExportError if the export is incomplete, was changed, or would get other sequence numbers or offsets.
     """
     manifest = await asyncio.to_thread(read_manifest, directory)
     if manifest is None:

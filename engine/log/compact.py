@@ -18,7 +18,7 @@ _HEADERS: Final = (
     (b'Z","ce_correlationid":"', b"\x06"),
     (b'","ce_causationid":"', b"\x07"),
 )
-"""Part of the file format: a change of the tables needs a new format of the log."""
+"""Phrases and their bytes. They are part of the file format: other phrases need a new format of the log."""
 
 _PACKED_VALUE: Final = b"\x08"
 """Prefix of the headers of a record whose value is packed too."""

@@ -60,12 +60,12 @@ def behind(batch: Sequence[StoredRecord], end: int) -> int:
 
 
 class Partitions(Protocol):
-    """The records of partitions, to be read."""
+    """Read access to the records of partitions."""
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
         """Return at most ``limit`` records of a partition from offset ``start`` on, in order.
 
-        Offsets have gaps, so the result may be empty although the partition ends further on (see ``behind``).
+        Offsets have gaps, so the result may be empty even before the end of the partition (see ``behind``).
         Raises LogCutError if the records at ``start`` have been deleted.
         """
         ...
@@ -89,7 +89,7 @@ class Log(Partitions, Protocol):
     async def level(self) -> None:
         """Return when ``ends`` covers everything that any process appended before the call.
 
-        Raises UnnumberedError if this log only follows the numbers of others and they do not come.
+        Raises UnnumberedError if this process assigns no numbers and no other process does so in time.
         """
         ...
 
@@ -129,14 +129,14 @@ class Owner(Protocol):
     """The right to write the steps of shards (design section 5)."""
 
     async def own(self, shards: Iterable[int]) -> None:
-        """Take over the shards and fence their former owners, whose committed records can be read when it returns.
+        """Take over the shards and fence their former owners; when it returns, all their committed steps can be read.
 
         Raises LogError on failure; then none of the shards is owned.
         """
         ...
 
     def begin(self, shard: int, number: int, term: int, digest: str) -> None:
-        """Set the last step of a shard that was read; the owner's next step must follow it."""
+        """Set the last step that the caller has read of a shard; the shard's next step must follow it."""
         ...
 
     async def commit(self, steps: Sequence[tuple[int, Sequence[Record]]]) -> dict[int, int]:

@@ -10,7 +10,7 @@ from events.records import StoredRecord
 async def of_partition(
     log: port.Log, topic: str, partition: int, start: int = 0, end: int | None = None
 ) -> AsyncIterator[StoredRecord]:
-    """Yield the records of a partition from an offset on, before ``end`` or up to the current end."""
+    """Yield the records of a partition from offset ``start`` up to ``end`` (exclusive), or up to its current end."""
     while end is None or start < end:
         batch = await log.read(topic, partition, start, port.READ_RECORDS)
         for record in batch:
@@ -20,7 +20,7 @@ async def of_partition(
         if not batch:
             return
         start = batch[-1].offset + 1
-        # A log in memory returns at once; other tasks get their turn between batches.
+        # A log in memory returns without a pause; let other tasks run between batches.
         await asyncio.sleep(0)
 
 

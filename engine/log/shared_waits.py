@@ -50,7 +50,7 @@ class SharedRequest(Generic[_Answer]):
         """Return the answer of a request that starts after this call; raises the request's errors."""
         if self._next is None:
             self._next = asyncio.create_task(self._run(self._running))
-            # If all callers are cancelled before it fails, asyncio would log an exception that was never
+            # If all callers are cancelled before the request fails, asyncio would log an exception that was never
             # retrieved.
             self._next.add_done_callback(_retrieve)
         # Shielded: a cancelled caller must not cancel the request that the others share.
@@ -59,7 +59,7 @@ class SharedRequest(Generic[_Answer]):
     async def _run(self, before: "asyncio.Task[_Answer] | None") -> _Answer:
         if before is not None:
             await asyncio.wait((before,))
-        # Before asking: later callers must start a request of their own.
+        # Before the request: callers that arrive from now on must start a request of their own.
         self._running, self._next = self._next, None
         return await self._request()
 

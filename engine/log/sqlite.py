@@ -45,7 +45,7 @@ class _Waiting(msgspec.Struct):
 
 
 class _Files(msgspec.Struct):
-    """An open log: its lock, connections for the writer and the reader, and its ends."""
+    """An open log: its lock, connections for writer and reader, the end of each partition and the last number."""
 
     lock: IO[bytes]
     writing: sqlite3.Connection
@@ -65,6 +65,7 @@ class SqliteLog:
     def __init__(self, files: _Files) -> None:
         self._loop = asyncio.get_running_loop()
         self._files = files
+        # Used by the writer thread only; they run ahead of ``_visible`` and ``_end``, which the event loop reads.
         self._ends = files.ends
         self._number = files.number
         self._visible = dict(files.ends)

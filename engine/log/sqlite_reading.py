@@ -1,4 +1,4 @@
-"""Read the embedded log beside the process that holds it: for long work, and for a follower."""
+"""Read the embedded log while another process holds it: up to a fixed end for long work, or following that process."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ from events.records import Record, StoredRecord
 
 
 class SqliteReader:
-    """The records up to the log's end at construction, for long work in a separate thread.
+    """A log that ends where the file ended at construction, for long work in a separate thread.
 
-    It reads the file beside the process that holds the log, blocks while reading, and cannot append.
+    Another process may hold and extend the file meanwhile. Reads block, and appends are refused.
     """
 
     def __init__(self, place: Path) -> None:
@@ -75,7 +75,7 @@ class SqliteReader:
 
 
 class SqliteTail(SqliteReader):
-    """A reader whose end is moved by its owner, for followers such as the views process."""
+    """A reader whose end the caller moves, for followers such as the views process."""
 
     def __init__(self, directory: Path, number: int) -> None:
         super().__init__(directory)

@@ -1,4 +1,4 @@
-"""The records of the embedded log that the proof of some shards needs, without decoding those of the others."""
+"""The records of the embedded log that the proof of some shards needs, without decoding the other records."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -11,16 +11,16 @@ from events import ids, topics
 from events.records import StoredRecord
 
 _OUTPUT: Final = re.compile(rb"\x01(\d{1,3})-\d{1,20}-\d{1,20}-\d{1,20}\x02shards/\d{1,3}\x03[^\\\x01\x02]*")
-"""Packed headers as a shard's owner writes them, with the number of that shard."""
+"""Packed headers as a shard's owner writes them; the group is the number of the shard."""
 
 _OWNER: Final = ids.SHARD_SOURCE.rpartition("/reballast/")[2].encode()
-"""The part of an output's source that packing leaves."""
+"""The part of an output's source that packing does not replace."""
 
 
 class Portion(Struct, frozen=True):
-    """Some records after a number, how many were examined to find them, and the number of the last one.
+    """Records of a share, found among ``count`` examined records, the last of which has the number ``last``.
 
-    ``passed`` has the end of each partition whose records were left out.
+    ``passed`` has, by partition, the offset after the last record that was left out.
     """
 
     records: list[StoredRecord]
@@ -32,9 +32,10 @@ class Portion(Struct, frozen=True):
 class Share:
     """The share of some shards in the records of a log.
 
-    It has all records of their partitions and of topics with one partition, except works and observations, and
-    all records that may claim to be an output of these shards, wherever they are. For other records of their
-    partitions only the checksum is compared. So the shares of all shards together check all records.
+    It contains all records in the shards' partitions and in topics with one partition, except works and observations.
+    From any partition it contains the records that may claim to be an output of these shards. Of the other works in
+    the shards' partitions, and of the other observations, only the checksums are compared. The shares of all shards
+    together check all records.
     """
 
     def __init__(self, shards: Collection[int]) -> None:

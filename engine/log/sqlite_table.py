@@ -101,6 +101,7 @@ def connect(path: Path, synchronous: str = "FULL") -> sqlite3.Connection:
     )
     # Larger pages and a cache that holds the inner pages of the index: inserts stay fast over millions of
     # rows.
+    # The page size comes first: setting the journal mode creates the file, after which it cannot change.
     connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")

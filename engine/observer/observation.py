@@ -39,7 +39,7 @@ class _Known(Struct, frozen=True, gc=False):
 
 
 def full_kind(group: str, kind: str) -> str:
-    """Return the kind as ``ObjectChange.full_kind`` names it."""
+    """Return ``kind.group``, or the kind alone if this is its usual group (as ``ObjectChange.full_kind``)."""
     recorded = recorded_group(group, kind)
     return f"{kind}.{recorded}" if recorded else kind
 
@@ -56,7 +56,7 @@ class Changes:
         self._groups: dict[str, str] = {}
 
     def read(self, data: Observation) -> Observation:
-        """Return a change with its group."""
+        """Return a change; one recorded without an API group gets it, unless it is the usual group of its kind."""
         if data.group:
             return data
         if isinstance(data, observations.ObjectObserved):
@@ -103,7 +103,8 @@ class Observations:
         namespace, uid = value.namespace, value.uid
         group = recorded_group(_group_of(value), kind)
         known = self._known.get(keys.object_key(f"{kind}.{group}" if group else kind, namespace, name))
-        # Only a control plane that was restored from a backup lists an earlier version.
+        # An earlier version is an outdated event of a watch. In a list it is valid: the control plane was restored
+        # from a backup.
         if known is not None and (version == known.version or (version < known.version and not is_listed)):
             return None
         if is_gone:
@@ -165,7 +166,7 @@ def record(
     source: str,
     now_ms: int,
 ) -> Record:
-    """Return the record of an event about another control plane; ``event_id`` follows the key in its id."""
+    """Return the record of an event about another control plane; its id is the key, ``@`` and ``event_id``."""
     key = data.record_key
     head = records.Envelope(
         id=f"{key}@{event_id}",

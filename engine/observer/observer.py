@@ -50,7 +50,7 @@ KINDS: Final = (
 
 _POLICIES: Final = frozenset({"PropagationPolicy", "ClusterPropagationPolicy"})
 GATHER_S: Final = 0.02
-"""How long changes are gathered, so that those of several kinds come in order."""
+"""Time in seconds for which changes are gathered, so that those of several kinds are appended in order."""
 
 _RESUMED_S: Final = 0.5
 """How long a resumed watch may take to deliver the changes that it missed."""
@@ -68,7 +68,7 @@ _log = diagnostics.logger(__name__)
 
 
 class Observer:
-    """Observes one control plane; ``source`` names it in the events, ``ours`` our own scheduler there. Call ``run``."""
+    """Observes one control plane; ``source`` names it in events; ``ours`` is our own scheduler there. Call ``run``."""
 
     def __init__(
         self,
@@ -198,15 +198,15 @@ class Observer:
         )
 
     def take(self, observation: Observation | None) -> None:
-        """Take an observation to be appended."""
+        """Queue an observation to be appended; do nothing for None."""
         if observation is not None:
-            # A list shows a deletion without its version: it comes after all changes of the kind before the list.
+            # A list shows a deletion without its version: order it after all known changes of the kind.
             order = observation.version or self._observations.newest.get(observation.full_kind, 0)
             self._waiting.append((self._restores, order, observation))
             self._arrived.set()
 
     def _restored(self, seen: int, version: int) -> None:
-        """Begin the history of a control plane that was restored from a backup."""
+        """Queue the event of a restore from a backup; resourceVersions begin again."""
         self._restores += 1
         self._observations.restored()
         restored = observations.ControlPlaneRestored(seen=seen, version=version)
@@ -256,13 +256,13 @@ class Observer:
             self.complete.set()
 
     def _doubt(self, decision: shadow.Decided) -> None:
-        """Reconsider an unexplained decision after a while."""
+        """Queue an unexplained decision to be compared again after ``_DOUBT_S``."""
         loop = asyncio.get_running_loop()
         self._doubtful.append((loop.time() + _DOUBT_S, decision))
         loop.call_later(_DOUBT_S, self._arrived.set)
 
     async def _append_reconsidered(self) -> None:
-        """Append the comparisons of unexplained decisions that have waited."""
+        """Compare the unexplained decisions again that have waited for ``_DOUBT_S``, and append the results."""
         now_s = asyncio.get_running_loop().time()
         batch: list[Record] = []
         while self._doubtful and self._doubtful[0][0] <= now_s:

@@ -11,7 +11,7 @@ from engine.placement.decisions import SUCCESS
 from events import observations
 
 EXAMPLES_MAX: Final = 20
-"""Examples that are kept of each verdict, the newest ones."""
+"""Maximum number of examples that are kept of each verdict: the newest ones."""
 
 
 class Report(Struct, rename="camel"):
@@ -32,13 +32,13 @@ class Report(Struct, rename="camel"):
 
 
 def placed(result: observations.ShadowCondition) -> str:
-    """Return a result of scheduling in one line: the clusters, and the reason if there are no new ones."""
+    """Return a result of scheduling in one line: the clusters and, unless it succeeded, reason and message."""
     clusters = targets_text(result.clusters)
     return clusters if result.reason == SUCCESS else f"{clusters} ({result.reason}: {result.message})"
 
 
 def differing(compared: observations.DecisionCompared) -> list[observations.ShadowReason]:
-    """Return our reasons about the clusters for which the results differ, or about all if none does."""
+    """Return the computed reasons for the clusters whose results differ, or for all clusters if none differs."""
     placed_there, placed_here = compared.observed.clusters, compared.computed.clusters
     reasons = [
         each for each in compared.reasons if placed_there.get(each.cluster) != placed_here.get(each.cluster)
@@ -47,7 +47,7 @@ def differing(compared: observations.DecisionCompared) -> list[observations.Shad
 
 
 def reason(about: observations.ShadowReason) -> str:
-    """Return our reasons about a cluster in one line."""
+    """Return the filters that a cluster failed, or else its capacity, weight and kept replicas, in one line."""
     if about.failed:
         return "; ".join(about.failed)
     numbers = {"capacity": about.allocatable, "weight": about.weight, "kept": about.kept}

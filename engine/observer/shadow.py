@@ -1,4 +1,4 @@
-"""Shadow decisions: for each decision of Karmada's scheduler, ours from the state observed before it."""
+"""Shadow decisions: for each decision of Karmada's scheduler, that of this engine on the state observed before."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -25,26 +25,26 @@ UNEXPLAINED: Final = "unexplained"
 VERDICTS: Final = (SAME, RACE, KNOWN, UNEXPLAINED)
 
 _FLEETS_MAX: Final = 512
-"""States of the clusters that are kept, the newest ones."""
+"""Maximum number of states of the clusters that are kept: the newest ones."""
 
 _EARLIER_MAX: Final = 64
-"""States of the clusters before the basis that are tried."""
+"""Maximum number of earlier states of the clusters that are tried as the basis of a decision."""
 
 _BUILT_MAX: Final = 64
 _VERSIONS_MAX: Final = 64
-"""Versions of a binding that are kept."""
+"""Maximum number of versions of a binding that are kept."""
 
 _TWO: Final = 2
 
 _NAMED_MAX: Final = 3
-"""Changed clusters that a race names."""
+"""Maximum number of changed clusters that the reason of a race names."""
 
 _NEGATIVE: Final = "Clusters available replicas -"
-"""Part of a message of the reference whose 32-bit sum of available replicas has wrapped around."""
+"""Part of a message of Karmada whose 32-bit sum of available replicas has wrapped around."""
 
 _GROUPED: Final = "the clusters of the other workloads of its group (workloadAffinity) are not considered"
 _STABLY_SORTED_MAX: Final = 12
-"""Most entries that the reference's sort keeps in order if they are equal."""
+"""Maximum number of entries for which Karmada's sort is stable."""
 
 
 class _Fleet(Struct):
@@ -63,10 +63,10 @@ class _State(NamedTuple):
 
 
 class Explained(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A decision of the other scheduler: the comparison, and ours with reasons, from the state that fits best.
+    """A decision of Karmada's scheduler: the comparison, and this engine's decision, explained.
 
-    That state has the clusters of resourceVersion ``clusters``; ``compared.computed`` is from those of ``latest``, the
-    newest before the decision.
+    The explanation is for the state that fits best, with the clusters of resourceVersion ``clusters``.
+    ``compared.computed`` is for the clusters of ``latest``, the newest resourceVersion before the decision.
     """
 
     compared: observations.DecisionCompared
@@ -129,8 +129,8 @@ class Shadow:
         compared = self._compare(kind, list(history))
         if compared is not None and compared.verdict == UNEXPLAINED:
             self._doubtful[decided(compared)] = compared, list(history)
-        # The next decision reads this version or a later one; the version before it shows that this one is a
-        # decision.
+        # Keep this version, on which the next decision may be based, and the one before, which shows that this
+        # one ended a decision.
         while len(history) > _TWO:
             history.popleft()
         return compared
@@ -289,7 +289,7 @@ def _agrees(observed: observations.ShadowCondition, ours: placing.Decision, *, i
         return ours.reason == placing.SUCCESS and dict(ours.clusters) == observed.clusters
     if ours.reason != observed.reason:
         return False
-    # The reference runs its filters in the order of a map, so it is random which filter a message counts.
+    # Karmada runs its filters in the random order of a map, so messages may count clusters by different filters.
     if observed.reason == NO_CLUSTER_FIT:
         return ours.message.partition(":")[0] == observed.message.partition(":")[0]
     return ours.message == observed.message
@@ -298,7 +298,7 @@ def _agrees(observed: observations.ShadowCondition, ours: placing.Decision, *, i
 def _reasons(
     observed: observations.ShadowCondition, request: requests.Request, known: fleet.Fleet
 ) -> tuple[observations.ShadowReason, ...]:
-    """Return our reasons about the clusters of both results."""
+    """Return this engine's reasons about the clusters in either result."""
     computed = schedule.schedule(request, known, explain=True)
     shown = observed.clusters.keys() | dict(computed.clusters).keys()
     groups = computed.explanation.groups if computed.explanation is not None else ()
@@ -332,9 +332,9 @@ def _difference(observed: observations.ShadowCondition, request: requests.Reques
 
 
 def _differs_by_a_tie(placed: Mapping[str, int], ours: placing.Decision, request: requests.Request) -> bool:
-    """Whether two results give the same replicas to clusters of equal availability, only to others among these.
+    """Whether two results differ only in which of several clusters with equal capacity get which replicas.
 
-    The reference's sort is stable up to twelve clusters.
+    Karmada's sort is stable up to twelve clusters, so fewer clusters cannot have such a difference.
     """
     chosen, before = dict(ours.clusters), dict(request.current)
     differing = sorted(name for name in placed.keys() | chosen.keys() if placed.get(name) != chosen.get(name))

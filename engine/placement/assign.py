@@ -158,8 +158,8 @@ def _aggregated_order(
 ) -> encoded_columns.Integers:
     """Positions by descending votes; ties keep the order in which the clusters were chosen.
 
-    A scale-up puts clusters with running replicas first. A scale-down has only the previous clusters, in
-    their own order.
+    A scale-up puts clusters with running replicas first. A scale-down has only the clusters of the previous
+    assignment; ties keep the order of that assignment.
     """
     if kind == SCALE_DOWN:
         order = _without_repeats(context.previous.positions)
@@ -191,7 +191,7 @@ def _shortest_prefix(
 def _masked(
     column: encoded_columns.Integers, chosen: encoded_columns.Integers | None
 ) -> encoded_columns.Integers:
-    """A copy of the column with zeros at all positions that are not chosen."""
+    """Return the column with zeros at all positions that are not chosen; unchanged if ``chosen`` is None."""
     if chosen is None:
         return column
     kept = np.zeros_like(column)

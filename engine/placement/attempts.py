@@ -20,7 +20,7 @@ from engine.placement import fleet as fleets
 
 
 class Attempt:
-    """The results of trying one group; attributes of stages that were not reached stay empty."""
+    """The results of trying one affinity group; attributes of stages that were not reached stay empty."""
 
     def __init__(
         self,

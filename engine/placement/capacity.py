@@ -19,7 +19,7 @@ FREE_MAX: Final = 2**44
 
 
 class Grade(msgspec.Struct, frozen=True, gc=False):
-    """Free nodes of one grade, and the least units that such a node holds (from 0 to `UNITS_MAX`)."""
+    """Number of free nodes of one grade, and the least units by resource that such a node holds (0 to `UNITS_MAX`)."""
 
     count: int
     holds: dict[str, int]

@@ -1,7 +1,7 @@
 """Selection of regions: the best combination of scored regions.
 
-Karmada's scheduler searches all combinations, which is exponential in the number of regions. If any regions,
-as few as allowed, have enough clusters, the best combination is simply the regions with the best scores.
+Karmada's scheduler searches all combinations, which is exponential in the number of regions. If even the
+smallest regions, as few as allowed, have enough clusters, the best combination is the regions with the best scores.
 Otherwise there is a search; it stops after `STEPS_MAX` steps with the best combination found, a limit that
 only fleets with very many regions reach.
 """
@@ -28,7 +28,7 @@ def choose(regions: list[Region], least: int, most: int, clusters_min: int) -> l
 
     If even the smallest regions, as few as allowed, have enough clusters, then all combinations of that
     length do, and the winner has the regions with the highest score, then the most clusters, then the first
-    names. `search` gives the same.
+    names. `search` returns the same.
     """
     count = max(least, 1)
     sizes = sorted([region.size for region in regions])

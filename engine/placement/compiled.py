@@ -18,7 +18,7 @@ DYNAMIC: Final = "DynamicWeight"
 AGGREGATED: Final = "Aggregated"
 
 POOLS_MAX: Final = 16
-"""Most pools (one per group and kind of template) of one placement; beyond it they are built again."""
+"""Maximum number of cached pools of one placement, one per affinity group and kind; cleared when it is full."""
 
 NO_API: Final = "cluster(s) did not have the API resource"
 NOT_SELECTED: Final = "cluster(s) did not match the placement cluster affinity constraint"
@@ -45,7 +45,10 @@ class Group:
     __slots__ = ("inline", "name", "selected", "tiers")
 
     def __init__(self, name: str, inline: encoded_columns.Mask, overflow: list[encoded_columns.Mask]) -> None:
-        """Number the tiers: 0 for the affinity's own clusters, then the first overflow entry that matches a cluster."""
+        """Number the tiers.
+
+        0 is for the affinity's own clusters, n for those that match overflow entry n (from 1) and none before it.
+        """
         self.name = name
         self.inline = inline
         self.tiers: encoded_columns.Integers | None = None
@@ -61,8 +64,8 @@ class Group:
 class PoolCache:
     """Cached results that decisions for exactly the clusters of one pool share.
 
-    ``names`` are the pool's clusters. ``numbers`` and ``pairs`` are results with the same replicas in every
-    cluster, by that number.
+    ``names`` are the pool's clusters. ``numbers`` and ``pairs`` are results in which every cluster has
+    the same number of replicas, by that number.
     """
 
     __slots__ = ("names", "numbers", "pairs")
@@ -74,7 +77,7 @@ class PoolCache:
 
 
 class Pool:
-    """The clusters that pass the filters of a group for one kind of template, before exceptions of a binding."""
+    """The clusters that pass an affinity group's filters for one kind of template, before exceptions of a binding."""
 
     __slots__ = (
         "cache",

@@ -12,7 +12,7 @@ from engine.placement import fleet as fleets
 
 DECISIONS_MAX: Final = 4_096
 CELLS_MAX: Final = 2**20
-"""Most cached decisions; fewer for large fleets, since a decision has columns. Beyond it the cache is cleared."""
+"""Maximum number of cached decisions, and of decisions times clusters of the fleet; a full cache is cleared."""
 
 
 class DecisionCache:
@@ -48,8 +48,8 @@ class DecisionCache:
 def _cache_key(request: requests.Request, masks: compiled.Compiled) -> tuple[object, ...]:
     """The key of a request: everything that a decision reads.
 
-    Of the uid only the order of ties matters. The masks represent the placement: equal placements share one
-    `Compiled`.
+    Of the uid only the direction matters in which it breaks ties. The masks represent the placement: equal
+    placements share one `Compiled`.
     """
     return (
         masks,

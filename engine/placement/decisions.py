@@ -16,7 +16,7 @@ from engine.placement import compiled, explanations
 SUCCESS: Final = "Success"
 SCHEDULED_MESSAGE: Final = "Binding has been scheduled successfully."
 CACHED_MAX: Final = 16
-"""Most cached results with equal replicas in all clusters, per set of clusters."""
+"""Maximum number of cached results per pool, each with the same number of replicas in all clusters."""
 
 Columns: TypeAlias = tuple[Sequence[str], Sequence[int]]
 """Names of clusters, and their replicas in the same order."""
@@ -51,9 +51,9 @@ class Chosen:
     ) -> None:
         """``index`` points into ``names``; an integer ``replicas`` applies to all chosen clusters.
 
-        ``available`` is None if nothing was estimated; ``positions`` are the chosen clusters' indexes into it
-        (None: it has exactly the chosen ones). The arrays must not change afterwards. ``cache`` holds results
-        for exactly these clusters.
+        ``available`` has the free replicas (None: not estimated); ``positions`` are the chosen clusters' indexes into
+        ``available`` (None: it has exactly the chosen clusters). The arrays must not change afterwards. ``cache``
+        holds results for exactly these clusters.
         """
         self._names = names
         self._index = index

@@ -15,7 +15,7 @@ import numpy as np
 from engine.placement import encoded_columns
 
 _A_LITTLE_LESS_THAN_HALF: Final = 0.5 * (1 - 1e-15)
-"""Three roundings before this factor add less than 4e-16, so the product is never above the exact half."""
+"""Slightly below 1/2: this removes more than the three roundings before it can add, so estimates are never too high."""
 
 
 def breaks_ties_descending(uid: str) -> bool:
@@ -59,7 +59,7 @@ def divide(votes: encoded_columns.Integers, seats: int, *, descending: bool) -> 
 def _above_bar(
     strength: encoded_columns.Floats, seats: int
 ) -> tuple[encoded_columns.Floats, encoded_columns.Floats, int]:
-    """Assign all seats whose quotient reaches a bar that at most ``seats`` quotients reach.
+    """Find a bar that at most ``seats`` quotients reach, and assign a seat for each of these quotients at once.
 
     Return shares, each party's next quotient, and the number of remaining seats. Seats are floats, which are
     exact in this range, because the quotients need float64.

@@ -28,7 +28,7 @@ class Column(Generic[Value]):
     __slots__ = ("codes", "values")
 
     def __init__(self, facts: Iterable[Value]) -> None:
-        """Encode the facts by first appearance."""
+        """Number the distinct facts in the order of their first appearance."""
         code_of: dict[Value, int] = {}
         codes = [code_of.setdefault(fact, len(code_of)) for fact in facts]
         self.codes: Integers = np.array(codes, dtype=np.int64)

@@ -2,7 +2,7 @@
 
 The rules of Karmada's general estimator: the scarcest requested resource, and free pods. Clusters with a
 resource model count nodes by grade instead of the summary. The ResourceQuotas of the workload's namespace in a
-cluster bound the result, as in Karmada's estimators of clusters. All numbers are integers; a cluster counts at most
+cluster limit the result, as in Karmada's scheduler-estimator. All numbers are integers; a cluster counts at most
 2**44 replicas.
 """
 
@@ -29,7 +29,7 @@ def allocatable(
             free.fill(0)
             break
         np.minimum(free, (column if candidates.whole else column[candidates.index]) // amount, out=free)
-    # Karmada reads the models only to place requirements; a workload without any counts free pods.
+    # Karmada reads the models only for workloads with resource requirements; for others it counts free pods.
     models = None if request.requests is None else fleet.nodes()
     if models is not None:
         nodes = np.minimum(models.replicas(resource_requests), fleet.pods[models.positions])
@@ -61,7 +61,7 @@ def _replace_modelled(
     modelled: encoded_columns.Integers,
     candidates: filters.Candidates,
 ) -> None:
-    """Replace the free replicas of candidates with a resource model."""
+    """In ``free``, replace the values of candidates that have a resource model by ``nodes``."""
     if candidates.whole:
         free[modelled] = nodes
         return

@@ -11,7 +11,6 @@ from engine.placement.explanations import ClusterExplanation, Explanation, Group
 
 
 def explain(request: requests.Request, tried: list[attempts.Attempt], fleet: fleets.Fleet) -> Explanation:
-    """Return the explanation of all attempts."""
     return Explanation(
         mode="Fresh" if request.fresh else "Steady",
         groups=tuple(_group(attempt, request, fleet) for attempt in tried),

@@ -12,7 +12,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
 
 
 class ClusterExplanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """One cluster in one group.
+    """One cluster in one affinity group.
 
     ``failed`` are all filters that exclude it; the numbers are set only if it passes them. ``allocatable``
     are free replicas, ``available`` those plus the running ones. ``weight`` are its votes in the division,

@@ -20,7 +20,7 @@ TOGETHER: Final = "ResourceBinding with the same affinity group does not target 
 
 
 class Candidates(msgspec.Struct, frozen=True, kw_only=True):
-    """Clusters that may be chosen, as fleet positions in name order, and the number of others by reason.
+    """Clusters that may be chosen, as fleet positions in name order, and the number of excluded ones by reason.
 
     ``whole`` means that every cluster of the fleet is a candidate.
     """
@@ -101,7 +101,7 @@ def fit_message(total: int, excluded: Mapping[str, int]) -> str:
 
 
 def _exceptions(pool: compiled.Pool, request: requests.Request, fleet: fleets.Fleet) -> dict[int, str]:
-    """Positions where the binding differs from the pool, with the reason that now applies (empty: it fits)."""
+    """Return the fleet positions that the binding judges otherwise than the pool: reason to exclude, or "" to admit."""
     exceptions: dict[int, str] = {}
     if pool.excludable:
         previous = fleet.previous(request.current).known

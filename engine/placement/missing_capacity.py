@@ -1,8 +1,8 @@
 """Missing capacity: whether a workload could be scheduled if other replicas were evicted.
 
-The division is computed with the capacity that would be free. Two kinds of clusters keep their capacity: those
-with a resource model, because the sums do not show where capacity is freed, and those whose quotas limit the
-namespace.
+The division is computed with the capacity that would be free. In two kinds of clusters an eviction would not help:
+those with a resource model, because the sums do not show on which nodes capacity is freed, and those whose
+ResourceQuotas limit the namespace.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ class Victim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Shortage:
-    """A workload that lacks capacity, in the group whose error the decision reports."""
+    """A workload that lacks capacity, in the affinity group whose error the decision reports."""
 
     def __init__(self, request: requests.Request, fleet: fleets.Fleet) -> None:
         """Try to schedule the binding; ``exists`` is true if only capacity is missing."""

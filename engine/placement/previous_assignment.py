@@ -38,7 +38,7 @@ class PreviousAssignment(NamedTuple):
 
 
 class PreviousAssignments:
-    """Previous assignments over one order of clusters, by the identity of their pairs."""
+    """Cache of previous assignments as columns, by the identity of their pairs; valid for one order of clusters."""
 
     def __init__(self, positions: Mapping[str, int]) -> None:
         """``positions`` are the clusters' positions by name."""

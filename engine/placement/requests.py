@@ -38,11 +38,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     ``components`` is the number of pod templates of a multi-component template. ``current`` is the previous
     assignment in its own order, ``evicting`` the clusters with a graceful eviction in progress. ``fresh`` decides
     as if the workload had never been scheduled. ``trigger`` is the reason of the pass; with "None" nothing
-    changes. ``ceilings`` are the further replicas that ResourceQuotas allow, by cluster. ``apart`` are the
-    clusters of workloads from which this one is kept apart, ``together`` those of which it may have no others
-    (None: all); clusters of the previous assignment stay candidates. ``prioritized``: the binding has a priority;
-    a lack of capacity is then Unschedulable also where spread constraints choose the clusters, as in releases of
-    Karmada with preemption.
+    changes. ``ceilings`` are the further replicas that ResourceQuotas allow, by cluster. ``apart`` are clusters that
+    the workload's groups exclude, ``together`` the only ones that they allow (None: any); clusters of the previous
+    assignment stay candidates. ``prioritized``: the binding has a priority; if spread constraints find too little
+    capacity, the reason is then Unschedulable, as in releases of Karmada with preemption.
     """
 
     resource: Resource

@@ -27,7 +27,7 @@ class Models:
     """
 
     def __init__(self, graded: Mapping[int, tuple[capacity.Grade, ...]]) -> None:
-        """Encode the kinds of nodes by first appearance; ``graded`` maps fleet positions to grades."""
+        """Number the kinds of nodes as they first appear; ``graded`` maps fleet positions to grades."""
         ordered = sorted(graded)
         self.positions: encoded_columns.Integers = np.array(ordered, dtype=np.int64)
         self._column = {position: column for column, position in enumerate(ordered)}

@@ -20,7 +20,7 @@ _POSITIONS_MASK: Final = (1 << _POSITION_BITS) - 1
 
 
 class PreviousClusters(NamedTuple):
-    """The candidates in the previous assignment, as positions in its own order, with their replicas."""
+    """Positions of the candidates in the previous assignment, in its order, and their replicas there."""
 
     positions: encoded_columns.Integers
     replicas: encoded_columns.Integers

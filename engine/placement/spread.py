@@ -1,7 +1,7 @@
 """Selection of candidates by spread constraints, on clusters or on regions.
 
-The rules of Karmada's scheduler: all candidates are chosen without constraints and with static weights; otherwise
-by a region constraint, or else by a cluster constraint. Provider and zone constraints act only as filters.
+The rules of Karmada's scheduler: without constraints, or with static weights, all candidates are chosen. Otherwise
+a region constraint chooses them, or else a cluster constraint. Provider and zone constraints act only as filters.
 
 By region: score the regions, choose a combination (`combinations`), then choose clusters in them. Few candidates are
 scored in plain Python, which is faster than array operations; a property test shows that both give the same result.

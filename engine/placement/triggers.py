@@ -1,7 +1,7 @@
 """Whether a scheduling pass is needed, for which reason, and in which mode.
 
-The rules of Karmada's scheduler: the first reason that applies is reported. A divided workload is not
-rescheduled because labels, taints, APIs or capacity of its clusters changed.
+The rules of Karmada's scheduler: the first reason that applies is reported. Changed labels, taints, APIs or capacity
+of its clusters are no reason to reschedule a divided workload.
 """
 
 from collections.abc import Iterable

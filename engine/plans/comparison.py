@@ -24,7 +24,7 @@ EVENTS_MAX: Final = 10_000
 _NEEDED: Final = frozenset({topics.HEALTH, topics.CLUSTERS, topics.REJECTIONS})
 _STEP: Final = codec.catalogue.BY_STRUCT[decisions.StepTaken].type
 _ABOUT_BINDINGS: Final = frozenset({topics.DECISIONS, topics.HEALTH})
-"""Topics whose records have bindings as subjects, beside others."""
+"""Topics in which bindings are the subjects of some records."""
 
 _SETTLED_BY: Final = frozenset({topics.DECISIONS, topics.WORKS})
 _UNCOUNTED: Final = frozenset({_STEP, codec.catalogue.BY_STRUCT[decisions.StatusAggregated].type})
@@ -37,7 +37,7 @@ _CLUSTERS_MAX: Final = 100
 
 
 class Workload(Struct, frozen=True, kw_only=True, gc=False):
-    """A binding at one moment: its clusters with their replicas, its condition, and the ready replicas by cluster.
+    """A binding at one time: its clusters with their replicas, its condition, and the ready replicas by cluster.
 
     ``replicas`` are those that its template wants, 0 for kinds without replicas; ``requests`` are those of each.
     """
@@ -52,7 +52,7 @@ class Workload(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Start(Struct, frozen=True):
-    """The declared bindings of an engine before a change, their keys by cluster, and the last reports of clusters."""
+    """The declared bindings of an engine before a change, their keys by cluster, and clusters' capacity reports."""
 
     workloads: dict[str, Workload]
     keys_in: dict[str, list[str]]
@@ -214,8 +214,8 @@ def decoded(records: Sequence[StoredRecord]) -> tuple[list[codec.Decoded], int]:
 def settled_ms(records: Sequence[StoredRecord], began_ms: int) -> int:
     """Return after how much virtual time a decision or work last changed a binding; 0 if none did.
 
-    Aggregated statuses don't count: that of a CronJob changes forever. Replicas start after their work; their reports
-    count as long as they say that more became ready.
+    Aggregated statuses don't count: that of a CronJob changes forever. Replicas start after their work, so reports
+    that change the number of ready replicas count as well.
     """
     last = 0
     ready: dict[tuple[str, str], int] = {}

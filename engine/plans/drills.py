@@ -73,7 +73,7 @@ class Latest(Struct):
     number: int = 0
 
     def take(self, result: Result, number: int, ended_ms: int) -> None:
-        """Add a result to a drill; one from another number begins a new drill."""
+        """Add a result; one that started from another number of the log begins a new drill."""
         kept = self.results if number == self.number else []
         domain = result.outage.domain, result.outage.name
         self.results = [*(each for each in kept if (each.outage.domain, each.outage.name) != domain), result]
@@ -81,7 +81,7 @@ class Latest(Struct):
 
 
 def places(clusters: Iterable[KubeObject]) -> dict[Place, list[str]]:
-    """Return the names of the clusters in each domain, from Cluster objects; one may be in several zones."""
+    """Return the names of the clusters in each domain, from Cluster objects; a cluster may be in several zones."""
     found: dict[Place, list[str]] = {}
     for cluster in clusters:
         name, spec = cluster.name, cluster.object_at("spec")
@@ -124,9 +124,9 @@ def result(outage: Outage, prediction: Prediction) -> Result:
 
 
 def cheapest_remedies(changes: Iterable[WorkloadChange]) -> list[Remedy]:
-    """Return in which clusters how much capacity places the missing replicas: as few clusters as a greedy choice finds.
+    """Return the capacity that would place the missing replicas, in few clusters, by a greedy choice.
 
-    Workloads that no other cluster may run are left out.
+    Workloads that more capacity would not place are left out.
     """
     waiting = [each for each in changes if each.missing and each.needed_in]
     remedies: list[Remedy] = []

@@ -14,7 +14,7 @@ from engine.simulation import faults, member_fleet, specs
 from events import clusters
 
 _TURNS_MAX: Final = 10_000
-"""Maximum number of turns in one instant; a healthy engine needs a few."""
+"""Maximum number of turns at one instant of virtual time; a healthy engine needs a few."""
 
 
 class Fork:
@@ -27,7 +27,7 @@ class Fork:
         began_ms: int,
         shards: recorded_shards.RecordedShards | None = None,
     ) -> None:
-        """``shards`` are those of an earlier fork of the same log, which this one brings up to its own end."""
+        """``shards`` are reused from an earlier fork of the same log; ``start`` brings them to the end of ``log``."""
         self.log = log
         self.shards = recorded_shards.RecordedShards() if shards is None else shards
         self.number = log.last_number()
@@ -57,7 +57,7 @@ class Fork:
             await self.worker.recover()
 
     def begin(self, began_ms: int, faults_now: Sequence[Failure] = ()) -> int:
-        """Let the virtual time begin at an instant, at the earliest that of the fork; return it.
+        """Set the start of virtual time, in ms since 1970, but not before the time of the fork; return it.
 
         ``faults_now`` are the faults that members have already: they are not in the log.
         """
@@ -84,8 +84,8 @@ class Fork:
         come to rest, and for a fault that no member can have.
         """
         await self.take_over()
-        # Pods that wait for capacity have been tried by the members that run now. Those of the fork were just rebuilt:
-        # they try them before the inputs, or else these would be tried first.
+        # The real members have tried to start the pods that wait for capacity, the members rebuilt for the fork have
+        # not. Let them do so now: otherwise pods of the inputs would be tried first.
         await self._rest()
         end_ms = self.began_ms + horizon_ms
         waiting = sorted([*inputs, *failures], key=lambda each: each.after_ms)

@@ -92,7 +92,7 @@ async def fork(base: port.NumberedLog, number: int | None = None) -> ForkLog:
 
 
 async def _whole_step(base: port.NumberedLog, number: int) -> int:
-    """Return the number of the last output that the step of a record has after it; the number itself for an input."""
+    """Return the number of the last output of the step to which a record belongs; ``number`` if no output follows."""
     async for record in reading.of_all(base, number):
         if not is_output(record):
             return number

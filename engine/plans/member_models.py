@@ -1,8 +1,8 @@
 """Models of the members of a fork: the simulated members as configured, and the others as they last reported.
 
-A cluster that an agent serves becomes one simulated node with the reported capacity. Workloads of others there
-become one fixed load, so that the model reports the cluster's free capacity. Our workloads there are derived from
-the state of the shards, so the cost does not grow with the history.
+A cluster that an agent serves becomes one simulated node with the reported capacity. Workloads there that are not of
+this control plane become one fixed load, so that the model reports the cluster's free capacity. The workloads of this
+control plane are derived from the state of the shards, so the cost does not grow with the history.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ _ASSUMED: Final = (
     "and to end no Job"
 )
 _RESTING: Final = frozenset({("apps/v1", "Deployment"), ("apps/v1", "StatefulSet")})
-"""Kinds whose workloads are restored when a work comes for them; those of other kinds are few or cheap."""
+"""Kinds whose workloads are restored when their next work arrives; those of other kinds, few or cheap, at once."""
 
 
 class Models(Struct, frozen=True, kw_only=True):
@@ -133,7 +133,7 @@ async def past(
 
 
 def load(models: Models, members: member_fleet.Members) -> None:
-    """Load the rebuilt models with the last reported use of their clusters, so that they report the same."""
+    """Set the used resources of the models to those that their clusters reported last, so that they report the same."""
     for name, report in models.reported.items():
         capacity = members.state_of(name).capacity
         for texts, used in ((report.allocated, capacity.running), (report.allocating, capacity.starting)):

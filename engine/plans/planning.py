@@ -46,7 +46,7 @@ async def prepare(log: port.NumberedLog, question: Question, shards: recorded_sh
 async def predict_on(
     fork: Fork, question: Question, progress: Callable[[int], None] = lambda _: None
 ) -> Prediction:
-    """Return what a change would do to a prepared engine, and do it there: each prediction needs an engine of its own.
+    """Apply a change to a prepared engine and return the effect; each prediction needs an engine of its own.
 
     Raises as ``predict``.
     """
@@ -83,7 +83,7 @@ async def predict_on(
 
 
 def _scaled(autoscaled: Mapping[str, str], fork: Fork) -> Iterator[str]:
-    """Yield the workloads whose autoscalers a policy propagates in the end."""
+    """Yield the keys of workloads whose autoscalers a policy propagates at the end of the prediction."""
     for scaler, key in autoscaled.items():
         bindings = (fold.state.bindings.get(scaler) for fold in fork.worker.folds)
         if any(binding is not None and binding.claim is not None for binding in bindings):
@@ -91,7 +91,7 @@ def _scaled(autoscaled: Mapping[str, str], fork: Fork) -> Iterator[str]:
 
 
 def _autoscaled(keys: Collection[str]) -> list[str]:
-    """Return that autoscalers of changed workloads are not run, if there are any."""
+    """Return the note that the autoscalers of these workloads are not run; none without workloads."""
     if not keys:
         return []
     more = len(keys) - _NAMED_MAX
@@ -102,7 +102,7 @@ def _autoscaled(keys: Collection[str]) -> list[str]:
 
 
 def _without_eviction(failed: Collection[str], fork: Fork) -> list[str]:
-    """Return why workloads stay assigned to clusters that fail, if they do."""
+    """Return the note that workloads stay in failed clusters, if some fail and no ClusterTaintPolicy exists."""
     return [_NOT_EVICTED] if failed and not fork.worker.facts.taint_policies else []
 
 

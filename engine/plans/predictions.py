@@ -7,7 +7,7 @@ from events.json_values import Json
 
 
 class WorkloadChange(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A workload before and after; ``ready_min`` is the smallest number of ready replicas at any moment between.
+    """A workload before and after; ``ready_min`` is the smallest number of ready replicas in between.
 
     ``stopped`` and ``started`` are the numbers of replicas removed from and added to clusters. A workload that
     does not exist has no clusters. ``missing`` replicas of its template are in no working cluster at the end, and

@@ -10,7 +10,7 @@ from engine.simulation import faults, specs
 from events.records import Record
 
 AT_ONCE_MAX: Final = max(2, os.cpu_count() or 1)
-"""Maximum number of predictions at a time."""
+"""Maximum number of predictions that run at the same time."""
 
 HORIZON_MS: Final = 1_800_000
 """Virtual time that a plan looks ahead by default: half an hour, in milliseconds."""
@@ -37,12 +37,12 @@ class PlanError(Exception):
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """A hypothetical change: its inputs and failures, and where and when they come.
+    """A hypothetical change: its inputs and failures, and the state of the installation to apply them to.
 
     ``simulated`` are the simulated members of the installation, ``faults`` the faults that they have now; all other
     clusters are modelled by their last reports. ``began_ms`` is the virtual time of the change, in milliseconds since
-    1970; ``number`` is that of the log to start from, None for its end. ``autoscaled`` has the keys of the bindings
-    of autoscalers, with those of the workloads whose replicas they decide on.
+    1970; ``number`` is that of the log to start from, None for its end. ``autoscaled`` maps the binding keys
+    of autoscalers to those of the workloads that they scale.
     """
 
     began_ms: int

@@ -66,7 +66,7 @@ class Autoscaling:
             await asyncio.sleep(controller_writes.PAUSE_SECONDS)
 
     async def turn(self, after: int) -> int:
-        """Follow the changes after a number (negative: everything); return the number up to which they are followed.
+        """Process the changes after a number (negative: everything); return the number up to which they are processed.
 
         Raises LogError and ProjectionError.
         """

@@ -95,7 +95,7 @@ async def extend(
 
 
 class Schedule(Struct, frozen=True):
-    """Checkpoints every so many seconds, signed by a key and appended at a place."""
+    """Make a checkpoint every ``every_s`` seconds, signed by ``key``; ``where`` is a file or an address on Kafka."""
 
     key: Ed25519PrivateKey
     every_s: float
@@ -108,7 +108,10 @@ async def run(
     clock_ms: Callable[[], int],
     stopping: asyncio.Event,
 ) -> None:
-    """Make checkpoints, if any, until the process stops, and a last one then; failures are logged, and tried again."""
+    """Make checkpoints until the process stops, and a last one then; None: return at once.
+
+    Failures are logged; the next checkpoint then includes the missing records.
+    """
     if schedule is None:
         return
     while not stopping.is_set():

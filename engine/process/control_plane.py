@@ -51,7 +51,7 @@ from events.validation import manifests
 from projections import as_of_views
 
 if TYPE_CHECKING:
-    # Loading it takes a tenth of the start; a process that observes has loaded it.
+    # For types only: loading it takes a tenth of the start-up time, and few servers observe.
     from engine.process import observing
 
 _ANY: Final = "0.0.0.0"  # noqa: S104  # compared with, not listened on
@@ -60,7 +60,7 @@ _log = diagnostics.logger(__name__)
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """Options of a server: data directory, listening address (port 0 for any), members.
+    """Options of a server: data directory, listening address, simulated members.
 
     - ``kube_port``: port of the Kubernetes API, which always uses TLS.
     - ``hosts``: names of the server for clients besides the loopback; ``connections_max`` applies to each API.
@@ -179,7 +179,7 @@ async def serve_alone(application: http_server.Application, directory: Path) -> 
 
 
 def run(serving: Coroutine[object, object, None]) -> None:
-    """Run one of these coroutines on the servers' event loop."""
+    """Run a coroutine, such as ``serve(...)``, on a new event loop of the kind that the servers use."""
     # anyio imports its asyncio backend at first use; do it here, where it does not block the loop of a
     # starting server.
     anyio.run(anyio.lowlevel.checkpoint)
@@ -244,7 +244,8 @@ async def work(
 ) -> None:
     """Run a worker on a log on Kafka until SIGTERM or SIGINT, with a health endpoint at ``watch`` if given.
 
-    It signs ``checkpoints`` of the log as scheduled; one worker of a log should. Raises OSError if that port is taken.
+    It signs ``checkpoints`` of the log as scheduled; only one worker of a log should. Raises OSError if the port of
+    ``watch`` is taken.
     """
     from engine.process import scaleout  # noqa: PLC0415  # a log in a file needs no client of Kafka
 

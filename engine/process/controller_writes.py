@@ -1,4 +1,4 @@
-"""Writes of controllers in the server: those of a client, with the controller as the field manager."""
+"""Writes of the server's controllers, made as a client makes them, with the controller as the field manager."""
 
 import contextlib
 from collections.abc import Callable
@@ -59,7 +59,7 @@ class ControllerWrites:
             )
             with contextlib.suppress(AheadError):
                 return await self._services.write_api.change(mutation(writer), source=self._source)
-            # The object was written after ``number`` was read; after reading the log's end, this server knows
-            # its version.
+            # The object was written after ``newest`` was read. Once this server has read up to the log's end, it
+            # knows that write.
             await self._plane.newest()
         raise status_objects.conflict(resource, target.name)

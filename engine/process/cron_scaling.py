@@ -1,8 +1,8 @@
 """Controller of CronFederatedHPAs: it scales their targets at the times of their rules.
 
-A FederatedHPA gets other limits, any other target other replicas. Both are writes of a client. On several servers the
-first one that records the execution in the status counts; the others repeat the same write at most. Times that pass
-while no server runs are left out.
+A rule sets the limits of a FederatedHPA, and the replicas of any other target. Both are writes of a client. If
+several servers run, the first one that records the execution in the status counts; the others at most repeat the same
+write. Times that pass while no server runs are skipped.
 """
 
 import asyncio
@@ -140,7 +140,9 @@ class CronScaling:
                     await self._services.is_more(position)
 
     async def turn(self, after: int) -> int:
-        """Follow the changes after a number (negative: everything), then scale what is due; return the new number.
+        """Process the changes after a number (negative: everything), then carry out the rules that are due.
+
+        Return the number up to which changes are processed.
 
         Raises LogError and ProjectionError.
         """

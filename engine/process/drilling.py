@@ -60,7 +60,7 @@ class Drills(Collector):
             question = Question(began_ms=began_ms, failures=outage.failures, number=number)
             prediction = _PREDICTION.decode(await self._services.planner.predict(question, lambda _: None))
             results.append(drills.result(outage, prediction))
-            number = prediction.number  # all from the same one, so that they share the rebuilt engine
+            number = prediction.number  # questions about the same number share the rebuilt engine
         latest = self._services.drilled
         latest.results, latest.ended_ms = results, self._clock_ms()
         lost = [f"{each.outage.domain} {each.outage.name}" for each in results if each.missing]

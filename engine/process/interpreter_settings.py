@@ -10,7 +10,7 @@ _SWITCH_S: Final = 0.000_5
 
 
 def collect_rarely() -> None:
-    """Make garbage collections rare: the imports of a command leave no garbage, and take a tenth less time so."""
+    """Make garbage collections rare: imports leave no garbage, and take a tenth less time without collections."""
     gc.set_threshold(*_LOADING_THRESHOLDS)
 
 

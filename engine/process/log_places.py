@@ -36,7 +36,7 @@ def parse(text: str) -> LogPlace:
 
 @asynccontextmanager
 async def opened(place: LogPlace) -> AsyncGenerator[port.NumberedLog]:
-    """Open a log for reading, also beside the processes that write it."""
+    """Open a log for reading; other processes may write it meanwhile."""
     if place.address:
         from engine.log.kafka import numbered_log  # noqa: PLC0415  # most logs need no client of Kafka
 

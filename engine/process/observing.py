@@ -45,7 +45,7 @@ def identity_of(directory: Path | None) -> str:
 
 
 class Scheduling(Struct, frozen=True):
-    """How to schedule: the name that bindings give, the namespace of the Lease, the rate of the writes."""
+    """How to schedule: the ``schedulerName`` of its bindings, the namespace of the Lease, the rate limit of writes."""
 
     name: str
     namespace: str

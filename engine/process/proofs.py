@@ -26,7 +26,7 @@ _REPORT_S: Final = 0.05
 
 
 class Progress(Struct, frozen=True):
-    """Records of ``until`` that the slowest process has read, and steps that all of them have computed."""
+    """The slowest process has read up to number ``records`` of ``until``; all together have computed ``steps``."""
 
     records: int
     until: int

@@ -69,7 +69,7 @@ def kept(directory: Path) -> Keys:
 async def share(
     directory: Path, write_api: WriteApi, views: Views, *, answer_seconds: float = ANSWER_SECONDS
 ) -> None:
-    """Take over the keys of the log, or publish those of the directory if the log has none or no replica has them."""
+    """Take over the shared keys from another replica; if the log names none or no replica answers, publish own ones."""
     stored = StoredViews(views)
     try:
         own = await asyncio.to_thread(kept, directory)
@@ -110,7 +110,7 @@ async def _counting(write_api: WriteApi, own: Keys, instead: str) -> str:
 
 
 class _Publication(Struct, frozen=True):
-    """Publish keys, unless others count already; those with the fingerprint ``instead`` are replaced."""
+    """Publish keys unless others are valid already; those with the fingerprint ``instead`` are replaced."""
 
     own: Keys
     instead: str

@@ -23,10 +23,10 @@ _SCHEDULED: Final = (decisions.ScheduleDecided, decisions.ScheduleFailed)
 
 
 class Difference(Struct, rename="camel", kw_only=True):
-    """Decisions on a key in one step that come out differently.
+    """Decisions on a key in one step that differ from the recorded ones.
 
-    ``recorded`` and ``decided`` have the events of both sides that are not equal, by type. The explanations are
-    given for scheduling decisions: of the recorded one as far as this release can compute it, and of the other one.
+    ``recorded`` and ``decided`` have the differing events of both sides, by type. Scheduling decisions have
+    explanations: of the new decision and, if rules are changed, of the recorded one as this release computes it.
     """
 
     key: str
@@ -95,7 +95,7 @@ async def audit(
             replayed.leave_out(taken.shard)
             continue
         second = cast("shard_fold.ShardFold", step.second)
-        # Other policies may touch other keys: all that this step would have had to decide are decided.
+        # Other policies may touch other keys: decide as many as leave both folds with equally long queues.
         budget = max(0, taken.processed + second.queued - step.fold.queued)
         decided = second.decide(step.facts, taken.time_ms, budget, term=taken.term)
         step.fold.replay(step.facts, taken, recorded.record.value, recorded.data)
@@ -128,7 +128,7 @@ async def audit(
 
 
 def merged(audits: Iterable[Audit]) -> Audit:
-    """Return one result of a log whose shards were audited apart."""
+    """Return one result for a log from the results of audits of different shards."""
     total = Audit()
     groups: dict[str, Group] = {}
     audits = list(audits)

@@ -1,10 +1,10 @@
-"""Checkpoints of a log: its history at a number, to be signed and kept out of reach of those who write the log.
+"""Checkpoints of a log: digests of its history, to be signed and kept out of reach of those who write the log.
 
-The chain of steps has no key: a process that can write the log could compute all of it again, with right digests. A
-checkpoint
-holds the digest of each shard's last step, which covers all steps before it with their inputs and outputs, and a
-digest over all records in number order. It also holds a mark of each step since the checkpoint before, so that the
-first step that differs can be named. A log is compared with a checkpoint by making the same checkpoint again.
+The chain of steps needs no secret key: a process that can write the log could rewrite all of it, with valid digests.
+A checkpoint holds the digest of each shard's last step, which covers all steps before it with their inputs and
+outputs, and a digest over all records in number order. It also holds a mark (the first bytes of the digest) of each
+step since the checkpoint before, so that the first step that differs can be named. A log is compared with a
+checkpoint by making the same checkpoint again.
 """
 
 import base64
@@ -26,7 +26,7 @@ _FORMAT: Final = "reballast-checkpoint-1"
 _DIGEST_BYTES: Final = 32
 _MARK_BYTES: Final = 4
 _STEPS_MAX: Final = 50_000
-"""Steps between two checkpoints; more are divided, so that a checkpoint stays below 1 MB."""
+"""Maximum number of steps in a checkpoint, which keeps it below 1 MB; more steps are divided among several."""
 
 
 class Head(Struct, frozen=True):
@@ -95,7 +95,7 @@ def digest(content: bytes) -> str:
 
 
 class _History:
-    """The history of a log as far as it was read; continues a checkpoint."""
+    """Digests of all records and of each shard's steps, from a checkpoint (None: from the beginning of the log)."""
 
     def __init__(self, start: Checkpoint | None) -> None:
         self.number = 0 if start is None else start.number
@@ -154,7 +154,7 @@ async def made(
 ) -> AsyncIterator[Checkpoint]:
     """Yield checkpoints of the records after the ``last`` one.
 
-    None if there are no such records, several if there are many. Raises CheckpointError if the log does not
+    No checkpoint if there are no such records, several if there are many. Raises CheckpointError if the log does not
     contain the steps that ``last`` ends with.
     """
     if last is not None:

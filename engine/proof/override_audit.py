@@ -34,7 +34,7 @@ class ManifestDifference(Struct, kw_only=True):
 
 
 class ManifestGroup(Struct):
-    """Works whose manifests differ for one reason, as (key, cluster) pairs, with the first examples."""
+    """Number of works whose manifests differ for one reason, with the first examples."""
 
     reason: str
     works: int
@@ -141,7 +141,7 @@ class OverrideAudit:
 
 
 def merged(parts: Iterable[Sequence[ManifestGroup]]) -> list[ManifestGroup]:
-    """Return the groups of a log whose shards were audited apart, the largest first."""
+    """Return the groups of a log from audits of different shards, the largest first."""
     total: dict[str, ManifestGroup] = {}
     for group in (group for part in parts for group in part):
         same = total.setdefault(group.reason, ManifestGroup(group.reason, 0, []))
@@ -162,7 +162,7 @@ def _policy(ref: OverrideRef) -> PolicyRef:
 
 
 def _reasons(before: Iterable[OverrideRef], after: Iterable[OverrideRef]) -> Iterator[str]:
-    """Return the names of the policies that differ, as text."""
+    """Yield a phrase about each policy that differs."""
     old, new = ({_policy(ref): ref for ref in refs} for refs in (before, after))
     for policy in {**old, **new}:
         name = f"{policy.kind} {policy.namespace}/{policy.name}".replace(" /", " ")

@@ -33,7 +33,7 @@ class Finding(Struct, frozen=True):
 
 
 class _Kept(Struct, frozen=True, gc=False):
-    """A record that looks like an output, by the id and the digest of its content."""
+    """A record that looks like an output: its output id, the digest of its content, and its position."""
 
     output: str
     checksum: bytes
@@ -49,10 +49,10 @@ class _Early(Struct):
 class RecordOrigins:
     """Collects all records. ``findings`` are errors, ``notes`` are foreign records without effect.
 
-    Only outputs and steps of ``shards`` are judged; with shard 0 also the records that name no shard. Steps with a
-    number above ``until`` are not proved, so their outputs may remain. ``starts`` has the chains of the shards before
-    the first record (default: empty); outputs of their steps are not judged. ``unnumbered`` says, if not empty, why
-    outputs of the last steps may have no numbers.
+    Only outputs and steps of ``shards`` are checked; with shard 0 also records that name no shard. Steps with a
+    sequence number above ``until`` are not proved, so their outputs are no findings. ``starts`` has the chains of the
+    shards before the first record (default: empty); outputs of steps in them are not checked. ``unnumbered`` is the
+    reason why outputs of the last steps may have no sequence numbers; empty if all have them.
     """
 
     unnumbered = ""
@@ -92,7 +92,7 @@ class RecordOrigins:
 
     @property
     def held(self) -> int:
-        """How much it keeps: only outputs whose steps are not computed yet, and foreign records."""
+        """Number of entries in memory: for outputs whose steps are not computed yet, and for foreign records."""
         early = sum(len(each.marks) for each in self._early.values())
         kept = self._firsts, self._repeats, self._later, self._inputs, self._refused
         return early + sum(map(len, kept))
@@ -119,7 +119,7 @@ class RecordOrigins:
         self._seen.update(ends)
 
     def pass_over(self, step: decisions.StepTaken) -> None:
-        """Do not judge a step's outputs, neither earlier nor later ones."""
+        """Do not check the outputs of a step, whether they were read already or come later."""
         self._before[step.shard] = step.number
         for index in range(1, step.outputs + 1):
             self._drop(self._firsts.pop(ids.output_id(step.shard, step.term, step.number, index), None))
@@ -149,7 +149,7 @@ class RecordOrigins:
             self._refused.discard(kept.position)
 
     def close(self, proved: Mapping[int, bool]) -> None:
-        """Report the remaining records: outputs of ``proved`` shards that no step emitted."""
+        """Report the remaining records: no step emitted them. Only for shards whose steps are all ``proved``."""
         for shard, finding in sorted(self._broken.items()):
             del shard
             self.findings.append(finding)
@@ -178,7 +178,7 @@ class RecordOrigins:
         match decoded:
             case codec.Decoded(data=rejections.InputRejected() as data):
                 position = data.topic, data.partition, data.offset
-                # Others were no outputs, or have been computed. The set must not grow with the rejections.
+                # Other rejected inputs are no outputs, or were compared already: the set must not grow with them.
                 if position in self._inputs or self._seen.get(position[:2], self._unseen) <= data.offset:
                     self._refused.add(position)
             case _:

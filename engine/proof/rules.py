@@ -24,9 +24,9 @@ _POLICY: Final = msgspec.json.Decoder(policy_objects.Policy)
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """Changes of policies: ``specs`` replaces those of the named ones, with defaults set; ``tolerated`` adds to all.
+    """Changes of policies: ``specs`` (with defaults) replaces specs by policy, ``tolerated`` adds tolerations to all.
 
-    ``overrides`` replaces the specs of override policies, which count for manifests only.
+    ``overrides`` replaces the specs of override policies, which affect manifests only.
     """
 
     specs: Mapping[PolicyRef, Json] = {}
@@ -76,7 +76,7 @@ UNCHANGED: Final = Rules()
 class ChangedLog:
     """A read-only log in which policies, and the claims by them, are changed by the rules.
 
-    Changed records keep their checksums, so that they pass for the recorded ones.
+    Changed records keep their checksums, so digests over them equal the recorded digests.
     """
 
     def __init__(self, log: port.Log, rules: Rules) -> None:

@@ -11,15 +11,15 @@ from events import topics
 from events.records import StoredRecord
 
 _HELD_MAX: Final = 5_000
-"""Records that wait for the replay; if there are more, it reads the log itself."""
+"""Maximum number of records held for the replay; beyond it the replay reads the log itself."""
 
 _ALL: Final = 2**63
 
 
 class _Held:
-    """Records of one partition that were read and that the replay has not taken yet.
+    """Records of one partition that were read ahead and that the replay has not taken yet.
 
-    ``start`` is the offset from which all records that were read are held.
+    ``records`` holds all records that were read from offset ``start`` on; the log has earlier ones.
     """
 
     def __init__(self, start: int) -> None:
@@ -28,7 +28,7 @@ class _Held:
 
 
 class SingleReading:
-    """Reads the records after a number as far ahead as they are needed, and gives each to ``origins``.
+    """Reads the records after a number as far ahead as they are needed, and passes each to ``origins``.
 
     Reading only so far keeps the memory constant: an output is kept from its reading until its step is computed,
     and other records until the replay takes them. On SQLite, records that only other shards need are left out.
@@ -42,7 +42,7 @@ class SingleReading:
         after: int,
         seen: Callable[[int, int], None],
     ) -> None:
-        """``seen`` is called with the number of records that were read, and the last number."""
+        """After each read, ``seen`` is called with the count of records and the sequence number of the last one."""
         self.unreadable: list[tuple[int, port.LogCorruptedError]] = []
         """Numbers of records that could not be read."""
         self._origins = origins
@@ -51,7 +51,7 @@ class SingleReading:
         self._seen = seen
         self._share = sqlite_share.Share(shards)
         own = {(topic, shard) for topic in (topics.DECISIONS, *topics.OWN_TOPICS) for shard in shards}
-        # Behind a snapshot a partition's first offset is not known before its first record.
+        # After a snapshot, a partition's first offset is not known until its first record is read.
         start = _ALL if after else 0
         self._held = {slot: _Held(start) for slot in (*own, *((topic, 0) for topic in topics.FACT_TOPICS))}
         self._waiting = 0

@@ -5,7 +5,7 @@ with a larger number than the step, and that no other record had an effect as an
 without effect, such as late appends of a former owner, are noted and are no errors. Steps of another release
 are compared too; deviations are reported as differences between releases.
 
-The log may grow meanwhile: the steps are proved that have numbers when the proof begins.
+The log may grow meanwhile; only steps that have sequence numbers when the proof begins are proved.
 """
 
 from collections.abc import Callable, Iterable
@@ -38,7 +38,7 @@ EVERYTHING: Final = Scope()
 
 
 class Report(Struct):
-    """Result of a proof. ``differences`` come from steps of another release, ``notes`` are foreign without effect."""
+    """Result of a proof. ``differences`` come from steps of another release; ``notes`` are no errors."""
 
     steps: int = 0
     records: int = 0
@@ -93,7 +93,7 @@ async def verify(
 
 
 async def _number_of(log: port.Log, snapshot: snapshots.Snapshot, shards: Iterable[int]) -> int:
-    """Return the smallest number of the steps at which a snapshot was taken; 0 if a shard has none."""
+    """Return the smallest sequence number of the shards' last steps in a snapshot; 0 if a shard has no step."""
     numbers: list[int] = []
     for shard in shards:
         found = await log.read(topics.DECISIONS, shard, snapshot.shards[shard].offset, 1)
@@ -102,7 +102,7 @@ async def _number_of(log: port.Log, snapshot: snapshots.Snapshot, shards: Iterab
 
 
 def merged(reports: Iterable[Report]) -> Report:
-    """Return one report on a log whose shards were proved apart; each proof has read all records."""
+    """Return one report on a log from proofs of different shards; each proof has read all records."""
     total = Report()
     for report in reports:
         total.steps += report.steps
@@ -139,7 +139,7 @@ async def _verify_shards(
         recomputed = step.fold.decide(step.facts, taken.time_ms, taken.processed, term=taken.term)
         findings = await _compare(recorded, recomputed.records, reading, origins)
         if origins.unnumbered and any(finding.kind == "missing" for finding in findings):
-            # It may be among the records without numbers.
+            # The missing output may be among the records without sequence numbers.
             report.notes.append(Finding(kind="unproved", where=findings[0].where, message=origins.unnumbered))
         elif taken.release == release.RELEASE:
             report.findings += findings

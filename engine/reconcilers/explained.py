@@ -43,7 +43,7 @@ class Preemption(Struct, frozen=True, rename="camel"):
 
 
 class Preempted(Struct, frozen=True, rename="camel"):
-    """A preemption of the binding; it is kept out of the cluster ``until`` then (empty: no longer)."""
+    """A preemption of the binding; ``until`` is when it may return to the cluster (empty: it may already)."""
 
     by: str
     replicas: int

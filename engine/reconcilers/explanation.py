@@ -22,7 +22,7 @@ class _Newest(Struct):
     """The newest decisions on a binding, up to the requested position.
 
     ``placed`` is the number of the step that scheduled it, ``required`` the step with the newest needs of
-    others, ``waits`` the step and reason since when it waits for another scheduler.
+    others, ``waits`` the step since which no pass schedules it, with the reason (another scheduler, suspended).
     """
 
     placed: int | None

@@ -1,4 +1,4 @@
-"""Shards that a worker leaves alone for a pause: quarantined and fenced ones. Other shards continue.
+"""Shards that a worker does not claim until a pause has passed: quarantined and fenced ones. Other shards continue.
 
 A pause doubles each time, up to a limit.
 """
@@ -18,7 +18,7 @@ QUARANTINE_MS: Final = 1_000
 QUARANTINE_MS_MAX: Final = 30_000
 FENCED_MS: Final = 5_000
 FENCED_MS_MAX: Final = 80_000
-"""First and longest pauses."""
+"""First and longest pauses in milliseconds."""
 
 _log = diagnostics.logger(__name__)
 
@@ -62,7 +62,7 @@ class Quarantine:
                 _log.info("shard recovered", shard=shard)
 
     def retain(self, shards: Iterable[int]) -> None:
-        """Forget all shards but these, which may be retried at once."""
+        """Forget the failures of all other shards, and let these shards be retried at once."""
         retained = set(shards)
         self._failures = {shard: failure for shard, failure in self._failures.items() if shard in retained}
         for failure in self._failures.values():
@@ -79,10 +79,10 @@ class Quarantine:
 
 
 class FencedShards:
-    """Shards that are assigned to this worker, but were taken by another one, which was assigned them too.
+    """Shards that are assigned to this worker, but were taken over by another one, to which they are assigned too.
 
-    During a reassignment two workers may both believe that a shard is theirs and fence each other. Each leaves
-    the shard to the other for a pause, which doubles, so that a recovery fits into it even on a slow machine. A new
+    During a reassignment a shard may be assigned to two workers, which fence each other. Each then does not claim
+    the shard for a pause, which doubles, so that the other can complete its recovery even on a slow machine. A new
     assignment ends all pauses.
     """
 
@@ -92,7 +92,7 @@ class FencedShards:
         self._pauses_ms: dict[int, int] = {}
 
     def fence(self, shards: Iterable[int]) -> None:
-        """Leave these shards alone for a pause."""
+        """Do not claim these shards until a pause has passed; it doubles with each call, up to ``PAUSE_MS_MAX``."""
         now_ms = self._clock()
         for shard in shards:
             pause_ms = self._pauses_ms.get(shard, FENCED_MS)

@@ -1,4 +1,4 @@
-"""Priority and preemption in an explanation: whom the binding preempts and by whom it was preempted.
+"""Priority and preemption in an explanation: bindings that this binding preempts, and preemptions of it.
 
 Folded from the decisions of the binding's own shard, up to the requested position.
 """

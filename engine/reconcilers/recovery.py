@@ -26,7 +26,7 @@ _ALL: Final = 2**63
 
 
 class RecordedStep(Struct, frozen=True):
-    """A step of the log that counts, with its record and its outputs in decisions (records and decoded data)."""
+    """A step in the chain of its shard, with its record and its outputs in decisions (records and decoded data)."""
 
     record: StoredRecord
     taken: decisions.StepTaken
@@ -49,7 +49,7 @@ async def steps(
     *,
     outputs: bool = True,
 ) -> AsyncGenerator[RecordedStep]:
-    """Yield the steps of a shard that count, in order, after the last step of ``shard_chain`` (default: all).
+    """Yield the steps in the chain of a shard, in order, after the last step of ``shard_chain`` (default: all).
 
     ``start`` is an offset after that last step; its remaining outputs are skipped. Without ``outputs`` the steps
     have none.
@@ -65,13 +65,14 @@ async def steps(
             if not isinstance(decoded, codec.Decoded) or not shard_chain.take(record, decoded.data):
                 continue
             if isinstance(decoded.data, decisions.StepTaken):
+                # The outputs of a step follow it, so a step is complete only at the next one or at the end.
                 if current is not None:
                     yield current
                 current = RecordedStep(record, decoded.data, [], [])
             elif outputs and current is not None:
                 current.outputs.append(record)
                 current.data.append(decoded.data)
-        # A log in memory returns at once; other tasks get their turn between batches.
+        # A read of a log in memory never yields to the event loop, so let other tasks run between batches.
         await asyncio.sleep(0)
     if current is not None:
         yield current

@@ -1,6 +1,6 @@
 """Replay the recorded steps of shards. Recovery applies the recorded decisions, verification computes them again.
 
-Shards are replayed together, in an order in which their facts only grow, so that the facts are folded once
+Shards are replayed together, ordered by the facts that their steps had seen, so that the facts are folded once
 for all of them and not once for each.
 """
 
@@ -19,7 +19,7 @@ from events import topics
 from events.records import StoredRecord
 
 _AHEAD: Final = 64
-"""Records per read. A step takes one or two of a partition, and each read has the cost of ten records."""
+"""Records per read. A step takes one or two from a partition, and a read costs as much as ten records."""
 
 _HELD_BYTES_MAX: Final = 512 * 1024
 """A partition whose records are so large that a batch exceeds this is no longer read ahead."""
@@ -122,7 +122,7 @@ class Replay:
             group.shards = [each for each in group.shards if each.fold.state.shard != shard]
 
     def copy_to_second(self, shard: int) -> None:
-        """Make the second fold of a shard equal to the first one, which has just taken a step."""
+        """Replace a shard's second fold by a copy of its first one; call it directly after the first took a step."""
         for group in self._groups:
             for each in group.shards:
                 if each.fold.state.shard == shard:
@@ -134,10 +134,10 @@ class Replay:
             for shard in tuple(group.shards):
                 await self._advance(shard)
             if self._snapshot is not None and any(shard.step for shard in group.shards):
-                # The snapshot may be replayed again.
+                # A copy: steps change the facts, and the same snapshot may be replayed again.
                 group.facts = group.facts.copy()
                 self._snapshot = None
-        # A group that splits appends the new one.
+        # A group that splits appends its new group, so the loop reaches that as well.
         for group in self._groups:
             while earliest := self._earliest(group):
                 shard, step = earliest
@@ -149,8 +149,8 @@ class Replay:
     def _earliest(self, group: _Group) -> tuple[_Replayed, recovery.RecordedStep] | None:
         """Return the shard whose next step had seen the fewest facts, and the step; None if none is left.
 
-        Of several shards, return the one whose step has the smallest number, so that a proof that also reads the
-        log in number order stays near it.
+        Of several shards, return the one whose step has the smallest number in the log, since a proof reads the log
+        in number order and holds what the replay has not taken yet.
 
         Of two workers' steps, each may have seen more facts than the other in some topic. No order of the facts
         suits both, so shards that had seen fewer facts of a topic continue in a group of their own.
@@ -178,7 +178,7 @@ class Replay:
             self._fail(shard, error)
 
     async def _take_inputs(self, group: _Group, shard: _Replayed, step: recovery.RecordedStep) -> bool:
-        """Fold the inputs of a step in the fixed order; return whether they are readable."""
+        """Fold the inputs of a step in the order of ``Worker._turn``; return whether they are readable."""
         ends = step.taken.ends
         try:
             for topic in topics.FACT_TOPICS:
@@ -208,9 +208,9 @@ def _fact_ends(step: recovery.RecordedStep) -> tuple[int, ...]:
 
 
 async def rebuild(log: port.Log, shards: Sequence[int], snapshot: snapshots.Snapshot | None = None) -> Replay:
-    """Return shards after their recorded steps, or those after the snapshot, with the facts of the last of them.
+    """Return a replay that has applied all recorded steps of the shards (with a snapshot, those after it).
 
-    Without later steps they share the snapshot's own facts.
+    Without later steps the shards share the snapshot's own facts.
     """
     replay = Replay(log, shards, snapshot)
     await apply(replay)
@@ -220,7 +220,7 @@ async def rebuild(log: port.Log, shards: Sequence[int], snapshot: snapshots.Snap
 async def rebuild_all(
     log: port.Log, shards: Sequence[int], newest: Mapping[int, snapshots.Snapshot]
 ) -> list[Replay]:
-    """Return shards after their recorded steps, those of one snapshot together; ``newest`` has that of each shard."""
+    """Rebuild shards, those with the same snapshot in one replay; ``newest`` has the snapshot of each shard."""
     by_snapshot: dict[int, list[int]] = {}
     for shard in shards:
         by_snapshot.setdefault(id(newest.get(shard)), []).append(shard)

@@ -12,11 +12,11 @@ SNAPSHOT_RECORDS: Final = 200_000
 """New records after which a snapshot is due; a recovery reads this many within a few seconds."""
 
 SNAPSHOT_RECORDS_MAX: Final = 2_000_000
-"""While decisions are waiting the snapshot waits too, but not beyond this many new records."""
+"""While keys wait to be decided, no snapshot is due before there are this many new records."""
 
 SNAPSHOT_RECORDS_MIN: Final = 10_000
 SNAPSHOT_INTERVAL_MS: Final = 600_000
-"""A snapshot of this age is due if there are at least ``SNAPSHOT_RECORDS_MIN`` new records.
+"""A snapshot is due this long after the last one if there are at least ``SNAPSHOT_RECORDS_MIN`` new records.
 
 Fewer are read again in less than a second.
 """
@@ -25,7 +25,7 @@ Fewer are read again in less than a second.
 class SnapshotSchedule:
     """Snapshots of one worker; none without ``storage``. ``clock`` returns milliseconds since 1970.
 
-    With ``keeps`` False they are only read.
+    With ``keeps`` False they are only read, neither stored nor deleted.
     """
 
     def __init__(
@@ -64,7 +64,8 @@ class SnapshotSchedule:
     def due_ms(self, *, is_storm: bool) -> int | None:
         """Return when a snapshot is due.
 
-        None with few new records, or if ``is_storm`` (keys wait) and there are not too many.
+        None with fewer new records than ``SNAPSHOT_RECORDS_MIN``; if keys wait (``is_storm``), with fewer than
+        ``SNAPSHOT_RECORDS_MAX``.
         """
         new_records = self._log.moves() - self._stored_moves
         if not self.is_on or new_records < SNAPSHOT_RECORDS_MIN:
@@ -85,6 +86,8 @@ class SnapshotSchedule:
         by_shard = {fold.state.shard: (fold, offset) for fold, offset in folds}
         for store, shards in self._storage.of(list(by_shard)):
             stored = [by_shard[shard] for shard in shards]
+            # On Kafka each process counts ``moves`` from its own start; a shard's steps have the same numbers
+            # for all workers.
             number = (
                 self._stored_moves
                 if self._storage.is_shared

@@ -65,7 +65,7 @@ class UnusableError(Exception):
 
 
 class Snapshot:
-    """A loaded snapshot; ``number`` is the log's number when it was taken.
+    """A loaded snapshot; ``number`` is its number in the storage.
 
     ``facts`` is shared by its shards while none has later steps.
     """
@@ -172,6 +172,7 @@ def _save(
     header = _Header(_FORMAT, release.RELEASE, [len(part) for part in parts])
     content = [msgspec.json.encode(header), b"\n", *parts]
     store.write(number, [_digest(content), *content])
+    # After the write: a process that ends in between leaves one snapshot too many, not one too few.
     for number_dropped in store.numbers()[_RETAINED:]:
         store.drop(number_dropped)
     return sum(header.sizes)
@@ -194,7 +195,7 @@ def _load(store: snapshot_storage.SnapshotStore, number: int) -> Snapshot:
 
 
 def _shard(part: memoryview) -> ShardSnapshot:
-    """Decode a shard; one after the other, so that only one is held decompressed and with equal values."""
+    """Decode a shard and share its equal values; call it shard by shard, so that memory holds one decompressed part."""
     shard = _decode(_decompressed(part), ShardSnapshot)
     # Copies: a Raw is a view of the snapshot's buffer and would keep all of it in memory.
     shard.state.placements = {name: raw.copy() for name, raw in shard.state.placements.items()}

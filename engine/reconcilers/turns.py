@@ -19,7 +19,7 @@ GATHER_S: Final = 0.05
 """Longest pause between turns in seconds."""
 
 _BUSY_RECORDS: Final = 200
-"""Records within one ``GATHER_S`` from which on pausing pays; about twenty new bindings."""
+"""A worker with this many records within one ``GATHER_S`` counts as busy; about twenty new bindings."""
 
 _FULL_RECORDS: Final = 2_000
 """A turn with this many records is followed by no pause."""

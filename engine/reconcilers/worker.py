@@ -3,8 +3,8 @@
 In a turn every shard folds new facts and its own new inputs; shards with something to decide take a step. The
 clock is read here and enters the step as its time. Memory is a cache of the log: if a turn does not complete
 (an append failed, its outcome is unknown, or the turn was cancelled), all shards are discarded and recovered
-from the log, from snapshots if there are any. A shard with unreadable records is quarantined; the others go
-on.
+from the log, from snapshots if there are any. A shard with unreadable records is quarantined; the others
+continue.
 """
 
 import asyncio
@@ -75,8 +75,7 @@ class Worker:
         self.facts = Facts()
         self.folds: list[shard_fold.ShardFold] = []
         self.seen_number = 0
-        # True while memory equals the log, or will equal it once ``_commit_task`` succeeds; otherwise the
-        # next turn recovers.
+        # True while memory equals the log, or will once ``_commit_task`` succeeds; otherwise the next turn recovers.
         self._is_in_sync = False
         self._commit_task: asyncio.Task[_CommittedTurn] | None = None
         self._handed_over = 0
@@ -84,7 +83,7 @@ class Worker:
         self._pace = turns.Pace()
 
     def start_from(self, rebuilt: Mapping[int, tuple[shard_fold.ShardFold, Facts]]) -> None:
-        """Let the first recovery take over shards that were rebuilt already; they are changed by it."""
+        """Let the first recovery take over, and change, shards that were rebuilt already."""
         self._rebuilt = dict(rebuilt)
 
     def assign(self, shards: Iterable[int]) -> None:
@@ -106,8 +105,7 @@ class Worker:
         with suppress(port.LogError):
             await self._committed()
         self._is_in_sync = False
-        # Release all: a takeover that failed half-way owns shards without folds, which nothing else would
-        # release.
+        # Release all: a failed takeover owns shards without folds, and nothing else would release them.
         await self._release(range(topics.SHARDS))
         await self._take_over(self._claimable())
 
@@ -122,8 +120,7 @@ class Worker:
         aligned = [(fold, self.facts) for fold in self.folds]
         steps: dict[int, list[Record]] = {}
         for fold, facts in await self._rebuild(shards):
-            # The empty step of a new term comes first: from then on the fold ignores steps that a former
-            # owner appends late.
+            # The empty step of a new term comes first: the fold then ignores steps that a former owner appends late.
             state = fold.state
             self._owner.begin(state.shard, state.number, state.term, state.digest)
             steps[state.shard] = fold.decide(facts, self._clock(), 0, term=state.term + 1).records
@@ -154,7 +151,7 @@ class Worker:
         return [rebuilt[shard] for shard in shards if shard in rebuilt]
 
     async def _quarantine_shard(self, shard: int, error: port.LogError) -> None:
-        """Quarantine an unreadable shard; the other shards go on."""
+        """Quarantine an unreadable shard; the other shards continue."""
         self._quarantine.put(shard, error)
         await self._release([shard])
 
@@ -172,7 +169,7 @@ class Worker:
         ]
 
     async def _adjust(self) -> None:
-        """Release shards that are no longer wanted and take over new ones."""
+        """Release owned shards that are no longer claimable, and take over claimable ones."""
         claimable, owned = self._claimable(), {fold.state.shard for fold in self.folds}
         if released := sorted(owned - set(claimable)):
             await self._release(released)
@@ -204,14 +201,14 @@ class Worker:
         if self._claimable() != [fold.state.shard for fold in self.folds]:
             await self._committed()
             await self._adjust()
-        # From here on memory is ahead of the log: if this method does not complete, the flag must stay False,
-        # so that the next turn recovers.
+        # From here on memory is ahead of the log: if this method does not complete, the next turn must recover.
         self._is_in_sync = False
         await self._owner.check()
         due_ms = self._snapshot_due_ms()
         keeps = keeps or (due_ms is not None and due_ms <= self._clock())
         self.seen_number = self._log.moves()
         ends = await self._ends()
+        # Facts before own inputs: a replay folds the inputs of each step in this order (``Replay._take_inputs``).
         for topic in topics.FACT_TOPICS:
             end = ends.get((topic, 0), 0)
             await recovery.follow_facts(self._log, self.folds, self.facts, topic, end, _FACTS_MAX)
@@ -225,12 +222,14 @@ class Worker:
                 unreadable[fold.state.shard] = error
                 continue
             now_ms = self._clock()
+            # With ``keeps`` every shard takes a step, since a snapshot holds the state directly after one.
             if keeps or fold.is_due(now_ms):
                 steps.append(await share.drain(fold.decide_in_portions(self.facts, now_ms, BUDGET)))
                 await share.yield_loop()
         # At most one commit is in flight: wait for the previous one before this turn's records are written.
         # It raises if that commit failed, and the steps above, which build on it, are discarded.
         await self._committed()
+        # Only now: the previous commit may still write steps of these shards, and releasing ends their producers.
         for shard, error in unreadable.items():
             await self._quarantine_shard(shard, error)
         self._handed_over = sum(len(step.records) for step in steps)
@@ -244,6 +243,7 @@ class Worker:
 
     async def _commit(self, steps: Sequence[shard_fold.Step]) -> _CommittedTurn:
         """Commit the steps of a turn and count them; runs as a task beside the next turn."""
+        # The next turn changes the folds meanwhile, so use nothing but the steps.
         began_s = time.monotonic()
         offsets: dict[int, int] = {}
         if steps:
@@ -286,8 +286,7 @@ class Worker:
             link_ends.get((topics.LINKS, fold.state.shard), 0) > fold.ends[topics.LINKS]
             for fold in self.folds
         ):
-            # ``level`` brings all other ends up to date after the links' ends were sampled; the order must
-            # not be swapped.
+            # Only after the links' ends were sampled: ``level`` brings all other ends up to date.
             await self._log.level()
             ends = dict(self._log.ends()) | link_ends
         return ends
@@ -344,6 +343,7 @@ class Worker:
             except port.OwnershipLostError as error:
                 self._fail()
                 self.fence(error.shards)
+                # Without a pause: these shards have a pause of their own, and the others must not wait.
                 continue
             except port.LogError as error:
                 self._fail()
@@ -377,6 +377,7 @@ class Worker:
         delay_s = None if due_ms is None else max(due_ms - self._clock(), 0) / 1000
         try:
             async with asyncio.timeout(delay_s):
+                # No await between this check and ``moves()``: a record that arrives there would not end the wait.
                 while not self.is_behind():
                     await self._log.wait(self._log.moves())
         except TimeoutError:

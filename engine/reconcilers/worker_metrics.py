@@ -16,7 +16,10 @@ def _no_fences() -> int:
 
 
 class WorkerMetrics(Collector):
-    """``fences`` counts ownerships that others ended. Collect on the event loop: shards change between turns."""
+    """Metrics of a worker; ``fences`` returns how many of its ownerships other workers ended.
+
+    Collect on the event loop, since turns change the shards.
+    """
 
     def __init__(self, owner: worker.Worker, log: port.Log, fences: Callable[[], int] = _no_fences) -> None:
         self._worker = owner

@@ -1,8 +1,8 @@
 """Decides on the bindings that name this scheduler. Pure: a fold over observed objects and over its own decisions.
 
 A binding is due when it is first seen or its generation changes, and when a cluster that its placement selects changes
-its labels or spec or begins to be deleted, as in Karmada's scheduler. While a decision is being written its binding
-is left alone.
+its labels or spec or begins to be deleted, as in Karmada's scheduler. While a decision is being written, no other is
+made on its binding.
 """
 
 import heapq
@@ -64,11 +64,11 @@ class Decider:
         return self._bindings.get(key)
 
     def pending(self, key: Key) -> observations.DecisionMade | None:
-        """The decision on a binding that is not yet observed in it."""
+        """The decision on a binding that its observed version does not show yet; None if there is none."""
         return self._pending.get(key)
 
     def all_pending(self) -> tuple[Key, ...]:
-        """The bindings with decisions that are not yet observed in them."""
+        """The bindings with decisions that their observed versions do not show yet."""
         return tuple(self._pending)
 
     def begin(self) -> None:
@@ -136,7 +136,7 @@ class Decider:
                     yield key
 
     def _take_binding(self, key: Key, binding: ObservedBinding, *, is_listed: bool) -> None:
-        """Fold a version of a binding; a version earlier than the known one only from a list, after a restore."""
+        """Fold a version of a binding; one that is not newer than the known one counts only if a list shows it."""
         known = self._bindings.get(key)
         if (
             known is not None

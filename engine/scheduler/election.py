@@ -1,7 +1,7 @@
 """Leader election by a Lease: of several schedulers with one name, one writes.
 
-Another's lease counts as expired when it was not renewed for its duration by this process's own clock, so the
-clocks of machines need not agree. The leader stops well before others may take over.
+The lease of another process counts as expired if it was not renewed for its duration, measured by this process's own
+clock, so the clocks of machines need not agree. The leader stops well before others may take over.
 """
 
 import time
@@ -21,10 +21,10 @@ from events.json_values import Json, as_text
 from events.kube_objects import KubeObject
 
 DURATION_S: Final = 15
-"""After this time without a renewal others may take over."""
+"""Seconds without a renewal after which others may take over."""
 
 _LEADS_S: Final = 10.0
-"""After this time without a renewal this process writes no more."""
+"""Seconds without a renewal after which this process writes no more."""
 
 _RETRY_S: Final = 2.0
 _LEASE: Final = Resource(api_version="coordination.k8s.io/v1", kind="Lease", plural="leases", namespaced=True)

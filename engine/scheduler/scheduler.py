@@ -25,7 +25,7 @@ from events.records import Record, StoredRecord
 
 _READ: Final = 500
 _DECISIONS_MAX: Final = 100
-"""Decisions between two turns of the event loop."""
+"""Maximum number of decisions before other tasks get the event loop."""
 
 _IDLE_S: Final = 0.5
 _log = diagnostics.logger(__name__)
@@ -113,7 +113,7 @@ class Scheduler:
                 _log.warning("object skipped", key=record.key, reason=str(error))
 
     async def _watch(self) -> None:
-        """Note each growth of the log."""
+        """Set ``_changed`` whenever the log grows."""
         while True:
             await self._log.wait(self._log.last_number())
             self._changed.set()

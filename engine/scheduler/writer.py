@@ -25,7 +25,7 @@ from events.validation.known_kinds import WORK_GROUP
 
 WORKERS: Final = 16
 WRITES_PER_SECOND: Final = 200
-"""By default; Karmada's own scheduler has 40."""
+"""Default limit of the writes to bindings; Karmada's own scheduler has 40."""
 
 _EVENTS_MAX: Final = 20_000
 """Written decisions whose Kubernetes Events may wait.
@@ -34,7 +34,7 @@ Beyond it Events are dropped, since the log has the decisions.
 """
 
 _EVENTS_PAUSE_S: Final = 0.05
-"""How long an Event waits at most for the writes of bindings to end."""
+"""Maximum time in seconds that an Event waits for the writes of bindings to end."""
 
 _RESOURCES: Final = {
     kind: Resource(api_version=WORK_GROUP, kind=kind, plural=f"{kind.lower()}s", namespaced=namespaced)
@@ -55,7 +55,7 @@ class Counts(Struct):
 
 
 class Pace:
-    """Spreads calls: at most ``per_second`` over time, with bursts of as many as in half a second."""
+    """Spreads calls: at most ``per_second`` over time, with bursts of at most the calls of half a second."""
 
     def __init__(self, per_second: float) -> None:
         self._interval_s = 1 / per_second

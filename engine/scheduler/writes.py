@@ -61,12 +61,12 @@ def is_shown(binding: ObservedBinding, decision: DecisionMade) -> bool:
 
 
 def moves_time(decision: DecisionMade) -> bool:
-    """Whether a decision counts as the last scheduling."""
+    """Whether a decision updates the binding's ``lastScheduledTime``."""
     return decision.status == TRUE and (decision.fresh or decision.places or bool(decision.applied))
 
 
 def _decided_generation(decision: DecisionMade) -> int:
-    """The generation that the decision refers to: if it changes the spec, that of this write."""
+    """Return the generation that the decision refers to; if it changes the spec, that after its own write."""
     return decision.generation + decision.places
 
 
@@ -128,7 +128,7 @@ def _status(binding: ObservedBinding, decision: DecisionMade) -> Write:
 
 
 def events_of(binding: ObservedBinding, decision: DecisionMade, component: str) -> Iterator[KubeObject]:
-    """Yield the Events that Karmada's scheduler writes, with its texts; ``component`` is the name of ours."""
+    """Yield the Events that Karmada's scheduler writes, with its texts; ``component`` is this scheduler's name."""
     metadata, resource = binding.metadata, binding.spec.resource
     bound: Json = {
         "apiVersion": WORK_GROUP,

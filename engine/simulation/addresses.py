@@ -1,6 +1,6 @@
 """Addresses in a member, derived from names: the same on each request and after a restart.
 
-Nothing is allocated, so two of many thousand pods may have one address.
+Nothing is allocated, so two pods among many thousands may have the same address.
 """
 
 import hashlib
@@ -31,12 +31,12 @@ def of_service(cluster: str, namespace: str, name: str) -> str:
 
 
 def of_balancer(cluster: str, namespace: str, name: str) -> str:
-    """Return the address at which a load balancer answers for a Service or an Ingress, named with its kind."""
+    """Return the load balancer's address for a Service or an Ingress; ``name`` includes the kind."""
     return _address(_BALANCERS, cluster, namespace, name)
 
 
 def node_port(namespace: str, name: str, port: object) -> int:
-    """Return the port of all nodes for a port of a Service, in Kubernetes' usual range.
+    """Return the node port for a port of a Service, in Kubernetes' usual range.
 
     It is the same in all clusters: Karmada's API server assigns it in the template, and members get it from there.
     """

@@ -39,7 +39,7 @@ def workload_object(
 ) -> KubeObject:
     """Return a workload as the member has it: the work's manifest with the member's replicas and status.
 
-    Its marks follow from ``propagation``; a workload that was released to the cluster has none.
+    Its marks are those of ``propagation``, None for a workload that was released to the cluster.
     """
     ref = workload.ref
     try:
@@ -151,8 +151,9 @@ def namespaces(
 ) -> list[KubeObject]:
     """Return the namespaces of a member: built-in ones, those with workloads, ``propagated`` and ``written`` ones.
 
-    Clients of the member wrote the latter. A propagated namespace keeps the labels and annotations that they
-    added, and ends with that of the control plane; one that they created first is not taken over.
+    ``written`` are those that clients of the member wrote. A propagated namespace keeps the labels and annotations
+    that clients added, and is deleted with the control plane's namespace; one that clients created first is not
+    taken over.
     """
     used = {workload.ref.namespace for workload in state.workloads.values() if workload.ref.namespace}
     names = (*BUILT_IN_NAMESPACES, *used)

@@ -8,7 +8,7 @@ from events import keys
 def record(state: MemberState, key: str, namespace: str, scaler: Scaler | None) -> None:
     """Record the autoscaler of an object and queue its target for a check.
 
-    None if the object is not an autoscaler.
+    ``scaler`` is None if the object is not an autoscaler.
     """
     forget(state, key)
     if scaler is not None:

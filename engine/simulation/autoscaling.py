@@ -54,7 +54,7 @@ def writes(state: MemberState, at_ms: int) -> list[clusters.MemberObjectApplied]
 
 
 def status(state: MemberState, workload: Workload, scaler: Scaler) -> _Status:
-    """Return the status of an autoscaler, but for the time of its last change."""
+    """Return the status of an autoscaler without ``lastScaleTime``."""
     generation = max(workload.generation, 1)
     key, _ = state.scalers.get(workload.object_key, ("", scaler))
     target = _target(state, key)

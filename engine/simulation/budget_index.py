@@ -1,7 +1,7 @@
 """Index of a member's PodDisruptionBudgets and of its workloads with pods, by the labels of the pods.
 
 It finds the budgets of a workload and the workloads of a budget without looking at the others. Entries of workloads
-are hints: one that has left or has other labels now is dropped when it is found.
+are hints: the workload may have been removed, or have other labels by now.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from engine.kubeapi.values.selectors import LabelSelector
 from engine.works.budgets import Budget
 
 Place = tuple[str, str, str]
-"""Namespace, label and its value; without a label it is the whole namespace."""
+"""Namespace, name of a label, and its value; both empty for the whole namespace."""
 
 _ANY: Final[tuple[str, str]] = ("", "")
 
@@ -35,7 +35,7 @@ class BudgetIndex(Struct, kw_only=True):
             self.workloads.setdefault(label, {})[key] = None
 
     def discard_budget(self, key: str, namespace: str) -> None:
-        """Remove a budget of a namespace whose content is unknown, if it is recorded."""
+        """Remove a budget of a namespace, if it is in the index, without knowing its selector."""
         for label, budgets in self.budgets.items():
             if label[0] == namespace:
                 budgets.pop(key, None)
@@ -64,7 +64,7 @@ def _places(namespace: str, labels: Mapping[str, str]) -> Iterator[Place]:
 
 
 def _place(namespace: str, selector: LabelSelector) -> Place:
-    """Return the place of a label that a selector asks for."""
+    """Return the place of a label that all selected pods have; the whole namespace if no single label is required."""
     for each in selector.requirements():
         if each.operator == "In" and len(each.values) == 1:
             return (namespace, each.key, each.values[0])

@@ -58,7 +58,7 @@ def insufficient(cluster_capacity: Capacity, amounts: Amounts) -> list[str]:
 def texts(cluster_capacity: Capacity, *sums: Mapping[str, int]) -> dict[str, str]:
     """Return the totals of sums as Kubernetes quantities; allocatable resources are included even if zero.
 
-    The model of a cluster that reported less than runs there may come below zero.
+    Negative totals become 0; they occur in the model of a cluster that reported less than its workloads use.
     """
     names = {
         *cluster_capacity.allocatable,

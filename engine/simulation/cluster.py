@@ -2,8 +2,8 @@
 
 It uses no clock and no randomness, so equal inputs give equal reports. Replicas are admitted by priority,
 then in the order of their creation, while capacity is free, and are ready one start-up time later. Scaling
-down removes the youngest replicas first. A changed pod template replaces the replicas as the strategy of the
-workload says (``rollouts``).
+down removes the youngest replicas first. A changed pod template replaces the replicas by the strategy of the
+workload (``rollouts``).
 """
 
 import heapq
@@ -53,8 +53,8 @@ def apply_work(
 ) -> bool:
     """Apply a work; return False and change nothing if a newer work of the binding is known.
 
-    ``template`` is that of an applied work with replicas; ``fault`` is the reason why the work cannot be
-    applied.
+    ``template`` is the decoded template of a WorkApplied; other works do not use it. ``fault`` is the reason why a
+    WorkApplied cannot be applied.
     """
     version = (work.term, work.step)
     workload = state.workloads.get(work.key) or state.refused.get(work.key)
@@ -97,7 +97,7 @@ def advance(state: MemberState, at_ms: int) -> list[reports.Report]:
 
 
 def controller_writes(state: MemberState, at_ms: int) -> list[clusters.MemberWrite]:
-    """Return the writes of controllers since the last call; none while nothing can be written.
+    """Return the writes of controllers since the last call; none if the member is cut off or modelled.
 
     They are recorded like those of clients, so that the log contains the controllers' decisions.
     """
@@ -107,7 +107,7 @@ def controller_writes(state: MemberState, at_ms: int) -> list[clusters.MemberWri
 
 
 def apply_object(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> None:
-    """Apply an object that a client of the member wrote; ``uid`` is that of a new one."""
+    """Apply an object that a client of the member wrote; ``uid`` is used if the object is new."""
     unmanaged.apply(state, manifest, uid, at_ms)
 
 
@@ -127,7 +127,7 @@ def delete_pod(state: MemberState, owner: shapes.WorkloadRef, slot: int, at_ms: 
 
 
 def due_ms(state: MemberState) -> int | None:
-    """Return when time alone changes the member; None for never."""
+    """Return the time of the member's next change without an input, in milliseconds; None for never."""
     if state.faults.cut_off:
         return None
     dues = [state.starts[0][0]] if state.starts else []
@@ -280,8 +280,8 @@ def _follow_rollout(state: MemberState, workload: Workload, at_ms: int, *, has_p
 def _admit(state: MemberState, at_ms: int) -> list[Workload]:
     """Admit pending replicas: first those that waited already, if capacity was freed, then new ones.
 
-    Return the workloads whose rollouts can go on, because replicas are ready at once or capacity of former
-    replicas was freed.
+    Return the workloads whose rollouts can continue, because replicas are ready at once or a replica of a former pod
+    template was removed.
     """
     rolling: list[Workload] = []
     # Sorted, so that works of different shards have the same outcome in any order.

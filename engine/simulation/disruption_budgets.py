@@ -9,7 +9,7 @@ from events.json_values import Json
 
 
 def record(state: MemberState, workload: Workload) -> None:
-    """Record a budget, or a workload with pods that budgets may select: changes of the pods are then reported."""
+    """Index a workload: as a budget if it is one, and by the labels of its pods, which budgets may select."""
     budget = workload.template.budget
     if budget is not None and not workload.is_unmanaged:
         _index(state).add_budget(workload.key, workload.ref.namespace, budget)

@@ -59,7 +59,7 @@ def heal(state: MemberState) -> None:
 
 
 def refusal(faults: Faults, number: int) -> int:
-    """Return the HTTP status with which the API refuses its request of a number; 0 if it answers."""
+    """Return the HTTP status with which the API refuses its ``number``-th request; 0 if it answers."""
     if faults.throttle_every and number % faults.throttle_every == 0:
         return HTTPStatus.TOO_MANY_REQUESTS
     if faults.fail_every and number % faults.fail_every == 0:

@@ -29,10 +29,10 @@ _KEPT: Final = frozenset({"ControllerRevision", "EndpointSlice", "Endpoints", "E
 """Kinds that a member derives from others; an owner of such a kind is assumed to exist."""
 
 _SOURCES: Final = {"Job": "CronJob", "ReplicaSet": "Deployment"}
-"""Kinds of workloads by the kind that is derived from them under their name and a suffix."""
+"""Kinds of workloads by the kind of their derived objects, whose names are the workload's name and a suffix."""
 
 _WRITES_MAX: Final = 1_000
-"""Writes after which the other objects are left to the next turn."""
+"""Number of writes in a turn after which the remaining objects wait for the next turn."""
 
 
 def record(state: MemberState, key: str, item: Unmanaged) -> None:

@@ -17,7 +17,7 @@ from events.kube_objects import KubeObject
 
 SHOWN_MS: Final = times.HOUR_MS
 PODS_MAX: Final = 1_000
-"""Pods with Events in one list, the first ones by workload."""
+"""Maximum number of pods whose Events one list has: the first ones, ordered by workload."""
 
 _INVOLVED: Final = ("apiVersion", "kind", "name", "uid")
 _SCHEDULER: Final = "default-scheduler"

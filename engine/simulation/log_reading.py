@@ -27,7 +27,7 @@ _WRITES: Final = frozenset(
 
 
 class WorkContents(NamedTuple):
-    """The templates and manifests of some works: templates by position, and the rendered overrides."""
+    """The templates of some works by position, and what was rendered for works with overrides."""
 
     loaded: Mapping[template_loading.TemplatePosition, Template]
     rendered: Mapping[manifests.RenderInput, manifests.Rendered]
@@ -55,7 +55,7 @@ class Contents(NamedTuple):
     async def read(
         self, found: Sequence[works.Work], running: Mapping[template_loading.TemplatePosition, Template]
     ) -> WorkContents:
-        """Return the content of works; ``running`` templates are known."""
+        """Return the content of works; ``running`` are known templates, which are not read from the log."""
         applied = [work for work in found if isinstance(work, works.WorkApplied)]
         rendered = await self.renderer.render_all(
             manifests.input_of(work) for work in applied if work.overrides
@@ -77,7 +77,7 @@ async def rebuild(
     """Return the members as of ``ends``.
 
     The result is their states; for each member that is down the offset of its first work not applied; and the
-    names of members that have never joined. The histories of ``known`` members are not read.
+    names of members that have never joined. ``known`` are histories that need not be read from the log.
     """
     read = {spec.name: member_history.History() for spec in members if spec.name not in known}
     behind = await _read(log, read, ends, counting) if read else {}

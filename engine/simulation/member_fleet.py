@@ -110,7 +110,7 @@ class Members:
         await self._reporting.wait()
 
     def next_timer_ms(self) -> int | None:
-        """Return when time alone changes a member; None for never."""
+        """Return the time of the next change of a member without an input, in milliseconds; None for never."""
         return self._dues.next_ms()
 
     async def run(self) -> None:
@@ -159,7 +159,7 @@ class Members:
         async with self._lock:
             await self._refresh()
             self._member(name)
-            # Rebuilt from the log if it stays open whether the write was stored.
+            # After a failed append it is unknown whether the write was stored: rebuild the members from the log.
             self._is_stale = True
             await self._log.append([self._own_record(name, each, self._clock_ms()) for each in data])
             self._is_stale = False
@@ -338,7 +338,7 @@ class Members:
             self._touched[record.key] = None
 
     async def wake(self) -> None:
-        """Restore all resting workloads; only the cost of later turns changes."""
+        """Restore all resting workloads now; this affects only the cost of later turns."""
         await self._resting.wake_all(self._states, self._states, self._clock_ms())
 
     async def _follow_clusters(self, end: int) -> None:

@@ -43,10 +43,10 @@ EARLIER_MAX: Final = 16
 class WorkloadHistory(Struct):
     """One workload according to the log: its newest work that may run, and the ages of its replicas.
 
-    ``earlier`` holds the works before it, newest first, while it is unknown whether it could be applied.
-    ``settle`` decides that before the workload is restored: then ``applied`` is the work that runs, if any,
-    ``newest`` the last one, and ``fault`` the reason why that could not be applied. ``first`` is the version that
-    created the object, ``edited`` the number of the last edit of it by a client of the member.
+    ``applied`` is the newest work; ``earlier`` holds the works before it, newest first, if it has overrides, which
+    may not be applicable. Before the workload is restored, ``choose_work`` sets ``applied`` to the work that runs, if
+    any, ``newest`` to the newest one, and ``fault`` to the reason why that cannot be applied. ``first`` is the
+    version that created the object, ``edited`` the number of the last edit of it by a client of the member.
     """
 
     known: Version
@@ -77,7 +77,10 @@ class ObjectWrite(NamedTuple):
 
 
 class Resting(Protocol):
-    """A workload that has the replicas of its newest work, and whose last report shows them."""
+    """A workload that is restored only when a work comes for it.
+
+    It has the replicas of its newest work, and its last report shows them.
+    """
 
     def history(self, cluster: str, key: str) -> WorkloadHistory:
         """Return its history in a cluster."""
@@ -117,14 +120,14 @@ class History(Struct):
 
 
 class Past(Struct, frozen=True, kw_only=True):
-    """Members whose histories are known from another source than the log, and the chains of the shards at its end."""
+    """Histories of members from the state of the shards instead of the log, and the shards' chains in that state."""
 
     histories: dict[str, History]
     chains: dict[int, Chain]
 
 
 def take_cluster(history: History, data: object, number: int, source: str) -> None:
-    """Fold an event about the member's own cluster; only its own report shows that it is down."""
+    """Fold an event about the member's own cluster; of health reports, only the member's own set ``down_since``."""
     match data:
         case clusters.ClusterJoined():
             history.joined = history.was_joined = True
@@ -298,7 +301,7 @@ def _orphan(history: History, key: str, cluster: str) -> None:
 
 
 def _adopt(history: History, key: str, cluster: str) -> None:
-    """Give an object that is created again the replicas that outlived its predecessor."""
+    """Assign the orphaned replicas of a deleted object to the object that was created again with its key."""
     orphaned = {each: history.unmanaged[each] for each in history.orphans.get(key, ())}
     if not orphaned:
         return
@@ -348,7 +351,7 @@ def _take_pod_deletion(history: History, key: str, slot: int, at_ms: int) -> Non
 
 
 def _scale(ages: list[tuple[int, int]], replicas: int, at_ms: int) -> None:
-    """Bring groups of (count, created_ms) to a total; the youngest are removed first."""
+    """Change groups of (count, created_ms) so that their counts add up to ``replicas``; the youngest shrink first."""
     total = sum(count for count, _ in ages)
     if replicas > total:
         ages.append((replicas - total, at_ms))

@@ -38,7 +38,7 @@ def control_plane(state: MemberState) -> str:
 
 
 class Places:
-    """The nodes of a workload's pods: by their slots, but new pods avoid nodes that refused them before."""
+    """The nodes of a workload's pods, by their slots; a pod avoids nodes that refused it when it was created."""
 
     def __init__(self, state: MemberState, workload: Workload) -> None:
         self._nodes = _Nodes(state)
@@ -61,7 +61,7 @@ class Places:
 
 
 class _Node(NamedTuple):
-    """The facts of a node by which pods are scheduled, as clients changed them last at ``changed_ms``."""
+    """The facts of a node by which pods are scheduled; clients last changed them at ``changed_ms`` (0: never)."""
 
     labels: Mapping[str, object]
     is_cordoned: bool
@@ -112,7 +112,7 @@ def _refusals(state: MemberState, workload: Workload) -> Counter[str]:
     if not _is_bound(state, workload):
         return Counter()
     nodes, rules = _Nodes(state), workload.template.scheduling
-    # Unnamed nodes differ only in their names; check the named ones, and one of the others.
+    # Nodes that no client edited and no selector names differ only in their names: check one of them for all.
     names = {control_plane(state), *state.nodes, *(value for name, value in rules.selector if name == _HOST)}
     named = [name for name in names if _index(state, name) in range(nodes.count)]
     numbers = Counter(dict.fromkeys(named, 1))

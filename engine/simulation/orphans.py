@@ -1,7 +1,7 @@
 """Objects that outlive their owner: ReplicaSets of a deleted Deployment, and pods of other workloads.
 
-They become unmanaged objects with an ``origin``. An owner of the same key that is created again adopts them. Members
-and their recovery share these functions.
+They become unmanaged objects with an ``origin``. When an owner with the same key is created again, it adopts them.
+Members and their recovery share these functions.
 """
 
 from collections.abc import Iterable

@@ -12,7 +12,7 @@ from events import clusters, keys, topics
 
 
 class DueTimes:
-    """When time alone changes members: times in milliseconds; a member may be due too early, never too late."""
+    """Times (in milliseconds) of the members' next changes without an input; possibly too early, never too late."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, str]] = []
@@ -39,7 +39,7 @@ class DueTimes:
 class ClientWrites:
     """Writes of the members' clients, by member, which wait until the works before them in the log are applied.
 
-    So a rebuilt member is the same.
+    A member that is rebuilt from the log, which applies both in this order, is then the same.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,10 @@ class ClientWrites:
         self._waiting.setdefault(member, deque()).append(write)
 
     def settled(self, applied: Mapping[int, int], ends: port.Ends) -> list[str]:
-        """Return the members with writes whose works are all applied, given the next offset of each partition."""
+        """Return the members with writes whose works are applied up to ``ends``.
+
+        ``applied`` has, by partition of works, the offset after the last applied one.
+        """
         return [
             member
             for member in self._waiting

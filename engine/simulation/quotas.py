@@ -17,7 +17,7 @@ _POD: Final = ("v1", "Pod")
 
 
 def record(state: MemberState, key: str, ref: shapes.WorkloadRef, quota: Quota | None) -> None:
-    """Record the quota of an object; None if the object is not a quota (that counts all pods)."""
+    """Record the quota in an object and count the namespace's pods for it; None: the object is not a quota."""
     forget(state, key, ref.namespace)
     if quota is None:
         return
@@ -76,7 +76,7 @@ def allowed(state: MemberState, workload: Workload, pods: int) -> int:
 
 
 def free(state: MemberState) -> Iterator[clusters.NamespaceQuota]:
-    """Yield what the quotas of each namespace leave to further pods; a quota with scopes does not count all pods."""
+    """Yield the amounts that the quotas of each namespace leave to any further pod; quotas with scopes are ignored."""
     for namespace, limited in sorted(state.quotas.items()):
         least: dict[str, int] = {}
         for key, (_, quota) in limited.quotas.items():

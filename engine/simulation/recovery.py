@@ -1,8 +1,8 @@
 """Restore a member after a restart, from its works and its own reports.
 
-The newest work of each workload gives its content, the last report the number of ready replicas. These keep
-running; the others start now. Reports that the log contains are not sent again. Workloads of modelled clusters rest
-until a work comes for them, so that a fork costs little.
+The newest work of each workload determines its content, the last report the number of ready replicas. Ready replicas
+keep running; the others start now. Reports that the log contains are not sent again. Workloads of modelled clusters
+rest: they are restored only when a work comes for them, so that a fork of the engine costs little.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -40,7 +40,7 @@ _SUCCEEDED: Final = ".succeeded"
 def restore(
     state: MemberState, history: member_history.History, templates: Mapping[str, Template], at_ms: int
 ) -> None:
-    """Restore a state from a history; ``templates`` by key, for workloads whose templates have content."""
+    """Restore a state from a history; ``templates`` has, by key of the workload, all templates that are not empty."""
     state.joined = history.joined
     state.reported_capacity = history.capacity
     state.reported_ready = history.ready
@@ -66,7 +66,7 @@ def restore(
 def restore_workloads(
     state: MemberState, history: member_history.History, templates: Mapping[str, Template], at_ms: int
 ) -> None:
-    """Restore the workloads of a history; those without a change to report are not ``dirty``."""
+    """Restore the workloads of a history; those that have nothing new to report do not become ``dirty``."""
     for key, past in sorted(history.workloads.items(), key=_is_after_quotas):
         report = history.reports.get(key)
         if past.applied is not None:
@@ -232,7 +232,10 @@ class RestingWorkloads:
         contents: Iterable[Template],
         at_ms: int,
     ) -> None:
-        """Restore all workloads of these members that have, or may get, objects that act on other workloads."""
+        """Restore all workloads of those members that have objects which act on other workloads.
+
+        If ``contents``, the templates of new works, has such an object, restore those of all members in ``names``.
+        """
         if self._resting:
             gets = any(map(_acts_on_others, contents))
             acted_on = [name for name in names if gets or _has_such(states[name])]
@@ -247,7 +250,7 @@ class RestingWorkloads:
 def running_templates(
     states: Mapping[str, MemberState], called: Iterable[Called]
 ) -> dict[TemplatePosition, Template]:
-    """Return templates that the members already run: most works change only the number of replicas."""
+    """Return the templates that the members run already; most works need no other, so the log is not read for them."""
     running = (states[member].workloads.get(key) for member, key in called)
     return {
         (workload.shard, workload.offset): workload.template
@@ -276,6 +279,6 @@ def _restore_resting(
     sums, is_changed = dict(state.capacity.running), state.capacity_changed
     templates = {key: loaded[position] for key, position in positions.items()}
     restore_workloads(state, history, templates, at_ms)
-    # The cluster's own reports have counted them already.
+    # The capacity that the cluster reported already includes the use of these replicas.
     state.capacity.running = sums
     state.capacity_changed = is_changed

@@ -57,7 +57,7 @@ def _begin_rollout(state: MemberState, workload: Workload, template: Template, a
     disruption_budgets.touch(state, workload)
     workload.succeeded = 0
     strategy = template.strategy
-    # Replicas of one workload have one priority, by which they preempt others.
+    # All replicas of a workload have one priority, so another priority class replaces all of them at once.
     is_ranked_anew = template.priority_class != workload.template.priority_class
     if strategy is None or strategy.is_recreating or is_ranked_anew or not workload.ready:
         shrink(state, workload, workload.admitted + workload.pending)
@@ -130,9 +130,10 @@ def _proceed_in_order(
 
 
 def remove_former_replica(state: MemberState, workload: Workload, at_ms: int) -> bool:
-    """Remove a replica of a former pod template if none of the current one gets capacity; return whether it did.
+    """Remove a replica of a former pod template if those of the current one lack capacity; return whether it did.
 
-    Kubernetes would wait until capacity is freed; a member that is rebuilt from the log has ended its rollouts.
+    Kubernetes would wait until capacity is freed. Here the rollout must end, because a member that is rebuilt from
+    the log has completed its rollouts.
     """
     strategy = workload.template.strategy
     is_paused = strategy is not None and strategy.is_paused
@@ -183,7 +184,7 @@ def drop_at(state: MemberState, workload: Workload, position: int, count: int = 
 def desired(state: MemberState, ref: shapes.WorkloadRef, count: int | None, template: Template) -> int | None:
     """Return the number of replicas of an object in a member.
 
-    ``count`` are those assigned to it (None: no replicas).
+    ``count`` is the number that its work assigns, None if it assigns none.
     """
     if count is not None or ref.kind not in COUNTED_BY_MEMBERS:
         return count
@@ -231,7 +232,7 @@ def restart(state: MemberState, workload: Workload, count: int, at_ms: int) -> N
 
 
 def count_replacement(replaced: dict[int, int], slot: int) -> None:
-    """Count one more replacement of a slot, whose replica is the youngest now."""
+    """Count one more replacement of a slot, and move it to the end: its replica is the youngest now."""
     replaced[slot] = replaced.pop(slot, 0) + 1
 
 

@@ -1,9 +1,9 @@
 """Reports of a member: only changes, and each object at most once per turn.
 
 Replicas that become ready do not change the free capacity: this shift from ``allocating`` to ``allocated`` is
-reported with the next change, or after ``SHIFT_MS``. Under load that halves the number of capacity reports. The
-steps of a rollout are reported as seldom, so that its reports do not grow with its pods. A report lost by a fault is
-sent again after ``RETRY_MS``.
+reported with the next change, or after ``SHIFT_MS``. Under load that halves the number of capacity reports. A rollout
+is reported at most once per ``SHIFT_MS`` until it ends, so that the number of its reports does not grow with its
+pods. A report lost by a fault is sent again after ``RETRY_MS``.
 """
 
 import heapq
@@ -220,7 +220,7 @@ def _is_held_back(state: MemberState, workload: Workload, at_ms: int) -> bool:
 
 
 def _is_rolling(state: MemberState) -> bool:
-    """Whether any rollout replaces pods, which changes the use of capacity with each of them."""
+    """Whether any rollout replaces pods; each replaced pod changes the use of capacity."""
     for key in list(state.rolling):
         workload = state.workloads.get(key)
         if workload is not None and workload.former_pods:

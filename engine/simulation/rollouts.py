@@ -14,11 +14,11 @@ from engine.works.strategies import Strategy
 from engine.works.templates import Template
 
 FORMER_SLOTS: Final = 10_000_000
-"""Distance between the slots of a Deployment's ReplicaSets, so that each pod of a workload has its own."""
+"""Distance between the slots of a Deployment's ReplicaSets, so that no two pods of a workload share a slot."""
 
 
 class Step(NamedTuple):
-    """Pods to create, or to remove if negative; and pods of former templates to remove."""
+    """Number of pods of the current template to create (negative: to remove), and of former ones to remove."""
 
     created: int
     removed: int

@@ -48,7 +48,7 @@ class MemberSpec(Struct, frozen=True, kw_only=True):
 
 
 def uid(member: str, *parts: str) -> str:
-    """Return the uid of an object in a member, which follows from its name."""
+    """Return the uid of an object in a member, derived from the member's name and from ``parts``."""
     return str(uuid.uuid5(_UID_NAMESPACE, "\0".join((member, *parts))))
 
 

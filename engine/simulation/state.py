@@ -116,19 +116,19 @@ class Workload(Struct, kw_only=True):
     """One workload in one cluster.
 
     ``version`` is that of the work that it runs, ``known`` the newest one received. ``replicas`` is None for
-    kinds without replicas, ``desired`` the number in its work. ``cohorts`` are sorted by age, oldest first, and
-    number the pods; ``pending`` replicas come last. A ``preserved`` workload was released by the control plane
-    and keeps running. ``fault`` is the reason why the newest work could not be applied; the former one then keeps
+    kinds without replicas, ``desired`` the number in its work. ``cohorts`` are sorted by age, oldest first; pods have
+    positions in that order, and ``pending`` replicas come last. A ``preserved`` workload was released by the control
+    plane and keeps running. ``fault`` is the reason why the newest work could not be applied; the former one then keeps
     running. ``labels`` and ``reading`` are those of its work. ``uid`` is set if it was taken over from an
-    unmanaged object; ``is_unmanaged``: it belongs to one and is not reported. ``generation`` counts the changes
+    unmanaged object; ``is_unmanaged``: it runs one and is not reported. ``generation`` counts the changes
     of its content: the ``digest`` of its template, replicas and overrides. Of a Job, ``completions`` is its
     work's share, ``succeeded`` the number of pods that have ended, the last one at ``ended_ms``. The last Job of
     a CronJob began at ``scheduled_ms``, and the next change comes at ``change_ms``. ``replaced`` counts, by slot,
     the pods that clients deleted; the slot replaced last comes last. ``origin`` is the key of the deleted
-    Deployment whose ReplicaSet this is. ``former_pods`` are the replicas that a rollout still replaces, the first
-    ones in ``cohorts``; ``source`` is that of the current template. The rollout progressed last at
-    ``progress_ms``; ``is_stalled``: that is too long ago; its next report is due at ``held_until_ms``.
-    ``rollouts.groups`` sets ``slots``.
+    Deployment whose ReplicaSet this is. ``former_pods`` are the replicas of former pod templates that a rollout still
+    replaces, the first ones in ``cohorts``; ``source`` is that of the current template. The rollout progressed last
+    at ``progress_ms``; ``is_stalled``: its deadline has passed since; its next report is due at ``held_until_ms``.
+    ``slots`` is set only in the results of ``rollouts.groups``.
     """
 
     key: str
@@ -206,8 +206,8 @@ class Gone(Struct, frozen=True, gc=False):
 class Faults(Struct):
     """Faults of a member.
 
-    ``down``: it takes no works and sends no reports. ``unreachable``: the same, since its Cluster object has the
-    address of another API; its own API answers. ``slowness`` multiplies start-up times. Every ``lose_every``-th
+    ``down``: it takes no works and sends no reports. ``unreachable``: the same, because its Cluster object has the
+    address of another API; its own API still answers. ``slowness`` multiplies start-up times. Every ``lose_every``-th
     report is lost; 0 loses none. Clients of its API wait ``lag_ms`` for each response; every ``throttle_every``-th
     request is refused with 429, every ``fail_every``-th with 503 (0: none).
     """
@@ -236,8 +236,8 @@ class Conflict(Struct, frozen=True):
 class NamespaceQuotas(Struct, kw_only=True):
     """The quotas of a namespace with their names, by key.
 
-    ``used`` is what the pods that each counts use of its resources, in billionths, by key; ``short`` are the workloads
-    whose pods were refused, tried again if ``is_freed``.
+    ``used`` has, by the key of a quota, the use of its resources by the pods that it counts, in billionths. ``short``
+    are the workloads whose pods were refused; they are tried again once ``is_freed`` is set.
     """
 
     quotas: dict[str, tuple[str, Quota]] = {}

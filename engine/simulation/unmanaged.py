@@ -70,7 +70,7 @@ def workload_of(key: str, item: Unmanaged) -> Workload:
 
 
 def apply(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> None:
-    """Apply an object as a client of the member wrote it; ``uid`` is that of a new one."""
+    """Apply an object as a client of the member wrote it; ``uid`` is used if the object is new."""
     ref = kube_objects.read_head(msgspec.Raw(manifest)).reference
     key = key_of(ref)
     workload = managed(state, key)
@@ -96,7 +96,7 @@ def apply(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> None:
 def delete(
     state: MemberState, ref: shapes.WorkloadRef, at_ms: int, *, keeps_pods: bool = False
 ) -> list[Conflict]:
-    """Delete an object, and the contents of a namespace; return the works in conflict with what was deleted.
+    """Delete an object, with the contents if it is a namespace; return the works that were in conflict with them.
 
     ``keeps_pods``: the ReplicaSets of a Deployment and the pods of other workloads stay (``orphans``).
     """
@@ -131,9 +131,9 @@ def revised(
     at_ms: int,
     revisions: tuple[Revision, ...] = (),
 ) -> Unmanaged:
-    """Return an object as written; ``old`` is the object before.
+    """Return an object after a write at ``at_ms``; ``old`` is the object before it, None if the write creates it.
 
-    ``uid``, time and ``revisions`` are those of a new one.
+    ``uid`` and ``revisions`` are used for a new object only; others keep theirs, and their creation time.
     """
     raw = msgspec.Raw(manifest)
     digest = kube_objects.spec_digest(raw)
@@ -164,7 +164,7 @@ def revised(
 
 
 def _revisions(old: tuple[Revision, ...], manifest: bytes, at_ms: int) -> tuple[Revision, ...]:
-    """Return the revisions with a manifest's pod template as the current one; one that was used before moves up."""
+    """Return the revisions with a manifest's pod template as the last one; one that was used before moves there."""
     digest = templates.read(manifest).digest
     if old and old[-1].digest == digest:
         return old
@@ -193,7 +193,7 @@ def contained(items: Mapping[str, Unmanaged], ref: shapes.WorkloadRef) -> list[s
 
 
 def fills(state: MemberState, ref: shapes.WorkloadRef) -> bool:
-    """Whether clients wrote objects into a propagated namespace, or edited it; False for a namespace of their own."""
+    """Whether clients edited a propagated namespace or wrote objects into it; False for one that a client created."""
     own = state.unmanaged.get(key_of(ref))
     if own is not None:
         metadata = object_at(msgspec.json.decode(own.manifest, type=dict[str, object]), "metadata")
@@ -202,7 +202,7 @@ def fills(state: MemberState, ref: shapes.WorkloadRef) -> bool:
 
 
 def take_over(state: MemberState, work: works.WorkApplied) -> bool:
-    """Prepare the member for a work whose object exists unmanaged; return False if that is a conflict.
+    """Prepare the member for a work whose object may exist unmanaged; return False if that is a conflict.
 
     The object that is taken over keeps its uid, its age and its running replicas.
     """
@@ -309,7 +309,7 @@ def orphans_of(state: MemberState, key: str) -> list[Unmanaged]:
 
 
 def take_orphans(state: MemberState, owner: Workload) -> None:
-    """Delete the objects that outlived a workload, which is created again and adopts the newest ReplicaSet's pods."""
+    """Delete the objects that outlived a workload; it is created again and adopts the pods of the newest ReplicaSet."""
     orphaned = list(state.orphans.get(owner.object_key, ()))
     workload = running(state, orphaned[-1]) if orphaned else None
     if workload is not None:
@@ -319,7 +319,7 @@ def take_orphans(state: MemberState, owner: Workload) -> None:
 
 
 def resume_orphans(state: MemberState, workload: Workload, pods: list[Unmanaged]) -> None:
-    """Mark replicas of a workload as running that adopt the pods of its predecessor."""
+    """Mark those replicas of a workload as running that adopt the pods of its predecessor."""
     adoption = orphans.adopted(state.spec.name, workload, workload.replicas or 0, pods)
     if adoption.ages:
         workload.replaced = adoption.replaced

@@ -16,7 +16,7 @@ from events.kube_objects import KubeObject
 
 API_VERSION: Final = "metrics.k8s.io/v1beta1"
 CLUSTER: Final = "resource.karmada.io/cluster"
-"""Annotation that distinguishes the usage of several clusters, as in the reference."""
+"""Annotation that distinguishes the usage of several clusters, as in Karmada."""
 
 _WINDOW: Final = "15s"
 _RESOURCES: Final = ("cpu", "memory")

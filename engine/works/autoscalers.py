@@ -1,6 +1,6 @@
 """HorizontalPodAutoscalers: the replicas that a load asks for, by the published algorithm of Kubernetes.
 
-It leaves out what needs measurements over time: stabilization windows and scaling policies.
+Stabilization windows and scaling policies are left out, since they need measurements over time.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _SOURCES: Final = {
     "Object": ("object", "metric"),
     "External": ("external", "metric"),
 }
-"""Path of the name in a metric of each type, after the path of its target."""
+"""By type of a metric: path of the object that has its name; the first field of the path also has its target."""
 
 RESOURCES: Final = ("Resource", "ContainerResource")
 

@@ -50,7 +50,7 @@ def read(manifest: bytes | msgspec.Raw) -> Budget | None:
 
 
 def count_of(limit: int | str, expected: int, *, is_least: bool = False) -> int:
-    """Return a limit as a number of pods, 0 for a text that is no percentage; ``is_least``: rounded down."""
+    """Return a limit as a number of pods; parts are rounded up (``is_least``: down), an invalid text counts as 0."""
     if isinstance(limit, int):
         return limit
     digits = limit.removesuffix("%")

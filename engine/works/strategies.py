@@ -20,7 +20,7 @@ Limit = int | str
 
 
 class Strategy(Struct, frozen=True, gc=False):
-    """Limits of a rolling update: numbers of pods, or parts of all such as ``25%``; None of them for Recreate.
+    """Limits of a rolling update: numbers of pods, or parts such as ``25%``; without effect if ``is_recreating``.
 
     ``partition``: slots below it keep their pods. ``deadline_s``: seconds without progress until a rollout has failed.
     """

@@ -91,7 +91,7 @@ class TemplateLoader:
     def _cache(self, position: TemplatePosition, template: Template) -> None:
         self._cached[position] = template
         if len(self._cached) > _CACHED_MAX:
-            # Many at once: finding the first item of a dict skips all that were deleted before it.
+            # Drop many at once: finding the first item of a dict walks over all that were deleted before it.
             for oldest in list(itertools.islice(self._cached, _CACHED_MAX // 2)):
                 del self._cached[oldest]
 

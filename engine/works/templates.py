@@ -83,7 +83,7 @@ class Template(Struct, frozen=True, gc=False):
     until it succeeds (0 for kinds that don't end). ``is_balanced``: a load balancer
     answers for the Service or Ingress. ``budget`` is that of a PodDisruptionBudget; ``cron`` says when a CronJob starts
     Jobs. ``retains``: the template leaves its replicas to its members. ``lacks_image``: no registry has an image of the
-    pods, so that they do not start. ``load`` is the annotation of what the pods use, ``scaler`` the content of a
+    pods, so that they do not start. ``load`` is the annotation ``autoscalers.LOAD``, ``scaler`` the content of a
     HorizontalPodAutoscaler, ``quota`` that of a ResourceQuota; ``limits`` are those of one replica.
     ``is_terminating``: the pods have a deadline. ``strategy``: how they are replaced; None for all at once.
     ``scheduling``: which nodes take them.
@@ -197,7 +197,7 @@ _CANONICAL: Final = msgspec.json.Encoder(order="deterministic")
 
 
 def letters(text: str | bytes, count: int) -> str:
-    """Return a string of name letters that depends only on ``text``."""
+    """Return ``count`` letters for a generated name, which depend only on ``text``."""
     data = text.encode() if isinstance(text, str) else text
     number = int.from_bytes(hashlib.blake2b(data, digest_size=16).digest(), "big")
     chosen: list[str] = []
@@ -226,7 +226,7 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         own = _POD_TEMPLATE.decode(manifest).spec if decoded.kind == POD else pod.spec
     except (msgspec.MsgspecError, quantity.QuantityError, RecursionError):
         return EMPTY
-    # The ReplicaSet of a Deployment has its digest as a label.
+    # The ReplicaSet of a Deployment has the Deployment's digest as a label.
     own_digest = pod.metadata.labels.get(HASH_LABEL) if decoded.kind == REPLICA_SET else None
     digest = own_digest or letters(_CANONICAL.encode(_pod_template(manifest)), _DIGEST_LETTERS)
     annotations, is_job = decoded.metadata.annotations or {}, (decoded.api_version, decoded.kind) == _JOB
@@ -278,7 +278,7 @@ def _is_balanced(manifest: _Manifest) -> bool:
 
 
 def _run_ms(seconds: str) -> int:
-    """How long the pods of a Job run, in milliseconds; the default if the annotation is no number of seconds."""
+    """How long the pods of a Job run, in milliseconds; the default unless the annotation is a number of seconds."""
     is_number = seconds.isascii() and seconds.isdecimal() and len(seconds) <= _SECONDS_DIGITS_MAX
     return max(int(seconds) * 1000, 1) if is_number else _RUN_MS
 
@@ -293,7 +293,7 @@ def _served(decoded: _Manifest, manifest: bytes | msgspec.Raw) -> tuple[Resource
 
 
 def _pod_template(manifest: bytes | msgspec.Raw) -> Json:
-    """The pod template with the API's defaults, so that a client may write them or not without a difference."""
+    """Return the pod template with the API's defaults: the digest is then the same if a client writes them or not."""
     value = built_in_defaults.with_defaults(KubeObject(_ANY.decode(manifest)))
     return value.object_at("spec", "template")
 

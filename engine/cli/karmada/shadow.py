@@ -1,4 +1,4 @@
-"""``shadow report`` and ``shadow explain``: the decisions of an observed control plane beside ours."""
+"""``shadow report`` and ``shadow explain``: compare the decisions of an observed control plane with Reballast's."""
 
 import asyncio
 import contextlib

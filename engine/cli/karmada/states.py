@@ -42,7 +42,7 @@ _POLICIES: Final = _KINDS[-2:]
 POLICY_KINDS: Final = frozenset(kind for _, kind in _POLICIES)
 _KARMADA: Final = ".karmada.io"
 _DERIVED: Final = frozenset({"Work", "WorkloadRebalancer"})
-"""Kinds of Karmada that are derived from others, or whose effect is in the state of others already."""
+"""Kinds of Karmada that are not copied: derived from other objects, or with an effect that other objects show."""
 
 _OWN_NAMES: Final = frozenset({"kube-root-ca.crt", "kubernetes"})
 """Names of the objects that every Kubernetes API has."""
@@ -144,7 +144,7 @@ async def _of_api(access: Access) -> State:
 
 
 def _is_karmadas(resource: Resource) -> bool:
-    """Whether a kind is one of Karmada's that users write."""
+    """Whether a kind belongs to Karmada and is written by users."""
     group, kind = group_kind(resource.api_version, resource.kind)
     return resource.watched and group.endswith(_KARMADA) and kind not in _DERIVED
 
@@ -166,7 +166,7 @@ async def _listed_if_allowed(api: MemberApi, resource: Resource | None, notes: l
 
 
 async def of_log(log: port.NumberedLog, number: int | None = None) -> State | None:
-    """Read the newest observed state of a control plane, or that at a number; None if nothing was observed.
+    """Read the observed state of a control plane, the newest or as of a sequence number; None if there is none.
 
     Raises the log's errors.
     """
@@ -191,7 +191,7 @@ async def of_log(log: port.NumberedLog, number: int | None = None) -> State | No
 
 
 def clean(value: KubeObject) -> KubeObject:
-    """Return an object without the fields and marks that its control plane owns."""
+    """Return an object without the fields, labels and annotations that its control plane owns."""
     metadata = {name: item for name, item in value.metadata.items() if name in _KEPT}
     for name, owned in (("labels", marks.LABELS), ("annotations", marks.ANNOTATIONS)):
         texts = object_at(metadata.pop(name, None))
@@ -250,7 +250,7 @@ def _reference(policy: KubeObject) -> shapes.PolicyRef:
 def _taken_over_placement(
     binding: _Bound, lazy: Collection[shapes.PolicyRef]
 ) -> imported_placements.ImportedPlacement:
-    """Return where a binding is placed; if its policy is lazy, with the placement that the binding still has of it."""
+    """Return where a binding is placed; for a lazy policy with its ``spec.placement``, maybe an older one."""
     taken = placement_of(binding)
     if taken.policy not in lazy or not binding.spec.placement:
         return taken
@@ -293,7 +293,7 @@ def _running(bound: Iterable[_Bound]) -> dict[str, dict[Place, Running]]:
 
 
 def _notes(bound: Sequence[_Bound], lazy: Collection[shapes.PolicyRef]) -> list[str]:
-    """Return notes on the state of bindings that can't be copied: evictions, and older placements of their policies."""
+    """Return notes on what can't be copied of bindings: running evictions, and older placements of their policies."""
     evicting = [binding.key for binding in bound if binding.spec.graceful_eviction_tasks]
     placements: dict[shapes.PolicyRef | None, set[bytes]] = {}
     for binding in bound:
@@ -363,7 +363,7 @@ def _group_kind(value: KubeObject) -> _GroupKind:
 
 
 def _is_own(value: KubeObject) -> bool:
-    """Whether an object belongs to the control plane itself, and is no template."""
+    """Whether an object belongs to the control plane itself, so that it is not copied as a template."""
     namespace, name = value.key
     if value.kind == "Namespace":
         return name == "default" or namespaces.is_reserved(name)

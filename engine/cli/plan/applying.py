@@ -86,7 +86,7 @@ def save(path: Path, plan: SavedPlan) -> None:
 def apply(path: Path, server: options.Server) -> int:
     """Make the requests of a saved plan if they would still have the predicted effect; return the exit code.
 
-    The effect is predicted again, so changes of objects that don't matter to the plan don't matter here. Raises
+    The effect is predicted again, so later changes of objects that it does not depend on are allowed. Raises
     Failure if the effect would be different.
     """
     saved = read(path)
@@ -197,7 +197,7 @@ def _sent(client: PlanningClient, request: Request, plan_id: str) -> Reply:
 def _changes_since(
     client: Client, planned: Prediction, now: Prediction, workloads: Collection[str]
 ) -> list[str]:
-    """Return the changes since a plan that these workloads depend on: of templates, policies and clusters, in order.
+    """Return, in order, the changes of templates, policies and clusters since a plan that affected these workloads.
 
     If none is known to have affected them, return all changes that may have.
     """

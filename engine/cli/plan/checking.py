@@ -1,7 +1,7 @@
 """``plan check``: the predicted effects of an applied plan beside the actual ones.
 
-All records that the requests of an applied plan cause carry its id as their trace, so they are found again, and
-later changes of others are not taken for its effects.
+All records that the requests of an applied plan cause carry its id as their trace, so that they can be found, and
+later changes by other clients do not count as its effects.
 """
 
 from pathlib import Path

@@ -49,7 +49,7 @@ def _results(
 ) -> list[drills.Result]:
     """Return the result of each outage, in order; shows the progress on a terminal.
 
-    All start from the number of the first one, so that they share the engine that the server rebuilds for it.
+    All start from the sequence number of the first one, so that the server rebuilds the engine only once.
     """
     done = 0
 

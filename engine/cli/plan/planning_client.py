@@ -164,7 +164,7 @@ def predicted(
     """Return a plan of the server as JSON, and its prediction; shows the progress on a terminal.
 
     ``outage`` is the failure of a drill. Raises Failure if it can't be
-    made. An interrupted command ends the plan on the server.
+    made. An interrupted command deletes the plan on the server.
     """
     # A cluster's version changes with each report, and an object had other versions at an earlier position.
     body = _PlanRequest(

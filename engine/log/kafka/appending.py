@@ -108,6 +108,7 @@ class Appender:
                     size += len(group[-1].records)
                 await self._write_group(group)
         finally:
+            # No await since the queue was found empty: a part that is put from now on starts another task.
             del self._writing[slot]
 
     async def _write_group(self, group: Sequence[_Part]) -> None:

@@ -2,11 +2,12 @@
 
 An output is numbered after the step in its id, a step after the inputs in its ``ends``. Brokers show the
 parts of a transaction one after the other, so a cause may become visible later than its effect. A partition
-waits at such a record for as long as necessary; the other partitions go on.
+waits at such a record for as long as necessary; the other partitions continue.
 
-A record that names a cause that will never exist must not stop its partition. All causes of an honest record
-were written before it was committed. So once this replica has read a partition up to where it was written
-when the record was seen, open transactions included, a cause that was not found there does not exist.
+A record may name a cause that will never exist, and must not stop its partition then. All causes of an honest
+record were written before the record was committed. So this replica queries, when it first sees the record, up to
+which offsets the partitions of its causes are written, open transactions included. Once it has read them up to
+there, a cause that it has not found does not exist.
 """
 
 from collections import deque

@@ -1,8 +1,8 @@
 """A replica's local file with the extents of the sequence that it has applied.
 
 Memory holds only the newest extents, so memory does not grow with the log, and a restart reads only later
-ones. The file is a cache: it stores its position in the topic with the record there, and is deleted if the
-topic has another record.
+ones. The file is a cache: it stores the last record of the topic that it includes, with the offset, and is deleted
+if the topic has another record there.
 """
 
 import sqlite3
@@ -36,10 +36,11 @@ Row = tuple[int, int, int]
 
 
 class State(Struct, frozen=True):
-    """State up to which a file goes: next number, ends of the partitions by slot index, last writer.
+    """State of the sequence that a file contains.
 
-    ``read`` is the next offset in the topic, ``record`` the value of the record before it, ``count`` the
-    number of extents.
+    ``next`` is the next number, ``by`` the replica that wrote the last extents, ``read`` the next offset in the
+    topic, ``record`` the value of the record before it, ``count`` the number of extents. ``slots`` are the partitions
+    with their numbered ends, in the order of their indexes.
     """
 
     next: int = 1

@@ -1,7 +1,7 @@
 """The log of API replicas and views: all partitions in the order of the sequence.
 
-Any replica may extend the sequence. Normally the one that extended it last continues, and the others step in
-when it stops. A replica that waits for numbers of its own records therefore waits no longer than that.
+Any replica may extend the sequence. Normally the one that extended it last continues. When it stops, another one
+steps in after 0.1 to 0.2 seconds, so a replica waits hardly longer than that for the numbers of its own records.
 """
 
 # aiokafka has annotations but no py.typed marker.
@@ -38,10 +38,10 @@ _STALLED_S: Final = 0.02
 """Interval for checking whether a cause has become visible while no other record can be numbered."""
 
 _UNSEEN_S: Final = 0.05
-"""Time after which to check whether offsets exist that the sequence names and this replica has not received."""
+"""Time after which a replica that has not received offsets named in the sequence checks whether they exist."""
 
 _REFUSED_WITHIN: Final = 64
-"""A refusal must be among this many records after the refused extents; later ones have no effect."""
+"""Largest distance, in offsets, from refused extents to their refusal; a later refusal has no effect."""
 
 _UNNUMBERED_S: Final = 5.0
 """How long a log that does not extend the sequence waits for those that do."""
@@ -55,7 +55,7 @@ _log = diagnostics.logger(__name__)
 
 
 class KafkaLog:
-    """A ``port.NumberedLog`` over all partitions; ``open`` it and let ``run`` run beside it.
+    """A ``port.NumberedLog`` over all partitions; ``open`` it, then run ``run`` in a task.
 
     Without ``extends`` it only follows the sequence. With a directory it stores the applied part of the
     sequence there and continues from it after a restart.
@@ -86,7 +86,7 @@ class KafkaLog:
         self._moved = asyncio.Event()
 
     async def open(self) -> None:
-        """Connect and read the sequence. Raises LogError if no broker answers; ``aclose`` it then too."""
+        """Connect and read the sequence. Raises LogError if no broker answers; call ``aclose`` even then."""
         await self._followed.open()
         await self._followed.follow([*sequence.SLOTS, sequence.SLOT])
         await self._resume()
@@ -170,7 +170,7 @@ class KafkaLog:
             raise port.LogError(reason) from None
 
     async def catch_up(self) -> int:
-        """Do the same as ``newest`` without a time limit."""
+        """Return the same as ``newest``, but wait for the brokers without a time limit."""
         await self._followed.reach(await self._shared_ends.answer())
         await self._advance()
         end = self._fetched
@@ -232,7 +232,7 @@ class KafkaLog:
                 self._refused.setdefault(offset, refusing.first)
 
     def _take(self, left: int) -> None:
-        """Apply all waiting records but the last ``left``, up to extents whose records have not all arrived."""
+        """Apply all waiting records but the last ``left``; stop at extents whose records have not all arrived."""
         number, read = self._end.number, self._read
         while len(self._waiting) > left:
             pending = self._waiting[0]
@@ -259,7 +259,7 @@ class KafkaLog:
         self._read, self._record = pending.offset + 1, pending.record
 
     async def _refuse(self) -> None:
-        """Skip extents that name offsets that did not exist when they were read; they are forged."""
+        """Skip the first waiting extents if they are forged: if they name offsets that do not exist."""
         if not self._waiting or self._waiting[0].extents is None:
             return
         pending, forged = self._waiting[0], self._waiting[0].extents
@@ -308,11 +308,12 @@ class KafkaLog:
 
     async def _write_extents(self, extent_file: extents.ExtentFile) -> None:
         try:
+            # The sequence may grow while the thread writes; only these rows count as stored afterwards.
             state, rows = self._sequence.put(self._read, self._record)
             await asyncio.to_thread(extent_file.put, state, rows)
             self._sequence.was_put(len(rows))
         except extents.UnwritableError as error:
-            # The file is only a cache: go on from memory and try again with the next extents.
+            # The file is only a cache: continue with the extents in memory and write them with the next ones.
             _log.warning("sequence not saved", reason=str(error))
         finally:
             self._is_putting = False
@@ -353,6 +354,7 @@ class KafkaLog:
         planned = await self._ordering.plan(self._sequence.end)
         ends, refused = [(stretch.slot, stretch.end) for stretch in planned], self._refusing
         appended = sequence.extents(self._sequence, self._by, ends, refused)
+        # Extents that are read but not applied precede ours in the topic; unless they are refused, ours has no effect.
         if not appended.extents or self._waiting:
             return False
         (stored,) = await self._followed.append([sequence.record(appended)])

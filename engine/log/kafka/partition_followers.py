@@ -32,7 +32,7 @@ _log = diagnostics.logger(__name__)
 
 
 class FollowedLog:
-    """A ``port.Log`` of the partitions passed to ``follow``; ``open`` it and let ``run`` run beside it."""
+    """A ``port.Log`` of the partitions passed to ``follow``; ``open`` it, then run ``run`` in a task."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
@@ -54,7 +54,7 @@ class FollowedLog:
         self._turn = asyncio.Lock()
 
     async def open(self) -> None:
-        """Connect; raises LogError if no broker answers; ``aclose`` it then too."""
+        """Connect. Raises LogError if no broker answers; call ``aclose`` even then."""
         try:
             await self._consumer.start()
             await self._query_consumer.start()
@@ -245,7 +245,7 @@ class FollowedLog:
         await asyncio.sleep(0)
 
     async def _pass_over(self, gone: Mapping[TopicPartition, int]) -> None:
-        """Continue after records that were deleted before they were received; readers there get LogCutError."""
+        """Continue behind records that were deleted before they were received; readers of them get LogCutError."""
         try:
             async with self._turn:
                 firsts = await self._query_consumer.beginning_offsets(list(gone))
@@ -274,9 +274,9 @@ class FollowedLog:
                 self._positions[slot] = position
 
     def _moved(self, batch: Iterable[TopicPartition]) -> list[Slot]:
-        """Return the partitions whose positions to query.
+        """Return the partitions whose positions to query after a fetch.
 
-        All of them while a caller waits for an end, as control records count.
+        While a caller waits for an end these are all: control records, which are not returned, move positions too.
         """
         if self._levelling:
             return list(self._positions)

@@ -45,7 +45,7 @@ class Ranges:
         self._chunks: dict[Slot, _Chunk] = {}
 
     async def read(self, slot: Slot, start: int, end: int, limit: int) -> list[StoredRecord]:
-        """Return at most ``limit`` records from ``start`` on and before ``end``, up to which the partition must reach.
+        """Return at most ``limit`` records from ``start`` to ``end`` (exclusive); the partition must reach ``end``.
 
         Raises LogError if the brokers do not answer, LogCutError if the records at ``start`` were deleted.
         """
@@ -113,7 +113,7 @@ class Ranges:
         return chunk
 
     async def _fetch(self, slot: Slot, start: int, end: int) -> _Chunk:
-        """Read until there is a record or the end is reached."""
+        """Read a chunk that contains at least ``_CHUNK_RECORDS`` records or reaches ``end``."""
         consumer = await self._open()
         at = clients.partition(self._address, slot)
         if consumer.assignment() != {at}:

@@ -43,8 +43,8 @@ class Extent(Struct, frozen=True, array_like=True, gc=False):
 class Extents(Struct, frozen=True):
     """Extents in order; the first one begins with number ``first``. ``by`` is the replica that wrote them.
 
-    ``refused`` are offsets in the topic ``sequence`` of extents that joined but named offsets that did not
-    exist.
+    ``refused`` are the offsets, in the topic ``sequence``, of earlier extents that joined the accepted ones but named
+    offsets that did not exist.
     """
 
     first: int
@@ -87,7 +87,7 @@ class Numbered(Struct, frozen=True):
 
 
 class Counts(Struct, frozen=True):
-    """Numbers and extents of the sequence, offsets without a number, and appends by one replica."""
+    """How many numbers and extents the sequence has, how many offsets wait for numbers, and appends by this replica."""
 
     numbers: int
     extents: int
@@ -152,7 +152,7 @@ class Sequence:
         return self._before + len(self._firsts)
 
     def end(self, slot: Slot) -> int:
-        """Return the numbered end of a partition."""
+        """Return the offset before which all offsets of a partition have numbers."""
         return self._ends.get(slot, 0)
 
     def joins(self, extents: Extents) -> bool:
@@ -199,7 +199,7 @@ class Sequence:
         return len(self._firsts) - self._put
 
     def put(self, read: int, record: bytes) -> tuple[State, list[Row]]:
-        """Return the state and rows to store in the file; ``read`` and ``record`` are the position in the topic.
+        """Return the state and rows to store in the file; ``read`` and ``record`` as in ``State``.
 
         Call ``was_put`` after storing them.
         """
@@ -268,7 +268,7 @@ class Sequence:
 def extents(
     sequence: Sequence, by: str, ends: Iterable[tuple[Slot, int]], refused: tuple[int, ...] = ()
 ) -> Extents:
-    """Return extents for everything unnumbered up to these ends, in their order.
+    """Return extents for all unnumbered offsets before these ends, in the order of the ends.
 
     A partition may occur several times.
     """

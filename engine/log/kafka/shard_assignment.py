@@ -1,7 +1,7 @@
 """Assignment of shards to workers by a Kafka consumer group.
 
-The group fetches nothing and commits no offsets. It only says which worker should try to own a shard; the
-shard's transactional producer decides who does.
+The group fetches nothing and commits no offsets. It only determines which worker should try to own a shard; the
+worker that started the shard's transactional producer last owns it.
 """
 
 # aiokafka has annotations but no py.typed marker.
@@ -73,7 +73,7 @@ class _Listener(ConsumerRebalanceListener):
         self._on_change = on_change
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        """Do nothing: this worker decides revoked shards until the next owner fences it, so there is no gap."""
+        """Do nothing: this worker owns revoked shards until the next owner fences it, so each has an owner."""
 
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         self._consumer.pause(*assigned)

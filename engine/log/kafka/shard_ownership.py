@@ -46,7 +46,7 @@ _LEFT_S: Final = 1.0
 """Seconds after which a transaction of the former owner counts as left open."""
 
 _STUCK_S: Final = 3.0
-"""Seconds without progress after which the records that are hidden in a partition of outputs count as left open."""
+"""Seconds without progress after which a transaction that hides records of outputs counts as left open."""
 
 _OUTPUTS: Final = tuple(
     (name, partition)
@@ -137,6 +137,8 @@ class Shards:
                 lost.append(shard)
             else:
                 unknown.append(outcome)
+        # Before unknown outcomes: the caller recovers all shards after either error, but only this one names the
+        # shards that it must not claim again.
         if lost:
             self._lose(lost)
         for error in unknown:
@@ -149,6 +151,7 @@ class Shards:
     async def check(self) -> None:
         """Raise OwnershipLostError if a foreign step counts; asks the brokers at most once per second."""
         now_s = asyncio.get_running_loop().time()
+        # Not during a commit: a step of this owner that is not counted in ``end`` yet would look like a foreign one.
         if now_s - self._checked_s < _CHECK_S or not self._owned or self._is_committing:
             return
         self._checked_s = now_s
@@ -201,8 +204,8 @@ class Shards:
     async def _visible_ends(self, shards: Sequence[int]) -> dict[Slot, int]:
         """Return the ends of the shards' decisions once all records written there are visible.
 
-        An owner that took over earlier would not know the last steps of its predecessor and decide again. Raises
-        LogError if records stay hidden, for example by a foreign transaction that is left open.
+        An owner that began earlier would not know the last steps of its predecessor, and would decide their inputs
+        again. Raises LogError if records stay hidden, for example by a foreign transaction that is left open.
         """
         slots = _decisions(shards)
         hidden: list[Slot] = []
@@ -229,11 +232,12 @@ class Shards:
         raise port.LogError(message)
 
     async def _commit_left(self, shard: int) -> None:
-        """Commit a step that brokers recorded as committed without ending it in its partitions.
+        """Commit an empty transaction, which makes the records of a step visible that was committed only in part.
 
-        A broker that shuts down may do that. The end of the next transaction of the same transactional id then
-        decides in each partition, so end an empty one in all partitions that the step may have written to: an
-        abort would take back a step that was acknowledged, and without it the partitions stay hidden.
+        A broker that shuts down may record a commit without writing the control records in all partitions of the
+        transaction. Readers then see nothing behind them until the next transaction with the same transactional id
+        ends there. It must include all partitions that the step may have written to, and must be a commit: an abort
+        would discard a step that was acknowledged.
         """
         await self._commit_empty(shard, (*_decisions([shard]), *_OUTPUTS))
 

@@ -117,6 +117,8 @@ class ShardKeeper:
                 ]
                 end = start
                 for key, head, offset in reversed(heads):
+                    # The newest record of a key counts, also a deletion (None): compaction may not have removed
+                    # older heads yet.
                     by_key.setdefault(key, (head, offset))
                     if head is not None:
                         # The records between are pieces of this snapshot; skip them.
@@ -146,7 +148,7 @@ class ShardKeeper:
             chunk = whole[start : start + _PIECE_BYTES]
             offset = await self._topic.append(self._shard, f"{turn}-{index}", chunk)
             first = offset if first is None else first
-        # The head comes last: without it the pieces are no snapshot, so no reader sees half of one.
+        # The head comes last: readers find a snapshot by its head, so they never see an incomplete one.
         head = _Head(number, turn, first or 0, len(whole))
         await self._topic.append(self._shard, f"{turn}-{_HEAD}", _encode(head))
 

@@ -27,7 +27,7 @@ from events import topics
 SNAPSHOTS: Final = "snapshots"
 LIMIT_SETTING: Final = "transaction.max.timeout.ms"
 FOREIGN_MS_MAX: Final = 60_000
-"""Longer than any transaction of Reballast or of another healthy producer."""
+"""Milliseconds; longer than any transaction of Reballast or of another healthy producer."""
 
 _REPLICAS: Final = 3
 _IN_SYNC: Final = 2
@@ -41,7 +41,7 @@ _TRANSIENT: Final = frozenset(
         errors.NotControllerError.errno,
     }
 )
-"""Error codes that end by themselves; a replication factor is invalid while too many brokers are fenced."""
+"""Error codes of states that end by themselves; a replication factor is invalid while too many brokers are fenced."""
 
 _FENCED_S_MAX: Final = 30.0
 _KNOWN_S_MAX: Final = 30.0

@@ -37,9 +37,9 @@ _log: Final = diagnostics.logger("plans")
 
 
 def main() -> None:
-    """Answer the questions whose sockets arrive at standard input, until it ends or none has come for a while.
+    """Answer questions, whose sockets arrive at standard input, until it ends or stays idle for too long.
 
-    The argument of the process is that while in seconds.
+    The process has one argument: the maximum idle time in seconds.
     """
     idle_s = float(sys.argv[1])
     os.nice(_NICE)
@@ -66,7 +66,7 @@ class _Kept:
     async def prepare(self, ask: protocol.Ask) -> Fork:
         """Return the engine for a question; raises the log's errors.
 
-        The shards of an engine kept for an earlier number follow the log; for a later number the engine is rebuilt.
+        The shards of an engine kept for an earlier number are advanced; an engine of a later number is rebuilt.
         """
         basis, question = _place(ask), ask.question
         async with log_places.snapshots(basis) as snapshots, log_places.opened(basis) as log:
@@ -86,7 +86,7 @@ class _Kept:
 
 
 def _next(control: socket.socket) -> socket.socket | None:
-    """Return the socket of the next question; None if none has come for a while, or the parent has ended."""
+    """Return the socket of the next question; None if none has come within the idle time, or the parent has ended."""
     try:
         _, descriptors, _, _ = socket.recv_fds(control, 1, 1)
     except TimeoutError:

@@ -1,4 +1,4 @@
-"""The question, and the lines of the answer; see the package."""
+"""Encoding of a question, and the markers in the lines of the answer; the package describes the protocol."""
 
 import socket
 from typing import Final

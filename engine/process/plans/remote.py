@@ -1,4 +1,4 @@
-"""The parent's side: it starts the process of the plans, and asks it."""
+"""The parent's side: it starts the process of the plans, and sends it questions."""
 
 import asyncio
 import os
@@ -95,7 +95,7 @@ class PlanProcesses:
         keeper.close()
 
     def _faults(self) -> tuple[Failure, ...]:
-        """Return the faults of the simulated members, except of those that are down: the log shows these."""
+        """Return the slowness and the lost reports of simulated members; the log shows which ones are down."""
         result: list[Failure] = []
         for status in self._statuses() if self._simulated else ():
             if status.slowness > 1:
@@ -144,7 +144,7 @@ class Keeper:
                 await writer.wait_closed()
 
     def close(self) -> None:
-        """End the process; predictions that it has begun go on."""
+        """End the process; predictions that have begun continue in their own processes."""
         self._control.close()
         self.process.kill()
         self.process.wait()

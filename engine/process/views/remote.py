@@ -57,7 +57,7 @@ class RemoteViews:
     async def wait_folded(self, number: int) -> None:
         """Return when the tables include everything up to a number.
 
-        Raises LogError if the child has been stalled for a while; it keeps trying.
+        Raises LogError if the child has been stalled for ``PATIENCE_S`` seconds; the child keeps trying.
         """
         while self._end.number < number:
             if self._refusal:
