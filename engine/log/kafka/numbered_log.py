@@ -21,7 +21,6 @@ from aiokafka.errors import KafkaError
 
 from engine import diagnostics
 from engine.log import port, shared_waits
-from engine.log import shared_waits as ends_of
 from engine.log.kafka import causal_order, clients, extents, partition_followers, sequence
 from engine.log.kafka.address import Address
 from engine.log.kafka.clients import Slot
@@ -80,7 +79,7 @@ class KafkaLog:
         self._record = b""
         self._appends = 0
         self._ordering = causal_order.Ordering(self._followed)
-        self._end = ends_of.EndSignal()
+        self._end = shared_waits.EndSignal()
         self._shared_ends = shared_waits.SharedRequest(lambda: self._followed.query_ends(sequence.SLOT))
         self._newest_s = clients.chosen_ms(clients.REQUEST_VARIABLE, clients.REQUEST_MS) / 1_000
         self._moved = asyncio.Event()
@@ -358,8 +357,7 @@ class KafkaLog:
         if not appended.extents or self._waiting:
             return False
         (stored,) = await self._followed.append([sequence.record(appended)])
-        # Only now: after a failed append, the next one must repeat the refusals. A replica that reads the topic
-        # when the forged offsets exist would accept them, and number records differently.
+        # Not before the append: if it fails, the next one must repeat the refusals for replicas that read later.
         self._refusing = tuple(offset for offset in self._refusing if offset not in refused)
         self._appends += 1
         await self._until_read(stored.offset)
