@@ -5,14 +5,14 @@ that writes without ownership counts only if its step is the valid successor, an
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import pytest
 
 # pyright: reportMissingTypeStubs=false
-from aiokafka.errors import InvalidProducerEpoch, ProducerFenced
+from aiokafka.errors import InvalidProducerEpoch, KafkaConnectionError, KafkaError, ProducerFenced
 
 from engine.log import port
 from engine.log import sole_ownership as sole
@@ -209,7 +209,17 @@ async def test_committed_step_that_a_broker_left_open_counts_after_the_takeover(
     assert wrong == []
 
 
-async def test_output_that_a_broker_left_open_is_ended_by_its_owner() -> None:
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        (None, None),
+        (KafkaConnectionError("the broker shuts down"), port.LogError),
+        (ProducerFenced("another owner"), port.OwnershipLostError),
+    ],
+)
+async def test_output_that_a_broker_left_open_is_ended_by_its_owner(
+    error: KafkaError | None, raised: type[port.LogError] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with LocalBrokers(1, properties=UNVERIFIED) as brokers:
         address = await prepared(brokers.servers)
         async with owner(address) as (worker, shards, log):
@@ -226,12 +236,24 @@ async def test_output_that_a_broker_left_open_is_ended_by_its_owner() -> None:
             slot = (names.REJECTIONS, 0)
             assert (await log.query_ends(slot))[slot] < (await log.written([slot]))[slot]
             async with asyncio.timeout(20):
+                if error is not None and raised is not None:
+                    with monkeypatch.context() as patches:
+                        patches.setattr(producer, "commit_transaction", failing(error))
+                        with pytest.raises(raised):
+                            await turn_until_lost(worker)
                 while await log.query_ends(slot) != await log.written([slot]):
                     await worker.turn()
                     await asyncio.sleep(0.2)
             await log.append([log_records.record(inputs.deployment("foo"), key=KEY)])
             await log.level()
             await worker.turn()
+
+
+def failing(error: KafkaError) -> Callable[[], Awaitable[None]]:
+    async def fail() -> None:
+        raise error
+
+    return fail
 
 
 async def leave_open(address: Address, step: list[Record]) -> None:

@@ -149,7 +149,10 @@ class Shards:
         return offsets
 
     async def check(self) -> None:
-        """Raise OwnershipLostError if a foreign step counts; asks the brokers at most once per second."""
+        """Raise OwnershipLostError if a foreign step counts; asks the brokers at most once per second.
+
+        Raises LogError if they do not answer.
+        """
         now_s = asyncio.get_running_loop().time()
         # Not during a commit: a step of this owner that is not counted in ``end`` yet would look like a foreign one.
         if now_s - self._checked_s < _CHECK_S or not self._owned or self._is_committing:
@@ -184,10 +187,25 @@ class Shards:
         if not stuck or self._is_committing:
             return
         _log.warning("ending transactions that brokers left open", partitions=len(stuck))
-        await asyncio.gather(*(self._commit_empty(shard, stuck) for shard in self._owned))
+        await self._commit_empty_of_all(stuck)
         # This does not end transactions of other owners or foreign producers, so try only once per visible
         # end.
         self._hidden |= {slot: (ends[slot], math.inf) for slot in stuck}
+
+    async def _commit_empty_of_all(self, slots: Sequence[Slot]) -> None:
+        """Do as ``_commit_empty`` for all owned shards; raises OwnershipLostError or LogError, as ``check`` may."""
+        shards = list(self._owned)
+        # Wait for all of them: a transaction that continued would fail the next step of its shard.
+        outcomes = await asyncio.gather(
+            *(self._commit_empty(shard, slots) for shard in shards), return_exceptions=True
+        )
+        failed = {shard: error for shard, error in zip(shards, outcomes, strict=True) if error is not None}
+        if lost := [shard for shard, error in failed.items() if isinstance(error, _FENCED)]:
+            self._lose(lost)
+        for error in failed.values():
+            if isinstance(error, KafkaError):
+                raise clients.failed("transactions that brokers left open were not ended", error) from error
+            raise error
 
     async def aclose(self) -> None:
         """Release all shards."""
