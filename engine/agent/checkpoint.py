@@ -50,7 +50,10 @@ class Checkpoint:
             self._connection = _opened(path)
 
     def load(self, cluster: str) -> tuple[int | None, dict[str, Entry]]:
-        """The position of the feed (None: none yet), and the entries by key."""
+        """The position of the feed (None: none yet), and the entries by key.
+
+        A cluster with an unreadable entry is forgotten: its works and objects are listed again.
+        """
         with self._lock:
             position_row = self._connection.execute(
                 "SELECT position FROM positions WHERE cluster = ?", (cluster,)
@@ -59,11 +62,15 @@ class Checkpoint:
                 "SELECT key, body FROM entries WHERE cluster = ?", (cluster,)
             ).fetchall()
         entries: dict[str, Entry] = {}
-        for key, body in rows:
-            kept = _decode(body)
-            entries[str(key)] = Entry(
-                work=kept.work, ref=kept.ref, applied=kept.applied, reported=kept.reported
-            )
+        try:
+            for key, body in rows:
+                kept = _decode(body)
+                entries[str(key)] = Entry(
+                    work=kept.work, ref=kept.ref, applied=kept.applied, reported=kept.reported
+                )
+        except msgspec.MsgspecError:
+            self.forget(cluster)
+            return None, {}
         return (int(position_row[0]) if position_row else None), entries
 
     def save(self, cluster: str, position: int | None, entries: Mapping[str, bytes | None]) -> None:

@@ -105,7 +105,13 @@ class Ledger:
         bodies = {
             key: checkpoint.encoded(entry) if (entry := self._entries.get(key)) else None for key in changed
         }
-        await anyio.to_thread.run_sync(self._kept.save, self._cluster, self.position, bodies)
+        try:
+            await anyio.to_thread.run_sync(self._kept.save, self._cluster, self.position, bodies)
+        except BaseException:
+            # The next save writes a later position: without these works, a restart would skip them.
+            self._dirty = changed | self._dirty
+            self._is_moved = True
+            raise
 
     async def end(self) -> None:
         """Delete the cluster from the checkpoint."""

@@ -1,9 +1,16 @@
 """The agent's checkpoint: atomic, per cluster, and ignored if it is unreadable."""
 
+import sqlite3
+from collections.abc import Mapping
 from pathlib import Path
+
+import anyio.to_thread
+import msgspec
+import pytest
 
 from engine.agent import checkpoint, messages, reconciliation
 from engine.agent.checkpoint import Checkpoint
+from engine.agent.ledger import Ledger
 from engine.agent.reconciliation import Applied, Entry
 from events.shapes import WorkloadRef
 
@@ -52,3 +59,42 @@ def test_unreadable_checkpoint_is_ignored(tmp_path: Path) -> None:
     kept = Checkpoint(path)
     assert kept.load("one") == (None, {})
     kept.close()
+
+
+def test_cluster_with_an_unreadable_entry_is_listed_again(tmp_path: Path) -> None:
+    path = tmp_path / "agent.sqlite"
+    kept = Checkpoint(path)
+    kept.save("one", 7, {"k": checkpoint.encoded(ENTRY), "l": b'["of another release"]'})
+    kept.save("two", 9, {"k": checkpoint.encoded(ENTRY)})
+    assert kept.load("one") == (None, {})
+    kept.save("one", 8, {"k": checkpoint.encoded(ENTRY)})
+    kept.close()
+    again = Checkpoint(path)
+    assert again.load("one") == (8, {"k": ENTRY})
+    assert again.load("two") == (9, {"k": ENTRY})
+    again.close()
+
+
+async def test_works_of_a_failed_save_are_saved_with_the_next_position(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = await anyio.to_thread.run_sync(Checkpoint, tmp_path / "agent.sqlite")
+    ledger = Ledger(kept, "one")
+    await ledger.load()
+    save = kept.save
+
+    def failing(_cluster: str, _position: int | None, _entries: Mapping[str, bytes | None]) -> None:
+        ledger.take(msgspec.structs.replace(WORK, key="later"))
+        ledger.move(2)
+        raise sqlite3.OperationalError("database or disk is full")
+
+    ledger.take(WORK)
+    ledger.move(1)
+    monkeypatch.setattr(kept, "save", failing)
+    with pytest.raises(sqlite3.OperationalError):
+        await ledger.save()
+    monkeypatch.setattr(kept, "save", save)
+    await ledger.save()
+    position, entries = await anyio.to_thread.run_sync(kept.load, "one")
+    assert (position, set(entries)) == (2, {"k", "later"})
+    await anyio.to_thread.run_sync(kept.close)
