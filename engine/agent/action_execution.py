@@ -100,7 +100,10 @@ class ActionExecutor:
             fields=seen.fields,
             is_retained=object_preparation.retains(manifest),
         )
-        entry.seen, entry.fault = seen, ""
+        # A watch may have delivered a later change before this response.
+        if entry.seen is None or not reconciliation.is_older(seen, entry.seen):
+            entry.seen = seen
+        entry.fault = ""
         _log.info(
             "applied", cluster=self._cluster, key=work.key, term=work.term, step=work.step, drift=is_drift
         )
@@ -109,7 +112,10 @@ class ActionExecutor:
     async def remove(self, entry: Entry, action: reconciliation.Remove) -> bool:
         """Remove an object or its marks; return whether that is complete. Raises ApiError."""
         ref = action.ref
+        # Discovery omits groups whose servers do not respond: only the group itself shows that a kind is gone.
         resource = await self._kinds.find(ref.api_version, ref.kind)
+        if resource is None:
+            resource = await self._kinds.find_alone(ref.api_version, ref.kind)
         if resource is None:
             return True
         live = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
@@ -174,9 +180,12 @@ class ActionExecutor:
                 if ledger.get(key) is None:
                     yield Entry(work=messages.Work(key=key, state="removed", term=0, step=0), ref=ref)
 
+    def is_marked(self, value: KubeObject) -> bool:
+        """Whether an object has the marks of this cluster's agent."""
+        return object_preparation.has_our_marks(value, self._cluster)
+
     def _has_our_marks(self, live: KubeObject, applied: Applied | None) -> bool:
-        is_ours = object_preparation.has_our_marks(live, self._cluster)
-        return is_ours or (applied is not None and applied.uid == live.uid)
+        return self.is_marked(live) or (applied is not None and applied.uid == live.uid)
 
     async def _resource(self, ref: WorkloadRef) -> Resource:
         resource = await self._kinds.find(ref.api_version, ref.kind)

@@ -81,7 +81,8 @@ class Control:
     async def reply(self, call_id: str, status: int, content_type: str, chunks: AsyncIterable[bytes]) -> None:
         """Upload the response to a user's request; ends early if the user has disconnected."""
         query = {"id": call_id, "status": str(status)}
-        headers = {"content-type": content_type}
+        # A workload behind a proxied service may send any bytes; the client encodes text as ASCII only.
+        headers = {b"content-type": content_type.encode("utf-8", "surrogateescape")}
         try:
             await self._http.post(
                 f"{self._path}/replies", params=query, headers=headers, content=chunks, timeout=_REPLY_TIMEOUT

@@ -1,11 +1,13 @@
 """Discovery of the kinds that a member serves: at the start, periodically, and when a kind is missing."""
 
 from collections.abc import Callable, Sequence
+from http import HTTPStatus
 from typing import Final
 
 import anyio
 
 from engine.agent import messages
+from engine.agent.api_errors import RefusedError
 from engine.agent.call_limits import Gate
 from engine.agent.discovery import Resource
 from engine.agent.member_api import MemberApi
@@ -42,6 +44,16 @@ class Kinds:
                     await self.refresh()
             resource = self._found.get((api_version, kind))
         return resource
+
+    async def find_alone(self, api_version: str, kind: str) -> Resource | None:
+        """The kind as its group version alone lists it; None if it is not served. Raises ApiError."""
+        try:
+            served = await self._gate.call(lambda: self._api.of_version(api_version))
+        except RefusedError as error:
+            if error.code == HTTPStatus.NOT_FOUND:
+                return None
+            raise
+        return next((resource for resource in served if resource.kind == kind), None)
 
     async def refresh(self) -> None:
         """Run discovery; raises ApiError."""

@@ -231,7 +231,8 @@ class MemberAgent:
                     self._waiting.put_later(key, self._pace(key))
                     return
                 self._counts.removed += 1
-                if action.is_last:
+                # With a newer work, which names an object again, the binding is not finished.
+                if action.is_last and entry.work is work:
                     self._ledger.removed(key, entry)
                 else:
                     entry.applied = entry.seen = None

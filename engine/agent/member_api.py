@@ -110,13 +110,16 @@ class MemberApi:
             versions += [str(entry.get("groupVersion", "")) for entry in objects_at(group, "versions")]
         resources: list[Resource] = []
         for version in versions:
-            path = f"/apis/{version}" if "/" in version else f"/api/{version}"
             try:
-                listed = await self._json("GET", path)
+                resources += await self.of_version(version)
             except (RefusedError, UnreachableError):
                 continue  # one failing aggregated API must not hide the other groups
-            resources += discovery.of_version(version, listed)
         return resources
+
+    async def of_version(self, version: str) -> list[Resource]:
+        """The kinds of one group version."""
+        path = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        return discovery.of_version(version, await self._json("GET", path))
 
     async def get(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
         """The object; None if it does not exist."""

@@ -71,7 +71,8 @@ class NamespaceSync:
     async def run(self) -> None:
         """Compare all namespaces after each change, and once a minute; raises ApiError."""
         # The control plane's namespaces are unknown until the feed names the number of their last change.
-        await self._change.wait()
+        if self._number is None:
+            await self._change.wait()
         while True:
             self._change = anyio.Event()
             await self._sync()

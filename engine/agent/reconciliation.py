@@ -133,6 +133,13 @@ def is_adrift(entry: Entry) -> bool:
     return seen.uid != applied.uid or seen.fields != applied.fields or seen.is_ending
 
 
+def is_older(one: Observed, other: Observed) -> bool:
+    """Whether ``one`` is an earlier observation of the same object; false if versions are not numeric."""
+    if one.uid != other.uid or not (one.version.isdecimal() and other.version.isdecimal()):
+        return False
+    return int(one.version) < int(other.version)
+
+
 def report(entry: Entry) -> messages.WorkloadReport | None:
     """The workload's report if it differs from the last one sent, else None."""
     current = _report(entry)
@@ -160,7 +167,8 @@ def _report(entry: Entry) -> messages.WorkloadReport | None:
     if not entry.fault and (applied is None or seen is None or not seen.uid):
         return None
     # The object still has the content of the last apply, so report that version, not the newest.
-    version, how = work.version, seen.state if seen is not None else ObjectState()
+    version = work.version
+    how = seen.state if applied is not None and seen is not None else ObjectState()
     if (
         applied is not None
         and not entry.fault

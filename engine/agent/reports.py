@@ -57,10 +57,11 @@ class Reporter:
         while True:
             await self._more.wait()
             await anyio.sleep(_GATHER_S)
-            # Keep the event set while more keys are waiting than fit into one request.
-            if len(self._keys) <= messages.REPORTS_MAX:
-                self._more = anyio.Event()
+            self._more = anyio.Event()
             batch = self._gathered()
+            # More keys may be waiting than fit into one request.
+            if self._keys:
+                self._more.set()
             if batch:
                 await self._send(batch)
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Final
 
-from engine.agent import member_capacity
+from engine.agent import member_capacity, object_preparation
 from engine.agent.action_execution import ActionExecutor
 from engine.agent.ledger import Ledger, Place
-from engine.agent.reconciliation import Entry, Observed
+from engine.agent.reconciliation import Entry, Observed, is_older
 from events.kube_objects import KubeObject
 
 _GONE: Final = Observed()
@@ -46,11 +46,18 @@ class Objects:
     def changed(self, value: KubeObject, *, is_gone: bool) -> None:
         key = self._key(value)
         entry = self._ledger.get(key) if key is not None else None
-        if key is None or entry is None or entry.applied is None:
+        if key is None or entry is None:
             return
         applied = entry.applied
+        if applied is None:
+            # The response of the first apply may still be on its way; ``apply`` keeps the newer of the two.
+            if entry.ref is not None and not is_gone and self._executor.is_marked(value):
+                entry.seen = self._executor.seen(
+                    value, entry.ref, entry.work.reading, is_retained=object_preparation.retains(value)
+                )
+            return
         seen = self._executor.seen(value, applied.ref, entry.work.reading, is_retained=applied.is_retained)
-        if entry.seen is not None and _is_older(seen, entry.seen):
+        if entry.seen is not None and is_older(seen, entry.seen):
             return
         if is_gone:
             # A late DELETED of an earlier object under that name; ours has another uid.
@@ -160,10 +167,3 @@ def _target(value: KubeObject) -> Place:
     group = api_version.rpartition("/")[0]
     kind, name = (value.text_at("spec", "scaleTargetRef", field) for field in ("kind", "name"))
     return group, kind, value.namespace, name
-
-
-def _is_older(one: Observed, other: Observed) -> bool:
-    """Whether ``one`` is an earlier observation of the same object; false if versions are not numeric."""
-    if one.uid != other.uid or not (one.version.isdecimal() and other.version.isdecimal()):
-        return False
-    return int(one.version) < int(other.version)

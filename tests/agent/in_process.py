@@ -1,0 +1,269 @@
+"""A control plane and a member in memory, for an agent in the test's process: the test decides what comes when."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from engine.agent import messages
+from engine.agent.agent_metrics import Counts
+from engine.agent.checkpoint import Checkpoint
+from engine.agent.configuration import Configuration
+from engine.agent.kubeconfigs import Access
+from engine.agent.member import MemberAgent, Settings
+from engine.bench import karmada_api
+from events.shapes import WorkloadRef
+
+Json = dict[str, Any]
+NAME: Final = "one"
+_ROOT: Final = f"/api/v1/agents/{NAME}"
+_PATH: Final = "/apis/apps/v1/deployments"
+_OBJECT: Final = "/apis/apps/v1/namespaces/default/deployments/{name}"
+_OWNED: Final[Json] = {
+    "manager": "reballast",
+    "operation": "Apply",
+    "fieldsV1": {"f:spec": {"f:replicas": {}}},
+}
+
+
+async def until(holds: Callable[[], object], seconds: float = 10) -> None:
+    async with asyncio.timeout(seconds):
+        while not holds():  # noqa: ASYNC110  # the parts are polled as users do
+            await asyncio.sleep(0.01)
+
+
+def key_of(name: str) -> str:
+    return f"default/{name}-deployment"
+
+
+class Gateway:
+    """The control plane: sends works, and keeps the newest report of each workload."""
+
+    def __init__(self) -> None:
+        self.reports: dict[str, messages.WorkloadReport] = {}
+        self.gone: list[messages.GoneReport] = []
+        self.namespaces_read: list[int] = []
+        """The statuses of the answers about namespaces."""
+        self._lines = [messages.Line(is_listed=True, position=0)]
+        self._changed = asyncio.Event()
+
+    def send(self, name: str, step: int, replicas: int | None) -> None:
+        """Send a work: a Deployment with this number of replicas, or its removal (None)."""
+        ref = WorkloadRef(api_version="apps/v1", kind="Deployment", name=name, namespace="default")
+        work = messages.Work(
+            key=key_of(name),
+            state="removed" if replicas is None else "applied",
+            term=1,
+            step=step,
+            template=None if replicas is None else ref,
+            replicas=replicas,
+        )
+        self._send(messages.Line(work=work, position=len(self._lines)))
+
+    def change_namespaces(self, number: int) -> None:
+        """Announce a change of a namespace."""
+        self._send(messages.Line(namespaces=number, position=len(self._lines)))
+
+    def _send(self, line: messages.Line) -> None:
+        self._lines.append(line)
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def routes(self) -> list[Route]:
+        return [
+            Route(f"{_ROOT}/works", self._works),
+            Route(f"{_ROOT}/calls", self._calls),
+            Route(f"{_ROOT}/manifest", self._manifest),
+            Route(f"{_ROOT}/namespaces", self._namespaces),
+            Route(f"{_ROOT}/reports", self._reports, methods=["POST"]),
+        ]
+
+    async def _works(self, _request: Request) -> Response:
+        async def body() -> AsyncGenerator[bytes]:
+            at = 0
+            while True:
+                changed = self._changed
+                for line in self._lines[at:]:
+                    at += 1
+                    yield msgspec.json.encode(line) + b"\n"
+                await changed.wait()
+
+        return StreamingResponse(body())
+
+    async def _calls(self, _request: Request) -> Response:
+        async def body() -> AsyncGenerator[bytes]:
+            await asyncio.Event().wait()
+            yield b""
+
+        return StreamingResponse(body())
+
+    async def _manifest(self, request: Request) -> Response:
+        key, step = request.query_params["key"], int(request.query_params["step"])
+        work = next(
+            each.work for each in self._lines if each.work and (each.work.key, each.work.step) == (key, step)
+        )
+        assert work.template is not None
+        manifest = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": work.template.name, "namespace": "default"},
+            "spec": {"replicas": work.replicas},
+        }
+        return _json(messages.Manifest(manifest=msgspec.Raw(msgspec.json.encode(manifest))))
+
+    async def _namespaces(self, _request: Request) -> Response:
+        self.namespaces_read.append(200 if self.namespaces_read else 500)
+        if self.namespaces_read[-1] != 200:
+            return karmada_api.status(self.namespaces_read[-1], "Fault")
+        return _json(messages.Namespaces())
+
+    async def _reports(self, request: Request) -> Response:
+        for report in msgspec.json.decode(await request.body(), type=messages.Reports).reports:
+            if isinstance(report, messages.WorkloadReport):
+                self.reports[report.key] = report
+            elif isinstance(report, messages.GoneReport):
+                self.gone.append(report)
+        return _json(messages.Cluster(is_member=True))
+
+
+class Member:
+    """An API server with Deployments. ``before_answer`` runs after a write, before its response is sent."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, Json] = {}
+        self.before_answer: Callable[[str, str], Awaitable[None]] = _nothing
+        self.writes: list[tuple[str, str]] = []
+        self.is_stale = False
+        """Whether discovery omits the kinds of a group, as while the group's server does not respond."""
+        self._version = 0
+        self._changes: list[bytes] = []
+        self._changed = asyncio.Event()
+
+    def run_all(self, name: str) -> None:
+        """Set the status as controllers do once all pods are ready."""
+        count = self.objects[name]["spec"]["replicas"]
+        fields = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), count)
+        self._store(name, {**self.objects[name], "status": fields})
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/readyz", _ok),
+            Route("/version", _ok),
+            Route("/api", _core),
+            Route("/apis", self._groups),
+            Route("/apis/apps/v1", _apps),
+            Route(_PATH, self._list),
+            Route("/api/v1/namespaces", _no_items),
+            Route(_OBJECT, self._object, methods=["GET", "PATCH", "DELETE"]),
+        ]
+
+    def _store(self, name: str, value: Json) -> Json:
+        self._version += 1
+        before = self.objects.get(name, {})
+        metadata: Json = {
+            **value["metadata"],
+            "uid": before.get("metadata", {}).get("uid", f"uid-{self._version}"),
+            "resourceVersion": str(self._version),
+            "managedFields": [_OWNED],
+        }
+        self.objects[name] = {**value, "metadata": metadata}
+        self._note("MODIFIED" if before else "ADDED", self.objects[name])
+        return self.objects[name]
+
+    def _note(self, change: str, value: Json) -> None:
+        self._changes.append(msgspec.json.encode({"type": change, "object": value}) + b"\n")
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def _groups(self, _request: Request) -> Response:
+        return _discovery("apps", [] if self.is_stale else [("Deployment", "deployments", ["list", "watch"])])
+
+    async def _object(self, request: Request) -> Response:
+        name, method = request.path_params["name"], request.method
+        found = self.objects.get(name)
+        if method == "PATCH":
+            body = msgspec.json.decode(await request.body(), type=Json)
+            found = self._store(name, {**body, "status": (found or {}).get("status", {})})
+        elif method == "DELETE" and found is not None:
+            self._version += 1
+            del self.objects[name]
+            gone = {**found, "metadata": {**found["metadata"], "resourceVersion": str(self._version)}}
+            self._note("DELETED", gone)
+        if found is None:
+            return karmada_api.status(404, "NotFound")
+        if method != "GET":
+            self.writes.append((method, name))
+            await self.before_answer(method, name)
+        return JSONResponse(found)
+
+    async def _list(self, request: Request) -> Response:
+        if request.query_params.get("watch") != "true":
+            metadata = {"resourceVersion": str(self._version)}
+            return JSONResponse({"metadata": metadata, "items": list(self.objects.values())})
+        return StreamingResponse(self._watch(len(self._changes)))
+
+    async def _watch(self, at: int) -> AsyncGenerator[bytes]:
+        while True:
+            changed = self._changed
+            lines, at = self._changes[at:], len(self._changes)
+            for line in lines:
+                yield line
+            await changed.wait()
+
+
+@asynccontextmanager
+async def running(gateway: Gateway, member: Member, checkpoint: Path) -> AsyncGenerator[MemberAgent]:
+    """An agent between the two, until the block ends."""
+    async with karmada_api.serving(gateway.routes()) as there, karmada_api.serving(member.routes()) as here:
+        kept = await asyncio.to_thread(Checkpoint, checkpoint)
+        configuration = Configuration(cluster=NAME, server=there, token="t")  # noqa: S106  # a test's
+        agent = MemberAgent(configuration, Access(server=here), kept, Settings(), Counts())
+        task = asyncio.create_task(agent.run())
+        try:
+            yield agent
+        finally:
+            task.cancel()
+            (result,) = await asyncio.gather(task, return_exceptions=True)
+            await asyncio.to_thread(kept.close)
+        assert isinstance(result, asyncio.CancelledError), result
+
+
+async def _nothing(_method: str, _name: str) -> None:
+    pass
+
+
+async def _ok(_request: Request) -> Response:
+    return JSONResponse({"gitVersion": "v1.31.0"})
+
+
+async def _no_items(_request: Request) -> Response:
+    return JSONResponse({"metadata": {"resourceVersion": "1"}, "items": []})
+
+
+async def _core(_request: Request) -> Response:
+    return _discovery("", [("Namespace", "namespaces", ["list"])])
+
+
+async def _apps(_request: Request) -> Response:
+    kind = {"kind": "Deployment", "name": "deployments", "namespaced": True, "verbs": ["list", "watch"]}
+    return JSONResponse({"kind": "APIResourceList", "groupVersion": "apps/v1", "resources": [kind]})
+
+
+def _discovery(group: str, kinds: list[tuple[str, str, list[str]]]) -> Response:
+    scope = "Namespaced" if group else "Cluster"
+    resources = [
+        {"resource": plural, "responseKind": {"kind": kind}, "scope": scope, "verbs": verbs}
+        for kind, plural, verbs in kinds
+    ]
+    item = {"metadata": {"name": group}, "versions": [{"version": "v1", "resources": resources}]}
+    return JSONResponse({"kind": "APIGroupDiscoveryList", "items": [item]})
+
+
+def _json(value: messages.Shape) -> Response:
+    return Response(msgspec.json.encode(value), media_type="application/json")

@@ -1,0 +1,122 @@
+"""Works, changes and responses that overtake each other."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from engine.agent import messages
+from engine.agent.agent_metrics import Counts
+from engine.agent.checkpoint import Checkpoint
+from engine.agent.gateway_client import Control
+from engine.agent.ledger import Ledger
+from engine.agent.reconciliation import Entry
+from engine.agent.reports import Reporter
+from engine.bench import karmada_api
+from tests.agent.in_process import NAME, Gateway, Member, key_of, running, until
+
+_SOON_S = 0.2
+"""Long enough for what was sent meanwhile to arrive first."""
+
+
+async def test_workload_that_returns_during_its_removal_is_observed(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Member()
+
+    async def again(method: str, name: str) -> None:
+        if method == "DELETE":
+            gateway.send(name, 3, 2)
+            await asyncio.sleep(_SOON_S)
+
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until(lambda: key_of("web") in gateway.reports)
+        member.before_answer = again
+        gateway.send("web", 2, None)
+        await until(lambda: ("DELETE", "web") in member.writes and "web" in member.objects)
+        await until(lambda: gateway.reports[key_of("web")].step == 3)
+        member.run_all("web")
+        await until(lambda: gateway.reports[key_of("web")].ready == 2)
+    assert not gateway.gone
+
+
+async def test_change_that_overtakes_the_response_of_an_apply_is_reported(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Member()
+
+    async def run(_method: str, name: str) -> None:
+        member.run_all(name)
+        await asyncio.sleep(_SOON_S)
+
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until(lambda: key_of("web") in gateway.reports)
+        await asyncio.sleep(_SOON_S)
+        member.before_answer = run
+        gateway.send("web", 2, 3)
+        gateway.send("api", 1, 1)
+        await until(lambda: gateway.reports[key_of("web")].step == 2)
+        await until(lambda: key_of("api") in gateway.reports)
+        await until(lambda: gateway.reports[key_of("web")].ready == 3)
+        await until(lambda: gateway.reports[key_of("api")].ready == 1)
+
+
+async def test_namespaces_are_compared_again_after_a_failure(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Member()
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.change_namespaces(1)
+        await until(lambda: gateway.namespaces_read == [500, 200])
+
+
+async def test_object_is_removed_although_discovery_omits_its_kind(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Member()
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until(lambda: key_of("web") in gateway.reports)
+    member.is_stale = True
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 2, None)
+        await until(lambda: gateway.gone)
+    assert not member.objects
+
+
+async def test_every_removal_of_many_is_reported_at_once(tmp_path: Path) -> None:
+    """Reports on the cluster have the first places in a request; the removals that find none follow in the next."""
+    gateway, kept = Gateway(), await asyncio.to_thread(Checkpoint, tmp_path / "agent.sqlite")
+    ledger = Ledger(kept, NAME)
+    async with karmada_api.serving(gateway.routes()) as there:
+        control = Control(there, "t", NAME)
+        reporter = Reporter(control, ledger, lambda _cluster: None, Counts())
+        for number in range(messages.REPORTS_MAX):
+            work = messages.Work(key=f"k{number}", state="removed", term=1, step=1)
+            ledger.put(work.key, Entry(work=work))
+            reporter.binding_changed(work.key)
+        reporter.report(messages.HealthReport(ready=True, grace_seconds=40))
+        sending = asyncio.create_task(reporter.run())
+        await until(lambda: len(gateway.gone) == messages.REPORTS_MAX)
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
+        await control.aclose()
+    await asyncio.to_thread(kept.close)
+
+
+async def test_response_with_a_strange_content_type_is_passed_on() -> None:
+    received: list[str] = []
+
+    async def reply(request: Request) -> Response:
+        received.append(request.headers["content-type"])
+        return Response()
+
+    async def chunks() -> AsyncGenerator[bytes]:
+        yield b"body"
+
+    async with karmada_api.serving(
+        [Route(f"/api/v1/agents/{NAME}/replies", reply, methods=["POST"])]
+    ) as there:
+        control = Control(there, "t", NAME)
+        # Bytes that are not UTF-8 come from aiohttp as surrogates.
+        for content_type in ("text/\u00fc", b"text/\xfc".decode("utf-8", "surrogateescape")):
+            await control.reply("1", 200, content_type, chunks())
+        await control.aclose()
+    assert received == ["text/\u00c3\u00bc", "text/\u00fc"]
