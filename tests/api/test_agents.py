@@ -10,6 +10,7 @@ import pytest
 from engine.agent import messages
 from engine.http.services import Services
 from engine.kubeapi.rights import service_tokens
+from engine.log import port
 from events import clusters, codec, health, keys, records, shapes, specs, topics, works
 from tests.api.servers import client, serving
 
@@ -132,6 +133,10 @@ async def test_repeated_reports_are_counted_once_and_only_for_the_own_cluster() 
     ("body", "status"),
     [
         (b'{"id":"a","reports":[{"type":"capacity","allocatable":{"cpu":"much"}}]}', 422),
+        (
+            b'{"id":"a","reports":[{"type":"apis","apis":[]},{"type":"capacity","allocatable":{"a":"b"}}]}',
+            422,
+        ),
         (b'{"id":"a","reports":[{"type":"workload","key":"","term":1,"step":1}]}', 400),
         (b'{"id":"a","reports":[{"type":"workload","key":"k","term":-1,"step":1}]}', 400),
         (b'{"id":"a b","reports":[]}', 400),
@@ -146,6 +151,22 @@ async def test_batch_with_an_invalid_report_is_refused(body: bytes, status: int)
         answer = await agent.post("/api/v1/agents/one/reports", content=body)
         assert answer.status_code == status
         assert services.log.last_number() == before
+
+
+async def test_report_of_kinds_whose_append_has_an_unknown_outcome_is_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with serving(opening()) as services, agent_of(services, "one") as agent:
+        kinds = (clusters.ApiKind(group_version="v1", kinds=("Pod",)),)
+        body = msgspec.json.encode(messages.Reports(id="a", reports=(messages.ApisReport(apis=kinds),)))
+
+        async def failing(_batch: Sequence[records.Record]) -> Sequence[records.StoredRecord]:
+            raise port.OutcomeUnknownError("the broker did not answer")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(services.log, "append", failing)
+            assert (await agent.post("/api/v1/agents/one/reports", content=body)).status_code == 503
+        assert (await agent.post("/api/v1/agents/one/reports", content=body)).status_code == 200
 
 
 async def test_agent_of_a_removed_cluster_learns_it_and_cannot_report() -> None:

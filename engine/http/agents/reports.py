@@ -9,7 +9,7 @@ from engine.http.errors import RefusalError
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.writing.execution import Report
-from engine.writing.mutations import Edited
+from engine.writing.mutations import Edited, Problem
 from engine.writing.object_changes import StatusChange
 from engine.writing.write_api import WriteApi, cluster_target
 from events import clusters, health, shapes
@@ -33,25 +33,31 @@ class Reporting:
         Raises RefusalError if any report is invalid, and then appends none; raises LogError.
         """
         events: list[Report] = []
+        served: list[messages.ApisReport] = []
         for index, report in enumerate(message.reports):
             if not is_member and not isinstance(report, messages.WorkloadReport | messages.GoneReport):
                 continue
             if isinstance(report, messages.ApisReport):
-                await self._serve(cluster, report)
+                served.append(report)
                 continue
             key, event = _event(cluster, report)
             for fault in event_fields.cluster_event_faults(event):
                 raise RefusalError(422, f"reports[{index}].{fault.field}", fault.reason, fault.remedy)
             events.append(Report(key, event, f"{message.id}-{index}"))
+        for report in served:
+            await self._serve(cluster, report)
         await self._write_api.report(events, SOURCE + cluster)
 
     async def _serve(self, cluster: str, report: messages.ApisReport) -> None:
         """Write the cluster's API kinds and release to the status of its Cluster object, if they changed."""
         change = StatusChange(target=cluster_target(cluster), edit=_ServedEdit(cluster, report))
         try:
-            await self._write_api.change(change, source=SOURCE + cluster)
+            answer = await self._write_api.change(change, source=SOURCE + cluster)
         except StatusError as error:
             raise RefusalError(422, "apis", str(error), "see /openapi.json") from None
+        if isinstance(answer, Problem):
+            # The agent sends its reports again; the change is the same then.
+            raise RefusalError(503, "apis", answer.reason, "try again")
 
 
 class _ServedEdit(Struct, frozen=True):
