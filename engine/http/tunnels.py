@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from starlette.requests import ClientDisconnect
 
 _WAITING_MAX: Final = 64
 """Maximum number of requests that wait for one agent."""
@@ -27,6 +28,10 @@ class NotReachableError(Exception):
     """The agent does not respond; the message contains the reason."""
 
 
+class IncompleteError(Exception):
+    """The agent's upload of a response ended before the response did."""
+
+
 class Call(NamedTuple):
     """A request to a member's API; ``target`` is its path with the query."""
 
@@ -38,7 +43,7 @@ class Call(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The member's response; ``chunks`` must be closed."""
+    """The member's response; ``chunks`` must be closed, and raise IncompleteError if the upload fails."""
 
     status: int
     content_type: str
@@ -51,6 +56,7 @@ class _Open:
     def __init__(self) -> None:
         self.answered = anyio.Event()
         self.left = anyio.Event()
+        self.is_complete = False
         self.status = 0
         self.content_type = ""
         self.send: MemoryObjectSendStream[bytes]
@@ -117,9 +123,10 @@ class Tunnels:
                 tasks.start_soon(_cancel_after, opened.left, tasks.cancel_scope)
                 async for chunk in chunks:
                     await opened.send.send(chunk)
+                opened.is_complete = True
                 tasks.cancel_scope.cancel()
-        except* anyio.BrokenResourceError:
-            pass  # the client has left
+        except* (anyio.BrokenResourceError, ClientDisconnect):
+            pass  # the client, or the agent, has left
         finally:
             opened.send.close()
             self._open.pop((cluster, number), None)
@@ -129,6 +136,8 @@ class Tunnels:
         try:
             async for chunk in opened.receive:
                 yield chunk
+            if not opened.is_complete:
+                raise IncompleteError(f"the agent of cluster {key[0]} did not complete its response")
         finally:
             self._close(key, opened)
 

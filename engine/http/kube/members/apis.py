@@ -11,7 +11,9 @@ from typing import Final
 import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.types import Send
 
+from engine import diagnostics
 from engine.domain import namespaces
 from engine.http.kube import access, bodies, requests
 from engine.http.kube.access import act_at
@@ -24,7 +26,7 @@ from engine.http.kube.members.writes import MemberWrites
 from engine.http.kube.requests import ApiPath
 from engine.http.kube.routing import Guard, KubeApi, Verb
 from engine.http.services import Services
-from engine.http.tunnels import Call, NotReachableError
+from engine.http.tunnels import Call, IncompleteError, NotReachableError, Reply
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.rights import bootstrap_roles, parsing
@@ -41,6 +43,22 @@ from projections import object_tables
 _FORBIDDEN: Final = 403
 _CLUSTER: Final = object_tables.Kind(CLUSTER_GROUP, "Cluster")
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
+_log = diagnostics.logger("gateway")
+
+
+class PassedOn(StreamingResponse):
+    """The response of a member's API. If the agent does not complete it, the connection is closed before its end."""
+
+    def __init__(self, reply: Reply) -> None:
+        headers = {"content-type": reply.content_type} if reply.content_type else {}
+        super().__init__(reply.chunks, reply.status, headers)
+
+    async def stream_response(self, send: Send) -> None:
+        try:
+            await super().stream_response(send)
+        except IncompleteError as error:
+            # Without the last part of the body the client sees that it is incomplete.
+            _log.warning("response cut off", reason=str(error))
 
 
 class MemberApis:
@@ -116,8 +134,7 @@ class MemberApis:
             reply = await self._services.tunnels.call(name, call)
         except NotReachableError as error:
             raise status_objects.unavailable(str(error)) from None
-        headers = {"content-type": reply.content_type} if reply.content_type else {}
-        return StreamingResponse(reply.chunks, reply.status, headers)
+        return PassedOn(reply)
 
     def _is_known(self, name: str) -> bool:
         """Whether a Cluster of this name exists, simulated or not."""

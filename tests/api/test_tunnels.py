@@ -1,0 +1,51 @@
+"""Requests to a member's API through its agent, when the agent disappears."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from starlette.requests import ClientDisconnect
+from starlette.types import Message
+
+from engine.http import tunnels
+from engine.http.kube.members.apis import PassedOn
+from engine.http.tunnels import Call, Tunnels
+
+CLUSTER = "one"
+SCOPE = {"type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}}
+CALL = Call("GET", "/api/v1/pods", "", "", b"")
+
+
+async def answered(
+    open_calls: Tunnels, chunks: AsyncGenerator[bytes]
+) -> tuple[tunnels.Reply, asyncio.Task[bool]]:
+    """A request that the agent answers with these chunks, and the agent's upload."""
+    async with aclosing(open_calls.calls(CLUSTER)) as calls:
+        following = asyncio.ensure_future(anext(calls))
+        await asyncio.sleep(0)
+        asking = asyncio.create_task(open_calls.call(CLUSTER, CALL))
+        result = await following
+        assert result is not None
+        upload = asyncio.create_task(open_calls.reply(CLUSTER, result[0], 200, "text/plain", chunks))
+        return await asking, upload
+
+
+async def test_response_that_the_agent_does_not_complete_is_not_shown_as_complete() -> None:
+    async def cut() -> AsyncGenerator[bytes]:
+        yield b"half"
+        raise ClientDisconnect
+
+    reply, upload = await answered(Tunnels(), cut())
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def receive() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    await PassedOn(reply)(SCOPE, receive, send)
+    assert await upload
+    assert [each.get("body") for each in sent[1:]] == [b"half"]
+    assert all(each["more_body"] for each in sent[1:])
