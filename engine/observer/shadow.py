@@ -105,10 +105,14 @@ class Shadow:
         """Take the next version of an object; return the comparison of the decision that it ends, if any.
 
         With ``skipping``, versions before it may be missing: a decision that may be based on them is not
-        compared. Raises `msgspec.MsgspecError` for an object that cannot be read; it then has no effect.
+        compared. Raises `msgspec.MsgspecError` or `questions.UnreadableError` for an object that cannot be read; a
+        cluster then has no effect.
         """
         if kind == observations.CLUSTER:
             metadata = _HEAD.decode(manifest).metadata
+            questions.read_fleet(
+                b"[" + bytes(manifest) + b"]"
+            )  # one that cannot be read would fail every comparison
             self._clusters[metadata.name] = bytes(manifest)
             self._remember_fleet(int(metadata.resource_version))
             return None

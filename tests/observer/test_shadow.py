@@ -8,6 +8,7 @@ import pytest
 
 from engine.observer.report import differing
 from engine.observer.shadow import KNOWN, RACE, SAME, UNEXPLAINED, Shadow
+from engine.placement import questions
 from events.observations import DecisionCompared
 from tests import recordings
 
@@ -76,3 +77,19 @@ def test_repeated_changes_are_no_decisions() -> None:
         again += filter(None, [recordings.compare(twice, change), recordings.compare(twice, change)])
     assert once
     assert again == once
+
+
+def test_unreadable_cluster_stops_no_other_comparison() -> None:
+    shadow = Shadow()
+    changes = list(itertools.islice(recordings.changes(recordings.of_scenario("calm")), 4_000))
+    compared = 0
+    for change in changes:
+        compared += recordings.compare(shadow, change) is not None
+        if change.head.kind != "Cluster" or change.version > changes[1_000].version:
+            continue
+        value = msgspec.json.decode(change.manifest)
+        value["metadata"]["name"] += "-unreadable"
+        value["status"] = {"resourceSummary": {"allocatable": {"cpu": "1e1.5"}}}
+        with pytest.raises(questions.UnreadableError):
+            recordings.compare(shadow, recordings.change("MODIFIED", value))
+    assert compared

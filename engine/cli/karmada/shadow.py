@@ -21,6 +21,7 @@ from engine.cli.help_texts import questions
 from engine.log import port, reading
 from engine.observer import report as reports
 from engine.observer import shadow
+from engine.placement.questions import UnreadableError
 from engine.process import log_places
 from events import codec, keys, observations, shapes, topics
 
@@ -115,7 +116,7 @@ async def _explained(
             case observations.ObjectChange(group=group) if group:
                 pass
             case observations.ObjectObserved():
-                with contextlib.suppress(msgspec.MsgspecError):
+                with contextlib.suppress(msgspec.MsgspecError, UnreadableError):
                     folded.take(data.kind, data.manifest, skipping=data.skipping)
             case observations.DecisionMade() if (data.kind, data.namespace, data.name) == (
                 kind,
