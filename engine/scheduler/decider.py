@@ -57,7 +57,8 @@ class Decider:
         # Bindings that became due while their decisions were being written.
         self._due_after: set[Key] = set()
         self._retries: list[tuple[int, Key]] = []
-        self._failures: dict[Key, int] = {}
+        # By binding: its failures in a row, and when its retry is due. Other retries in the heap do not count.
+        self._failures: dict[Key, tuple[int, int]] = {}
 
     def binding(self, key: Key) -> ObservedBinding | None:
         """The newest observed version of one of the scheduler's bindings."""
@@ -208,7 +209,13 @@ class Decider:
 
     def due_ms(self) -> int | None:
         """When the next retry is due, on the clock of ``elapsed_ms``; None if none waits."""
+        while self._retries and not self._is_wanted(*self._retries[0]):
+            heapq.heappop(self._retries)
         return self._retries[0][0] if self._retries else None
+
+    def _is_wanted(self, due_ms: int, key: Key) -> bool:
+        """Whether a retry is the one of its binding's last failure."""
+        return key in self._failures and self._failures[key][1] == due_ms
 
     def decide(self, now_ms: int, elapsed_ms: int, count: int) -> list[observations.DecisionMade]:
         """Return decisions on at most ``count`` due bindings, without those that change nothing.
@@ -216,8 +223,8 @@ class Decider:
         Retries use the monotonic clock ``elapsed_ms``, because the wall clock ``now_ms`` may be corrected.
         """
         while self._retries and self._retries[0][0] <= elapsed_ms:
-            _, key = heapq.heappop(self._retries)
-            if key in self._failures:
+            due_ms, key = heapq.heappop(self._retries)
+            if self._is_wanted(due_ms, key):
                 self._due[key] = None
         made: list[observations.DecisionMade] = []
         for key in list(itertools.islice(self._due, count)):
@@ -241,11 +248,11 @@ class Decider:
         return bool(self._due)
 
     def _retry(self, key: Key, reason: str, elapsed_ms: int) -> None:
-        count = self._failures.get(key, 0)
-        self._failures[key] = count + 1
+        count, _ = self._failures.get(key, (0, 0))
         delay_ms = min(RETRY_MS << min(count, 10), RETRY_MS_MAX)
         if reason == failures.UNSCHEDULABLE:
             delay_ms = UNSCHEDULABLE_MS
+        self._failures[key] = count + 1, elapsed_ms + delay_ms
         heapq.heappush(self._retries, (elapsed_ms + delay_ms, key))
 
     def _decide(

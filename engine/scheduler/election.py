@@ -49,6 +49,8 @@ class Election:
         self._until_s = 0.0
         self._seen = ("", 0.0)
         self._was_leading = False
+        self.term = 0
+        """How often this process has begun to lead; a lease that lapsed and was renewed begins another term."""
 
     def leads(self) -> bool:
         """Whether this process may write now."""
@@ -91,6 +93,8 @@ class Election:
                 "spec": self._spec(lease.object_at("spec"), 1),
             }
             await self._api.patch(_LEASE, self._place.namespace, self._place.name, change)
+        if not self.leads():
+            self.term += 1
         self._until_s = started_s + _LEADS_S
 
     def _is_free(self, lease: KubeObject, version: str, now_s: float) -> bool:

@@ -56,7 +56,7 @@ class Scheduler:
         self._source = source
         self._clock_ms = clock_ms
         self._start = 0
-        self._led = False
+        self._term = 0
         self._changed = asyncio.Event()
         self.decisions = 0
         """The number of decisions that this process has made."""
@@ -72,14 +72,13 @@ class Scheduler:
                 await self._fold()
                 if self._election.leads():
                     await self._lead()
-                else:
-                    self._led = False
                 await self._wait()
 
     async def _lead(self) -> None:
         """Write the pending decisions, then decide on due bindings; at the beginning of a leadership all are due."""
-        if not self._led:
-            self._led = True
+        # The writer leaves its writes as soon as the lease lapses, however soon it is renewed.
+        if self._term != self._election.term:
+            self._term = self._election.term
             self._decider.begin()
             self._writer.put(self._decider.all_pending())
         while self._decider.has_due or self._is_retry_due():

@@ -160,16 +160,16 @@ class Writer:
 
         answered = await self._gate.call(patch)
         self.counts.writes += 1
-        return read_binding(answered)
+        return _parsed(answered)
 
     async def _read(self, key: Key) -> ObservedBinding | None:
         """Return the binding as the API has it now; None if it does not answer or the binding is gone."""
         kind, namespace, name = key
         try:
             value = await self._gate.call(lambda: self._api.get(_RESOURCES[kind], namespace, name))
+            return None if value is None else _parsed(msgspec.json.encode(value.document))
         except (KubeconfigError, RefusedError, ThrottledError, UnreachableError):
             return None
-        return None if value is None else read_binding(msgspec.json.encode(value.document))
 
     def _put_events(self, binding: ObservedBinding, decision: DecisionMade) -> None:
         if not (decision.places or writes.moves_time(decision) or decision.status != writes.TRUE):
@@ -198,3 +198,11 @@ class Writer:
                 _log.warning("Kubernetes event not written", reason=str(error))
         except (KubeconfigError, ThrottledError, UnreachableError) as error:
             _log.warning("Kubernetes event not written", reason=str(error))
+
+
+def _parsed(answered: bytes) -> ObservedBinding:
+    """Return a binding that the API answered; raises UnreachableError if it cannot be read."""
+    try:
+        return read_binding(answered)
+    except msgspec.MsgspecError as error:
+        raise UnreachableError(f"unexpected response from the API: {error}") from None
