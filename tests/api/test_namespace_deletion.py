@@ -1,21 +1,28 @@
 """Deletions of namespaces that a stop interrupted continue at the next start, and touch no other namespace."""
 
 import asyncio
+import itertools
+from collections.abc import Sequence
 
 import httpx
+import pytest
 
-from engine.http.kube.app import create_app
+from engine.http.kube.app import KubeApplication, create_app
 from engine.http.services import Services
+from engine.log import port
+from events import records
 from tests.api.servers import NOW_MS, TOKEN, serving
 from tests.builders.manifests import config_map
 
+PROTECTED = "resourcetemplate.karmada.io/deletion-protected"
+MERGE = {"content-type": "application/merge-patch+json"}
 NAMESPACES = "/api/v1/namespaces"
 SECONDS = 20
 
 
-def client(services: Services) -> httpx.AsyncClient:
+def client(services: Services, application: KubeApplication | None = None) -> httpx.AsyncClient:
     return httpx.AsyncClient(
-        transport=httpx.ASGITransport(create_app(services, lambda: NOW_MS)),
+        transport=httpx.ASGITransport(application or create_app(services, lambda: NOW_MS)),
         base_url="http://kube",
         headers={"authorization": f"Bearer {TOKEN}"},
     )
@@ -46,3 +53,95 @@ async def test_interrupted_deletion_continues_and_keeps_a_namespace_with_a_prote
         stopping.set()
         await running
         assert (await kube.get(f"{NAMESPACES}/labelled/configmaps/content")).status_code == 200
+
+
+def fail_once(
+    monkeypatch: pytest.MonkeyPatch, services: Services, error: port.LogError, appends: int
+) -> list[str]:
+    """Let an append about the ConfigMap fail, after some that do not; return the failures."""
+    append, seen, failed = services.log.append, itertools.count(), list[str]()
+
+    async def failing(batch: list[records.Record]) -> Sequence[records.StoredRecord]:
+        if any("content" in record.key for record in batch) and next(seen) == appends:
+            failed.append(batch[0].key)
+            raise error
+        return await append(batch)
+
+    monkeypatch.setattr(services.log, "append", failing)
+    return failed
+
+
+async def gone(kube: httpx.AsyncClient, name: str) -> None:
+    """Wait until a namespace does not exist."""
+    async with asyncio.timeout(SECONDS):
+        while (await kube.get(f"{NAMESPACES}/{name}")).status_code != 404:
+            await asyncio.sleep(0.05)
+
+
+async def test_deletion_of_an_object_with_an_unknown_outcome_is_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ticks, stopping = itertools.count(NOW_MS, 1_000), asyncio.Event()
+    async with serving() as services:
+        application = create_app(services, lambda: next(ticks))
+        async with client(services, application) as kube:
+            await create(kube, "leaving", {})
+            failed = fail_once(
+                monkeypatch, services, port.OutcomeUnknownError("the broker did not answer"), 0
+            )
+            (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
+            running = asyncio.create_task(application.run(stopping))
+            await gone(kube, "leaving")
+            stopping.set()
+            await running
+    assert failed
+
+
+async def test_deletion_continues_if_it_failed_when_a_protection_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ticks, stopping = itertools.count(NOW_MS, 1_000), asyncio.Event()
+    async with serving() as services:
+        application = create_app(services, lambda: next(ticks))
+        async with client(services, application) as kube:
+            await create(kube, "leaving", {})
+            content = f"{NAMESPACES}/leaving/configmaps/content"
+
+            async def protect(value: str | None) -> httpx.Response:
+                body = {"metadata": {"labels": {PROTECTED: value}}}
+                return await kube.patch(content, json=body, headers=MERGE)
+
+            assert (await protect("Always")).status_code == 200
+            (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
+            running = asyncio.create_task(application.run(stopping))
+            await asyncio.sleep(1)
+            assert (await kube.get(content)).status_code == 200
+            failed = fail_once(monkeypatch, services, port.LogError("the log is away"), 1)
+            assert (await protect(None)).status_code == 200
+            await gone(kube, "leaving")
+            stopping.set()
+            await running
+    assert failed
+
+
+async def test_namespace_that_returns_within_the_grace_period_keeps_its_contents() -> None:
+    now_ms, stopping = [NOW_MS], asyncio.Event()
+    async with serving() as services:
+        application = create_app(services, lambda: now_ms[0])
+        async with client(services, application) as kube:
+            running = asyncio.create_task(application.run(stopping))
+            await create(kube, "again", {})
+            content = f"{NAMESPACES}/again/configmaps/content"
+            for finalizers in (["example.com/held"], []):
+                body = {"metadata": {"finalizers": finalizers}}
+                (await kube.patch(content, json=body, headers=MERGE)).raise_for_status()
+                if finalizers:
+                    (await kube.delete(f"{NAMESPACES}/again")).raise_for_status()
+                    (await kube.delete(content)).raise_for_status()
+            await gone(kube, "again")
+            await create(kube, "again", {})
+            now_ms[0] += 10_000
+            await asyncio.sleep(1)
+            assert (await kube.get(content)).status_code == 200
+            stopping.set()
+            await running

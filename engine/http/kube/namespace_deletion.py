@@ -18,7 +18,7 @@ from engine.domain import namespaces
 from engine.http.kube.control_plane import ControlPlane
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.log.port import LogError
-from engine.writing.mutations import Action, Problem, Target, Written
+from engine.writing.mutations import Action, Problem, Target, Verdict, Written
 from engine.writing.object_changes import Preconditions, Removal
 from engine.writing.write_api import CLIENT_SOURCE, Writes
 from events.kube_objects import KubeObject
@@ -36,6 +36,11 @@ SELECT api_version, kind, name FROM objects WHERE namespace = ? ORDER BY api_ver
 _STORED: Final = """
 SELECT name, manifest FROM objects WHERE kind = 'Namespace' AND api_version = 'v1' AND namespace = '' ORDER BY name
 """
+
+_NAMED: Final = """
+SELECT manifest FROM objects WHERE kind = 'Namespace' AND api_version = 'v1' AND namespace = '' AND name = ?
+"""
+_FAILURES: Final = (LogError, ProjectionError, StatusError)
 
 _log: Final = diagnostics.logger("gateway.kube")
 
@@ -93,22 +98,39 @@ class Namespaces:
             now_ms = self._clock_ms()
             for name in [name for name, due_ms in self._due_ms.items() if due_ms <= now_ms]:
                 del self._due_ms[name]
-                try:
-                    await self._clear(name)
-                    await self.finish(name)
-                except (LogError, ProjectionError, StatusError) as error:
-                    _log.warning("deletion of a namespace stalled", namespace=name, reason=str(error))
-                    self._due_ms[name] = now_ms + _AFTER_FAILURE_MS
+                await self._continue(name)
             await asyncio.sleep(_PAUSE_S)
 
     async def finish(self, name: str) -> bool:
-        """Remove a namespace if it is marked and empty; return whether it is deleted."""
+        """Remove a namespace if it is marked and empty; return whether it is deleted. ``run`` repeats a failure."""
+        try:
+            return await self._finish(name)
+        except _FAILURES as error:
+            self._repeat(name, str(error))
+            return False
+
+    async def _continue(self, name: str) -> None:
+        """Delete the contents of a marked namespace, and the namespace if it is then empty."""
+        try:
+            await self._clear(name)
+            await self._finish(name)
+        except _FAILURES as error:
+            self._repeat(name, str(error))
+
+    def _repeat(self, name: str, reason: str) -> None:
+        """Let ``run`` continue the deletion of a namespace."""
+        _log.warning("deletion of a namespace stalled", namespace=name, reason=reason)
+        self._due_ms[name] = self._clock_ms() + _AFTER_FAILURE_MS
+
+    async def _finish(self, name: str) -> bool:
         if await self._contained(name):
             return False
         target = Target(api_version="v1", kind="Namespace", namespace="", name=name)
         answer = await self._remove(target, is_final=True)
         if isinstance(answer, Problem):
-            return True
+            if answer.verdict != Verdict.NOT_FOUND:
+                self._repeat(name, answer.reason)
+            return answer.verdict == Verdict.NOT_FOUND
         if answer.mutated.action != Action.DELETED:
             return False
         labels = answer.mutated.value.labels
@@ -136,29 +158,32 @@ class Namespaces:
     async def resume(self, name: str) -> None:
         """Continue the deletion of a namespace after a write to one of its objects, which may end a protection."""
         if name in self._held:
-            await self._clear(name)
-            await self.finish(name)
+            await self._continue(name)
 
     async def _clear(self, name: str) -> None:
-        self._held.discard(name)
+        # Since it was marked, the namespace may have been deleted, and another one of this name created.
+        is_marked = await self._plane.read(lambda rows: _is_marked(rows, name))
         targets = [
             Target(api_version=api_version, kind=kind, namespace=name, name=inner)
-            for api_version, kind, inner in await self._contained(name)
+            for api_version, kind, inner in (await self._contained(name) if is_marked else ())
         ]
+        is_held = False
         for start in range(0, len(targets), _TOGETHER):
             batch = targets[start : start + _TOGETHER]
             refused = await asyncio.gather(*(self._is_refused(target) for target in batch))
-            if any(refused):
-                self._held.add(name)
+            is_held = is_held or any(refused)
+        (self._held.add if is_held else self._held.discard)(name)
 
     async def _is_refused(self, target: Target) -> bool:
         """Delete an object of a namespace; return whether the deletion was refused because the object is protected."""
         try:
-            await self._remove(target)
+            answer = await self._remove(target)
         except StatusError as error:
             if error.reason != "Forbidden":
                 raise
             return True
+        if isinstance(answer, Problem) and answer.verdict != Verdict.NOT_FOUND:
+            self._repeat(target.namespace, answer.reason)
         return False
 
     async def _contained(self, name: str) -> list[tuple[str, str, str]]:
@@ -166,6 +191,12 @@ class Namespaces:
             return [(str(row[0]), str(row[1]), str(row[2])) for row in rows.select(_CONTAINED, (name,))]
 
         return await self._plane.read(select_contained)
+
+
+def _is_marked(rows: Rows, name: str) -> bool:
+    return any(
+        KubeObject(msgspec.json.decode(manifest)).is_ending for (manifest,) in rows.select(_NAMED, (name,))
+    )
 
 
 def _marked(rows: Rows) -> list[str]:
