@@ -74,7 +74,7 @@ def fail_once(
 async def gone(kube: httpx.AsyncClient, name: str) -> None:
     """Wait until a namespace does not exist."""
     async with asyncio.timeout(SECONDS):
-        while (await kube.get(f"{NAMESPACES}/{name}")).status_code != 404:
+        while (await kube.get(f"{NAMESPACES}/{name}")).status_code != 404:  # noqa: ASYNC110  # the API is polled as clients do
             await asyncio.sleep(0.05)
 
 
