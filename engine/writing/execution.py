@@ -43,7 +43,8 @@ BUILT_IN_NAMESPACES: Final = (
 _READ_RECORDS_MAX: Final = 1024
 SOURCE: Final = "/reballast/door"
 
-Answer = Written | Problem | StatusError
+Answer = Written | Problem | Exception
+"""The answer to one mutation, or the error that it is refused or has failed with."""
 
 
 class Turn(NamedTuple):
@@ -67,7 +68,7 @@ class _Applied(NamedTuple):
     """
 
     turn: Turn
-    outcome: Mutated | Problem | StatusError
+    outcome: Mutated | Problem | Exception
     number: int
     start: int
 
@@ -196,7 +197,10 @@ class WriteExecution:
         answers: dict[int, Answer] = {}
         waiting = list(turns)
         while waiting:
-            answered, waiting = await self._round(waiting, dry_run=dry_run, source=source)
+            try:
+                answered, waiting = await self._round(waiting, dry_run=dry_run, source=source)
+            except Exception as error:  # noqa: BLE001  # the writes of earlier rounds are in the log
+                answered, waiting = dict.fromkeys((turn.place for turn in waiting), error), []
             answers |= answered
         return [answers[index] for index in sorted(answers)]
 
@@ -321,8 +325,8 @@ class WriteExecution:
 
 
 def raised(answer: Answer) -> Written | Problem:
-    """Return the answer; if it is a StatusError, raise it."""
-    if isinstance(answer, StatusError):
+    """Return the answer; if it is an error, raise it."""
+    if isinstance(answer, Exception):
         raise answer
     return answer
 
@@ -351,11 +355,11 @@ def _size(turn: Turn, current: StoredState) -> int:
     return max(stored_bytes, turn.body_bytes)
 
 
-def _outcome(mutation: Mutation, stored: dict[str, StoredState]) -> Mutated | Problem | StatusError:
+def _outcome(mutation: Mutation, stored: dict[str, StoredState]) -> Mutated | Problem | Exception:
     try:
         _check_namespace(mutation, stored)
         return mutation.apply(stored.get(mutation.target.key))
-    except StatusError as error:
+    except Exception as error:  # noqa: BLE001  # a defect fails its own mutation, not others of the round
         return error
 
 

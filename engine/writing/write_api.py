@@ -183,6 +183,7 @@ class WriteApi:
                 for index, queued in enumerate(group)
                 if queued.source == source
             ]
+            # A failure is the answer of its own turns: those of another source may be in the log already.
             carried_out = await self._execution.carry_out(turns, dry_run=False, source=source)
             answers |= {turn.place: answer for turn, answer in zip(turns, carried_out, strict=True)}
         return [answer for _, answer in sorted(answers.items())]

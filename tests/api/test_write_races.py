@@ -3,12 +3,19 @@
 Includes numbers that the views' process knows before the log of this process does.
 """
 
+import asyncio
+
 import msgspec
 import pytest
+from msgspec import Struct
 
 from engine.http.services import Services
 from engine.log import port
+from engine.writing.mutations import Edited, Target, Written
+from engine.writing.object_changes import Change
+from engine.writing.write_api import CLIENT_SOURCE
 from events import clusters, codec, keys, records, topics
+from events.kube_objects import KubeObject
 from tests.api.test_departing import CLUSTERS, MERGE, api, made
 from tests.builders import log_records
 from tests.builders.inputs import applied, deleted
@@ -138,3 +145,60 @@ async def test_report_of_a_cluster_does_not_conflict_with_a_replacement() -> Non
         # Now a client has written it.
         changed["spec"]["region"] = "east"
         assert (await kube.put(f"{CLUSTERS}/edge", json=changed)).status_code == 409
+
+
+async def test_write_that_succeeded_is_answered_although_another_of_its_group_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two writes of one object share a group, and follow each other: the second finds the log away."""
+    async with api() as (_kube, services):
+        append, appends = services.log.append, list[str]()
+
+        async def failing(batch: list[records.Record]) -> list[records.StoredRecord]:
+            appends.append(batch[0].key)
+            if len(appends) > 1:
+                raise port.LogError("the log is away")
+            return list(await append(batch))
+
+        monkeypatch.setattr(services.log, "append", failing)
+        target = Target(api_version="apps/v1", kind="Deployment", namespace="default", name="foo")
+        changes = [
+            services.write_api.change(
+                Change(target=target, edit=Replicas("foo", number)), source=CLIENT_SOURCE
+            )
+            for number in (3, 4)
+        ]
+        first, second = await asyncio.gather(*changes, return_exceptions=True)
+    assert isinstance(first, Written)
+    assert isinstance(second, port.LogError)
+
+
+async def test_mutation_that_cannot_be_computed_fails_no_other() -> None:
+    async with api() as (_kube, services):
+        changes = [
+            services.write_api.change(
+                Change(
+                    target=Target(
+                        api_version="apps/v1", kind="Deployment", namespace="default", name=f"foo{number}"
+                    ),
+                    edit=Replicas(f"foo{number}", number),
+                ),
+                source=CLIENT_SOURCE,
+            )
+            for number in (-1, 1)
+        ]
+        first, second = await asyncio.gather(*changes, return_exceptions=True)
+    assert isinstance(first, ZeroDivisionError)
+    assert isinstance(second, Written)
+
+
+class Replicas(Struct, frozen=True):
+    """Write a Deployment; a negative number is a defect."""
+
+    name: str
+    number: int
+
+    def apply(self, live: KubeObject | None) -> Edited:
+        del live
+        value = deployment(self.name, self.number if self.number >= 0 else 1 // 0)
+        return Edited(KubeObject(value).with_metadata({"namespace": "default"}))
