@@ -14,6 +14,7 @@ from msgspec import Struct
 from engine.domain import marks
 from engine.karmada import unsupported
 from engine.kubeapi.admission import built_in_defaults
+from engine.kubeapi.admission.rules.core import ACCOUNT_NAME
 from engine.kubeapi.conversion import versions
 from engine.kubeapi.rights import service_tokens
 from engine.kubeapi.schema import built_in_shapes, custom_kinds
@@ -25,7 +26,6 @@ from projections.documents import works
 
 WORKS: Final = "work.karmada.io"
 TOKEN_SECRET: Final = "kubernetes.io/service-account-token"  # noqa: S105  # a type of Secret, no token
-ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
 MEMBER: Final = "reballast.io/member"
 MEMBER_UID: Final = "reballast.io/member-uid"
 """Annotations of the Secrets that give access to a member: its name and its uid."""

@@ -36,7 +36,7 @@ _SPELLED: Final = {"regarding": "involvedObject", "reportingController": "report
 
 _DATA_BYTES_MAX: Final = 1024 * 1024
 _WITHOUT_BREAKS: Final = str.maketrans("", "", "\r\n")
-_ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
+ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
 _DAY_S: Final = 86_400
 _NEEDED_OF_SECRETS: Final = {
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
@@ -184,8 +184,8 @@ def _needed(value: KubeObject, data: Json, sort: str) -> Iterator[Cause]:
     if sort == "kubernetes.io/basic-auth" and not {"username", "password"} & data.keys():
         yield causes.required("data[username]")
         yield causes.required("data[password]")
-    if sort == "kubernetes.io/service-account-token" and not value.annotations.get(_ACCOUNT_NAME):
-        yield causes.required(f"metadata.annotations[{_ACCOUNT_NAME}]")
+    if sort == "kubernetes.io/service-account-token" and not value.annotations.get(ACCOUNT_NAME):
+        yield causes.required(f"metadata.annotations[{ACCOUNT_NAME}]")
 
 
 def _docker(key: str, content: bytes) -> Iterator[Cause]:
