@@ -286,8 +286,8 @@ def _acts(name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[s
         yield Act(verb="impersonate", resource="serviceaccounts", namespace=namespace, name=account)
     else:
         yield Act(verb="impersonate", resource="users", name=name)
-    for group in groups:
-        yield Act(verb="impersonate", resource="groups", name=group)
+    for each in groups:
+        yield Act(verb="impersonate", resource="groups", name=each)
     if uid:
         yield Act(verb="impersonate", group=group, resource="uids", name=uid)
     for key, texts in extra.items():

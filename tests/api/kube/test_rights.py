@@ -142,3 +142,29 @@ async def test_default_service_account_is_listed_once_per_listed_namespace() -> 
         names = {each["metadata"]["name"] for each in spaces}
         assert "karmada-es-far" in names
         assert {each["metadata"]["namespace"] for each in accounts} == names
+
+
+async def test_uid_is_impersonated_together_with_a_group() -> None:
+    roles = "/apis/rbac.authorization.k8s.io/v1"
+    rules = [
+        {"apiGroups": [""], "resources": ["users", "groups"], "verbs": ["impersonate"]},
+        {"apiGroups": ["authentication.k8s.io"], "resources": ["uids"], "verbs": ["impersonate"]},
+    ]
+    subject = {"kind": "ServiceAccount", "name": "default", "namespace": "default"}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "acting"}
+    async with api() as client:
+        head = {"metadata": {"name": "acting"}}
+        assert (await client.post(f"{roles}/clusterroles", json={**head, "rules": rules})).status_code == 201
+        binding = {**head, "subjects": [subject], "roleRef": reference}
+        assert (await client.post(f"{roles}/clusterrolebindings", json=binding)).status_code == 201
+        made = (await client.post(TOKENS, json={"spec": {}})).json()["status"]["token"]
+        headers = {
+            "authorization": f"Bearer {made}",
+            "impersonate-user": "alice",
+            "impersonate-group": "dev",
+            "impersonate-uid": "u-1",
+        }
+        path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+        answer = await client.post(path, json={}, headers=headers)
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["status"]["userInfo"]["uid"] == "u-1"
