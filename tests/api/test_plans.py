@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from engine.http.plans import jobs
+from engine.http.plans.routes import BODY_BYTES_MAX
 from engine.plans.questions import PlanError, Question
 from tests.api.servers import client, serving
 from tests.builders.manifests import definition, deployment, manifest
@@ -226,3 +227,15 @@ async def test_memory_of_kept_plans_is_bounded() -> None:
         made.append(kept.start(Question(began_ms=0), []))
         await asyncio.sleep(0.01)
     assert [plan.id for plan in kept.all()] == [plan.id for plan in made[-3:]]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b" " * (BODY_BYTES_MAX + 1), 413),
+        (b'{"requests":[{"method":"POST","path":"x","body":' + b"[" * 100_000 + b"]" * 100_000 + b"}]}", 400),
+    ],
+)
+async def test_plan_that_is_too_large_or_nested_too_deeply_is_refused(body: bytes, status: int) -> None:
+    async with running() as caller:
+        assert (await caller.post("/api/v1/plans", content=body)).status_code == status

@@ -119,11 +119,13 @@ class _Plans:
         }
 
     async def _make(self, request: Request) -> Response:
-        body = await incoming_requests.read_body(request, BODY_BYTES_MAX)
         try:
+            body = await incoming_requests.read_body(request, BODY_BYTES_MAX)
             wanted = msgspec.json.decode(body, type=PlanRequest)
-        except msgspec.MsgspecError as error:
-            raise RefusalError(400, "body", str(error), "see /openapi.json") from None
+        except incoming_requests.TooLargeError as error:
+            raise RefusalError(413, "body", str(error), "plan a smaller change") from None
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise RefusalError(400, "body", str(error) or "nested too deeply", "see /openapi.json") from None
         number = await self._reader.resolve(wanted.as_of)
         async with self._planned_writes(number) as writes:
             records, warnings = await planned_requests.records_of(
