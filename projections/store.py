@@ -163,17 +163,18 @@ class Store:
     def writing(self) -> Generator[Connection]:
         """Run the block in a write transaction; blocks while another thread writes.
 
-        Raises UnwritableError if SQLite cannot write, for example because the disk is full.
+        Raises UnwritableError if SQLite cannot write, for example because the disk is full, ProjectionError if
+        the file is damaged.
         """
         try:
-            with self._writing, self.writer.transaction("IMMEDIATE"):
+            with _damage_reported(self.path), self._writing, self.writer.transaction("IMMEDIATE"):
                 yield self.writer
         except sqlite3.OperationalError as error:
             raise UnwritableError(f"{self.path} can't be written: {error}") from error
 
     def checkpoint(self) -> Checkpoint:
-        """Return the last folded record."""
-        with self.reading() as rows:
+        """Return the last folded record. Raises ProjectionError if the file is damaged."""
+        with _damage_reported(self.path), self.reading() as rows:
             (row,) = rows.select("SELECT number, checksum FROM checkpoint")
         return Checkpoint(*row)
 
@@ -209,6 +210,18 @@ class Store:
         connection = _connect(self.path)
         connection.prepare()
         return connection
+
+
+@contextmanager
+def _damage_reported(path: Path | None) -> Generator[None]:
+    """Raise ProjectionError if SQLite finds the file damaged, which shows only when a page is read."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        # Its subclasses are other errors: of the disk, or of the caller.
+        if type(error) is not sqlite3.DatabaseError:
+            raise
+        raise ProjectionError(f"{path} is damaged: {error}; rebuild it") from error
 
 
 def remove(path: Path) -> None:

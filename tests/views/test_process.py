@@ -4,10 +4,11 @@ import asyncio
 import os
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Generator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -153,6 +154,31 @@ async def test_damaged_tables_are_rebuilt(log: SqliteLog, tmp_path: Path, story:
         pass
 
     assert await dump(tmp_path) == await folded_here(log)
+
+
+@pytest.mark.parametrize("name", ["checkpoint", "objects", "steps"])
+async def test_tables_with_a_damaged_page_are_rebuilt_when_they_are_opened(
+    name: str, log: SqliteLog, tmp_path: Path, story: Story
+) -> None:
+    await log.append([*story.opening(), *story.more()])
+    async with following(log, tmp_path):
+        pass
+    await asyncio.to_thread(damage_table, tmp_path / store.FILE, name)
+
+    async with following(log, tmp_path):
+        pass
+
+    assert await dump(tmp_path) == await folded_here(log)
+
+
+def damage_table(path: Path, name: str) -> None:
+    """Overwrite the first page of a table."""
+    with closing(sqlite3.connect(path)) as connection:
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", [name]).fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xff" * size)
 
 
 async def test_tables_of_another_log_are_rebuilt(tmp_path: Path, log: SqliteLog) -> None:
