@@ -167,12 +167,12 @@ def of_policy(kind: str, uid: str, value: KubeObject) -> KubeObject:
     """Return a policy with its permanent id and its finalizer; an object of another kind as it is."""
     if kind not in POLICY_IDS:
         return value
-    marked = value.with_metadata({"labels": {**value.labels, POLICY_IDS[kind]: uid}})
+    labels = {**value.labels, POLICY_IDS[kind]: uid}
     if "deletionTimestamp" in value.metadata:
-        return marked
+        return value.with_metadata({"labels": labels})
     finalizer = POLICY_FINALIZERS[kind]
     own = (each for each in list_at(value.metadata, "finalizers") if each != finalizer)
-    return marked.with_metadata({"finalizers": [*own, finalizer]})
+    return value.with_metadata({"labels": labels, "finalizers": [*own, finalizer]})
 
 
 def finalizers(value: KubeObject) -> list[str]:
