@@ -137,12 +137,13 @@ class FailingPlane(ControlPlane):
     """Fails the read of the views that comes as number ``fails_in`` from now on; 0 means none."""
 
     fails_in = 0
+    failure: Exception = ProjectionError("the file is locked")
 
     async def peek(self, query: Callable[[Rows], _Answer]) -> _Answer:
         if self.fails_in > 0:
             self.fails_in -= 1
             if self.fails_in == 0:
-                raise ProjectionError("the file is locked")
+                raise self.failure
         return await super().peek(query)
 
 
@@ -200,3 +201,23 @@ async def test_change_is_reported_once_although_the_next_read_of_a_turn_fails(
         assert changes_of(behind.take()) == [("ADDED", number)]
         feed.leave(behind)
         feed.leave(ahead)
+
+
+async def test_defect_at_a_change_ends_the_open_watches_and_not_the_feed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watch_feed, "_AFTER_FAILURE_S", 0.01)
+    async with api() as (client, services):
+        plane = FailingPlane(services, lambda: 0)
+        plane.failure, plane.fails_in = ValueError("a field of an unexpected type"), 1
+        feed = Feed(services, plane, Limits())
+        open_watch = feed.subscribe(maps())
+        await made(client, config_map("one"))
+        await asyncio.wait_for(open_watch.more.wait(), 5)
+        assert open_watch.is_cut
+        resumed = feed.subscribe(maps())
+        feed.leave(open_watch)
+        number = await changed(client, "b")
+        await asyncio.wait_for(resumed.more.wait(), 5)
+        assert changes_of(resumed.take()) == [("MODIFIED", number)]
+        feed.leave(resumed)

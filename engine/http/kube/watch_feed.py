@@ -133,10 +133,15 @@ class Subscriber:
         self._unreported |= batch.unreported
         self.position = position
         if is_late or len(self._queue) > self._limits.queue:
-            self._queue.clear()
-            self.is_cut = True
-        if self._queue or self.is_cut:
+            self.cut()
+        elif self._queue:
             self.more.set()
+
+    def cut(self) -> None:
+        """End the watch; its client resumes from the last bookmark."""
+        self._queue.clear()
+        self.is_cut = True
+        self.more.set()
 
     def take(self) -> list[ObjectChange]:
         """Remove and return all queued changes."""
@@ -212,6 +217,13 @@ class Feed:
                 await self._turn()
             except (LogError, ProjectionError) as error:
                 _log.warning("watch feed stalled", error=str(error))
+                await asyncio.sleep(_AFTER_FAILURE_S)
+            except Exception:  # noqa: BLE001  # a defect at one change must not end the feed silently
+                # Go on behind the change, or it would fail forever: only watches that read it again fail.
+                _log.exception("watch feed failed; watches end")
+                for subscriber in self._subscribers:
+                    subscriber.cut()
+                self._position = self._services.views.folded
                 await asyncio.sleep(_AFTER_FAILURE_S)
             took_s = loop.time() - began_s
             await asyncio.sleep(min(max(took_s, _PAUSE_SECONDS_MIN), _PAUSE_SECONDS_MAX))
