@@ -53,7 +53,6 @@ STATUS_VALUES_MAX: Final = 64
 
 STATUS_VALUE_CHARS_MAX: Final = 256
 """Longest status value, in characters; the reporter cuts longer ones. A label holds at most 63."""
-"""Longest status value, in characters; the reporter cuts longer ones. A label holds at most 63."""
 
 STATUS_CHARS_MAX: Final = 8_192
 """Characters of the whole status that a member reports of a custom kind; a longer one is not reported."""

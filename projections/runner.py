@@ -63,7 +63,6 @@ class Projector:
         self._written = 0
         self._moved: asyncio.Future[None] | None = None
         # One thread only: a batch goes to its end there even if its task is cancelled, and the next must wait for it.
-        # One thread only: a batch goes to its end there even if its task is cancelled, and the next must wait for it.
         self._thread = ThreadPoolExecutor(1, "projector")
 
     async def run(self) -> None:
@@ -99,8 +98,6 @@ class Projector:
         # Numbers may have gaps, so the last records read may be beyond the end.
         batch = [record for record in records if record.number <= end]
         if batch:
-            # Before the fold: the first record that is folded marks its partition as remembered, and repetitions of
-            # earlier ids would no longer be recognized.
             # Before the fold: the first record that is folded marks its partition as remembered, and repetitions of
             # earlier ids would no longer be recognized.
             await self._remember(fold, batch)
@@ -164,7 +161,6 @@ class Projector:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *args)
 
     def _show(self, number: int) -> None:
-        # Call it only after the commit: ``wait_folded`` promises that queries see these records.
         # Call it only after the commit: ``wait_folded`` promises that queries see these records.
         self.folded = number
         moved, self._moved = self._moved, None

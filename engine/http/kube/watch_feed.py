@@ -104,7 +104,6 @@ class Subscriber:
         self._queue.clear()
         self._unreported.clear()
         # A watch that was cut keeps its signal; otherwise it would end only after the next bookmark.
-        # A watch that was cut keeps its signal; otherwise it would end only after the next bookmark.
         if not self.is_cut:
             self.more.clear()
         self.floor = since
@@ -125,8 +124,6 @@ class Subscriber:
         is_late = bool(self._queue) and now - self._waits_since > self._limits.queue_seconds
         if not self._queue:
             self._waits_since = now
-        # Before the batch's unreported objects are added: the batch may contain the deletion of a predecessor, which
-        # must not be taken for the first report of the new object.
         # Before the batch's unreported objects are added: the batch may contain the deletion of a predecessor, which
         # must not be taken for the first report of the new object.
         self._queue.extend(_first_seen(batch.changes, self._unreported))
@@ -169,7 +166,6 @@ class Feed:
 
     def subscribe(self, resource: Resource) -> Subscriber:
         """Subscribe to a kind from the current position on."""
-        # The feed does not read without subscribers, so its old position may be far behind: begin at the end.
         # The feed does not read without subscribers, so its old position may be far behind: begin at the end.
         if not self._subscribers:
             self._position = self._services.views.folded
