@@ -20,7 +20,7 @@ _NO_REPORTS: Final[Reports] = {}
 
 
 def reports_of(members: tuple[decisions.MemberStatus, ...]) -> Reports:
-    """Return the reports by cluster, without those of clusters that have not reported yet."""
+    """Return the statuses of the clusters that have reported, by cluster."""
     # A cluster that has not reported yet has applied nothing, and its status has no message.
     return {member.cluster: member for member in members if member.applied or member.message}
 

@@ -157,8 +157,8 @@ class Works:
     def bind(self, where: Where, number: int, binding: Binding, assigned: int | None) -> bool:
         """Update the parts of a work that follow from its binding; return whether that changes the rendered work.
 
-        ``assigned`` is the number of replicas that the binding assigns to the cluster, None if it assigns none. A
-        suspended work shows it, because it is rendered as it would be dispatched.
+        ``assigned`` is the number of replicas that the binding assigns to the cluster, None if it assigns none. It only
+        changes a suspended work, whose rendering has the replicas with which it would be dispatched now.
         """
         previous = self.get(where)
         if previous is None:

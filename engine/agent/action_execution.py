@@ -181,7 +181,7 @@ class ActionExecutor:
                     yield Entry(work=messages.Work(key=key, state="removed", term=0, step=0), ref=ref)
 
     def is_marked(self, value: KubeObject) -> bool:
-        """Whether an object has the marks of this cluster's agent."""
+        """Whether an object has the label and annotation with which this cluster's agent marks what it manages."""
         return object_preparation.has_our_marks(value, self._cluster)
 
     def _has_our_marks(self, live: KubeObject, applied: Applied | None) -> bool:

@@ -50,7 +50,7 @@ class Work(Shape, frozen=True, kw_only=True):
 
     @property
     def version(self) -> tuple[int, int]:
-        """Orders the works of a binding; the highest counts."""
+        """Version of the work, as a sort key: of two works of a binding the higher one is in effect."""
         return self.term, self.step
 
 

@@ -38,7 +38,7 @@ class Result(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="came
 
     @property
     def label(self) -> str:
-        """``deployment.apps/foo``; clusters have their short kind, as in karmadactl."""
+        """Kind and name, such as ``deployment.apps/foo``; for a cluster ``cluster/foo``, as karmadactl prints it."""
         resource = "cluster" if self.resource == "cluster.cluster.karmada.io" else self.resource
         return f"{resource or ''}/{self.name or ''}"
 

@@ -41,8 +41,8 @@ class Seat(Struct, gc=False):
     """A binding in a group of workloads: its clusters (``placed``), and those that it requested last (``wanted``).
 
     The binding's shard and the group's owner shard have a copy each. ``number`` is that of the last claim.
-    ``others`` and ``is_bound`` are from the last verdict (``GroupVerdict``), ``asked_others`` and ``asked_bound`` from
-    the verdict that was the last one when ``wanted`` was chosen.
+    ``others`` and ``is_bound`` are from the last verdict (``GroupVerdict``). ``asked_others`` and ``asked_bound`` are
+    the values that these had when ``wanted`` was chosen.
     """
 
     number: int

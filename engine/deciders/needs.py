@@ -70,7 +70,7 @@ class Needs(dict[str, Need]):
 
 
 def known(shard: ShardState, key: str) -> Needs | None:
-    """Return the needs of the object with this key; None if there are none."""
+    """Return the needs that other bindings have for the object with this key; None if no binding needs it."""
     needs_of_object = shard.needs.get(key)
     if needs_of_object is None or isinstance(needs_of_object, Needs):
         return needs_of_object

@@ -103,9 +103,9 @@ class ShardFold:
         return len(state.waiting) + len(state.reported) + len(state.touched.keys() - state.waiting.keys())
 
     def follow(self, facts: FoldedFacts) -> Iterator[None]:
-        """Apply the changes by facts, and yield after each; skip facts that the shard has folded already.
+        """Apply the changes that facts cause, and yield after each; skip facts that were folded already.
 
-        From its start on the iterator counts all facts as folded, so do not take a step before it ends.
+        All facts count as folded from the first ``next`` on, so take no step before the iterator is exhausted.
         """
         topic = facts.records[0].topic
         if facts.records[0].offset < self.ends[topic]:

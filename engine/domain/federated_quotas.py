@@ -19,7 +19,7 @@ NAME_LABEL: Final = "federatedresourcequota.karmada.io/name"
 """Labels of the Works of a FederatedResourceQuota."""
 
 CLAIMED: Final = "claimed"
-"""Part of a stored status: the use of the overall limits by bindings, by resource."""
+"""Part of a stored status: how much of the overall limits all bindings use together, per resource name."""
 MEMBERS: Final = "members"
 """Part of a stored status: reports of members."""
 

@@ -112,7 +112,7 @@ class Overrides:
         return refs[rules]
 
     def _closest(self, template: Template) -> dict[shapes.PolicyRef, int]:
-        """Return the policies that select a template, with the closeness of their best selector."""
+        """Return the selecting policies, each with its best selector's closeness: by name, by labels or by kind."""
         closeness_of: dict[shapes.PolicyRef, int] = {}
         for scope in selector_index.scopes_of(template):
             for handle in selector_index.handles_of(template):

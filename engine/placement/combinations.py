@@ -69,10 +69,10 @@ def _by_score(members: list[Region]) -> list[Region]:
 def _combinations(
     regions: list[Region], least: int, most: int, clusters_min: int
 ) -> Iterator[tuple[int, int, list[Region]]]:
-    """Yield combinations that satisfy both constraints, depth first in the order of ``regions``.
+    """Yield (total score, number of clusters, regions) of the combinations that satisfy both constraints.
 
-    Each has its total score and its number of clusters; a combination is yielded as soon as it satisfies the
-    constraints.
+    These are ``least`` to ``most`` regions, and at least ``clusters_min`` clusters. The search is depth first in the
+    order of ``regions`` and ends after `STEPS_MAX` steps; a combination that satisfies both is not extended.
     """
     count = len(regions)
     if least > most:

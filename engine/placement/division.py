@@ -59,10 +59,10 @@ def divide(votes: encoded_columns.Integers, seats: int, *, descending: bool) -> 
 def _above_bar(
     strength: encoded_columns.Floats, seats: int
 ) -> tuple[encoded_columns.Floats, encoded_columns.Floats, int]:
-    """Find a bar that at most ``seats`` quotients reach, and assign a seat for each of these quotients at once.
+    """Assign at once all seats whose quotient reaches a threshold (``bar``) that at most ``seats`` quotients reach.
 
-    Return shares, each party's next quotient, and the number of remaining seats. Seats are floats, which are
-    exact in this range, because the quotients need float64.
+    Return the seats of each party, the quotient for each party's next seat, and the number of seats left to assign.
+    Seats are floats because the quotients need float64; they are exact in this range.
     """
     # Start slightly above the bar of an exact quota, so that rounding seldom assigns too many seats.
     bar = float(strength.sum()) / (2 * seats) * (1 + 0.6 * math.sqrt(len(strength)) / seats)
@@ -90,9 +90,10 @@ def _above_bar(
 
 
 def _bar_without(strength: encoded_columns.Floats, shares: encoded_columns.Floats, excess: int) -> float:
-    """A bar that at least ``excess`` assigned seats do not reach; needs ``excess`` parties with seats.
+    """Return a quotient threshold (``bar``) that at least ``excess`` of the assigned seats miss.
 
-    With many equal votes the quotients are equal too, and raising the bar in small steps would take long.
+    It is just above the ``excess``-th lowest quotient of the parties' last seats, so at least ``excess`` parties must
+    have seats. With many equal votes, and so equal quotients, raising the threshold in small steps would take long.
     """
     holding = shares > 0
     lowest = strength[holding] / (2 * shares[holding] - 1)

@@ -18,7 +18,11 @@ _TURNS_MAX: Final = 10_000
 
 
 class Fork:
-    """An engine on a fork of a log at ``number``; ``began_ms`` is the instant of the fork, milliseconds since 1970."""
+    """The engine on a fork of a log, in virtual time.
+
+    ``number`` is the sequence number of the last record before the fork. ``began_ms`` is the start of virtual time,
+    in milliseconds since 1970.
+    """
 
     def __init__(
         self,
@@ -84,8 +88,8 @@ class Fork:
         come to rest, and for a fault that no member can have.
         """
         await self.take_over()
-        # The real members have tried to start the pods that wait for capacity, the members rebuilt for the fork have
-        # not. Let them do so now: otherwise pods of the inputs would be tried first.
+        # The real members have already tried to start the pods that wait for capacity; the members rebuilt
+        # for the fork have not. Let them try now, or they would try the pods of the inputs first.
         await self._rest()
         end_ms = self.began_ms + horizon_ms
         waiting = sorted([*inputs, *failures], key=lambda each: each.after_ms)

@@ -98,7 +98,7 @@ class _Known(Struct, frozen=True, gc=False):
 
 
 def read(facts: Facts, simulated: Sequence[specs.MemberSpec]) -> Models:
-    """Return models of all clusters."""
+    """Return models of all clusters: ``simulated`` as they are, the others as the facts describe them."""
     names = {spec.name for spec in simulated}
     others = [
         cluster

@@ -8,7 +8,7 @@ from events import topics
 
 
 class RecordedShards:
-    """All shards after the recorded steps of a fork, from snapshots in ``storage`` if there are any."""
+    """All shards as recorded at a fork, rebuilt from the log and the newest snapshots in ``storage``, if any."""
 
     def __init__(self, storage: snapshot_storage.SnapshotStorage | None = None) -> None:
         self._storage = storage

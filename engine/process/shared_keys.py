@@ -123,7 +123,7 @@ class _Publication(Struct, frozen=True):
 
 
 class _Request(Struct, frozen=True):
-    """Request the keys with this fingerprint; the answer is sealed for a public key."""
+    """Request the keys with this fingerprint, to be sealed for the requester's key ``public`` (X25519, base64)."""
 
     name: str
     fingerprint: str

@@ -95,7 +95,8 @@ async def audit(
             replayed.leave_out(taken.shard)
             continue
         second = cast("shard_fold.ShardFold", step.second)
-        # Other policies may touch other keys: decide as many as leave both folds with equally long queues.
+        # Changed rules may queue other keys than the recorded ones. Choose the budget so that both folds have
+        # the same number of queued keys after this step.
         budget = max(0, taken.processed + second.queued - step.fold.queued)
         decided = second.decide(step.facts, taken.time_ms, budget, term=taken.term)
         step.fold.replay(step.facts, taken, recorded.record.value, recorded.data)

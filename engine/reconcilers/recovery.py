@@ -1,4 +1,4 @@
-"""Read the log for the fold of a shard: its recorded steps, the facts and its own inputs."""
+"""Read a shard's recorded steps, the facts and the shard's own inputs from the log, and fold the inputs."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence

@@ -26,9 +26,9 @@ _HELD_BYTES_MAX: Final = 512 * 1024
 
 
 class ReplayedStep(Struct, frozen=True):
-    """A recorded step whose inputs are folded into its shard and the facts.
+    """A recorded step, and its shard's state with the step's inputs folded in but its decisions not yet applied.
 
-    ``second`` is another fold of the shard with the same inputs, if the replay keeps two.
+    ``second`` is the shard's second fold, with the same inputs; None unless the replay is ``doubled``.
     """
 
     fold: shard_fold.ShardFold
@@ -244,7 +244,7 @@ class ReadAhead:
         self._large: set[tuple[str, int]] = set()
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        """Return records as ``port.Partitions.read``."""
+        """Return the same records as ``port.Partitions.read``, from memory if they have been read ahead."""
         slot = topic, partition
         ahead = self._held.get(slot)
         # Offsets may have gaps; if ``start`` is in one, read the batch again from there.

@@ -127,7 +127,7 @@ class Past(Struct, frozen=True, kw_only=True):
 
 
 def take_cluster(history: History, data: object, number: int, source: str) -> None:
-    """Fold an event about the member's own cluster; of health reports, only the member's own set ``down_since``."""
+    """Fold an event about the member's own cluster; only health reports from the simulator change ``down_since``."""
     match data:
         case clusters.ClusterJoined():
             history.joined = history.was_joined = True

@@ -247,7 +247,7 @@ def _condition(reported: events.ClusterCondition) -> Condition:
 
 
 def _enablements_condition(cluster: Cluster) -> Condition:
-    """The condition whether the served kinds are known; without them the built-in kinds are assumed."""
+    """The condition CompleteAPIEnablements: False if the served kinds are unknown; then built-in ones are assumed."""
     is_known = bool(cluster.spec.apis)
     return {
         "type": "CompleteAPIEnablements",

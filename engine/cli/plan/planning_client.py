@@ -161,10 +161,10 @@ def predicted(
     as_of: str = "",
     outage: drills.Outage | UnsetType = UNSET,
 ) -> tuple[Json, Prediction]:
-    """Return a plan of the server as JSON, and its prediction; shows the progress on a terminal.
+    """Make a plan on the server; return it as JSON and its prediction. Shows the progress on a terminal.
 
-    ``outage`` is the failure of a drill. Raises Failure if it can't be
-    made. An interrupted command deletes the plan on the server.
+    For a drill, ``outage`` is the outage to plan and ``failed`` is empty. Raises Failure if the plan cannot be made.
+    An interrupted command deletes the plan on the server.
     """
     # A cluster's version changes with each report, and an object had other versions at an earlier position.
     body = _PlanRequest(

@@ -25,7 +25,7 @@ from events.kube_objects import KubeObject
 from projections.port import ProjectionError, Rows
 
 GRACE_MS: Final = 2_000
-"""Milliseconds between the mark and the deletion of the contents; Kubernetes takes five seconds."""
+"""Milliseconds from marking a namespace as terminating to deleting its contents; Kubernetes waits five seconds."""
 
 _PAUSE_S: Final = 0.2
 _AFTER_FAILURE_MS: Final = 1_000

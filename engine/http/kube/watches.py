@@ -121,8 +121,8 @@ class Watching:
         start = subscriber.restart(since)
         if start > since:
             behind = await self._feed.backlog(watch.resource, since, start)
-            # The backlog omits objects that were created within it but changed again later: make their next
-            # change an ADDED.
+            # An object that was created in this range but changed after it is missing from the backlog, since
+            # only current states can be read. The client does not know it, so its next change must be ADDED.
             subscriber.mark_unreported(set(behind.unreported))
             for happening in behind.changes:
                 for line in watch.lines_of(happening):

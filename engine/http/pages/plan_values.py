@@ -77,8 +77,9 @@ class Shown(Struct, frozen=True, kw_only=True):
 class Outage(Struct, frozen=True, kw_only=True):
     """A failure of the newest drill, and its predicted effect.
 
-    ``moved`` and ``disturbed`` are numbers of workloads, ``missing`` is a number of replicas. ``needed`` is the
-    capacity that they need, ``recovered`` the time until all run again ("never" if some stay missing).
+    ``moved`` and ``disturbed`` are numbers of workloads. ``missing`` is the number of replicas that no working cluster
+    runs at the end, ``needed`` the capacity for these. ``recovered`` is the time until all replicas run again and the
+    engine is at rest, or "never" if replicas are missing.
     """
 
     domain: str

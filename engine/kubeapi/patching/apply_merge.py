@@ -42,7 +42,11 @@ def without(value: object, schema: Schema, fields: FieldSet) -> object:
 
 
 def _merged_lists(live: list[object], wanted: list[object], schema: ListOf) -> object:
-    """Merge two lists by item: wanted items in wanted order, live items after the items that they followed."""
+    """Merge two lists by item key; return ``wanted`` if an item of either list has no key.
+
+    Wanted items keep their order. Items that only ``live`` has keep their position between the shared items, as far
+    as both lists order these alike.
+    """
     old = [step_of(item, schema) for item in live]
     new = [step_of(item, schema) for item in wanted]
     if None in old or None in new:

@@ -205,7 +205,7 @@ def partition(address: Address, slot: Slot) -> TopicPartition:
 
 
 def slot(address: Address, at: TopicPartition) -> Slot:
-    """Return a partition of the library in the engine's form."""
+    """Convert a partition of aiokafka to a slot: the topic loses the log's prefix."""
     return at.topic[len(address.prefix) :], at.partition
 
 

@@ -250,12 +250,12 @@ class Shards:
         raise port.LogError(message)
 
     async def _commit_left(self, shard: int) -> None:
-        """Commit an empty transaction, which makes the records of a step visible that was committed only in part.
+        """Commit an empty transaction, to make the records of a partially committed step visible.
 
-        A broker that shuts down may record a commit without writing the control records in all partitions of the
-        transaction. Readers then see nothing behind them until the next transaction with the same transactional id
-        ends there. It must include all partitions that the step may have written to, and must be a commit: an abort
-        would discard a step that was acknowledged.
+        A broker that shuts down may record a commit without writing the control records to all partitions of the
+        transaction. In a partition without one, readers see neither the step's records nor later ones until the next
+        transaction with the same transactional id ends there. So the empty transaction must include all partitions
+        that the step may have written to. It must be a commit: an abort would discard an acknowledged step.
         """
         await self._commit_empty(shard, (*_decisions([shard]), *_OUTPUTS))
 

@@ -112,7 +112,7 @@ async def _input() -> asyncio.StreamReader:
 async def _read_ends(
     incoming: asyncio.StreamReader, lines: line_protocol.Lines, move: Callable[[int], None]
 ) -> None:
-    """Move the end of the log with each announced number, until the input ends."""
+    """Pass the newest log number that the parent process announced to ``move``, until the input ends."""
     while data := await incoming.read(_READ_BYTES):
         number = _last(lines.take(data))
         if number is not None:

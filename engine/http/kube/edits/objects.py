@@ -1,7 +1,7 @@
-"""Edits of whole objects: the request of an edit, create and replace, completion and validation of the edited object.
+"""Edits of whole objects: create and replace, and the base class of all requested edits.
 
-The object is checked against the request's path and the current object. Unknown fields are removed or refused,
-defaults set, the rules of its kind checked, and its fields get their owners.
+An edited object is checked against the request's path and the current object. Unknown fields are removed or refused,
+defaults set, the rules of its kind checked, and field owners recorded.
 """
 
 from typing import Final

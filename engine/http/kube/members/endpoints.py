@@ -84,7 +84,7 @@ class _EndpointEdit(Struct, frozen=True):
 
 
 class _Whole(Struct, frozen=True):
-    """Write an object."""
+    """Create the object, or replace it whatever its current content is."""
 
     value: KubeObject
 
