@@ -31,6 +31,7 @@ from events.validation import manifests
 from projections import query
 from projections.runner import Projector
 from projections.store import Store
+from tests.builders.documents import document_of
 from tests.rounds import ROUNDS
 from tests.scaleout.logs import owned, prepared
 from tests.simulation import checks, world
@@ -49,7 +50,7 @@ _STEP_MS: Final = 60_000
 _POLL_S: Final = 0.002
 _ALL: Final = 1_000
 _PLACES: Final = ("resourceVersion", "number", "position", "offset")
-_encode: Final = msgspec.json.Encoder(order="sorted").encode
+_encode: Final = msgspec.json.Encoder(order="sorted", enc_hook=document_of).encode
 
 Told = list[records.Record]
 Level = Callable[[], Awaitable[None]]
