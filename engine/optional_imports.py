@@ -25,7 +25,7 @@ class _Absent(MetaPathFinder):
 
 @contextmanager
 def without(*names: str) -> Generator[None]:
-    """Import as if modules were not installed; those that are loaded already can be imported."""
+    """Make imports of these modules fail as if they were not installed, except of modules that are loaded already."""
     finder = _Absent(names)
     sys.meta_path.insert(0, finder)
     try:

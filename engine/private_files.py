@@ -21,7 +21,7 @@ _OURS: Final = (
     "kube-*.key",
     "server.token*",
 )
-"""File name patterns of a data directory."""
+"""Name patterns of the engine's files in a data directory."""
 
 _log = diagnostics.logger(__name__)
 

@@ -1,8 +1,9 @@
-"""Decides which steps of a shard count: a pure fold over its partition of ``decisions``.
+"""Fold over a shard's partition of ``decisions`` that determines which steps count, that is, are in effect.
 
-Owners and projections run the same fold. A step counts only as the successor of the last counted step: the
-next number, that step's digest as ``previous``, and a term not lower. Other steps are ignored and counted, as are
-their outputs, so late appends of a fenced owner and repeated appends are harmless and visible.
+The fold is pure; owners and projections run the same one. A step counts only as the successor of the last step that
+counts: it must have the next number, the digest of that step as ``previous``, and a term that is not lower. Other
+steps and their outputs are ignored; ``ignored`` is their number. So late appends of a fenced owner and repeated
+appends are harmless and visible.
 
 A step declares its outputs in all topics by their digests; no other record is its output. Steps of releases
 before 0.5 declare only the number of outputs, which are identified by their ids.
@@ -50,12 +51,12 @@ _STEP: Final = catalogue.BY_STRUCT[decisions.StepTaken].type
 
 
 class Chain(Struct):
-    """The counted steps of one shard, as far as folded.
+    """State of the fold of one shard; below, the last step is the last one that counts.
 
-    ``number``, ``term`` and ``digest`` are those of the last step; ``outputs`` and ``declared`` are its
-    fields. ``is_open``: its outputs may follow; ``last_index`` is the index of the last one. ``eras`` has the first
-    step number and the number of each term. ``bare`` has ranges (first, last) of steps that declared no digests.
-    ``ignored`` counts the records without effect.
+    ``number``, ``term``, ``outputs`` and ``declared`` are fields of the last step, ``digest`` is its ``step_digest``.
+    While ``is_open``, more of its outputs may follow; ``last_index`` is the index of its last output so far. ``eras``
+    has (first step number, term) of each term. ``bare`` has ranges (first, last) of steps that declared no digests.
+    ``ignored`` is the number of records without effect.
     """
 
     shard: int
@@ -71,7 +72,7 @@ class Chain(Struct):
     bare: list[tuple[int, int]] = []
 
     def take(self, record: records.StoredRecord, data: shapes.Event) -> bool:
-        """Return whether the next record of the shard's decisions counts, and advance the chain."""
+        """Fold the next record of the shard's decisions; return whether it counts."""
         counts = (
             self._take_step(record, data)
             if isinstance(data, decisions.StepTaken)
@@ -81,7 +82,7 @@ class Chain(Struct):
         return counts
 
     def gave(self, output: str) -> bool:
-        """Return whether the id of an output names a counted step that declared no digests."""
+        """Return whether ``output``, an output's id, names a step that counts and declared no digests."""
         try:
             shard, term, number = ids.step_of(output)
         except ValueError:
@@ -111,7 +112,7 @@ class Chain(Struct):
         return True
 
     def _take_output(self, record: records.StoredRecord) -> bool:
-        """Return whether an output counts. Outputs follow their step by ascending index, so a repeated one does not."""
+        """Return whether an output counts. Indexes must ascend within a step, so a repeated output does not count."""
         try:
             shard, term, number, index = map(int, record.headers.get("ce_id", "").split("-"))
         except ValueError:
@@ -134,7 +135,7 @@ class Chain(Struct):
         return any(first <= number <= last for first, last in reversed(self.bare))
 
     def _term_at(self, number: int) -> int:
-        """Return the term of a counted step.
+        """Return the term of a step that counts.
 
         Searches from the end: terms are few, and recent steps are asked for most.
         """

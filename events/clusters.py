@@ -22,7 +22,7 @@ class Taint(shapes.Shape, frozen=True, kw_only=True):
 class ApiKind(shapes.Shape, frozen=True, kw_only=True):
     """The kinds of one API group and version that a cluster serves.
 
-    ``names`` are their plural names, in the same order; if empty, they follow from the kinds.
+    ``names`` are the plural names of ``kinds``, in the same order; if empty, they are derived from ``kinds``.
     """
 
     group_version: str
@@ -172,8 +172,8 @@ class NamespaceQuota(shapes.Shape, frozen=True, kw_only=True):
 class CapacityReported(ClusterEvent, frozen=True, kw_only=True):
     """Allocatable, allocated and soon allocated resources of a cluster, as Kubernetes quantities.
 
-    ``modelings`` are its free nodes by grade. ``nodes`` is the number of all nodes, ``nodes_ready`` that of
-    ready nodes. ``quotas`` are those of all namespaces whose pods are limited.
+    ``modelings`` are its free nodes by grade. ``nodes`` is the number of all nodes, ``nodes_ready`` that of ready
+    nodes. ``quotas`` has an entry for each namespace whose pods a ResourceQuota limits.
     """
 
     allocatable: dict[str, str]
@@ -190,7 +190,7 @@ class ClusterHealthChanged(ClusterEvent, frozen=True, kw_only=True):
 
     A reporter that sets ``grace_seconds`` must report again within that time; without it, no timeout applies. If no
     report follows the one at ``heard_ms`` in time, the engine writes the event with ``silent``, which sets the
-    cluster's health to Unknown. It has no effect if a newer report precedes it in the log.
+    cluster's health to Unknown. The event with ``silent`` has no effect if a newer report precedes it in the log.
     """
 
     ready: bool

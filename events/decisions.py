@@ -13,11 +13,11 @@ from events import enums, shapes
 class StepTaken(shapes.Event, frozen=True, kw_only=True):
     """One step of a shard's owner: the inputs, time and rules that its decisions depend on.
 
-    ``ends`` has, by topic, the offset after the last input folded. ``processed`` is the number of waiting
-    keys that were decided, ``outputs`` the number of records that the step output. Digests are BLAKE2b of 16
-    bytes, in hex; ``previous`` is that of the data bytes of the previous step. ``declared`` has a mark of 17
-    characters for each output, in the order of their ids: the first letter of its topic and the first 12
-    bytes of its record's checksum in base64.
+    ``ends`` has, by topic, the offset after the last input folded. ``processed`` is the number of queued keys that
+    were decided, ``outputs`` the number of records that follow from the step. Digests are BLAKE2b of 16 bytes, in hex;
+    ``previous`` is that of the data bytes of the previous step. ``declared`` has a mark of 17 characters for each
+    output, in the order of their ids: the first letter of its topic and the first 12 bytes of its record's checksum in
+    base64.
     """
 
     shard: shapes.Count
@@ -82,7 +82,7 @@ class SchedulePriority(shapes.Shape, frozen=True, kw_only=True):
 
 
 class BindingClaimed(BindingDecision, frozen=True, kw_only=True):
-    """The policy, and its version, that places the template from now on.
+    """The policy that places the template from now on, and its version.
 
     Without ``failover`` an unhealthy workload is never evicted. With ``propagate_deps`` the objects that the template
     refers to are propagated to its clusters. ``preserved`` are the status values kept at a cluster failover. Without
@@ -249,11 +249,11 @@ class RescheduleTriggered(BindingDecision, frozen=True, kw_only=True):
 class EvictionStarted(BindingDecision, frozen=True, kw_only=True):
     """The eviction of a binding from a cluster; a graceful one keeps the workload until its replacement is healthy.
 
-    ``grace_period_seconds`` None means the engine's default. ``suppress_deletion`` keeps the workload in the
-    cluster until a user allows its deletion. ``labels`` have the preserved state that the cluster last reported; they
-    are added in new clusters, those not in ``clusters_before``. ``not_preserved`` has, by label, the reason why a
-    value is missing. ``by`` is the key of the binding that preempts this one. ``held`` excludes the
-    cluster for the whole grace period, or until a rebalancer requests a fresh decision.
+    ``grace_period_seconds`` None means the engine's default. ``suppress_deletion`` keeps the workload in the cluster
+    until a user allows its deletion. ``labels`` hold the preserved state that the cluster last reported; works in
+    clusters outside ``clusters_before`` get these labels. ``not_preserved`` has, by label, the reason why a value is
+    missing. ``by`` is the key of the binding that preempts this one. ``held`` excludes the cluster for the whole grace
+    period, or until a rebalancer requests a fresh decision.
     """
 
     cluster: str
@@ -281,10 +281,10 @@ class EvictionFinished(BindingDecision, frozen=True, kw_only=True):
 class MemberStatus(shapes.Shape, frozen=True, kw_only=True):
     """The status of a workload in one cluster, as last reported.
 
-    ``message`` is the reason why the newest work is not applied. ``values`` are the status values that the
-    work requested, by path. ``generation`` and ``observed_generation`` are as reported; ``template_generation`` is
-    that of the template in the newest work that the cluster has applied, 0 if no generation was reported.
-    ``status`` is the whole status as reported; empty if those of all clusters together would be too long.
+    ``message`` is the reason why the newest work is not applied. ``values`` are the status values that the work
+    requested, by path. ``generation`` and ``observed_generation`` are as reported; ``template_generation`` is that of
+    the template in the newest work that the cluster has applied, 0 if no generation was reported. ``status`` is the
+    whole status as reported; empty if the statuses of all clusters together would be too long.
     """
 
     cluster: str
@@ -328,7 +328,7 @@ class DependenciesDistributed(BindingDecision, frozen=True, kw_only=True):
 
 
 class RequiredBy(shapes.Shape, frozen=True, kw_only=True):
-    """A binding that depends on the object, and the clusters where it needs the object; none if it no longer does.
+    """A binding that depends on the object, and the clusters where it needs it; no clusters if it no longer does.
 
     ``overwrites`` and ``preserves`` are those of its policy.
     """
@@ -354,7 +354,7 @@ class BindingRequired(BindingDecision, frozen=True, kw_only=True):
     required_by: tuple[RequiredBy, ...]
 
     def fold(self, required: dict[str, RequiredBy]) -> None:
-        """Apply the changes to ``required``, which holds the needs by the key of the dependent binding."""
+        """Apply the changes to ``required``, which maps the key of each dependent binding to its entry."""
         for each in self.required_by:
             if each.clusters:
                 required[each.by] = each
@@ -365,8 +365,8 @@ class BindingRequired(BindingDecision, frozen=True, kw_only=True):
 class CapacityWanted(BindingDecision, frozen=True, kw_only=True):
     """The binding lacks capacity and asks all shards, by links, for bindings of lower priority.
 
-    ``number`` is the shard's step, which the answers repeat. ``missing`` are the replicas without capacity,
-    ``clusters`` those where freed capacity would help. The binding asks again at ``again_ms`` at the
+    ``number`` is that of the shard's step; the answers repeat it. ``missing`` is the number of replicas without
+    capacity, ``clusters`` are those where freed capacity would help. The binding asks again at ``again_ms`` at the
     earliest; ``attempt`` counts from 1.
     """
 

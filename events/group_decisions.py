@@ -4,7 +4,7 @@ from events import decisions, shapes
 
 
 class GroupClaimed(decisions.BindingDecision, frozen=True, kw_only=True):
-    """The clusters of a binding of a group (``placed``), and those that it asks for (``wanted``; empty if none).
+    """A binding in a group claims clusters: those that it has (``placed``) and those that it requests (``wanted``).
 
     The group's owner shard answers the claim with the newest ``number``.
     """

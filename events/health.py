@@ -12,12 +12,12 @@ FAULT_CHARS_MAX: Final = 1_024
 class WorkloadReported(shapes.Event, frozen=True, kw_only=True):
     """A member's report on a workload: its replicas and its health.
 
-    ``term`` and ``step`` are the version of the reported work; a report of an older version than the previous
-    report's is ignored. ``fault`` is the reason why the work could not be applied; the previous version keeps
-    running. ``values`` are the status values that the work requested, as far as they exist. ``generation`` is that of
-    the member's object, ``observed_generation`` the one that its status describes; both are 0 for kinds whose status
-    has no generation. ``status`` is the whole status as JSON, for custom kinds and ResourceQuotas whose work
-    requested no values; empty if it is too long.
+    ``term`` and ``step`` are the version of the reported work; a report is ignored if the previous report has a newer
+    version. ``fault`` is the reason why the work could not be applied; the previous version keeps running. ``values``
+    are the status values that the work requested, as far as they exist. ``generation`` is that of the member's object,
+    ``observed_generation`` the one that its status describes; both are 0 for kinds whose status has no generation.
+    ``status`` is the whole status as JSON, for custom kinds and ResourceQuotas whose work requested no values; empty
+    if it is too long.
     """
 
     cluster: str

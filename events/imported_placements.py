@@ -9,7 +9,7 @@ from msgspec import Struct
 from events import shapes
 
 ANNOTATION: Final = "reballast.io/imported-placement"
-"""On templates: JSON with the fields of ``ImportedPlacement``."""
+"""Annotation of templates; its value is an ``ImportedPlacement`` as JSON."""
 
 _Replicas = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 

@@ -32,7 +32,7 @@ class _HasDocument(Protocol):
 if TYPE_CHECKING:
 
     class _Reader(Protocol[_Path, _ReadT_co]):
-        """A reader of JSON. The type checker refuses other objects, which it would read as empty values."""
+        """A function that reads JSON. The type checker refuses structs, which it would read as empty values."""
 
         @overload
         def __call__(

@@ -99,15 +99,14 @@ def quota_key(namespace: str) -> str:
 
 
 def group_key(namespace: str, label: str, value: str, *, apart: bool) -> str:
-    """Return the key of the workloads of a namespace that a label keeps together, or ``apart``."""
+    """Return the key of the group of workloads with this label value in a namespace, kept together or ``apart``."""
     return f"{_GROUP_PREFIX}{namespace}/{'apart' if apart else 'together'}/{label}={value}"
 
 
 def cluster_key(name: str) -> str:
-    """Return the key of a Cluster object among all objects.
+    """Return a Cluster object's key, which is unique among the keys of all objects.
 
-    The key of its records is the bare cluster name, which determines its shard but may equal the key of a
-    binding.
+    The records of the cluster have its bare name as key; this determines the shard but may equal the key of a binding.
     """
     return object_key("Cluster", "", name)
 
@@ -118,7 +117,7 @@ def shard_of(key: str) -> int:
 
 
 def _capacity_keys() -> dict[int, str]:
-    """For each shard, the first of the keys ``room:0``, ``room:1``, … that hashes to it."""
+    """Return, for each shard, the first of the keys ``room:0``, ``room:1``, … that hashes to it."""
     result: dict[int, str] = {}
     number = 0
     while len(result) < topics.SHARDS:

@@ -66,4 +66,4 @@ ListMeta = TypedDict(
     {"resourceVersion": str, "continue": str, "remainingItemCount": int, "annotations": dict[str, str]},
     total=False,
 )
-"""The metadata of a list; that of the bookmark of a watch has annotations."""
+"""The metadata of a list or of a watch bookmark; only a bookmark has annotations."""

@@ -1,4 +1,4 @@
-"""Kubernetes objects: a whole one with readers of its fields, and the head of a manifest that every fold reads.
+"""Kubernetes objects: whole ones (``KubeObject``), and the head of a manifest (``Manifest``), which every fold reads.
 
 Documents are decoded into a ``KubeObject`` where they enter the process and encoded where they leave it. An encoder
 refuses a ``KubeObject``, so that only its document can be written. Folds read only the head of a manifest: identity,
@@ -119,11 +119,11 @@ class KubeObject:
         return {}
 
     def with_fields(self, fields: Mapping[str, object]) -> "KubeObject":
-        """Return the object with other values of some top-level fields."""
+        """Return a copy of the object with these top-level fields replaced."""
         return KubeObject({**self.document, **fields})
 
     def with_metadata(self, fields: Mapping[str, object]) -> "KubeObject":
-        """Return the object with other values of some fields of its metadata."""
+        """Return a copy of the object with these fields of its metadata replaced."""
         return KubeObject({**self.document, "metadata": {**self.metadata, **fields}})
 
 

@@ -19,7 +19,7 @@ RECORD_DEPTH_MAX: Final = DEPTH_MAX + 2
 """Deepest nesting of a record's value: an object inside event data inside a structured envelope."""
 
 NAME_CHARS_MAX: Final = 253
-"""Length of an object's name: that of a DNS subdomain."""
+"""Longest name of an object, in characters: as long as a DNS subdomain may be."""
 
 LABEL_CHARS_MAX: Final = 63
 """Length of a DNS label."""
@@ -27,7 +27,7 @@ LABEL_CHARS_MAX: Final = 63
 PORT_MAX: Final = 65_535
 
 SHOWN_CHARS_MAX: Final = 80
-"""Characters of a foreign value that a message quotes."""
+"""Characters that a message quotes of a value from outside; longer values are cut."""
 
 CLUSTERS_MAX: Final = 65_536
 """Most member clusters of a control plane; bounds all arrays that have an entry per cluster."""
@@ -49,7 +49,7 @@ STATUS_RULES_MAX: Final = 16
 """Most rules in one list of status values to preserve or report."""
 
 STATUS_VALUES_MAX: Final = 64
-"""Most status values in a report; above the sum of all lists of rules."""
+"""Most status values in a report; above the number of rules in all lists together."""
 
 STATUS_VALUE_CHARS_MAX: Final = 256
 """Longest status value, in characters; the reporter cuts longer ones. A label holds at most 63."""

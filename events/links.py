@@ -6,8 +6,7 @@ from events import keys, shapes
 class RescheduleRequested(shapes.Event, frozen=True, kw_only=True):
     """A rebalancer requests a fresh decision from the workload's owner shard.
 
-    ``generation`` is the one in which the workload was added to the rebalancer; ``at_ms`` becomes
-    ``rescheduleTriggeredAt``.
+    ``generation`` is the rebalancer's generation that added the workload; ``at_ms`` becomes ``rescheduleTriggeredAt``.
     """
 
     rebalancer: str
@@ -62,11 +61,11 @@ class _DependencyLink(shapes.Event, frozen=True, kw_only=True):
 
 
 class DependencyNeeded(_DependencyLink, frozen=True, kw_only=True):
-    """The clusters in which a workload needs an object of its namespace; replaces its earlier needs of that object.
+    """The clusters in which a workload needs an object of its namespace; they replace those of its earlier links.
 
-    ``by`` is the key of the workload's binding, ``number`` the step of its shard: the highest number of a
-    binding counts. ``overwrites`` and ``preserves`` are those of the workload's policy: whether works take over
-    objects that exist already, and whether a deleted object stays in its clusters.
+    ``by`` is the key of the workload's binding, ``number`` the step of its shard; a link is ignored unless its number
+    is higher than that of the previous one. ``overwrites`` and ``preserves`` are those of the workload's policy:
+    whether works take over objects that exist already, and whether a deleted object stays in its clusters.
     """
 
     clusters: tuple[str, ...]
@@ -83,7 +82,7 @@ class DependencyDropped(_DependencyLink, frozen=True, kw_only=True):
 class CapacityRequested(shapes.Event, frozen=True, kw_only=True):
     """Request for a shard's preemption candidates in these clusters, for a binding that lacks capacity.
 
-    ``key`` is the requesting binding's, ``number`` the step of its shard: the newest request counts.
+    ``key`` is the requesting binding's, ``number`` the step of its shard. A newer request replaces an older one.
     """
 
     shard: shapes.Count
@@ -153,9 +152,9 @@ class ClusterCleared(shapes.Event, frozen=True, kw_only=True):
 
 
 class QuotaRequested(shapes.Event, frozen=True, kw_only=True):
-    """A claim of the binding ``key`` on its namespace's overall quotas; the highest ``number`` counts.
+    """A claim of the binding ``key`` on its namespace's overall quotas.
 
-    See ``quota_decisions.QuotaClaimed``.
+    A claim with a higher ``number`` replaces it. The fields are as in ``quota_decisions.QuotaClaimed``.
     """
 
     namespace: str
@@ -191,7 +190,7 @@ class QuotaAnswered(shapes.Event, frozen=True, kw_only=True):
 class GroupAsked(shapes.Event, frozen=True, kw_only=True):
     """A claim of the binding ``key`` on clusters; its group keeps bindings ``apart`` or together.
 
-    See ``group_decisions.GroupClaimed``; the highest ``number`` counts.
+    A claim with a higher ``number`` replaces it. The other fields are as in ``group_decisions.GroupClaimed``.
     """
 
     group: str

@@ -54,7 +54,7 @@ def timeline_key(kind: str, namespace: str, name: str) -> str:
 class ObjectChange(Observation, frozen=True, kw_only=True):
     """Base of the events about a change of an object.
 
-    ``group`` is recorded if it is not the one in which Kubernetes or Karmada has a kind of that name.
+    ``group`` is the API group; empty if it is the group in which Kubernetes or Karmada defines a kind of that name.
     """
 
     group: str = ""
@@ -149,7 +149,7 @@ class ShadowCondition(shapes.Shape, frozen=True, kw_only=True):
 
 
 class ShadowReason(shapes.Shape, frozen=True, kw_only=True):
-    """Our reasons about one cluster: the filters that exclude it, or how many replicas it can take and keeps."""
+    """Our reasons for one cluster: the filters that exclude it, or its capacity, weight and kept replicas."""
 
     cluster: str
     failed: tuple[str, ...] = ()
@@ -163,8 +163,8 @@ class DecisionCompared(Observation, frozen=True, kw_only=True):
 
     ``version`` is the resourceVersion of the write that completed the decision, ``basis`` that of the binding from
     which it was made. ``verdict`` is ``same``, ``race`` (equal to ours from another state that the scheduler may have
-    seen), ``known`` (a documented difference) or ``unexplained``. Unless it is ``same``, ``reasons`` are ours about
-    the clusters of both results; the other scheduler's reasons are in the message of its condition.
+    seen), ``known`` (a documented difference) or ``unexplained``. Unless it is ``same``, ``reasons`` are our reasons
+    for the clusters of both results; the other scheduler's reasons are in the message of its condition.
     """
 
     version: shapes.Count
@@ -180,9 +180,9 @@ class DecisionMade(Observation, frozen=True, kw_only=True):
     """Our decision on a binding of another control plane, to be written to it.
 
     It was made from the binding with this ``uid`` and ``generation`` at resourceVersion ``version``. ``clusters`` is
-    the new assignment; ``places``: it differs from the previous one. ``applied`` is the placement (JSON) to write
-    into the binding's annotation, empty if the annotation has it already. ``status``, ``reason`` and ``message`` are
-    those of the condition Scheduled, ``time`` (RFC 3339, whole seconds) is its time.
+    the new assignment; ``places`` is True if it differs from the previous one. ``applied`` is the placement (JSON) to
+    write into the binding's annotation, empty if the annotation has it already. ``status``, ``reason`` and ``message``
+    are those of the condition Scheduled, ``time`` (RFC 3339, whole seconds) is its time.
     """
 
     uid: str

@@ -1,8 +1,8 @@
-"""Decide which records of other topics than ``decisions`` count as outputs of a step.
+"""Decide which records outside the topic ``decisions`` count, that is, are outputs of a step in effect.
 
 A record counts once, and only if a step that counts declares it. The fold is pure, so all readers of a topic come to
 the same result. It needs the steps of all shards and every record that names a step. In some logs a record precedes
-its step in the sequence: it is kept as early and judged again after the step.
+its step in the sequence: it is stored in ``early`` and judged again after the step.
 """
 
 from enum import Enum
@@ -13,7 +13,7 @@ from events.chain import MARK_CHARS, Chain, mark_of
 from events.records import StoredRecord
 
 EARLY_MAX: Final = 4_096
-"""Most early records kept. The oldest are dropped, because any producer can name a future step."""
+"""Most early records in memory; beyond it the oldest are dropped. Any producer can write records of future steps."""
 
 EARLY_BYTES_MAX: Final = 16 * 1_048_576
 
@@ -42,7 +42,7 @@ class Outputs:
         self._named: set[tuple[int, int]] = set()
 
     def declare(self, shard: int) -> list[str]:
-        """Expect the outputs of the shard's last counted step in these topics; return their ids."""
+        """Expect the outputs in these topics of the shard's last step that counts; return their ids."""
         chain = self._chains[shard]
         start = f"{shard}-{chain.term}-{chain.number}-"
         result: list[str] = []
@@ -69,7 +69,7 @@ class Outputs:
         chain = self._chains.get(shard)
         if chain is None:
             return Judgement.FOREIGN
-        # The step may still come: numbers and terms of counted steps never decrease.
+        # The step may still come: numbers and terms of steps that count never decrease.
         if number > chain.number and term >= chain.term:
             return Judgement.EARLY
         return Judgement.COUNTS if chain.gave(output) else Judgement.FOREIGN
@@ -86,7 +86,7 @@ class Outputs:
         return gone
 
     def due(self, shard: int) -> list[StoredRecord]:
-        """Remove and return the early records that name the shard's last counted step, to be judged again."""
+        """Remove and return the early records that name the shard's last step that counts, to be judged again."""
         step = (shard, self._chains[shard].number)
         if step not in self._named:
             return []

@@ -97,7 +97,7 @@ class ConfigurationStatusWritten(shapes.Event, frozen=True, kw_only=True):
 
 
 class PriorityClassDeclared(shapes.Event, frozen=True, kw_only=True):
-    """A PriorityClass, from the owner shard of its template to all shards.
+    """A PriorityClass, which the owner shard of its template declares to all shards.
 
     Bindings with a higher ``value`` are scheduled first. ``global_default`` applies the class to workloads that name
     none. With the ``preemption_policy`` Never its workloads do not preempt others.

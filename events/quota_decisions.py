@@ -6,8 +6,8 @@ from events import decisions, keys, shapes
 class QuotaClaimed(decisions.BindingDecision, frozen=True, kw_only=True):
     """The amounts that a binding uses of its namespace's overall quotas, and those that it needs for its next change.
 
-    Amounts are those of all replicas: cpu in millicores, others in whole units. ``wanted`` is empty if no change
-    waits. The owner shard of the quotas answers the newest ``number``.
+    Amounts are for all replicas together: cpu in millicores, other resources in whole units. ``wanted`` is empty if no
+    change is pending. The owner shard of the quotas answers the claim with the newest ``number``.
     """
 
     number: shapes.Count

@@ -17,7 +17,7 @@ class RebalancerDecision(shapes.Event, frozen=True, kw_only=True):
 class RebalanceStarted(RebalancerDecision, frozen=True, kw_only=True):
     """The start of a rebalancer's generation.
 
-    ``asked`` are the workloads requested now, ``dropped`` those removed from its list.
+    ``asked`` are the workloads for which a fresh decision is requested now, ``dropped`` those removed from its list.
     """
 
     generation: shapes.Count

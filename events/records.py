@@ -1,4 +1,4 @@
-"""Records: events in bytes, as in the log, with their position and the headers that hold their CloudEvents attributes.
+"""Records: events as bytes in the log, their positions, and the headers that hold their CloudEvents attributes.
 
 Binary content mode has the attributes of CloudEvents 1.0 in ``ce_`` headers, structured mode inside the value (see
 ``codec``).
@@ -77,10 +77,10 @@ def to_headers(envelope: Envelope) -> dict[str, str]:
 
 
 def from_attributes(attributes: Mapping[str, object]) -> Envelope:
-    """Return the envelope of CloudEvents attributes, by their plain names; unknown extensions are ignored.
+    """Return the envelope with these CloudEvents attributes, named without prefix; unknown extensions are ignored.
 
-    An attribute that is None counts as absent. Raises ValueError with the name of an attribute that is
-    missing or not text, or with the total size if that is over the limit.
+    None means that an attribute is absent. Raises ValueError with the name of an attribute that is missing or not
+    text, or with the total size if that is over the limit.
     """
     if attributes.get("specversion") != SPEC_VERSION:
         message = f"specversion: expected {SPEC_VERSION!r}, got {attributes.get('specversion')!r}"

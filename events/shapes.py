@@ -29,15 +29,15 @@ Object = dict[str, msgspec.Raw]
 class Event(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """Base of all event data: immutable, camelCase on the wire, absent fields left out.
 
-    New fields get defaults and meanings never change; a new meaning is a new type.
+    A new field must have a default. A field never changes its meaning: a new meaning needs a new event type.
     """
 
     @property
     def record_key(self) -> str:
         """Key of the event's record, which determines its partition.
 
-        Raises TypeError for events whose fields do not determine it: objects are named by their manifests,
-        and the records of decisions by their shard.
+        Raises TypeError for events whose fields do not determine it: an object's key is in its manifest, and a
+        decision's key names its shard.
         """
         message = f"{type(self).__name__} is no input with a key of its own"
         raise TypeError(message)
@@ -97,9 +97,9 @@ class PolicyRef(Shape, frozen=True, kw_only=True):
 class OverrideRef(Shape, frozen=True, kw_only=True):
     """The rules of an override policy that apply to a work in one cluster.
 
-    ``offset`` is the offset of the policy in the topic ``policies``. ``rules`` are the indexes of the
-    applicable rules, in order; a policy without ``overrideRules`` (top-level ``targetCluster`` and
-    ``overriders``) counts as one rule with index 0. ``digest`` is that of the content of these rules.
+    ``offset`` is the offset of the policy in the topic ``policies``. ``rules`` are the indexes of the applicable
+    rules, in order; a policy without ``overrideRules`` (top-level ``targetCluster`` and ``overriders``) counts as one
+    rule with index 0. ``digest`` is the digest of these rules' content.
     """
 
     kind: str
@@ -125,7 +125,7 @@ class HealthRule(Shape, frozen=True, kw_only=True):
 
 
 class Reading(Shape, frozen=True, kw_only=True):
-    """How members read the object of a work, beyond the built-in knowledge of its kind; paths are JSON paths.
+    """How members read the object of a work, in addition to the built-in rules for its kind; paths are JSON paths.
 
     ``values`` are paths in the status whose values are added to reports. ``health``, if set, replaces the
     kind's built-in health rule. ``retained`` are fields of the object that keep the member's value once the

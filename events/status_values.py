@@ -40,7 +40,7 @@ COUNTS: Final = {
         ".expectedPods",
     ),
 }
-"""Whole numbers by kind, summed over all members."""
+"""Paths of whole numbers, by API version and kind; projections show the sum over all members."""
 
 LAST_SCHEDULED: Final = ".lastScheduleTime"
 LAST_SUCCESSFUL: Final = ".lastSuccessfulTime"

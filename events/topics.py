@@ -72,7 +72,7 @@ TOPICS: Final[dict[str, Topic]] = {
         ),
     )
 }
-"""The topics by name, causes before their effects: the order in which records get numbers on Kafka."""
+"""The topics by name; topics of causes precede those of effects, as records get numbers on Kafka in this order."""
 
 FACT_TOPICS: Final = (CLUSTERS, POLICIES)
 """Low-volume input topics that every shard reads, in the order in which a step folds them."""

@@ -1,4 +1,4 @@
-"""Values in Karmada's objects that events carry and that deciders, agents and projections compare with."""
+"""Values of fields of Karmada's objects that events carry, and that deciders, agents and projections check."""
 
 from typing import Final
 

@@ -8,7 +8,7 @@ from events import shapes
 
 
 class _WorkEvent(shapes.Event, frozen=True, kw_only=True):
-    """Base of the events about the work of a binding, named by its key, in one cluster."""
+    """Base of the events about a binding's work in one cluster; ``key`` is the binding's."""
 
     cluster: str
     key: str
@@ -25,11 +25,11 @@ class _WorkEvent(shapes.Event, frozen=True, kw_only=True):
 class WorkApplied(_WorkEvent, frozen=True, kw_only=True):
     """The cluster must run this workload; ``replicas`` is absent for kinds without replicas.
 
-    The manifest is made from the template by setting the replicas, then adding the ``labels``, which carry
-    preserved state from previous clusters, then applying the ``overrides`` in order. ``reading`` is how
-    the member reads its status, beyond the built-in knowledge of its kind. ``overwrites``: an object that exists
-    in the cluster already, and is not managed, is taken over; otherwise it is a conflict. ``completions`` is the
-    cluster's share of a Job's completions, if the Job's replicas are divided.
+    The manifest is made from the template by setting the replicas, then adding the ``labels``, which carry preserved
+    state from previous clusters, then applying the ``overrides`` in order. ``reading`` is how the member reads its
+    status, in addition to the built-in rules for its kind. An unmanaged object that exists in the cluster already is
+    taken over with ``overwrites``; otherwise it is a conflict. ``completions`` is the cluster's share of a Job's
+    completions, if the Job's replicas are divided.
     """
 
     template: shapes.WorkloadRef

@@ -29,7 +29,7 @@ class CurrentWork(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A work, and the facts that determine the marks (labels and annotations) of its object."""
+    """A work, and the facts that determine the labels and annotations of its object."""
 
     work: Work
     propagation: marks.Propagation
@@ -41,7 +41,10 @@ class Placed(NamedTuple):
 
 
 class PropagatedNamespace(NamedTuple):
-    """A namespace as it is applied in a cluster, with its marks; ``created_ms`` is the creation time of its work."""
+    """A namespace as applied in a cluster, with the labels and annotations that it has there.
+
+    ``created_ms`` is the creation time of its work.
+    """
 
     manifest: KubeObject
     created_ms: int

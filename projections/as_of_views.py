@@ -1,4 +1,4 @@
-"""As-of views: the projections in memory as of an earlier number of the log; and the last number at an instant.
+"""As-of views: projections in memory as of an earlier number of the log. ``number_at`` finds the number at an instant.
 
 A new view folds the log from its first record. Some views are kept, and a view of a later number continues
 from one of an earlier number.
@@ -72,9 +72,9 @@ async def _close(projector: Projector) -> None:
 async def number_at(log: Source, at_ms: int) -> int:
     """Return the number of the last record that is not later than an instant; 0 if there is none.
 
-    Steps have the time of their owner's clock, which never goes back. A record between two steps counts by the
-    time that its producer set, so a wrong clock of a producer misplaces only its own records. Raises
-    NotKeptError if the log no longer has the records that it must read.
+    Steps have the time of their owner's clock, which never goes back. The time of a record between two steps is the
+    one that its producer set, so a producer's wrong clock misplaces only its own records. Raises NotKeptError if the
+    log no longer has the records that it must read.
     """
     end = log.last_number()
     step = await _last_step(log, end, at_ms)

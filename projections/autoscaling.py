@@ -1,4 +1,4 @@
-"""Queries for autoscaling in members: targets of propagated autoscalers, and templates that follow their members."""
+"""Queries for autoscaling in members: targets of propagated autoscalers, and templates that take members' replicas."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
@@ -36,7 +36,7 @@ class Span(NamedTuple):
 
     @property
     def places(self) -> list[Value]:
-        """The range of these records in the table of changes."""
+        """The range of these records' keys in the table of changes: its first key, and the first key after it."""
         return [(self.after + 1) * changes.PLACES, (self.end + 1) * changes.PLACES]
 
 
@@ -52,9 +52,9 @@ class ScaleTarget(NamedTuple):
 class Template(Struct, frozen=True, kw_only=True):
     """A template and its label ``resourcetemplate.karmada.io/retain-replicas`` (empty: none).
 
-    ``decided`` is the number of replicas that its members' autoscalers have decided: the sum of the reported
-    replicas. It is None unless the replicas are divided, the template is scheduled as it is now, and all its clusters
-    run replicas.
+    ``decided`` is the number of replicas that its members' autoscalers have decided: the sum of the reported replicas.
+    It is None unless the replicas are divided, the template's newest generation is scheduled, and each of its clusters
+    runs replicas.
     """
 
     api_version: str
@@ -71,7 +71,7 @@ class Template(Struct, frozen=True, kw_only=True):
 
 
 def scalers(rows: Rows, span: Span | None) -> dict[int, ScaleTarget]:
-    """Return the targets of propagated autoscalers, by key id: of those that changed in ``span``, or of all if None."""
+    """Return the targets of propagated autoscalers, by key id; with ``span`` only of those that changed in it."""
     within = f" AND o.id IN ({_IN_RANGE})" if span else ""
     result: dict[int, ScaleTarget] = {}
     for key_id, api_version, namespace, uid, manifest, body in rows.select(
@@ -97,7 +97,7 @@ def changed(rows: Rows, span: Span) -> set[int]:
 
 
 def retaining(rows: Rows, span: Span | None) -> Iterator[Template]:
-    """Yield the templates with the label: all, or only those that changed in ``span``, themselves or their binding."""
+    """Yield the templates with the label: all, or only those that changed, or whose binding changed, in ``span``."""
     within = f" AND o.id IN ({_IN_RANGE})" if span else ""
     where: list[Value] = [f'"{marks.RETAIN_REPLICAS}"', *(span.places if span else ())]
     yield from _templates(rows, f"WHERE instr(o.labels, ?){within}", where)
@@ -135,7 +135,7 @@ def _templates(rows: Rows, condition: str, where: list[Value]) -> Iterator[Templ
 
 
 def _decided(rows: Rows, binding: bindings.Binding, value: KubeObject) -> int | None:
-    """Return the sum of the members' replicas; None while the members may not have decided on them."""
+    """Return the sum of the replicas that members report; None if these may not be decided by their autoscalers yet."""
     members = binding.status.members if binding.status else ()
     is_settled = (
         binding.replicas == value.object_at("spec").get("replicas", 1)

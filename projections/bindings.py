@@ -42,13 +42,12 @@ class Status(Struct, frozen=True, array_like=True, gc=False):
 class Binding(domain.Binding, kw_only=True, array_like=True):
     """The facts of a binding and its template.
 
-    ``number`` is that of the last record that changed the rendered binding, ``template_number`` that of the
-    last one that changed the rendered template. ``replicas`` is None for kinds without replicas.
-    ``condition_since_ms`` is when the condition Scheduled last changed between success and failure,
-    ``observed_generation`` the generation that the last success describes. ``template_version`` is the
-    template's resourceVersion when the binding was last declared or claimed. ``dependencies`` are the objects
-    that the template refers to and that were distributed with it; ``required`` are the needs of other bindings
-    for the template, by the keys of those bindings.
+    ``number`` is that of the last record that changed the rendered binding, ``template_number`` that of the last one
+    that changed the rendered template. ``replicas`` is None for kinds without replicas. ``condition_since_ms`` is when
+    the condition Scheduled last changed between success and failure, ``observed_generation`` the generation that the
+    last success describes. ``template_version`` is the template's resourceVersion when the binding was last declared
+    or claimed. ``dependencies`` are the objects that the template refers to and that were distributed with it;
+    ``required`` has the bindings that depend on the template, by key, with the clusters where they need it.
     """
 
     template: shapes.WorkloadRef
@@ -72,8 +71,8 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
     def scheduled_generation(self) -> int:
         """The generation up to which scheduling has succeeded; 0 if it never did.
 
-        A step schedules each binding that it changes, unless the binding's scheduling is suspended. An unchanged
-        decision counts too, although it is not recorded.
+        A step schedules each binding that it changes, unless the binding's scheduling is suspended. It records no
+        decision if the result stays the same, so after a success all later generations are scheduled too.
         """
         is_level = self.condition == domain.SUCCESS and not self.suspension.scheduling
         return self.generation if is_level else self.observed_generation
@@ -86,7 +85,7 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
 
     @property
     def conflict_resolution(self) -> str:
-        """The treatment of objects that exist in members already, by the policy or else the dependent bindings."""
+        """The treatment of objects that exist in members already, set by the policy or else the dependent bindings."""
         claim = self.last_claim
         if claim is not None:
             return claim.conflict_resolution
@@ -95,7 +94,7 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
 
     @property
     def preserves(self) -> bool:
-        """Whether members keep the object when it is deleted, by the policy or else the dependent bindings."""
+        """Whether members keep the object when it is deleted, set by the policy or else the dependent bindings."""
         claim = self.last_claim
         if claim is not None:
             return bool(claim.preserve_on_deletion)
@@ -118,7 +117,7 @@ _AFTER_SCHEDULING: Final = (
     decisions.BindingDispatched,
     decisions.StatusAggregated,
 )
-"""Decisions that follow all changes of the binding's spec in a step, so that a success covers these changes."""
+"""Decisions that a step takes after all changes of the binding's spec, so that a success includes these changes."""
 
 _BODIES: Final = """
 SELECT key, body FROM keys JOIN bindings USING (id) WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key
@@ -148,7 +147,7 @@ class Bindings:
         return self._documents.get(key_id)
 
     def take(self, key_id: int, number: int, at_ms: int, head: Envelope, data: shapes.Event) -> bool:
-        """Fold a counted decision; return False if its binding does not exist."""
+        """Fold a decision of a step in effect; return False if its binding does not exist."""
         binding = self._documents.get(key_id)
         if binding is None:
             if not isinstance(data, decisions.BindingDeclared):
@@ -172,7 +171,7 @@ class Bindings:
             isinstance(data, _AFTER_SCHEDULING)
             and binding.observed_generation != binding.scheduled_generation
         ):
-            # Stored also for hidden decisions: a restart must not lose it.
+            # Store it even if the decision is one of `_HIDDEN`: a restart must not lose it.
             binding.observed_generation = binding.scheduled_generation
             self._documents.put(key_id, binding)
         if not isinstance(data, _HIDDEN):
@@ -180,7 +179,7 @@ class Bindings:
             if isinstance(data, _OF_TEMPLATE):
                 binding.template_number = number
             if isinstance(data, decisions.BindingClaimed):
-                # A claim marks the template, which changes its resourceVersion.
+                # A claim changes the template's labels and annotations, and so its resourceVersion.
                 binding.template_version = number
             self._documents.put(key_id, binding)
         return True

@@ -1,9 +1,9 @@
 """Maps each folded record to the API objects it changed; feeds watches.
 
 This module knows which objects each projection renders, and their kinds. A removal must be recorded before the
-projection deletes its row, because the change contains the last document: the object as lists showed it, with
-the number of its removal. Only the last document of a work lacks the template and the overriders, which are
-stored once, not once per cluster.
+projection deletes its row, because the change contains the last document: the object as lists rendered it, with the
+number of its removal as resourceVersion. Only the last document of a work lacks the template and the overriders, which
+are stored once, not once per cluster.
 """
 
 from events import shapes
@@ -66,7 +66,7 @@ class ChangedObjects:
             self._changes.remove(number, changes.kind_of(row.api_version, row.kind), key_id, last)
 
     def binding_changed(self, key_id: int, number: int, *, added: bool) -> None:
-        """Record a folded decision on the binding, and on its template if that changed too."""
+        """Record that a folded decision changed the binding, and its template if that changed too."""
         binding = self._bindings.get(key_id)
         if binding is None or binding.number != number:
             return

@@ -1,9 +1,9 @@
 """Projection of changes: the API objects that each record of the log changed; feeds watches.
 
-Watches read it in sequence order and can continue at any number, also after a restart. One record may change
-several objects: an aggregated status shows on the binding and on its template. For a deleted object the row
-holds its last document; the documents of all others come from the other projections. Only the last
-``CHANGES_MAX`` numbers of the log are kept; a watch that is further behind must list everything again.
+Watches read the changes in sequence order and can continue at any number, also after a restart. One record may change
+several objects: an aggregated status changes the binding and its template. For a deleted object the row holds its last
+document; the documents of all others come from the other projections. Only the last ``CHANGES_MAX`` numbers of the log
+are kept; a watch that is further behind must list everything again.
 """
 
 from itertools import groupby
@@ -74,7 +74,7 @@ class Changes:
         self._new[number, kind, key_id, member] = (DELETED, _encode(removed.document))
 
     def seen(self, number: int) -> None:
-        """Note the number of a folded record: ``flush`` deletes old changes even if no record changed an object."""
+        """Note the number of a folded record, so that ``flush`` deletes old changes even if nothing changed."""
         self._last = number
 
     def flush(self, rows: Rows) -> None:

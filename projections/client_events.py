@@ -27,7 +27,7 @@ CREATE INDEX client_events_by_number ON client_events (number);
 CREATE INDEX client_events_by_involved ON client_events (involved);
 """
 SHOWN_RECORDS: Final = 20_000
-"""The newest records of the log whose Kubernetes Events are listed."""
+"""Number of newest records of the log; Kubernetes Events that were last written before them are not listed."""
 
 _SELECT: Final = "SELECT body FROM client_events WHERE number > ?"
 
@@ -117,7 +117,8 @@ def named(rows: Rows, namespace: str, name: str, number: int) -> ClientEvent | N
 def listed(rows: Rows, number: int, *, namespace: str = "", involved: str = "") -> list[ClientEvent]:
     """Return the Events of clients as of a number of the log, ordered by the number of their last write.
 
-    ``namespace`` and ``involved``, the name of the object that an Event is about, filter them unless empty.
+    ``namespace`` and ``involved``, the name of the object that an Event is about, filter the Events unless they are
+    empty.
     """
     wanted = {"namespace": namespace, "involved": involved}
     terms = [f"{column} = ?" for column, text in wanted.items() if text]

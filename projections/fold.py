@@ -1,6 +1,6 @@
 """The fold of the log into all projections, one record after another in sequence order.
 
-``inputs`` and ``steps`` decide whether a record counts; this module passes each counted record to the
+``inputs`` and ``steps`` decide whether a record takes effect; this module passes each record that does to the
 projections that it concerns. It reads no clock, and no record makes it fail.
 """
 
@@ -217,7 +217,7 @@ class Fold:
         if isinstance(taken.data, clusters.MemberWrite):
             return  # shown by the member's own API; here it only appears on the cluster's timeline
         before = self._clusters.get(key_id)
-        # Before the projection deletes the cluster, since the change holds its last document.
+        # Do this before the projection deletes the cluster, since the change contains the last document.
         if before is not None and isinstance(taken.data, clusters.ClusterLeft):
             self._changed_objects.cluster_removed(key_id, number, before)
         if isinstance(taken.data, clusters.ClusterLeaving | clusters.ClusterLeft):
@@ -279,7 +279,8 @@ class Fold:
         # Read before the fold, which changes the binding in place.
         reported = work_changes.reported(before) if isinstance(data, decisions.StatusAggregated) else {}
         is_bound = work_changes.may_change_works(before, data)
-        # Before the projection deletes the binding, since the change holds its last document.
+        # A withdrawn binding: do this before the projection deletes it, since the change contains the last
+        # document.
         if before is None and isinstance(data, decisions.StatusAggregated):
             self._aggregate_quotas(record, data, at_ms)
             return
@@ -344,7 +345,10 @@ class Fold:
                 self._counts.add(f"{record.topic}.ignored")
 
     def _apply_output(self, record: StoredRecord, number: int) -> None:
-        """Fold a counted output of a step, with effect under ``number``."""
+        """Fold a work or a rejection that is in effect.
+
+        ``number`` becomes the number of a changed work: the record's, or the step's if the record precedes its step.
+        """
         decoded = codec.decode(record)
         match decoded:
             case codec.Decoded(

@@ -1,7 +1,7 @@
 """Verdicts on inputs for projections: the same pure fold as the owner's, over all partitions of a log.
 
-Its state survives a restart: heads are in the tables of objects and clusters; recent ids of a partition are
-read from the log again when its next record arrives.
+The state survives a restart: heads are in the tables of objects and clusters; a partition's recent ids are read from
+the log again when the partition's next record arrives.
 """
 
 from collections.abc import Iterable

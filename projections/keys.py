@@ -36,6 +36,6 @@ class Keys:
     def flush(self, rows: Rows) -> None:
         rows.write("INSERT INTO keys VALUES (?, ?)", self._new)
         self._new = []
-        # Only a cache: the table has all keys once the batch is written.
+        # `_known` is only a cache: the table has all keys once the batch is written.
         if len(self._known) > _KNOWN_MAX:
             self._known = {}

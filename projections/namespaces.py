@@ -1,7 +1,7 @@
 """Works of namespaces: one for each propagated namespace and each cluster.
 
-They are derived from the existing namespaces and clusters, not from decisions or recorded works, so a cluster
-that joins later gets the same ones. Agents and simulated members create the namespaces in their clusters.
+They are derived from the existing namespaces and clusters, not from decisions or recorded works, so a cluster that
+joins later gets the same works. Agents and simulated members create the namespaces in their clusters.
 """
 
 from collections.abc import Mapping
@@ -69,7 +69,7 @@ class NamespaceWorks:
 
     def cluster_leaving(self, member: int, number: int) -> None:
         """Remove the works of namespaces from a cluster that is leaving or has left."""
-        # Including those of namespaces that are no longer propagated.
+        # Also remove the works of namespaces that are no longer propagated.
         for where in self._works.of_namespaces(member) if member in self._clusters else ():
             self._remove(where, number)
         self._clusters.pop(member, None)

@@ -1,7 +1,7 @@
 """Objects of one kind as in the Kubernetes API: one by name, pages ordered by name, or several by key.
 
-Objects written by clients share one table; clusters, bindings and works are derived and have their own. A
-kind is requested and rendered in one version.
+Objects written by clients share one table; clusters, bindings and works are derived and have their own. A request
+names one version of a kind, in which the objects are rendered.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -34,7 +34,8 @@ _CLUSTERS: Final = "SELECT c.id, key, body FROM clusters c JOIN keys USING (id)"
 _WORK: Final = """
 SELECT w.id, c.key, w.name, w.body FROM works w JOIN keys c ON c.id = w.cluster WHERE w.id = ? AND w.cluster = ?
 """
-# Without the index hint SQLite uses the primary key and reads all works of the cluster, also for one name.
+# Without the index hint SQLite uses the primary key and reads all works of the cluster, even to find one
+# name.
 _WORKS: Final = """
 SELECT w.id, c.key, w.name, w.body FROM works w INDEXED BY works_by_name JOIN keys c ON c.id = w.cluster
 WHERE w.cluster = ?
@@ -58,7 +59,7 @@ class Kind(NamedTuple):
 
     @property
     def of_change(self) -> str:
-        """The name of the kind in the projection of changes."""
+        """The name that the projection of changes has for this kind."""
         return changes.kind_of(self.api_version, self.kind)
 
 
@@ -76,9 +77,9 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
 
 class Page(Struct, frozen=True):
-    """A page of results; ``after`` is the continuation mark, empty at the end.
+    """A page of results; ``after`` is the continue token for the next page, empty on the last page.
 
-    ``left``, on a first page, is the number of objects after it, without regard to ``fits``; 0 if not counted.
+    ``left``, on a first page, is the number of objects on later pages, without regard to ``fits``; 0 if not counted.
     """
 
     items: list[KubeObject]
@@ -117,7 +118,7 @@ def page(rows: Rows, wanted: Wanted, *, limit: int = 0, after: str = "") -> Page
 
 
 def by_keys(rows: Rows, kind: Kind, places: Iterable[Place]) -> dict[Place, KubeObject]:
-    """Return the objects with these keys that exist."""
+    """Return the objects that exist at these places, by place."""
     items: dict[Place, KubeObject] = {}
     for where in places:
         item = _at(rows, kind, where)
@@ -174,7 +175,7 @@ def _objects(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Kube
 
 
 def _left(rows: Rows, wanted: Wanted, mark: str) -> int:
-    """Count the objects after a mark; derived kinds are not counted."""
+    """Return the number of objects after a continue token; 0 for derived kinds."""
     if wanted.kind.of_change in _DERIVED:
         return 0
     group, slash, _version = wanted.kind.api_version.rpartition("/")
@@ -270,7 +271,7 @@ def _works(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, KubeOb
 
 
 def _clusters_with_works(rows: Rows, namespace: str) -> list[tuple[int, str]]:
-    """Return id and key of the cluster of a namespace of works; if it is empty, of all clusters that have works."""
+    """Return id and key of the cluster whose Works are in ``namespace``; without it, of all clusters with Works."""
     if not namespace:
         return rows.select(_CLUSTERS_WITH_WORKS)
     member = cluster_of(namespace)
@@ -297,7 +298,7 @@ def _policy(rows: Rows, ref: shapes.OverrideRef) -> bytes:
 
 
 def _read_mark(after: str) -> tuple[str, str, int]:
-    """Decode a continuation mark; raises ValueError for text that is not one."""
+    """Decode a continue token; raises ValueError for other text."""
     namespace, name, key_id = msgspec.json.decode(after, type=tuple[str, str, int])
     if not -(2**63) <= key_id < 2**63:
         message = f"{key_id} has more than 64 bits"

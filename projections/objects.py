@@ -77,7 +77,7 @@ class Objects:
         self._statuses: dict[int, Row] = {}
 
     def get(self, key_id: int) -> ObjectRow | None:
-        """Return the object including unwritten changes, without its key; None if it does not exist."""
+        """Return the object's row with unwritten changes and an empty ``key``; None if the object does not exist."""
         stored = self._rows.select(_ONE, (key_id,))
         current = ObjectRow(*stored[0]) if stored else None
         if key_id in self._changed:
@@ -155,7 +155,7 @@ class Objects:
 
 
 def _over(stored: ObjectRow | None, row: Found) -> ObjectRow:
-    """Return the row as ``_UPSERT`` will leave it: the same object keeps its status and the owners of its fields."""
+    """Return the row as ``_UPSERT`` will store it: if the uid is the same, status and field owners stay."""
     kind, namespace, name, api_version, number, version, generation, uid, created_ms = row[2:11]
     numbers = (number, version, generation)
     updated = ObjectRow("", kind, namespace, name, api_version, *numbers, uid, created_ms, *row[12:])
@@ -165,7 +165,7 @@ def _over(stored: ObjectRow | None, row: Found) -> ObjectRow:
 
 
 def _with_status(current: ObjectRow, row: Row) -> ObjectRow:
-    """Return the row as ``_STATUS`` will leave it."""
+    """Return the row as ``_STATUS`` will store it."""
     number, version, status, owned, _key_id = cast("Found", row)
     return current._replace(
         number=max(current.number, number), version=max(current.version, version), status=status, owners=owned

@@ -17,7 +17,7 @@ class ObservedBindings:
         self._changed: dict[str, int | None] = {}
 
     def take(self, number: int, change: observations.ObjectObserved | observations.ObjectVanished) -> None:
-        """Fold the next change of an object; those of other kinds have no effect."""
+        """Fold the next change of an object; only changes of bindings have an effect."""
         if change.is_binding:
             is_gone = isinstance(change, observations.ObjectVanished)
             self._changed[change.timeline_key] = None if is_gone else number

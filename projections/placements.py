@@ -18,7 +18,7 @@ class Placements:
         self._new: dict[str, bytes] = {}
 
     def get(self, digest: str) -> bytes | None:
-        """Return the JSON of the placement including unwritten ones; None if there is none with this digest."""
+        """Return the JSON of the placement with this digest, even if it is not written yet; None if there is none."""
         return self._new.get(digest) or stored(self._rows, digest)
 
     def put(self, placement: msgspec.Raw) -> str:

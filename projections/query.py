@@ -41,7 +41,7 @@ _Item = TypeVar("_Item")
 
 
 class Page(Struct, Generic[_Item], frozen=True):
-    """A page of results; ``after`` is the continuation mark, empty at the end."""
+    """A page of results; ``after`` is the continue token for the next page, empty on the last page."""
 
     items: list[_Item]
     after: str = ""
@@ -272,7 +272,7 @@ def _bounded(limit: int) -> int:
 
 
 def _mark(after: str) -> list[Value]:
-    """Decode a continuation mark of objects; raises ValueError for text that is not one."""
+    """Decode a continue token of objects; raises ValueError for other text."""
     if not after:
         return ["", "", "", 0]
     kind, namespace, name, key_id = msgspec.json.decode(after, type=tuple[str, str, str, int])
@@ -280,7 +280,7 @@ def _mark(after: str) -> list[Value]:
 
 
 def _numbers(after: str) -> tuple[int, int]:
-    """Decode the numbers of a continuation mark; raises ValueError for text that is not one."""
+    """Decode the one or two numbers of a continue token; raises ValueError for other text."""
     first, _, second = (after or "0").partition(".")
     return _checked_int64(int(first)), _checked_int64(int(second or "0"))
 

@@ -1,6 +1,6 @@
 """Projection of rebalancers: the result for each workload of a WorkloadRebalancer.
 
-The spec is in the objects' table; this table has the status of the rebalancer with one uid.
+The spec is in the objects' table; this table has the status, which belongs to the rebalancer with the stored uid.
 """
 
 from typing import Final
@@ -40,7 +40,7 @@ class Rebalancers:
         return self._documents.get(key_id)
 
     def take(self, key_id: int, number: int, uid: str, data: rebalance_decisions.RebalancerDecision) -> bool:
-        """Fold a counted decision; return False if it is not about the rebalancer that has this ``uid`` now."""
+        """Fold a decision of a step in effect; return False if its uid is not the current rebalancer's ``uid``."""
         if data.uid != uid:
             return False
         rebalancer = self._documents.get(key_id)

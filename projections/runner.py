@@ -62,7 +62,8 @@ class Projector:
         self._fold: Fold | None = None
         self._written = 0
         self._moved: asyncio.Future[None] | None = None
-        # One thread only: a batch goes to its end there even if its task is cancelled, and the next must wait for it.
+        # Only one thread: it completes a batch even if the task is cancelled, and the next batch must wait
+        # for that.
         self._thread = ThreadPoolExecutor(1, "projector")
 
     async def run(self) -> None:
@@ -98,8 +99,8 @@ class Projector:
         # Numbers may have gaps, so the last records read may be beyond the end.
         batch = [record for record in records if record.number <= end]
         if batch:
-            # Before the fold: the first record that is folded marks its partition as remembered, and repetitions of
-            # earlier ids would no longer be recognized.
+            # Do this before the fold: folding a record marks its partition as remembered, and repetitions of
+            # ids that were never loaded would not be recognized.
             await self._remember(fold, batch)
             await self._in_thread(self._write, fold, batch)
         # A read that goes beyond `end` or finds nothing has covered all records up to `end`: show `end` itself,
@@ -129,7 +130,7 @@ class Projector:
         return fold, self.store.checkpoint()
 
     async def _remember(self, fold: Fold, batch: Sequence[StoredRecord]) -> None:
-        """Reload the recent ids of partitions that have their first record since a restart."""
+        """Reload the recent ids of each partition whose first record since a restart is in the batch."""
         for first in fold.inputs.forgotten(batch):
             start = max(first.offset - limits.RECENT_IDS, 0)
             recent: list[StoredRecord] = []

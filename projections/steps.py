@@ -1,4 +1,4 @@
-"""Projection of steps: progress of each shard's owner, counted steps, and outputs that they declare."""
+"""Projection of steps: the last step in effect of each shard, and the outputs that such steps declare."""
 
 from typing import Final
 
@@ -32,13 +32,13 @@ _EARLY: Final = (
     "SELECT topic, partition, offset, number, key, headers, value, checksum FROM early ORDER BY number"
 )
 _TOPICS: Final = (topics.WORKS, topics.REJECTIONS)
-"""Topics whose records count only if a step declares them; links and facts are inputs, which get verdicts."""
+"""Topics whose records take effect only if a step declares them; links and facts are inputs, which get verdicts."""
 
 _decode_headers = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class ShardSteps(Struct):
-    """The chain of a shard and fields of its last step: number in the log, time, release, and ends of its inputs."""
+    """The chain of a shard and facts of its last step: its number in the log, its time, release and input ends."""
 
     chain: Chain
     at_number: int = 0
@@ -52,7 +52,7 @@ decode: Final = msgspec.json.Decoder(ShardSteps).decode
 
 
 class Steps:
-    """Decides which decisions count, and which records of other topics are outputs of a counted step."""
+    """Decides which decisions are in effect, and which works and rejections are outputs of a step in effect."""
 
     def __init__(self, rows: Rows) -> None:
         self._shards = {shard: ShardSteps(Chain(shard)) for shard in range(topics.SHARDS)}
@@ -73,7 +73,7 @@ class Steps:
         self._foreign: dict[tuple[int, int], bool] = {}
 
     def take(self, record: StoredRecord, data: shapes.Event) -> bool:
-        """Return whether the next decision of the record's shard counts."""
+        """Fold the next decision of the record's shard; return whether it is in effect."""
         if record.partition not in self._shards:
             return False
         shard = self._shards[record.partition]
@@ -101,7 +101,7 @@ class Steps:
         return judgement
 
     def due(self, shard: int) -> list[StoredRecord]:
-        """Return the early records that the shard's last counted step declares as outputs."""
+        """Return the early records that the shard's last step in effect declares as outputs."""
         outputs: list[StoredRecord] = []
         for record in self._outputs.due(shard):
             self._kept[record.number] = None
@@ -112,7 +112,7 @@ class Steps:
         return outputs
 
     def time_ms(self, shard: int) -> int:
-        """Return the time of the shard's last counted step, in milliseconds since 1970."""
+        """Return the time of the shard's last step in effect, in milliseconds since 1970."""
         return self._shards[shard].time_ms
 
     def flush(self, rows: Rows) -> None:

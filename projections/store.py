@@ -218,7 +218,7 @@ def _damage_reported(path: Path | None) -> Generator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        # Its subclasses are other errors: of the disk, or of the caller.
+        # Subclasses of DatabaseError are other errors: of the disk, or of the caller.
         if type(error) is not sqlite3.DatabaseError:
             raise
         raise ProjectionError(f"{path} is damaged: {error}; rebuild it") from error

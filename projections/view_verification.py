@@ -15,7 +15,7 @@ _SHOWN_CHARS_MAX: Final = 200
 async def differing(
     log: runner.Source, views: store.Reader | store.Store, check: verdicts.Check
 ) -> dict[str, str]:
-    """Return, by table, the first difference from the tables that follow from the log; empty if all are equal.
+    """Rebuild the tables from the log and return the first difference of each table that differs, by table name.
 
     Compares one consistent read of the projections with the log up to their checkpoint; folding may continue
     meanwhile.

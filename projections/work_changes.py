@@ -14,7 +14,7 @@ from projections.keys import Keys
 from projections.works import Where, Works
 
 Reports = dict[str, decisions.MemberStatus]
-"""The last reports on a binding by cluster."""
+"""The last report on a binding from each cluster, by cluster."""
 
 _NO_REPORTS: Final[Reports] = {}
 
@@ -31,9 +31,9 @@ def reported(binding: Binding | None) -> Reports:
 
 
 def may_change_works(before: Binding | None, data: decisions.BindingDecision) -> bool:
-    """Whether a decision may change the parts of works that follow from their binding.
+    """Whether a decision may change the claim or the replicas of works, which come from their binding.
 
-    ``before`` is the old binding.
+    ``before`` is the binding before the decision.
     """
     if before is None:
         return False
@@ -41,7 +41,7 @@ def may_change_works(before: Binding | None, data: decisions.BindingDecision) ->
         case decisions.BindingClaimed() | decisions.BindingReleased():
             return True
         case decisions.BindingRequired():
-            # Only the changed needs are checked: thousands of bindings may need one object.
+            # Check only the entries that changed: thousands of bindings may depend on one object.
             former = (before.required.get(each.by) for each in data.required_by)
             return any(each is not None and each.preserves for each in (*data.required_by, *former))
         case decisions.ScheduleDecided():
@@ -60,7 +60,7 @@ class WorkChanges:
         self._changed = changed
 
     def take(self, key_id: int, number: int, at_ms: int, head: Envelope, data: events.Work) -> None:
-        """Fold a counted work of a binding."""
+        """Fold a binding's work that is in effect."""
         where = (self._member(data.cluster), key_id)
         before = self._works.get(where)
         binding = self._bindings.get(key_id)
@@ -79,13 +79,13 @@ class WorkChanges:
                 self._report((self._member(cluster), key_id), number, at_ms, member)
 
     def report_all(self, key_id: int, number: int, at_ms: int, reports: Reports) -> None:
-        """Set the reports on all works of a key; a work of a cluster without a report gets None."""
+        """Store the reports in all works of a key; None in the work of a cluster without a report."""
         by_member = {self._member(cluster): member for cluster, member in reports.items()}
         for where in self._works.of_key(key_id):
             self._report(where, number, at_ms, by_member.get(where[0]))
 
     def bind(self, key_id: int, number: int) -> None:
-        """Update the parts of works that follow from their binding."""
+        """Update the claim and the replicas of works, which come from their binding."""
         binding = self._bindings.get(key_id)
         if binding is None:
             return

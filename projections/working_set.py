@@ -1,4 +1,4 @@
-"""Working set of a projection: decoded documents by key id, written at the end of a batch; the oldest are evicted."""
+"""Working set of a projection: decoded documents, written at the end of a batch; evicts the least recently used."""
 
 from collections.abc import Callable, Iterator
 from typing import Final, Generic, TypeVar
@@ -6,7 +6,7 @@ from typing import Final, Generic, TypeVar
 _Document = TypeVar("_Document")
 
 DOCUMENTS_MAX: Final = 32_768
-"""Documents that stay decoded between batches; a batch may exceed this until it ends."""
+"""Most documents that stay in memory between batches; within a batch there may be more."""
 
 
 class WorkingSet(Generic[_Document]):

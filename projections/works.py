@@ -98,7 +98,7 @@ class Works:
         data: events.Work,
         binding: Binding | None,
     ) -> None:
-        """Fold a counted work of a binding; ``where`` are the key ids of its cluster and the binding.
+        """Fold a work that is in effect; ``where`` has the key ids of its cluster and its binding.
 
         A work of an older version than the current one is ignored.
         """
@@ -183,7 +183,7 @@ class Works:
             self._put(where, previous, msgspec.structs.replace(previous, number=number))
 
     def add(self, where: Where, work: Work) -> None:
-        """Add a work that does not exist."""
+        """Add a work; no work may exist at ``where`` yet."""
         self._put(where, None, work)
 
     def remove(self, where: Where) -> Work | None:
@@ -194,7 +194,7 @@ class Works:
         return previous
 
     def of_namespaces(self, member: int) -> list[Where]:
-        """Return the works of namespaces in a cluster, by the id of the cluster's key."""
+        """Return the works of namespaces in a cluster; ``member`` is the id of the cluster's key."""
         rows = self._rows.select(_OF_NAMESPACES, (member, *namespaces.KIND))
         changed = {
             where for where, work in self._changed.items() if where[0] == member and _is_of_namespace(work)
@@ -263,7 +263,7 @@ def _is_of_namespace(work: Work | None) -> bool:
 
 
 def claim_of(binding: Binding | None) -> marks.Claim:
-    """Return the parts of a binding's claim that its works show."""
+    """Return the parts of a binding's claim that its rendered works contain."""
     if binding is None:
         return marks.NO_CLAIM
     claim = binding.claim
@@ -274,7 +274,7 @@ def claim_of(binding: Binding | None) -> marks.Claim:
 def _continued(
     work: Work, previous: Work | None, at_ms: int, head: Envelope, key: str, binding: Binding | None
 ) -> Work:
-    """Return a work with the identity and report of its previous version, if there is one, and its binding's claim."""
+    """Return ``work`` with its binding's claim, and with identity and report of the ``previous`` version, if any."""
     work = msgspec.structs.replace(
         work,
         uid=previous.uid if previous else ids.object_uid(head.source, head.id, key),
@@ -289,7 +289,7 @@ def _continued(
 
 
 def _unsent(data: events.WorkSuspended, binding: Binding | None) -> Work | None:
-    """Return a work that is suspended before it was ever dispatched, from its binding; None without a binding."""
+    """Return the work of a binding that is suspended before it was ever dispatched; None without a binding."""
     if binding is None:
         return None
     count = dict(binding.clusters).get(data.cluster, binding.replicas or 0)

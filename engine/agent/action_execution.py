@@ -1,6 +1,7 @@
 """Execution of the actions that ``reconciliation`` decides: apply objects, remove them, or release them to the cluster.
 
-An existing object without our marks is never changed, unless its conflict resolution is Overwrite.
+An existing object without this agent's label and annotation (``is_marked``) is only changed if its conflict resolution
+is Overwrite.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -110,7 +111,10 @@ class ActionExecutor:
         return resource
 
     async def remove(self, entry: Entry, action: reconciliation.Remove) -> bool:
-        """Remove an object or its marks; return whether that is complete. Raises ApiError."""
+        """Remove an object, or only the agent's labels and annotations from it.
+
+        Return whether that is complete. Raises ApiError.
+        """
         ref = action.ref
         # Discovery omits groups whose servers do not respond: only the group itself shows that a kind is gone.
         resource = await self._kinds.find(ref.api_version, ref.kind)
@@ -137,7 +141,7 @@ class ActionExecutor:
     def seen(
         self, value: KubeObject, ref: WorkloadRef, reading: shapes.Reading | None, *, is_retained: bool
     ) -> Observed:
-        """The state of an object to record; its digest leaves out fields that the member may change."""
+        """The state of an object, as recorded in its entry; the digest omits fields that the member may change."""
         is_scaled = is_retained or self._scaled.scales(identity_of(ref))
         without = object_preparation.retained(value, reading, is_scaled=is_scaled)
         return Observed(
@@ -149,7 +153,7 @@ class ActionExecutor:
         )
 
     async def orphans(self, ledger: Ledger) -> AsyncGenerator[Entry]:
-        """Yield entries of removed works, one for each object with our marks that no work names; raises ApiError.
+        """Yield a ``removed`` entry for each object with our label that belongs to no work; raises ApiError.
 
         Such objects are left over after a lost checkpoint.
         """
@@ -194,7 +198,7 @@ class ActionExecutor:
         return resource
 
     async def _wanted(self, entry: Entry) -> tuple[KubeObject, bool]:
-        """The object to apply, and whether it may replace one that is not ours."""
+        """The object to apply, and whether it may overwrite an object that this agent does not manage."""
         work = entry.work
         try:
             message = await self._control.manifest(work.key, work.version)

@@ -44,7 +44,7 @@ class Figures(Collector):
         return self._counts[cluster]
 
     def unreachable(self) -> list[str]:
-        """Reasons why the process is not ready."""
+        """Reasons why the process is not ready: one for each cluster whose API does not respond."""
         return [
             f"the API of {name} does not answer"
             for name, counts in self._counts.items()

@@ -42,7 +42,7 @@ class Backoff:
 
 
 class Gate:
-    """All calls to one API go through its gate; ``is_reachable`` refers to the last call."""
+    """Gate through which all calls to one API go; ``is_reachable``: the last call got a response."""
 
     def __init__(self, on_change: Callable[[], None], counts: Counts | None = None) -> None:
         self._limiter = anyio.CapacityLimiter(CALLS_MAX)

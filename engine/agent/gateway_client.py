@@ -12,7 +12,7 @@ from engine.agent import messages
 from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
 from engine.identity.endpoint import verification
 
-# The library's own command line loads click, rich and pygments, which the agent does not use.
+# httpx's own command line loads click, rich and pygments, which the agent does not use.
 with optional_imports.without("httpx._main"):
     import httpx
 

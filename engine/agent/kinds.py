@@ -46,7 +46,10 @@ class Kinds:
         return resource
 
     async def find_alone(self, api_version: str, kind: str) -> Resource | None:
-        """The kind as its group version alone lists it; None if it is not served. Raises ApiError."""
+        """The kind, as the discovery document of its group version lists it; None if it is not served.
+
+        Raises ApiError.
+        """
         try:
             served = await self._gate.call(lambda: self._api.of_version(api_version))
         except RefusedError as error:

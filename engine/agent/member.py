@@ -48,7 +48,7 @@ _CAPACITY_REPORT_S: Final = 1.0
 """Minimum interval between capacity reports."""
 
 _CALM_S: Final = 300.0
-"""A drift is corrected at once if the last one was more than so many seconds ago; else with a growing delay."""
+"""Seconds: a drift is corrected at once if the last correction is longer ago than this, else after a growing delay."""
 
 _FAULT_FIRST_S: Final = 1.0
 _FAULT_LAST_S: Final = 60.0
@@ -72,7 +72,7 @@ class _Pace(Struct):
 
 
 class MemberAgent:
-    """Serve one cluster; ``run`` returns once the cluster has left and has no object of ours."""
+    """Serve one cluster; ``run`` returns once the cluster has left and the ledger has no binding."""
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class MemberAgent:
             await anyio.sleep(backoff.next_delay_s())
 
     async def _follow_works(self) -> None:
-        """Read works from the stored position, or from a full list."""
+        """Receive works after the stored position, or a full list if there is none, and queue their bindings."""
         listed: set[str] = set()
         async for line in self._control.follow(self._ledger.position):
             work = line.work
@@ -177,7 +177,7 @@ class MemberAgent:
                 self._ledger.move(line.position)
 
     async def _settle_list(self, listed: set[str]) -> None:
-        """Handle the end of a full list: remove bindings missing from it, and objects with our marks but no work."""
+        """Handle the end of a full list: remove bindings that it lacks, and objects with our label but no work."""
         # A full list replaces all state: it does not name works that were removed while the feed was interrupted.
         for key in self._ledger.names():
             entry = self._ledger.get(key)
@@ -231,7 +231,7 @@ class MemberAgent:
                     self._waiting.put_later(key, self._pace(key))
                     return
                 self._counts.removed += 1
-                # With a newer work, which names an object again, the binding is not finished.
+                # A newer work may need an object again; the binding is then not finished.
                 if action.is_last and entry.work is work:
                     self._ledger.removed(key, entry)
                 else:
@@ -365,7 +365,7 @@ class MemberAgent:
         return messages.HealthReport(ready=True, grace_seconds=grace, reason="ClusterReady", message=message)
 
     def _on_answer(self, cluster: messages.Cluster) -> None:
-        """Handle the gateway's answer on the cluster; stop once it has left and is empty."""
+        """Handle the cluster's state in an answer of the gateway; stop once it has left and the ledger is empty."""
         if cluster.resource_models != self._models.resource_models:
             self._capacity_changed_event.set()
         self._models = cluster

@@ -66,7 +66,7 @@ def pod_of(value: KubeObject) -> Pod | None:
 def report(
     nodes: Mapping[str, Node], pods: Iterable[Pod], models: Sequence[clusters.ResourceGrade]
 ) -> messages.CapacityReport:
-    """The member's capacity; ``models`` are the grades to count its nodes by."""
+    """The member's capacity; ``models`` are the resource grades by which its nodes are counted."""
     counted = {name: node for name, node in nodes.items() if node.takes_pods}
     allocatable: dict[str, int] = {}
     for node in counted.values():
@@ -95,7 +95,7 @@ def _graded(
     taken: Mapping[str, Mapping[str, int]],
     models: Sequence[clusters.ResourceGrade],
 ) -> tuple[clusters.GradeCount, ...]:
-    """Nodes per grade: each counts in the highest grade whose minimum amounts it still has free."""
+    """Number of nodes per grade: a node counts for the highest grade whose minimum amounts it still has free."""
     if not models:
         return ()
     ordered = sorted(models, key=lambda grade: grade.grade)

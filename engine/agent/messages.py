@@ -29,11 +29,11 @@ class Shape(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
 
 
 class Work(Shape, frozen=True, kw_only=True):
-    """The desired state of one binding in the cluster; (term, step) is its version, and the newest one counts.
+    """The desired state of one binding in the cluster; (term, step) is its version, and only the newest one applies.
 
     ``name`` is the name of the Work object. ``replicas`` is absent for kinds without replicas. ``overrides`` is a
-    digest of the override policies that apply in this cluster, of labels with preserved state and of ``reading``;
-    empty if there are none of these. ``preserved``: a removed workload stays in the cluster.
+    digest of the override policies that apply in this cluster, of labels with preserved state and of ``reading``; empty
+    if there are none of these. ``preserved``: a removed workload stays in the cluster.
     """
 
     key: str
@@ -80,7 +80,7 @@ class Manifest(Shape, frozen=True, kw_only=True):
 
 
 class Namespaces(Shape, frozen=True, kw_only=True):
-    """The namespaces propagated to a cluster, with their marks; ``keeps_others``: the agent must not delete others."""
+    """The namespaces that are propagated to a cluster, with their labels; ``keeps_others``: no other may be deleted."""
 
     manifests: tuple[msgspec.Raw, ...] = ()
     keeps_others: bool = False
@@ -94,7 +94,7 @@ class Cluster(Shape, frozen=True, kw_only=True):
 
 
 class Call(Shape, frozen=True, kw_only=True):
-    """A request of a user to the member's API, for its agent. ``target`` is the path with the query.
+    """A user's request to the member's API, which the agent executes. ``target`` is the path with the query.
 
     An empty ``id`` means that there is no request; such a call only shows that the feed is alive.
     """

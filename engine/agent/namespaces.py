@@ -1,7 +1,7 @@
-"""Namespaces of the control plane in the member: created with our marks, updated, and deleted with the original.
+"""Namespaces of the control plane in the member: created, updated, and deleted with the original.
 
-A namespace that exists already without our marks is not changed. While the cluster leaves, and after that, none is
-deleted: Kubernetes deletes a namespace with everything in it.
+The agent labels the namespaces that it creates. It does not change one that exists without its label. While the cluster
+leaves, and after that, none is deleted: Kubernetes deletes a namespace with everything in it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from engine.domain import marks
 from events.kube_objects import KubeObject
 
 _COMPARE_S: Final = 60.0
-"""Interval at which namespaces are compared without a change, because other clients of the member change them too."""
+"""Seconds between two comparisons of namespaces without a known change: other clients of the member change them too."""
 
 _log = diagnostics.logger("agent")
 
@@ -35,7 +35,10 @@ class Plan(Struct, frozen=True, kw_only=True):
 def plan(
     wanted: Mapping[str, KubeObject], live: Sequence[KubeObject], cluster: str, *, keeps_others: bool
 ) -> Plan:
-    """Return what to do, given the member's managed namespaces; ``keeps_others``: delete none."""
+    """Return the namespaces to apply and to delete; ``live`` are the member's managed ones.
+
+    ``keeps_others``: delete none.
+    """
     managed = {value.name: value for value in live if object_preparation.has_our_marks(value, cluster)}
     applied = tuple(
         wanted[name] for name in sorted(wanted) if not _has_texts(managed.get(name), wanted[name])
@@ -63,7 +66,7 @@ class NamespaceSync:
         self._change = anyio.Event()
 
     def changed(self, number: int) -> None:
-        """Compare all namespaces soon if ``number``, which is that of their last change, is new."""
+        """Compare all namespaces soon if ``number``, the number of the last change of a namespace, is new."""
         if number != self._number:
             self._number = number
             self._change.set()
@@ -80,7 +83,7 @@ class NamespaceSync:
                 await self._change.wait()
 
     async def create(self, name: str) -> None:
-        """Create a namespace that an object needs: with our marks if it is one of the control plane's."""
+        """Create a namespace that an object needs: as the control plane propagates it, or else a plain one."""
         wanted, _keeps_others = await self._wanted()
         plain = KubeObject({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         await self._apply(wanted.get(name, plain))
@@ -100,13 +103,13 @@ class NamespaceSync:
             _log.info("namespace removed", cluster=self._cluster, namespace=name)
 
     async def _wanted(self) -> tuple[dict[str, KubeObject], bool]:
-        """Return the control plane's namespaces by name, and whether others with our marks stay."""
+        """Return the control plane's namespaces by name, and whether the agent must not delete others."""
         message = await self._control.namespaces()
         namespaces = [_prepared(raw) for raw in message.manifests]
         return {value.name: value for value in namespaces}, message.keeps_others
 
     async def _apply(self, manifest: KubeObject) -> None:
-        """Create or update a namespace, unless it exists and is not ours."""
+        """Create or update a namespace, unless it exists without this agent's label."""
         resource = await self._kinds.find(*kinds.NAMESPACES)
         name = manifest.name
         if resource is None:

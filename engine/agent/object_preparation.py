@@ -1,7 +1,7 @@
 """Conversion of a work's manifest into the object to apply: pure.
 
-Fields that the API server or the member's controllers set are removed, so that applying never claims them.
-Labels and annotations mark the owner, as Karmada's do.
+Fields that the API server or the member's controllers set are removed, so that applying never claims them. Labels and
+annotations that name the owner are added, as Karmada does.
 """
 
 import hashlib
@@ -104,7 +104,7 @@ def replicas_path(value: KubeObject, reading: shapes.Reading | None) -> Path:
 
 
 def has_our_marks(value: KubeObject, cluster: str) -> bool:
-    """Whether an object in the member has the marks of this cluster's agent."""
+    """Whether an object has the label and annotation with which the agent of this cluster marks what it manages."""
     namespace = marks.work_namespace(cluster)
     return (
         value.labels.get(marks.MANAGED) == "true" and value.annotations.get(marks.WORK_NAMESPACE) == namespace
@@ -112,7 +112,7 @@ def has_our_marks(value: KubeObject, cluster: str) -> bool:
 
 
 def unmarked() -> Json:
-    """A merge patch that removes the marks, for an object that is released to the cluster."""
+    """A merge patch that removes the agent's labels and annotations, for an object that is released to the cluster."""
     return {
         "metadata": {
             "labels": dict.fromkeys(marks.LABELS),
@@ -195,9 +195,9 @@ def _prune_kind(value: Json) -> None:
 
 
 def _marked(value: KubeObject, owner: Owner) -> KubeObject:
-    """The object with the marks by which the agent finds its objects.
+    """The object with the labels and annotations by which the agent finds its objects.
 
-    The gateway has set all other marks: they need more facts.
+    The gateway has set all other labels and annotations of Karmada, because they need more facts.
     """
     work = owner.work
     annotations: Json = {

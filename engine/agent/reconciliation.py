@@ -70,7 +70,10 @@ class Apply(Struct, frozen=True):
 
 
 class Remove(Struct, frozen=True):
-    """Remove an object, or with ``preserved`` only its marks; with ``is_last`` the binding is then finished."""
+    """Remove an object; if ``preserved``, only the agent's labels and annotations.
+
+    With ``is_last`` the binding is then finished.
+    """
 
     ref: WorkloadRef
     preserved: bool
@@ -78,7 +81,7 @@ class Remove(Struct, frozen=True):
 
 
 class Forget(Struct, frozen=True):
-    """Nothing exists and nothing is desired: report it and drop the entry."""
+    """Nothing exists and nothing is desired: report the removal and drop the entry."""
 
 
 Action = Apply | Remove | Forget | Literal["settled"]
@@ -166,7 +169,7 @@ def _report(entry: Entry) -> messages.WorkloadReport | None:
         return None
     if not entry.fault and (applied is None or seen is None or not seen.uid):
         return None
-    # The object still has the content of the last apply, so report that version, not the newest.
+    # If the newest work is not applied yet, report the version whose content the object has.
     version = work.version
     how = seen.state if applied is not None and seen is not None else ObjectState()
     if (

@@ -110,7 +110,7 @@ async def follow(
             await anyio.sleep(backoff.next_delay_s())
         except ExpiredError:
             version = ""
-            # Pause: a server whose versions expire at once would otherwise be asked in a tight loop.
+            # Pause: a server whose versions expire at once would otherwise get list requests in a tight loop.
             await anyio.sleep(backoff.next_delay_s())
         except UnreachableError as error:
             failed += 1

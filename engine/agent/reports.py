@@ -1,6 +1,6 @@
 """Reports to the gateway, in batches; each holds the current state, not every change.
 
-A batch with an unknown outcome is sent again under the same id, so that it counts once.
+A batch with an unknown outcome is sent again under the same id, so that the gateway records it once.
 """
 
 import uuid
@@ -18,7 +18,7 @@ from engine.agent.gateway_client import Control
 from engine.agent.ledger import Ledger
 
 _GATHER_S: Final = 0.05
-"""Changes are collected for this long before they are sent together."""
+"""Seconds for which changes are collected before they are sent together."""
 
 _WRONG: Final = frozenset({400, 413, 422})
 _log = diagnostics.logger("agent")

@@ -88,7 +88,7 @@ class _LoadBalancer(Struct, frozen=True):
 
 
 class _Status(Struct, frozen=True, rename="camel"):
-    """The fields of all kinds with a rule; each kind has some of them."""
+    """The status fields that the built-in rules read; each kind has some of them."""
 
     replicas: int = 0
     updated_replicas: int = 0
@@ -120,7 +120,7 @@ class _Status(Struct, frozen=True, rename="camel"):
 
 
 class _BuiltIn(Struct, frozen=True):
-    """An object of a kind with a rule."""
+    """The parts of an object that the built-in rules read."""
 
     metadata: _Metadata = _Metadata()
     spec: _Spec = _Spec()
@@ -192,7 +192,10 @@ def _replicated(value: _BuiltIn, desired: int) -> ObjectState:
 
 
 def _stateful(value: _BuiltIn) -> ObjectState:
-    """A StatefulSet with a partition updates only the ordinals from there on; all replicas must be available."""
+    """State of a StatefulSet.
+
+    With a partition, only ordinals from it on are updated; all replicas must be available.
+    """
     desired = value.spec.replicas
     state = _replicated(value, desired - value.spec.update_strategy.partition)
     return structs.replace(state, healthy=state.healthy and state.available >= desired)

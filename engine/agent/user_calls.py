@@ -1,4 +1,4 @@
-"""Requests of the control plane's users to the member's API: send each there, and upload the response."""
+"""Requests of the control plane's users to the member's API: forward each of them, and upload the response."""
 
 from collections.abc import AsyncGenerator
 from typing import Final
@@ -16,7 +16,7 @@ from events import records
 from events.json_values import Json
 
 _CALLS_MAX: Final = 32
-"""Concurrent requests of users; they do not wait for the agent's own requests, and the agent's do not wait for them."""
+"""Maximum number of concurrent requests of users; the limit of the agent's own requests is separate."""
 
 _UNAVAILABLE: Final = 503
 _log = diagnostics.logger("agent")

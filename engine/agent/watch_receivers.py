@@ -60,7 +60,7 @@ class Objects:
         if entry.seen is not None and is_older(seen, entry.seen):
             return
         if is_gone:
-            # A late DELETED of an earlier object under that name; ours has another uid.
+            # A late DELETED of an earlier object under that name; the known object has another uid.
             if entry.seen is not None and entry.seen.uid not in ("", seen.uid):
                 return
             seen = _GONE

@@ -18,7 +18,7 @@ from engine.bench.timing import Timing
 from engine.process import installation
 
 _PART: Final = 10
-"""The first measurement has this part of the bindings."""
+"""Divisor of the number of bindings in the first measurement."""
 
 
 def run(clusters: int, bindings: int, progress: Progress = lambda _: None) -> Figures:

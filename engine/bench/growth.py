@@ -116,7 +116,7 @@ class _Counter:
 
     @staticmethod
     def enter_in_thread(frame: FrameType, event: str, argument: object) -> "_Trace | None":
-        """Trace function for new threads: large records are processed there."""
+        """Trace function for new threads, since large records are processed in threads."""
         active = _Counter._active
         return None if active is None else active.enter(frame, event, argument)
 

@@ -13,7 +13,7 @@ Events = Sequence[shapes.Event]
 _DEPLOYMENT: Final[Json] = {"apiVersion": "apps/v1", "kind": "Deployment"}
 _POLICY: Final = "policy.karmada.io/v1alpha1"
 _TEMPLATES: Final = 40
-"""Deployments in the state before, for inputs that are not Deployments themselves."""
+"""Number of Deployments that exist before the measured inputs, and of ConfigMaps in ``_dependencies``."""
 
 _NEST: Final = 20
 """Nesting of each value in a deep manifest; whole manifests may have at most 64 levels."""

@@ -16,7 +16,7 @@ GROUP: Final = 10
 """Clusters over which a policy divides its Deployments, in benchmarks with many clusters."""
 
 BATCH: Final = 500
-"""Records of one append."""
+"""Number of records per append."""
 
 _SOURCE = "/reballast/bench"
 _AMPLE_NODES = specs.NodeGroup(count=100_000, allocatable={"cpu": "32", "memory": "128Gi", "pods": "1100"})

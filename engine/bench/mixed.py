@@ -154,7 +154,7 @@ async def _measured(commands: int, directory: Path, progress: Progress) -> Figur
                 sent = commands * quarter // 100
                 figures |= await _resources(server.pid, directory, quarter)
             figures["commands_per_s"] = round(commands / (time.perf_counter() - start), 1)
-        # Records that follow from the last commands count as well; wait for them.
+        # Records that follow from the last commands are counted too; wait for them.
         await asyncio.sleep(_SETTLE_S)
         figures["records_per_command"] = round(await _records(directory) / commands, 1)
     return figures

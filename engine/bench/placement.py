@@ -239,7 +239,7 @@ def _turn(
                 reports += 1
                 index = reports * 7 % len(names)
                 known.report(names[index], _summary(index, reports, grades))
-            # Read each result: lazily computed columns that are never read would make the figure too good.
+            # Read each result: lazily computed columns that are never read would make the rate too high.
             decided.append(read(schedule.schedule(question, known)) > 0)
         placed[0] += sum(decided)
         placed[1] += len(decided)

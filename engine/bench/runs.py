@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 WAIT_S: Final = 600
-"""Longest wait for an effect; then the benchmark fails."""
+"""Seconds to wait for an effect before the benchmark fails."""
 
 Figures: TypeAlias = dict[str, float | str | Mapping[str, float] | None]
 """Figures by name, with a text about the baseline; ``reference`` contains Karmada's figures of the same names."""

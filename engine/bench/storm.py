@@ -102,7 +102,7 @@ class _Bench:
         return await self._timing.timed(count, lambda: inputs.append(self._running.log, records))
 
     async def taint(self, count: int) -> float:
-        # The Deployments of ``singles`` are affected too.
+        # The taint also affects the Deployments of ``singles``, so their decisions are counted too.
         return await self._timing.timed(
             count + SINGLE, lambda: self._running.log.append([inputs.taint("member1")])
         )

@@ -154,7 +154,7 @@ def _read(path: Path, context: str) -> Access:
 
 
 async def _discovered(access: Access) -> tuple[tuple[ApiKind, ...], str, str]:
-    """Ask the cluster for its API kinds, its Kubernetes version, and the uid of kube-system as its identity."""
+    """Return the cluster's API kinds, its Kubernetes version, and the uid of kube-system, which identifies it."""
     api = MemberApi(access)
     try:
         served = await api.discover()

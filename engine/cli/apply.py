@@ -270,7 +270,7 @@ def _without_status(value: KubeObject) -> KubeObject:
 
 
 def _at_version(desired: KubeObject, live: KubeObject) -> KubeObject:
-    """The object at the version of the live one, unless it names one."""
+    """The desired object with the resourceVersion of the live one, unless it has a resourceVersion of its own."""
     return desired.with_fields({"metadata": {"resourceVersion": live.resource_version, **desired.metadata}})
 
 
@@ -279,7 +279,7 @@ def _content(value: KubeObject) -> KubeObject:
     volatile = {"resourceVersion", "managedFields", "generation"}
     metadata = {name: item for name, item in value.metadata.items() if name not in volatile}
     for name in ("labels", "annotations"):
-        # A claim may change between the two reads, and with it these labels and annotations.
+        # A policy may claim the object between the two reads, which changes these labels and annotations.
         texts = object_at(metadata.pop(name, None))
         metadata[name] = {text: item for text, item in texts.items() if text not in marks.CLAIMS}
     return _without_status(value).with_fields({"metadata": metadata})

@@ -15,7 +15,7 @@ from engine.cli import failures, server_location
 from engine.identity.endpoint import verification
 from events.json_values import Json, object_at
 
-# The library's own command line loads click, rich and pygments: a third of the start of a command.
+# httpx's own command line loads click, rich and pygments: a third of the start of a command.
 with optional_imports.without("httpx._main"):
     import httpx
 
@@ -51,7 +51,10 @@ class Reply(NamedTuple):
 
 
 class Client:
-    """Client of the server that the environment names, else of a data directory; ``is_local``: only of the latter."""
+    """Client of the server that the environment names, or else of the server of a data directory.
+
+    With ``is_local`` the environment is ignored.
+    """
 
     def __init__(
         self, directory: Path | None, *, answer_seconds: float = _ANSWER_SECONDS, is_local: bool = False

@@ -90,7 +90,7 @@ def read_timeline(client: Client, key: str, as_of: str = "") -> list[Entry]:
 def show_entries(entries: list[Entry], *, is_named: bool = True) -> None:
     """Print records, one per line; narrow terminals omit their positions and causes.
 
-    ``is_named``: observations begin with the names of their objects.
+    ``is_named``: summaries of observations begin with the name of the observed object.
     """
     rows: list[tuple[output.Cell, ...]] = [
         (

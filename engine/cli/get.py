@@ -44,7 +44,7 @@ Watch = Annotated[
 
 
 class _Selection(NamedTuple):
-    """Arguments for one kind; an empty ``namespace`` means all namespaces."""
+    """The arguments of ``get`` for one kind; an empty ``namespace`` means all namespaces."""
 
     kind_text: str
     name: str
@@ -55,7 +55,7 @@ class _Selection(NamedTuple):
 
 
 class _Shown(NamedTuple):
-    """Objects of a kind: their documents if these are printed, or as a table."""
+    """The objects of a kind: documents if whole objects are printed, else a table; the other form may be empty."""
 
     whole: list[Json]
     table: Listing

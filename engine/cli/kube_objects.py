@@ -48,7 +48,7 @@ _REMEDIES: Final = {
 }
 _UNKNOWN_FIELD: Final = "correct or remove it, or apply with --validate=warn"
 _NAMESPACED: Final = 2
-"""Segments of ``namespaces/NAME``: a path with more names objects in that namespace, such as namespaces/shop/pods."""
+"""Number of segments of ``namespaces/NAME``; longer paths lead to objects in the namespace: namespaces/shop/pods."""
 
 _STRICT: Final = re.compile(r'(unknown|duplicate) field "([^"]*)"')
 

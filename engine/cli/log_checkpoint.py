@@ -153,7 +153,7 @@ async def _sign(
 
 
 class _StandardOutput:
-    """A sink that only shows lines."""
+    """A sink for checkpoints that prints them to standard output; it holds no earlier ones."""
 
     async def lines(self) -> list[bytes]:
         return []

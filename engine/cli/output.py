@@ -54,7 +54,7 @@ def table(
 
 
 def print_wrapped(heading: str, text: str, indent: int) -> None:
-    """Print a text behind a heading, wrapped on a terminal; all its lines begin at the column ``indent``."""
+    """Print a text after a heading, wrapped on a terminal; all its lines begin at the column ``indent``."""
     line = clean(heading).ljust(indent) + clean(text)
     columns = width()
     if columns is None:

@@ -19,7 +19,7 @@ LINE_BYTES_MAX: Final = 64 << 20
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One decision; ``condition`` is ``STATUS/REASON`` of the binding's condition, empty if none had to be made.
+    """One decision; ``condition`` is ``STATUS/REASON`` of the binding's condition, empty if nothing had to be decided.
 
     The fields are those of the test vectors (recorded decisions of Karmada's scheduler).
     """
@@ -50,7 +50,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Scheduler:
-    """Answer questions; consecutive questions with equal clusters share one fleet."""
+    """Makes decisions for lines of input; consecutive lines with equal clusters share one fleet."""
 
     def __init__(self, *, explained: bool) -> None:
         self._explained = explained

@@ -71,7 +71,7 @@ class Tolerated:
     ] = None
 
     def seconds(self) -> TolerationSeconds:
-        """The options in the server's form."""
+        """Both options as ``TolerationSeconds``, the form that the server takes."""
         return TolerationSeconds(
             not_ready=self.default_not_ready_toleration_seconds,
             unreachable=self.default_unreachable_toleration_seconds,
@@ -136,7 +136,7 @@ class Listening:
     tls_key: Annotated[Path | None, Parameter(help="The key of that certificate (PEM).")] = None
 
     def chosen(self, before: control_plane.Options) -> control_plane.Options:
-        """The options ``before`` with those of this group; raises Failure if they are invalid."""
+        """Return the options ``before`` with the fields of this group replaced; raises Failure if these are invalid."""
         for name in self.allowed_host:
             if not incoming_requests.is_host(name):
                 raise failures.usage(
@@ -285,7 +285,7 @@ def serve_with(
 
 
 def _guarded(log: str, work: Callable[[], None]) -> None:
-    """Run something that needs the log on Kafka; convert its errors into Failure."""
+    """Run ``work``, which needs the log on Kafka; convert its errors into Failure."""
     try:
         parse(log)
         work()

@@ -43,7 +43,7 @@ class _Workloads(Struct):
 
 
 def kind_of(name: str, client: Client | None = None) -> kinds.Kind:
-    """The kind of a name, also of a custom kind that the server serves; an unknown name becomes a namespaced kind."""
+    """Find a kind by name, with a client also custom kinds; an unknown name becomes the name of a namespaced kind."""
     served = kinds.find(name)
     if served is None and client is not None:
         # The server of an observer has no Kubernetes API; queries take the name as it is.
@@ -106,7 +106,7 @@ def entries(client: Client, path: str, *, start: int = 0, **query: Parameter) ->
 
 
 def since_ms(client: Client, namespace: str) -> dict[str, dict[str, int]]:
-    """Creation times (milliseconds since 1970) by binding key and simulated member; empty without such members."""
+    """Creation times (ms since 1970) of workloads, by binding key and simulated member; empty without members."""
     times: dict[str, dict[str, int]] = {}
     running = client.find("members/workloads", _Workloads, namespace=namespace)
     for workload in running.items if running else ():
@@ -201,7 +201,8 @@ def _all(
             if value.kind == kind.kind and name in {"", value.name}:
                 yield value
     else:
-        # Objects of a custom kind are stored in the version in which they were written.
+        # Objects of a custom kind are stored in the version in which they were written, so query all
+        # versions.
         is_known = kinds.known(kind.api_version, kind.kind) is not None
         version = kind.api_version if is_known else ""
         query = {"kind": kind.kind, "apiVersion": version, "namespace": namespace, "name": name}

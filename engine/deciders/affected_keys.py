@@ -70,7 +70,10 @@ def _touch_readers(shard: ShardState, indexes: Indexes, change: fact_changes.Cha
 
 
 def _touch_ranked(shard: ShardState, indexes: Indexes, name: str, cause: Cause) -> None:
-    """Touch the PriorityClass's own template, which may differ from the fact, and bindings that wait for a class."""
+    """Touch bindings that wait for a PriorityClass, and the class's template if this shard owns it.
+
+    The template may differ from the changed fact; it is then announced again.
+    """
     class_key = keys.binding_key(priorities.KIND, "", name)
     if keys.shard_of(class_key) == shard.shard:
         _touch(shard, class_key, states.PRIORITY, cause)
@@ -79,7 +82,7 @@ def _touch_ranked(shard: ShardState, indexes: Indexes, name: str, cause: Cause) 
 
 
 def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
-    """Mark blocked bindings as ready to retry and touch them, once: more reports do not bring the retry forward."""
+    """Mark blocked bindings as ready to retry, and touch those that were not marked before."""
     for key in indexes.blocked:
         binding = shard.bindings[key]
         if not binding.ready_to_retry:
@@ -88,7 +91,7 @@ def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
 
 
 def _cluster_keys(change: fact_changes.ClusterChanged, indexes: Indexes, placements: Placements) -> set[str]:
-    """Return bindings in the cluster, bindings whose affinity matches the old or the new cluster, and blocked ones."""
+    """Return the bindings in the cluster, those whose affinity matches its old or new version, and the blocked ones."""
     touched = set(indexes.by_cluster.get(change.name, ())) | indexes.blocked
     versions = [_fleet_of_one(manifest) for manifest in (change.old, change.new) if manifest]
     for (digest, affinity_name), group in indexes.by_group.items():
@@ -111,7 +114,7 @@ def _policy_keys(change: fact_changes.PolicyChanged, indexes: Indexes) -> set[st
 
 
 def _override_keys(change: fact_changes.OverrideChanged, shard: ShardState, indexes: Indexes) -> set[str]:
-    """Return the templates that the policy selects or selected and that are claimed or needed."""
+    """Return the templates that the policy selects or selected, if any policy claims or another binding needs them."""
     selected = set[str]().union(*map(indexes.templates.selected, change.selections))
     return {key for key in selected if shard.bindings[key].claim is not None or key in shard.needs}
 
@@ -202,7 +205,7 @@ def defer_limits(
 
 
 def touch_watched(shard: ShardState, indexes: Indexes) -> None:
-    """Touch all watches if ClusterTaintPolicies changed, also those of clusters that joined since."""
+    """Touch all watches if ClusterTaintPolicies changed, also those of clusters that joined after the change."""
     cause, indexes.taint_policies = indexes.taint_policies, None
     if cause is not None:
         for key in shard.watches:
@@ -246,11 +249,11 @@ def touch_quotas(shard: ShardState, indexes: Indexes) -> None:
 def touch_troubled(
     shard: ShardState, indexes: Indexes, cluster_facts: facts.Facts, *, touches_all: bool = False
 ) -> None:
-    """Touch clusters in trouble, once per step: all if ``is_crowd`` changed, else only the next one to empty.
+    """Touch clusters in trouble: all of them if ``is_crowd`` changed, else only the next one to empty.
 
-    So the cost of a report does not depend on how many clusters are in trouble; the others have timers. The cause
-    is that in ``indexes.crowd`` or ``indexes.emptied``, unless a newer input touched the cluster. ``touches_all``:
-    touch all of them always, to replay steps of releases that did so.
+    Called once per step. So the cost of a report does not depend on how many clusters are in trouble; clusters that are
+    not touched have timers. The cause is that in ``indexes.crowd`` or ``indexes.emptied``, unless a newer input
+    touched the cluster. ``touches_all``: touch all in any case, to replay steps of releases that did so.
     """
     cause = indexes.crowd if touches_all else indexes.crowd or indexes.emptied
     indexes.crowd = indexes.emptied = None

@@ -72,8 +72,8 @@ def preempts(newcomer: Policy, holder: Policy) -> bool:
 class PolicyIndex:
     """All policies, indexed so that the best policy for a template is found without a walk over all of them.
 
-    Each selector is filed under its scope and its handle (``selector_index``). A lookup visits only the cells
-    of the template's name and labels; each cell is sorted by rank.
+    Each selector is stored under its scope and its handle (``selector_index``). A lookup visits only the entries
+    under the template's scopes and handles; these are sorted by rank.
     """
 
     def __init__(self) -> None:
@@ -108,7 +108,7 @@ class PolicyIndex:
         return self._policies.get(shapes.PolicyRef(kind=kind, name=name, namespace=namespace))
 
     def best(self, template: Template) -> Policy | None:
-        """Return the policy that claims the template if it is unclaimed; None if no policy selects it."""
+        """Return the best policy that selects the template, whatever claims it now; None if no policy selects it."""
         for kind in _kinds(template):
             policy = self._first(kind, template)
             if policy is not None:
@@ -142,7 +142,7 @@ class PolicyIndex:
         return best[2] if best else None
 
     def _entries(self, kind: str, template: Template) -> Iterator[list[_Entry]]:
-        """Yield the entries of each cell that the template's name and labels lead to."""
+        """Yield the sorted entries of each (scope, handle) that matches the template."""
         ref = template.ref
         for namespace in (ref.namespace, selector_index.ANY) if ref.namespace else (selector_index.ANY,):
             cells = self._scopes.get((kind, selector_index.scope_of(namespace, ref)))

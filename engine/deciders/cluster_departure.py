@@ -19,7 +19,10 @@ _PULL: Final = "Pull"
 
 
 def decide(facts: Facts, indexes: Indexes, emit: step_outputs.Emitter) -> None:
-    """At the end of a step, report clusters clear of this shard's works and finish departures of own clusters."""
+    """Report leaving clusters without works of this shard; finish the departures that all shards have reported.
+
+    Called at the end of a step, before ``settle``.
+    """
     shard = emit.shard
     for name in sorted(shard.departures):
         departure = shard.departures[name]

@@ -1,8 +1,8 @@
 """Cluster health in the owner shard: report silent clusters as unknown, and taint clusters by their conditions.
 
-The condition Ready counts after it has lasted for a while, so a flapping cluster changes nothing; the time
+The condition Ready takes effect after it has lasted for a while, so a flapping cluster changes nothing. That time
 starts at the first step that knew the condition, because a report may arrive late. Conditions that clients
-report (network, storage) count at once, as their reporters have their own rules. Mass evictions are limited
+report (network, storage) take effect at once, as their reporters have their own rules. Mass evictions are limited
 (design section 3): failing clusters are emptied one by one, at the pace of Kubernetes' node controller, and none
 while so many fail that the control plane itself is probably cut off. Each shard computes the same order, from the
 facts and the time of its step.
@@ -22,17 +22,17 @@ from engine.objects import taint_policies
 from events import cluster_decisions, clusters, times, vocabulary
 
 CONFIRM_MS: Final = 30_000
-"""Time in ms for which a cluster must be ready, or not ready, before that counts (Karmada's threshold)."""
+"""Time in ms for which a cluster must be ready, or not ready, before that takes effect (Karmada's threshold)."""
 
 PACE_MS: Final = 10_000
 """Minimum time in ms between the emptying of two clusters (Kubernetes' node eviction rate of 0.1 per second)."""
 
 STUCK_MS: Final = times.MINUTE_MS
-"""Maximum time in ms that a cluster waits for each cluster before it in the queue, which may never be emptied."""
+"""Maximum time in ms to wait for each cluster that is earlier in the queue, since that may never be emptied."""
 
 CROWD_MIN: Final = 3
 CROWD_PERCENT: Final = 55
-"""No cluster is emptied while at least this many, and this share of all, are in trouble."""
+"""No cluster is emptied while at least ``CROWD_MIN`` clusters, and ``CROWD_PERCENT`` of all, are in trouble."""
 
 _CONDITION: Final = "Ready"
 _REASON: Final = "ClusterStatusUnknown"
@@ -95,7 +95,7 @@ def begin(watch: Watch, at_ms: int) -> None:
 
 
 def settle(watch: Watch, facts: Facts, at_ms: int) -> None:
-    """Update a watch after it was decided in a step at ``at_ms``: first known time and time of the next check."""
+    """Set ``known_ms``, ``queued_ms`` and ``act_ms`` of a watch after it was decided in a step at ``at_ms``."""
     watch.known_ms = watch.known_ms or at_ms
     if _is_late(watch, at_ms):
         watch.queued_ms = 0
@@ -151,7 +151,7 @@ def _plan(watch: Watch, facts: Facts, time_ms: int) -> Plan:
 
 
 def _confirmed_ms(watch: Watch, time_ms: int) -> int:
-    """Return when the condition Ready will count; 0 if it does already, or is not reported."""
+    """Return when the condition Ready takes effect; 0 if it has already, or is not reported."""
     known_ms = watch.known_ms or time_ms
     counts_ms = known_ms if watch.status in ("", UNKNOWN) else known_ms + CONFIRM_MS
     return counts_ms if time_ms < counts_ms else 0
@@ -167,8 +167,8 @@ def _next_check_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
     waiting = facts.waiting(_is_to_be_emptied)
     position = bisect.bisect_left(waiting, (watch.since_ms, watch.name))
     emptied_ms, emptied = facts.emptied
-    # Each cluster up to this one needs its own interval after the last emptied one; this cluster's own taints
-    # do not count.
+    # After the last emptied cluster, one interval must pass for each cluster up to and including this one.
+    # If this cluster itself is the last emptied one, it does not wait.
     paced_ms = time_ms if emptied in ("", watch.name) else emptied_ms + (position + 1) * PACE_MS
     # Clusters before it may never be emptied, for example if their shard is quarantined; pass them after a
     # limit.
@@ -177,7 +177,7 @@ def _next_check_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
     )
     if not position or are_stuck:
         return max(paced_ms, time_ms)
-    # Not its turn: check again when the clusters before it have had theirs, never two in one interval.
+    # Not its turn: check again after one interval for each cluster before it.
     return max(paced_ms, time_ms + position * PACE_MS)
 
 
@@ -205,7 +205,7 @@ def _taint_changes(
     """Return the taints that the condition Ready and the policies add to and remove from the cluster.
 
     A taint that the condition or a policy adds is not removed by another. ``ready`` is the status of the condition
-    Ready; empty if it does not count.
+    Ready; empty if it is not reported or not in effect yet.
     """
     present = {(taint.key, taint.effect): taint.value for taint in cluster.spec.taints}
     adding: dict[tuple[str, str], manifests.Taint] = {}

@@ -1,8 +1,8 @@
-"""Dependency distribution (``propagateDeps``), workload side: send the needs of a workload to its dependencies.
+"""Dependency distribution (``propagateDeps``), workload side: request the dependencies of a workload in its clusters.
 
 When the clusters or the references of a workload change, its shard sends a link to the shard of each dependency, with
-all clusters in which the workload needs it. A cluster counts until a graceful eviction from it has ended. A need has
-no replicas, so scaling sends no links. A workload that lost its policy keeps its needs.
+all clusters in which the workload needs it. A cluster from which the workload is evicted gracefully is included until
+the eviction ends. A need has no replicas, so scaling sends no links. A workload that lost its policy keeps its needs.
 """
 
 import msgspec
@@ -17,7 +17,7 @@ from events.validation import names
 
 
 def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter, *, preserved: bool = False) -> None:
-    """Send needs that changed and drop needs that ended.
+    """Send links for the needs of the workload that changed or ended.
 
     ``preserved``: the workload is deleted but left running in its clusters; so are its dependencies.
     """
@@ -81,7 +81,7 @@ def _current_dependencies(
 def _declared_dependencies(
     template: Template, declared: tuple[interpreters.Dependency, ...]
 ) -> tuple[Dependency, ...]:
-    """Return dependencies at the paths that the custom kind's interpreter declares, without those already known."""
+    """Return the dependencies that a custom kind's interpreter finds, except those in ``template.dependencies``."""
     if not declared or not template.custom:
         return ()
     value: object = msgspec.json.decode(template.custom)
@@ -98,7 +98,7 @@ def _clusters(binding: Binding, facts: Facts) -> tuple[str, ...]:
     """Return the members to which the workload is assigned or from which it is being evicted gracefully."""
     leaving = (task.cluster for task in binding.tasks if task.purge_mode != vocabulary.PURGE_DIRECTLY)
     named = {*(name for name, _ in binding.clusters), *leaving}
-    # A workload that could not be scheduled may name a cluster that left, which counts again if it joins again.
+    # A workload that could not be scheduled may still name a cluster that left; include it if it joins again.
     return tuple(sorted(name for name in named if facts.fleet.get(name) is not None))
 
 

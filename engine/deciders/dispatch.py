@@ -1,7 +1,7 @@
 """Dispatch works: one for each cluster whose work differs from the last one it got.
 
-A binding goes to the clusters of its placement and to those in which other bindings need it. A cluster that is
-being evicted gracefully keeps its work until the eviction ends; a leaving cluster keeps only what the policy
+A binding goes to the clusters of its placement and to those in which other bindings need it. A cluster from which the
+binding is evicted gracefully keeps its work until the eviction ends; a leaving cluster keeps only what the policy
 preserves. A suspended cluster gets one ``suspended`` work and nothing more until the suspension ends; removals
 are never suspended. A binding without policy keeps its works, also suspended ones, unless other bindings need it.
 A work names the override policies that select its cluster (errors in these show when the work is rendered), the
@@ -42,8 +42,8 @@ def decide(
 ) -> None:
     """Emit changed and removed works, and one decision that lists them.
 
-    ``preserved``: removed works leave the workload running in their clusters. ``left``: clusters for which
-    that holds in any case.
+    ``preserved``: removed works leave the workload running in their clusters. ``left``: clusters in which removed
+    works do so even without ``preserved``.
     """
     dispatched: list[decisions.DispatchedWork] = []
     declared, claim = binding.declared, binding.claim
@@ -89,7 +89,7 @@ def _wanted(
     is_counted = declared.replicas is not None and not workloads.is_single(ref.api_version, ref.kind)
     completions = _completions(binding, placements)
     for cluster, count in _targets(binding, declared, required) if required else binding.clusters:
-        # A binding that could not be scheduled since may still name a cluster that has left.
+        # A binding that could not be scheduled again may still name a cluster that has left.
         if cluster in facts.leaving or facts.fleet.get(cluster) is None:
             continue
         overrides: tuple[shapes.OverrideRef, ...] = ()
@@ -108,7 +108,7 @@ def _wanted(
 
 
 def _overwrites(binding: Binding, emit: step_outputs.Emitter) -> bool:
-    """Whether works overwrite existing objects, by the template, its policy or the bindings that require it."""
+    """Whether works overwrite existing objects: set by the template, its policy or, without one, a binding's need."""
     if binding.template is not None and binding.template.overwrites:
         return True
     if binding.claim is None:
@@ -155,7 +155,7 @@ def _completions(binding: Binding, placements: Placements) -> dict[str, int]:
 
 
 def _targets(binding: Binding, declared: Declared, required: AbstractSet[str]) -> Targets:
-    """Return the clusters of the binding's own policy, if one claims it, and those in which others need it."""
+    """Return (cluster, replicas) where the binding is assigned, if a policy claims it, and where others need it."""
     assigned = binding.clusters if binding.claim is not None else ()
     others = required - {name for name, _ in assigned}
     return (*assigned, *((name, declared.replicas or 0) for name in sorted(others)))

@@ -52,7 +52,7 @@ class HealthReported(Struct, frozen=True, gc=False):
 
 
 class ConditionsChanged(Struct, frozen=True, gc=False):
-    """The status of a condition that clients report of a cluster changed."""
+    """The conditions that clients report of a cluster changed in type or status."""
 
     name: str
 
@@ -69,7 +69,7 @@ class OverrideChanged(Struct, frozen=True, gc=False):
 
 
 class QuotaChanged(Struct, frozen=True, gc=False):
-    """The ResourceQuotas with this binding key that are assigned to clusters changed."""
+    """The assignments of the ResourceQuota with this binding key to clusters changed."""
 
     key: str
 

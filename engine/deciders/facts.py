@@ -388,5 +388,5 @@ class Facts:
 
 
 def _is_emptied(taken: verdicts.Taken, taint: clusters.Taint) -> bool:
-    """Whether the engine began to empty the cluster; taints by users do not count for ``cluster_health.PACE_MS``."""
+    """Whether the engine added the taint to empty the cluster; users' taints do not delay the next cluster."""
     return taint.effect == vocabulary.NO_EXECUTE and taken.envelope.source.startswith(ids.SHARD_SOURCE)

@@ -33,8 +33,8 @@ def answer(shard: ShardState, link: links.GroupAnswered) -> bool:
         return False
     _judge(seat, link)
     if link.granted:
-        # The binding is scheduled again and must choose the granted clusters, so the pass gets what the binding
-        # knew of the others when it sent the claim. Otherwise two bindings could send new claims in turn, forever.
+        # The binding is scheduled again and must choose the granted clusters, so that pass gets the other
+        # bindings' clusters as of the claim. With newer ones, two bindings could send claims in turn forever.
         seat.is_bound, seat.others = seat.asked_bound, seat.asked_others
     return True
 

@@ -57,7 +57,7 @@ class _Group:
             _move(self._by_label[label], key, template.labels[label], None)
 
     def with_handle(self, handle: selector_index.Handle) -> AbstractSet[str]:
-        """Return the keys of the templates with a handle, which is a name, a label, or all templates of the group."""
+        """Return the keys of the templates that a handle matches: by name, by one label, or all of the group."""
         closeness, name, value = handle
         if closeness == selector_index.BY_NAME:
             if self._by_name is None:
@@ -129,14 +129,16 @@ class Indexes:
 
     - ``by_cluster``: bindings that are assigned to a cluster, have a work there or are being evicted from it.
     - ``by_policy``: bindings that a policy claims; ``by_group``: by digest of the placement and affinity group.
-    - ``blocked``: bindings to be retried; ``unranked``: those whose policy was refused or PriorityClass missing.
+    - ``blocked``: bindings to be retried; ``unranked``: bindings with a refused policy or a missing PriorityClass.
     - ``troubled``: the shard's own clusters that are not ready.
 
-    The rest is for the next step, each with the newest fact as its cause: ``crowd`` if the number of clusters in
-    trouble changed, ``emptied`` if the next cluster to empty may be another, ``taint_policies`` if a ClusterTaintPolicy
-    changed, ``quotas`` for keys of ResourceQuotas whose assignments to clusters changed, ``limited`` for namespaces
-    whose overall quotas changed (with ``OverallChanged.is_switch``), ``grouped`` for bindings whose group may not know
-    them yet.
+    The other fields note changes for the next step, each with the newest fact as its cause:
+
+    - ``crowd``: the share of clusters in trouble may have changed; ``emptied``: the next cluster to empty, likewise.
+    - ``taint_policies``: a ClusterTaintPolicy changed.
+    - ``quotas``: keys of ResourceQuotas whose assignments to clusters changed.
+    - ``limited``: namespaces whose overall quotas changed (with ``OverallChanged.is_switch``).
+    - ``grouped``: bindings that may belong to a workload group whose owner shard does not know them yet.
     """
 
     def __init__(self, bindings: Iterable[Binding] = (), watches: Iterable[Watch] = ()) -> None:

@@ -141,7 +141,7 @@ def _apply_rebalancer(
 
 
 def _take_client_write(shard: ShardState, taken: verdicts.Taken) -> None:
-    """Fold client writes about a template or its binding other than the template itself."""
+    """Fold a client's write that leaves the template itself unchanged: a status, allowed deletion or suspension."""
     match taken.data:
         case specs.DeletionAllowed(cluster=cluster):
             _allow_deletion(shard, taken, cluster)
@@ -260,7 +260,7 @@ def _take_answer(shard: ShardState, taken: verdicts.Taken, answer: links.Resched
 def _take_need(
     shard: ShardState, taken: verdicts.Taken, link: links.DependencyNeeded | links.DependencyDropped
 ) -> None:
-    """Fold a need or the end of one. Only a link newer than the known one counts; only a known need can end."""
+    """Fold a need or its end; ignore a link that is not newer than the last one, and the end of an unknown need."""
     key = taken.record.key
     is_needed = isinstance(link, links.DependencyNeeded)
     all_needs = needs.known(shard, key)
@@ -292,8 +292,8 @@ def _take_preemption_link(
 ) -> None:
     """Fold a preemption link.
 
-    Of the capacity requests of a binding only the newest counts. Offers count if they answer that request; the
-    binding is decided once all shards have answered.
+    Only the newest capacity request of a binding is kept, and offers that do not answer it are ignored. The binding
+    is decided once all shards have answered.
     """
     match link:
         case links.CapacityRequested():

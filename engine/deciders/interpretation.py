@@ -78,7 +78,7 @@ Interpreters = dict[tuple[str, str], Interpreter]
 
 
 def put(known: Interpreters, name: str, raw: msgspec.Raw) -> list[Change]:
-    """Replace the interpreter that a ReplicaInterpreter of this name declares."""
+    """Store the interpreter that the ReplicaInterpreter ``name`` declares, in place of its last one; return changes."""
     changes = drop(known, name)
     new = _declared(name, interpreters.decode(raw))
     known[new.api_version, new.kind] = new
@@ -86,7 +86,7 @@ def put(known: Interpreters, name: str, raw: msgspec.Raw) -> list[Change]:
 
 
 def drop(known: Interpreters, name: str) -> list[Change]:
-    """Remove the interpreter that a ReplicaInterpreter of this name declared, if there is one."""
+    """Remove the interpreter that the ReplicaInterpreter ``name`` declared, if there is one; return the changes."""
     dropped = [kind for kind, interpreter in known.items() if interpreter.name == name]
     for kind in dropped:
         del known[kind]

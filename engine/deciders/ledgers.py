@@ -1,4 +1,4 @@
-"""State that shards share: the use of overall quotas, and the clusters of workload groups, each in its owner shard."""
+"""Claims on quotas and workload groups: one copy in the binding's shard, one in the owner shard."""
 
 from msgspec import Struct
 
@@ -24,7 +24,7 @@ class QuotaClaim(Struct, gc=False):
 
 
 class Ledger(Struct, gc=False):
-    """The claims on the overall quotas of a namespace, in the owner shard of its quotas, by the key of the binding.
+    """All claims on a namespace's overall quotas, by binding key; kept in the owner shard of these quotas.
 
     ``totals`` are the sums of the reserved amounts. ``open`` has the claims that are not granted, in the order of
     their arrival; ``shown`` are the totals in the last decision, by quota and resource.
@@ -62,9 +62,10 @@ class Seat(Struct, gc=False):
 
 
 class WorkloadGroup(Struct, gc=False):
-    """A group of workloads in its owner shard: the seats of its bindings by key, kept together or ``apart``.
+    """A group of workloads, in its owner shard; ``apart``: its bindings share no clusters, otherwise they share all.
 
-    ``open`` has the claims that are not granted, in the order of their arrival.
+    ``seats`` are those of its bindings, by key. ``open`` has the keys of the claims that are not granted, in the order
+    of their arrival.
     """
 
     apart: bool

@@ -1,4 +1,4 @@
-"""Facts of member clusters: the manifest that scheduling reads, the queue of clusters, and reported ResourceQuotas."""
+"""Facts of member clusters: manifests for scheduling, the queue of clusters to empty, and reported ResourceQuotas."""
 
 import bisect
 from collections.abc import Callable, Iterable
@@ -17,11 +17,11 @@ READY: Final = str(True)
 """Status of the Ready condition of a ready cluster."""
 
 QuotaAmounts: TypeAlias = dict[str, dict[str, dict[str, int]]]
-"""Amounts left for more pods, by namespace, cluster and resource: cpu in millicores, others in whole units."""
+"""Unused amounts of ResourceQuotas by namespace, cluster and resource: cpu in millicores, others in whole units."""
 
 
 class Queue:
-    """Waiting clusters, sorted by time. Clusters in ``changed`` are evaluated again by the next ``ordered`` call."""
+    """Clusters that wait to be emptied, sorted by time; the next call of ``ordered`` evaluates ``changed`` again."""
 
     def __init__(self) -> None:
         self.changed: set[str] = set()
@@ -169,7 +169,7 @@ class QuotaLimits:
             self._namespaces.setdefault(cluster, set()).add(quota.namespace)
 
     def ceilings(self, namespace: str, amounts: requests.Requests) -> tuple[tuple[str, int], ...]:
-        """Return (cluster, how many more replicas with these requests its quotas allow), by name of the cluster."""
+        """Return (cluster, number of replicas with these requests that its quotas still allow), sorted by cluster."""
         limited = self.free.get(namespace)
         if not limited:
             return ()

@@ -48,12 +48,12 @@ class Needs(dict[str, Need]):
 
     @property
     def overwrites(self) -> bool:
-        """Whether works of the object take over existing objects: one binding that needs it suffices."""
+        """Whether works of the object take over existing objects, because a binding that needs it asks for that."""
         return self._overwriting > 0
 
     @property
     def preserves(self) -> bool:
-        """Whether the object stays in its clusters when it is deleted: one binding that needs it suffices."""
+        """Whether the object stays in its clusters when it is deleted, because a binding that needs it asks so."""
         return self._preserving > 0
 
     def _count(self, old: Need | None, new: Need | None) -> None:
@@ -88,7 +88,7 @@ def put(shard: ShardState, key: str, by: str, need: Need) -> None:
 
 
 def apply(shard: ShardState, key: str, applied: Iterable[tuple[str, Terms]]) -> None:
-    """Record the terms that were decided on, by the key of the binding that has the need."""
+    """Record the decided terms of an object's needs; ``applied`` has them by the key of the binding with the need."""
     needs = known(shard, key)
     for by, terms in applied if needs is not None else ():
         if needs is not None and by in needs:
@@ -106,7 +106,7 @@ def forget_applied(shard: ShardState, key: str) -> None:
 
 
 def forget_dropped(shard: ShardState, key: str) -> None:
-    """After a decision on an object, remove the dropped needs that it has recorded as dropped."""
+    """Remove the needs of an object that were dropped and whose drop its last decision has recorded."""
     needs = known(shard, key)
     if needs is None:
         return
@@ -117,12 +117,12 @@ def forget_dropped(shard: ShardState, key: str) -> None:
 
 
 def overwrites(shard: ShardState, binding: Binding) -> bool:
-    """Return whether works of an object without policy take over existing objects, for a binding that needs it."""
+    """Return whether an object that no policy claims takes over existing objects, as a binding that needs it asks."""
     needs = None if binding.last_claim else known(shard, binding.key)
     return needs is not None and needs.overwrites
 
 
 def preserves(shard: ShardState, binding: Binding) -> bool:
-    """Return whether deleting an object leaves it in its clusters, by its policy or the bindings that need it."""
+    """Return whether an object stays in its clusters when deleted, as its policy or a binding that needs it asks."""
     needs = None if binding.last_claim else known(shard, binding.key)
     return binding.preserves or (needs is not None and needs.preserves)

@@ -3,7 +3,7 @@
 A change that makes a binding use more than was granted to it waits until the owner shard of the namespace's quotas
 grants the new amounts. As in Karmada, a new assignment that exceeds a quota fails with the reason QuotaExceeded, and
 a template with new requests that exceed one is not applied. A change that needs no more is made at once and reported
-afterwards; so are amounts that were in use before the quota existed.
+afterwards. Amounts that were in use before the quota existed are reported without a check.
 
 The owner adds up the amounts in use and grants claims in the order of their arrival, as long as no quota is
 exceeded. A refused claim stays open until the quotas suffice or the binding claims other amounts.

@@ -13,7 +13,7 @@ from engine.deciders.state import Binding
 from events import decisions, links, shapes, vocabulary
 
 OFFERS_MAX: Final = 64
-"""Maximum number of bindings in one answer: lowest priority first, among equals those with the most replicas there."""
+"""Maximum number of candidates in one answer: those of lowest priority, among equals those with the most replicas."""
 
 HOLD_SECONDS: Final = 300
 """How long a preempted binding stays out of the cluster."""
@@ -26,8 +26,8 @@ def answer(indexes: Indexes, emit: step_outputs.Emitter) -> None:
     """Answer all open capacity requests with the lower-priority bindings of this shard."""
     for key in sorted(emit.shard.questions):
         request = emit.shard.questions[key]
-        # In a total order, since ``occupants`` iterates over a set. An answer without candidates is sent too: the
-        # requester waits for one of each shard.
+        # In a total order: ``occupants`` iterates over a set. An answer is sent even without candidates: the
+        # requester waits until every shard has answered.
         candidates = sorted(occupants(request, indexes, emit), key=_victim_order)
         offered = links.CapacityOffered(
             key=key, number=request.number, shard=emit.shard.shard, occupants=tuple(candidates[:OFFERS_MAX])
@@ -101,12 +101,12 @@ def _victim_order(occupant: shapes.Occupant) -> tuple[int, int, str, str]:
 
 
 def _may_leave(binding: Binding, cluster: str) -> bool:
-    """Whether evicting frees capacity: bindings without policy stay, and suspended clusters get no works."""
+    """Whether evicting the binding would free capacity: it needs a policy, and works that are not suspended there."""
     return binding.claim is not None and not binding.is_suspended_in(cluster)
 
 
 def _is_valid(binding: Binding, request: links.PreemptionRequested, at_ms: int) -> bool:
-    """Whether the request is in time and the binding still has lower priority and at least as many replicas there."""
+    """Whether the request is in time, and the binding still has lower priority and enough replicas in the cluster."""
     replicas = dict(binding.clusters).get(request.cluster, 0)
     return (
         at_ms <= request.until_ms

@@ -4,7 +4,7 @@ A claim holds until its policy is deleted, changes so that it no longer selects 
 Then the best other policy claims the template, or the binding is released and its workload keeps running. If the
 template changes so that its policy no longer selects it, the claim and the placement stay, as in Karmada. Deleting
 the template withdraws the binding from all clusters. A change of a lazy policy takes effect at the next write of the
-template; but if the policy preempts another, the template gets its marks (labels and annotations) at once. An imported
+template; but if it preempts another policy, the template gets its labels and annotations at once. An imported
 template keeps an older placement of its lazy policy until its next write. A policy whose PriorityClass does not exist
 is not applied: the binding stays as it is, or is declared when the class is created.
 """
@@ -29,7 +29,7 @@ _PLACEMENT: Final = msgspec.json.Decoder(placements.Placement)
 
 
 def decide(binding: Binding, flags: int, facts: Facts, emit: step_outputs.Emitter) -> bool:
-    """Declare and claim, release or withdraw; return whether removed works leave the workload running."""
+    """Declare and claim a binding, release or withdraw it; return whether removed works leave the workload running."""
     template = binding.template
     if template is None:
         return _withdraw(binding, emit)
@@ -63,7 +63,7 @@ def decide(binding: Binding, flags: int, facts: Facts, emit: step_outputs.Emitte
 
 
 def _mark(binding: Binding, lazy: KnownPolicy | None, emit: step_outputs.Emitter) -> None:
-    """Give the template the marks of a lazy policy that will take it over, or restore those of its claim."""
+    """Show the labels of a lazy policy that will take the template over, or again those of the claiming policy."""
     claim, marked = binding.claim, binding.marked
     if claim is None:
         return
@@ -85,7 +85,7 @@ def _mark(binding: Binding, lazy: KnownPolicy | None, emit: step_outputs.Emitter
 def _is_refused(
     binding: Binding, template: Template, chosen: KnownPolicy, facts: Facts, emit: step_outputs.Emitter
 ) -> bool:
-    """Whether the policy can't be applied to the template, now or at all; records a refusal that is new."""
+    """Whether the policy can't be applied to the template yet or at all; records a new refusal."""
     fault = _fault(binding, template, chosen, facts, emit)
     if not fault:
         return fault is not None
@@ -128,8 +128,8 @@ def _holder(binding: Binding, template: Template) -> shapes.PolicyRef | None:
 def _kept(holder: shapes.PolicyRef | None, claim: Claim | None, facts: Facts) -> KnownPolicy | None:
     """Return the policy that keeps a template although it does not select it; None if the claim lapses.
 
-    As in Karmada, the policy keeps the template until the policy changes. An imported template counts as
-    claimed by the current version while it has no claim here, or one with an older placement (``_NO_VERSION``).
+    As in Karmada, the policy keeps the template until the policy changes. An imported template is treated as claimed by
+    the policy's current version while it has no claim here, or one with an older placement (``_NO_VERSION``).
     """
     known = None if holder is None else facts.known_policies.get(holder)
     if known is None or known.policy.is_deleting:
@@ -217,7 +217,7 @@ def _claim(
         )
     ):
         return
-    # If the template shows the marks of a lazy policy, the preemption was recorded with them.
+    # If the template shows the labels of a lazy policy, that decision has recorded the preemption.
     preempted = previous.policy if previous and is_preemption and binding.marked is None else None
     made = claimed(binding.key, chosen, preempted)
     if older is not None:
@@ -227,7 +227,7 @@ def _claim(
 
 
 def _older_placement(template: Template, chosen: KnownPolicy) -> msgspec.Raw | None:
-    """Return the older placement of its lazy policy by which a template was imported; None to use the current one."""
+    """Return the older placement of a lazy policy with which the template was imported; None to use the current one."""
     imported = template.imported
     if (
         imported is None

@@ -1,7 +1,7 @@
 """Static assignments of FederatedResourceQuotas: a ResourceQuota in each named cluster, and its reported status.
 
-The works have the binding key of a ResourceQuota with the same name, as they share one name in Karmada. So if a policy
-propagates such a ResourceQuota, it takes precedence over the assignments.
+The works have the binding key of a ResourceQuota with the same name; in Karmada the works of both share one name, too.
+So if a policy propagates such a ResourceQuota, it takes precedence over the assignments.
 """
 
 import hashlib
@@ -17,7 +17,10 @@ from events.json_values import object_at
 
 
 class Assignments(Struct, frozen=True):
-    """A FederatedResourceQuota's assignments: index and digest by cluster. ``offset`` is that of its last write."""
+    """A FederatedResourceQuota's assignments: ``quotas`` has index and digest of each, by cluster.
+
+    ``offset`` is that of the FederatedResourceQuota's last write.
+    """
 
     ref: shapes.WorkloadRef
     offset: int
@@ -50,7 +53,7 @@ class Assignments(Struct, frozen=True):
 
 
 def read(manifest: kube_objects.Manifest, raw: msgspec.Raw, offset: int) -> Assignments:
-    """Return the assignments of a FederatedResourceQuota; of several for one cluster the first counts."""
+    """Return the assignments of a FederatedResourceQuota; of several for one cluster only the first is used."""
     result: dict[str, tuple[int, str]] = {}
     for index, (cluster, quota) in enumerate(federated_quotas.quotas(raw)):
         result.setdefault(

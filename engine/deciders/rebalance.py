@@ -1,4 +1,4 @@
-"""A rebalancer in its owner shard: ask for each workload, count answers, finish, expire.
+"""A rebalancer in its owner shard: request to reschedule each workload, record the results, finish and expire.
 
 The rules are those of Karmada and its user guide: a workload removed from the spec stays in the status if it
 succeeded and is dropped if it failed or waits. Each workload is requested once per generation. The rebalancer
@@ -18,7 +18,7 @@ NOT_FOUND: Final = "ReferencedBindingNotFound"
 
 
 def decide(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]:
-    """Start a new generation, count answers, finish and expire the rebalancer if due; yields between portions."""
+    """Start a new generation, record results, finish and expire the rebalancer if due; yields after each workload."""
     if rebalancer.started < rebalancer.generation:
         yield from _start(rebalancer, emit)
     yield from _count_answers(rebalancer, emit)

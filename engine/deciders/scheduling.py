@@ -76,7 +76,7 @@ def decide(
 
 
 def answer(binding: Binding, emit: step_outputs.Emitter) -> bool:
-    """Answer the rebalancers of a binding, unless its decision waits for others; return whether they are answered."""
+    """Answer the rebalancers of a binding unless it waits for quotas or groups; return whether they are answered."""
     if emit.shard.awaits(binding.key):
         return False  # the answer comes with the decision
     for request in (*binding.delayed, *binding.asks):
@@ -167,7 +167,7 @@ def _run_pass(
 
 
 class _Imported(NamedTuple):
-    """An imported placement without its unknown clusters; ``is_complete``: it had none."""
+    """An imported placement, without clusters that are not members; ``is_complete``: all its clusters are members."""
 
     placement: imported_placements.ImportedPlacement
     is_complete: bool

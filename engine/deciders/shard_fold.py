@@ -156,7 +156,7 @@ class ShardFold:
             or state.touched
             or state.waiting
             or state.reported
-            # Own inputs need a step in their turn, since a replay folds all facts of a step before its own inputs.
+            # Own inputs need a step before more facts are folded: a replay folds all facts of a step first.
             or self._own_taken
             or self._refused
         )

@@ -13,13 +13,13 @@ from events.validation.verdicts import Head, PartitionState
 _Value = TypeVar("_Value", bound=Hashable)
 
 NOTHING: Final[dict[str, str]] = {}
-"""For fields without entries; dictionaries in frozen structs are never changed."""
+"""The empty dictionary that fields without entries share; dictionaries in frozen structs are never changed."""
 
 _KEPT_MAX: Final = 16_384
 
 
 def shared(value: _Value) -> _Value:
-    """Return the cached object that equals this value; the value itself, which is then cached, if there is none."""
+    """Return a cached object that equals the value; if there is none, cache and return the value itself."""
     return _shared(value)  # pyright: ignore[reportReturnType]  # the cache forgets the type
 
 

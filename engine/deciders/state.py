@@ -1,7 +1,7 @@
 """State of one shard: bindings, rebalancers, watched clusters and the keys that wait to be decided.
 
-Only ``apply_decisions`` (decisions) and ``intake`` (inputs) change it, and ``settle`` functions at the end of a key or
-step. It holds plain data only, so a snapshot is one encoding of it.
+It is changed only by inputs (``intake``, ``affected_keys``), by decisions (``apply_decisions``), and by ``settle``
+functions at the end of a key or step. It holds plain data only, so a snapshot is one encoding of it.
 """
 
 from typing import Final
@@ -147,7 +147,7 @@ NOT_NEEDED: Final = Terms()
 
 
 class Need(Struct, frozen=True, gc=False):
-    """The terms on which another binding needs the object, from its newest link; without clusters it was dropped.
+    """The need of another binding for an object, from its newest link; dropped if ``terms`` has no clusters.
 
     ``number`` orders the links of one binding. ``preserved``: a dropped need leaves the object in its
     clusters. ``applied`` holds the terms of the last decision on this need.
@@ -335,16 +335,16 @@ class ShardState(Struct):
 
     - ``began_ms``: time of the first step of the current term; reports may have been missed before it.
     - ``touched``: keys touched by the inputs of the current turn.
-    - ``waiting``: keys to be decided, in order; ``reported``: keys with nothing but member reports.
+    - ``waiting``: keys to be decided, in order; ``reported``: those that only member reports touched.
     - ``needs``: by key of the needed object (which may not exist yet), then by key of the binding that needs it.
     - ``wants``: capacity requests of this shard's bindings; ``questions``: open requests of all shards' bindings.
     - ``preemptions``: evictions that other bindings ask of this shard's bindings.
     - ``removals``: removed works not confirmed as gone, by cluster and key, with the version of the removal.
     - ``departures``: leaving clusters.
-    - ``quota_claims``: claims of this shard's bindings on overall quotas; ``ledgers``: those on quotas that it owns,
-      by ``keys.quota_key``.
+    - ``quota_claims``: claims of this shard's bindings on overall quotas; ``ledgers``: all claims on the quotas that
+      this shard owns, by ``keys.quota_key``.
     - ``seats``: seats of this shard's bindings in groups of workloads, by binding and group; ``groups``: the groups
-      that it owns, by ``keys.group_key``.
+      that this shard owns, by ``keys.group_key``.
     - ``is_crowd``: too many clusters were in trouble at the last check (see ``cluster_health``).
     """
 

@@ -1,7 +1,7 @@
-"""State preservation: values of a workload's status, from the last report of the cluster that it leaves.
+"""State preservation: labels with status values from the last report of the cluster that a workload leaves.
 
-Rules and names are Karmada's. The policy names values and the labels that they become; the eviction
-records them. Works carry the labels of the newest eviction until it ends, if their cluster is the
+Rules and names are Karmada's. The policy names status values and a label for each; the eviction
+records the labels. Works carry the labels of the newest eviction until it ends, if their cluster is the
 workload's only one and was not among its clusters before, and if the purge mode is ``Directly``. Unlike in
 Karmada, a value that is missing or is no valid label value is left out and recorded with the reason;
 the eviction does not wait for it.
@@ -23,7 +23,7 @@ _SHOWN_CHARS_MAX: Final = 64
 
 
 class Preserved:
-    """State of a binding in a cluster that it leaves: ``labels`` to preserve it, and reasons for ``missing`` ones."""
+    """State of a binding in a cluster that it leaves: ``labels`` that preserve it, and why others are ``missing``."""
 
     def __init__(self, binding: Binding, cluster: str, rules: Sequence[shapes.StateRule]) -> None:
         self.labels: dict[str, str] = {}

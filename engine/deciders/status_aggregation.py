@@ -47,7 +47,7 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> None:
 
 
 def _aggregate_quotas(binding: Binding, emit: step_outputs.Emitter) -> None:
-    """Emit the status of the quotas that a FederatedResourceQuota assigns to clusters, if it differs."""
+    """Emit the status of quotas that a FederatedResourceQuota assigns to clusters, if it differs from the last one."""
     members = tuple(_member(name, binding.reports.get(name)) for name in sorted(binding.works))
     if not members and not binding.shown:
         return

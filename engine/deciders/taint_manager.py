@@ -20,7 +20,7 @@ GRACE_PERIOD_MS: Final = 600_000
 
 TERMINATING: Final = "ClusterTerminating"
 RETURN_MS: Final = 5_000
-"""Minimum stay of a binding that returns to a cluster after a taint there evicted it (see ``_paced``)."""
+"""Minimum stay in ms of a binding that returns to a cluster from which a taint evicted it (see ``_paced``)."""
 
 _PRODUCER: Final = "TaintManager"
 
@@ -102,7 +102,7 @@ def _deadlines(binding: Binding, facts: Facts, placements: Placements) -> Iterat
 
 
 def _paced(binding: Binding, cluster: str, deadline_ms: int) -> int:
-    """Return when a binding must leave a cluster: later than ``deadline_ms`` if a taint evicted it there since then.
+    """Return when a binding must leave a cluster; later than ``deadline_ms`` if a taint has evicted it since then.
 
     The scheduler may choose a cluster with a tolerated taint again, although the toleration's seconds are over. In
     Karmada, whose controllers wait for one another, such a binding comes and goes every few seconds. Here it would
@@ -143,7 +143,7 @@ def _assess(
 def _verdicts(
     binding: Binding, healthy: AbstractSet[str], facts: Facts, placements: Placements
 ) -> dict[str, str]:
-    """Return, by cluster, the reason that ends its task now; "" if no grace period may end it (see ``last_copy``)."""
+    """Return verdicts by cluster: the reason to end its eviction now, or "" if its grace period must not end it."""
     verdicts = dict.fromkeys(last_copy.clusters(binding), "")
     if not binding.clusters:
         for cluster in verdicts.keys() & healthy:

@@ -69,14 +69,14 @@ class Claim(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Mark(Struct, frozen=True, array_like=True, gc=False):
-    """A policy whose marks (labels and annotations) a template shows before the policy claims the template."""
+    """A policy whose labels and annotations a template shows already before the policy claims the template."""
 
     policy: shapes.PolicyRef
     permanent_id: str
 
 
 class Suspension(Struct, frozen=True, array_like=True, gc=False):
-    """Parts of a binding that a client suspended, whatever its policy suspends: scheduling, dispatching of works."""
+    """Whether a client suspended scheduling, or dispatching of works, of a binding; its policy may suspend more."""
 
     scheduling: bool = False
     dispatching: bool = False

@@ -152,7 +152,7 @@ _TaintT = TypeVar("_TaintT", bound=_Taint)
 
 
 def with_taint(taints: tuple[_TaintT, ...], taint: _TaintT) -> tuple[_TaintT, ...]:
-    """Return the taints with one more, which replaces that of its key and effect.
+    """Return the taints with ``taint`` added; it replaces one with the same key and effect.
 
     An unchanged taint keeps its original time.
     """

@@ -49,7 +49,7 @@ def quotas(manifest: bytes | msgspec.Raw) -> list[tuple[str, bytes]]:
 
 
 class MemberQuota(TypedDict, total=False):
-    """The quota of a cluster, as it reported it."""
+    """The quota of a cluster, as the cluster reported it."""
 
     clusterName: str
     hard: object

@@ -1,4 +1,4 @@
-"""Names, labels and annotations by which Karmada's objects refer to one another; the latter two are called marks.
+"""Names and marks (labels and annotations) by which Karmada's objects refer to one another.
 
 A template carries the marks of the policy that claims it, a binding and a Work their own, and an object in a
 cluster all of them. Permanent ids are the uids of policies, bindings and Works.
@@ -15,7 +15,7 @@ from events.json_values import list_at
 from events.kube_objects import KubeObject
 
 MANAGED: Final = "karmada.io/managed"
-"""Label of all objects in clusters that a control plane manages."""
+"""Label of all objects that a control plane manages in clusters."""
 
 WORK_NAME: Final = "work.karmada.io/name"
 WORK_NAMESPACE: Final = "work.karmada.io/namespace"
@@ -37,7 +37,7 @@ _POLICY_DOMAINS: Final = {
     "ClusterPropagationPolicy": "clusterpropagationpolicy.karmada.io",
 }
 POLICY_IDS: Final = {kind: f"{domain}/permanent-id" for kind, domain in _POLICY_DOMAINS.items()}
-"""Labels with the permanent id of a policy, by its kind: on the policy and on what it claims."""
+"""Labels with the permanent id of a policy, by the policy's kind: on the policy, its templates and their bindings."""
 
 POLICY_FINALIZERS: Final = {
     "PropagationPolicy": "karmada.io/propagation-policy-controller",
@@ -140,7 +140,7 @@ def conflict(template: shapes.WorkloadRef, cluster: str) -> str:
     )
 
 
-# The works of a template in all its clusters have one name, which is needed at each of their changes.
+# Cached: the works of a template have the same name in all clusters, and each change of a work needs it.
 @lru_cache(maxsize=4_096)
 def work_name(kind: str, namespace: str, name: str) -> str:
     """Return the name of the Works of a template; it may be longer than Kubernetes allows, as in Karmada."""

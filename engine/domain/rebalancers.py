@@ -8,7 +8,7 @@ from events import rebalance_decisions, shapes
 class Observed(Struct, frozen=True, array_like=True, gc=False):
     """A workload and the result for it; ``result`` is empty until the answer arrives.
 
-    ``generation`` is the rebalancer's generation that asked for the workload.
+    ``generation`` is the generation of the rebalancer that requested to reschedule the workload.
     """
 
     workload: shapes.WorkloadRef

@@ -127,7 +127,7 @@ def _one_line(content: bytes) -> bytes | None:
 
 
 def _event(record: StoredRecord) -> dict[str, object]:
-    """Return a record as a CloudEvent in structured mode, with its place in the log as extensions."""
+    """Return a record as a CloudEvent in structured mode; extension attributes have its position in the log."""
     location: Json = {
         "reballasttopic": record.topic,
         "reballastpartition": record.partition,
@@ -143,7 +143,7 @@ def _event(record: StoredRecord) -> dict[str, object]:
         if name.startswith(records.PREFIX)
     }
     if _one_line(record.value) is None:
-        # Only types are checked that this release knows, so the data of others may be anything.
+        # Only events of known types were checked, so the data of other types may be anything.
         media_type = record.headers.get(records.CONTENT_TYPE) or "application/octet-stream"
         return {**attributes, "datacontenttype": media_type, **location, "data_base64": record.value}
     return {**attributes, "datacontenttype": records.JSON, **location, "data": msgspec.Raw(record.value)}

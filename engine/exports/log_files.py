@@ -1,8 +1,8 @@
-"""Files of a log: records in number order, and a manifest with their digests; export and import.
+"""Export and import of a log as files: records in number order, and a manifest with the files' digests.
 
-The manifest is replaced after each file, so an interrupted export continues after the last whole file, and a
-later export appends the new records. An import appends the records of an export to an empty log, which then has the
-same bytes at the same places.
+The manifest is replaced after each file, so an interrupted export continues after the last whole file, and a later
+export appends the new records. An import appends the records of an export to an empty log, which then has the same
+bytes at the same positions.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Parquet files by pyarrow, an optional package: ``pip install 'reballast[export]'``."""
 
-# The library has no annotations.
+# pyarrow has no annotations.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 from collections.abc import Sequence

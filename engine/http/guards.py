@@ -20,7 +20,7 @@ from engine.http.sessions import SESSION_SECONDS, Sessions
 
 _OPEN: Final = frozenset({"/healthz", "/readyz"})
 _FILES: Final = frozenset({"/style.css"})
-"""Files that error pages need."""
+"""Files that error pages need; anyone may read them."""
 
 _AGENTS: Final = "/api/v1/agents/"
 _COOKIE: Final = "reballast"

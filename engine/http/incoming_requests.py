@@ -34,7 +34,7 @@ _PORT: Final = re.compile(r":\d*$")
 _NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9_-]*[a-z0-9])?)*")
 
 HostRefusal = Callable[[Request, str], Awaitable[Response]]
-"""Make the response that refuses a request for a host."""
+"""Makes the response to a request whose host (the second argument) is refused."""
 
 
 class Hosts:
@@ -44,7 +44,7 @@ class Hosts:
         self._allowed = frozenset(map(normal_host, allowed))
 
     def refused(self, scope: Scope) -> str:
-        """The host of a request that this server does not answer; empty if it does.
+        """Return the host of a request if it is not a name of this server, shortened for a message; else an empty text.
 
         A request without a Host header is answered: no browser sends one.
         """
@@ -100,7 +100,7 @@ def is_host(text: str) -> bool:
 
 
 def host_remedy(host: str) -> str:
-    """The remedy to show with the refusal of a host."""
+    """Return the remedy for a client whose request was refused because of its host."""
     shown = normal_host(host)
     named = shown if is_host(shown) else "NAME"
     return f"use the address that the server printed, or start it with: --allowed-host {named}"

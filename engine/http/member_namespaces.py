@@ -1,4 +1,4 @@
-"""Namespaces of members: as a cluster gets them, and when they changed last.
+"""The namespaces that clusters get from the control plane, and the sequence number of their last change.
 
 ClusterOverridePolicies that select namespaces are applied.
 """
@@ -31,7 +31,7 @@ class _Template(Struct, frozen=True):
 
 
 def of(rows: Rows, cluster: str) -> list[agent_queries.PropagatedNamespace]:
-    """Return the namespaces of a cluster, by name; if overrides cannot be applied, without them."""
+    """Return the namespaces of a cluster, ordered by name; one whose overrides fail is returned without overrides."""
     result = agent_queries.namespaces_of(rows, cluster)
     overrides = selection.Overrides()
     for (manifest,) in rows.select(_POLICIES) if result else ():
@@ -78,7 +78,7 @@ class NamespaceChanges:
         self._last = 0
 
     async def last(self) -> int:
-        """Return the sequence number of the last change that the views have folded."""
+        """Return the sequence number of the last folded change of any namespace."""
         async with self._lock:
             folded = self._services.views.folded
             if self._seen < 0 or not changes.is_kept(self._seen, folded):

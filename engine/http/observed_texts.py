@@ -1,4 +1,4 @@
-"""Short text for observations of another control plane: the content of an object's new version. Pure."""
+"""One-line texts about observations of another control plane, such as a new version of an object. Pure."""
 
 from collections.abc import Callable
 from typing import Final

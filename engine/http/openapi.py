@@ -21,20 +21,20 @@ from events.release import RELEASE
 
 
 class MediaType(TypedDict, total=False):
-    """The content of a body in one media type: its schema."""
+    """The schema of a body in one media type."""
 
     schema: Json
 
 
 class Response(TypedDict, total=False):
-    """A response, by the media types of its body."""
+    """A response; ``content`` describes its body by media type."""
 
     description: str
     content: dict[str, MediaType]
 
 
 class RequestBody(TypedDict):
-    """The body of a request, by its media types."""
+    """The body of a request; ``content`` describes it by media type."""
 
     required: bool
     content: dict[str, MediaType]
@@ -44,7 +44,7 @@ Parameter = TypedDict("Parameter", {"name": str, "in": str, "required": bool, "s
 
 
 class Operation(TypedDict, total=False):
-    """A method of a path."""
+    """An operation: one HTTP method of one path."""
 
     summary: str
     operationId: str
@@ -110,7 +110,10 @@ def document() -> Json:
 
 
 def _anything(kind: type) -> Json:
-    """The schema of any JSON value; raises NotImplementedError for other types, as msgspec requires."""
+    """Return the schema of ``object``: any JSON value.
+
+    Raises NotImplementedError for other types, as msgspec requires of a schema hook.
+    """
     if kind is object:
         return {"description": "any JSON value"}
     raise NotImplementedError(kind)
@@ -197,7 +200,7 @@ def _plan_paths() -> Paths:
 
 
 def _items(name: str) -> Response:
-    """The response schema of a list of this type."""
+    """Return the response whose body has a list of the type ``name`` in its field ``items``."""
     items: Json = {"type": "array", "items": {"$ref": schemas.REF.format(name=name)}}
     schema: Json = {"type": "object", "properties": {"items": items}, "required": ["items"]}
     return {"description": "The response.", "content": {records.JSON: {"schema": schema}}}

@@ -86,7 +86,7 @@ class _Protocol(HttpToolsProtocol):
             self._expect_head()
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Log nothing: the application answers upgrades (exec, attach, port-forward), and no library is missing."""
+        """Log nothing: uvicorn would report a missing library, but the application itself answers upgrade requests."""
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_head()
@@ -94,8 +94,8 @@ class _Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        # Data ended uvicorn's keep-alive timeout, but may be less than a request head. ``cycle`` is None
-        # before the first request, which the library's annotations omit.
+        # Any data ends uvicorn's keep-alive timeout, also less than a request head, so limit the time for the
+        # head here. ``cycle`` is None before the first request, although uvicorn's annotation excludes None.
         is_idle = not self.cycle or self.cycle.response_complete
         if is_idle and self._head is None and not self.transport.is_closing():
             self._expect_head()

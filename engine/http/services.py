@@ -28,7 +28,7 @@ class Inquiry(Protocol):
     """Answers computed from the log and the rules instead of the views."""
 
     async def explain(self, key: str, number: int | None) -> Explained | None:
-        """Explain where a binding is, or was at a number of the log; None if there is no decision."""
+        """Explain a binding's placement, now or at a sequence number of the log; None if there is no decision."""
         ...
 
     async def verify(self, *, views: bool = False) -> Struct:
@@ -53,14 +53,14 @@ def _always() -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """Dependencies of the server; ``is_ready`` covers the rest of the process.
+    """Dependencies of the server's routes; ``is_ready`` returns whether the rest of the process is ready.
 
-    ``url`` is the address of the Kubernetes API, ``token`` the administrator's token, ``login`` the code that
-    starts a browser session, ``hosts`` are further host names to answer for. ``collectors`` provide the metrics
-    of the rest of the process and are called on the event loop. ``drilled`` has the results of the periodic
-    drills, ``asked`` those of the newest drill of a client, ``compared`` those of the observer, if another
-    control plane is observed. ``sign`` makes client certificates (``identity.client_certificates``), if the server
-    can. Set ``stopping`` when the process shuts down: live feeds then end with a bookmark.
+    ``url`` is the address of the Kubernetes API, ``token`` the administrator's token, ``login`` the code that starts a
+    browser session, ``hosts`` are further host names to answer for. ``collectors`` provide the metrics of the rest of
+    the process and are called on the event loop. ``drilled`` has the results of the periodic drills, ``asked`` those
+    of the newest drill that a client started. ``compared`` is the observer's report, None if no other control plane is
+    observed. ``sign`` makes client certificates (``identity.client_certificates``), None if the server can't. Set
+    ``stopping`` when the process shuts down: live feeds then end with a bookmark.
     """
 
     log: NumberedLog
@@ -83,18 +83,19 @@ class Services:
     compared: Report | None = None
 
     async def catch_up(self) -> int:
-        """Wait until the views know every write that any replica answered before the call; return its number.
+        """Wait until the views include every write that any replica answered before the call.
 
-        Raises LogError if the log can't be reached.
+        Return the sequence number of the newest record at that time. Raises LogError if the log can't be reached.
         """
         number = await self.log.newest()
         await self.views.wait_folded(number)
         return number
 
     async def known(self, after: int, limit: int) -> tuple[list[StoredRecord], int]:
-        """Return at most ``limit`` folded records after a sequence number, and the number up to which none is missing.
+        """Return folded records after a sequence number, and the number up to which they are complete.
 
-        Numbers have gaps, so ``limit`` records may include some that are not folded yet; these are left out.
+        At most ``limit`` records are read. Numbers have gaps, so some of these may not be folded yet; they are left
+        out.
         """
         folded = self.views.folded
         records = await self.log.read_all(after, min(limit, folded - after))

@@ -1,8 +1,8 @@
 """Browser sessions: a signed random id that permits reads for eight hours, at this server only.
 
-A browser gets one for the server's token or for the login code that ``reballast up`` prints. The signing key
-is derived from the token, so all replicas of a log accept it and none stores it. The token itself is never a
-cookie, because browsers send cookies to every port of a host.
+A browser gets a session for the server's token or for the login code that ``reballast up`` prints. The signing key is
+derived from the token, so all replicas of a log accept the id and none stores it. The token itself is never a cookie,
+because browsers send cookies to every port of a host.
 """
 
 import base64
@@ -17,7 +17,7 @@ from msgspec import Struct
 
 SESSION_SECONDS: Final = 8 * 3_600
 LOGIN_SECONDS: Final = 900
-"""Lifetime of a login code, in seconds, if its output may be kept in a log file."""
+"""Lifetime of a login code in seconds, unless it is printed on a terminal: other output may be kept in a log file."""
 
 _ID_BYTES: Final = 18
 _PURPOSE: Final = b"reballast session"
@@ -48,7 +48,7 @@ class Sessions:
         return hmac.compare_digest(token.encode("utf-8", "replace"), self._token)
 
     def is_login(self, code: str) -> bool:
-        """Whether it is the login code and has not expired."""
+        """Whether ``code`` is the login code and has not expired."""
         is_same = hmac.compare_digest(code.encode("utf-8", "replace"), self._login.code.encode())
         return bool(self._login.code) and is_same and self._clock() < self._login.until_s
 
@@ -57,7 +57,7 @@ class Sessions:
         return f"{payload}.{self._signature(payload)}"
 
     def is_open(self, session_id: str) -> bool:
-        """Whether it is a correctly signed session id that has not expired."""
+        """Whether the session id is correctly signed and has not expired."""
         payload, _, signature = session_id.rpartition(".")
         expires = payload.rpartition(".")[2]
         if len(session_id) > _CHARS_MAX or not (expires.isascii() and expires.isdecimal()):

@@ -1,4 +1,4 @@
-"""Short text for log records and explanations, for tables of the CLI and the pages. Pure."""
+"""Short texts about log records and explanations, shown in tables of the CLI and on the web pages. Pure."""
 
 from collections.abc import Iterator
 from typing import Final, cast

@@ -51,7 +51,7 @@ class Reply(NamedTuple):
 
 
 class _Open:
-    """A request without a complete response."""
+    """A request whose response is not complete yet."""
 
     def __init__(self) -> None:
         self.answered = anyio.Event()
@@ -72,7 +72,10 @@ class Tunnels:
         self._open: dict[tuple[str, str], _Open] = {}
 
     async def calls(self, cluster: str) -> AsyncGenerator[tuple[str, Call] | None]:
-        """Requests for a cluster with their ids, for its agent; None after each ``QUIET_S`` seconds without one."""
+        """Yield the requests for a cluster to its agent, as (id, request).
+
+        Yield None after each ``QUIET_S`` seconds without a request.
+        """
         send, receive = anyio.create_memory_object_stream[tuple[str, Call]](_WAITING_MAX)
         # A later connection replaces this one: the agent reconnected.
         self._agents[cluster] = send
@@ -112,7 +115,10 @@ class Tunnels:
     async def reply(
         self, cluster: str, number: str, status: int, content_type: str, chunks: AsyncIterable[bytes]
     ) -> bool:
-        """Pass a response on, until its end or until the client has left; return False if no client waits for it."""
+        """Pass a response on to the client that waits for it, until the response ends or the client leaves.
+
+        Return False if no client waits for the response.
+        """
         opened = self._open.get((cluster, number))
         if opened is None or opened.answered.is_set():
             return False

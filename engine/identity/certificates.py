@@ -32,7 +32,8 @@ _BEFORE: Final = dt.timedelta(days=1)
 class Certificates(Struct, frozen=True, kw_only=True):
     """Paths of the server's certificate and key, and the authority's certificate as bytes, all PEM.
 
-    ``clients`` is the path of the certificate of the authority for client certificates; None if clients have none.
+    ``clients`` is the path of the authority's certificate that verifies client certificates; None if clients have
+    none.
     """
 
     certificate: Path
@@ -104,7 +105,7 @@ def authority(directory: Path, now: dt.datetime) -> tuple[bytes, bytes]:
 
 
 def keep_authority(directory: Path, certificate: bytes, key: bytes) -> None:
-    """Replace the authority of the directory."""
+    """Replace the certificate and key (PEM) of the authority of the directory."""
     private_files.write(directory / f"{_AUTHORITY}.key", key)
     private_files.write(directory / f"{_AUTHORITY}.pem", certificate)
 

@@ -43,7 +43,10 @@ class Client(Struct, frozen=True, kw_only=True):
 
 
 def client_of(certificate: Mapping[str, Any]) -> Client:
-    """Return the client of a verified certificate, in the form of ``ssl.SSLSocket.getpeercert``."""
+    """Return the client that a verified certificate names.
+
+    ``certificate`` has the form that ``ssl.SSLSocket.getpeercert`` returns.
+    """
     subject = [pair for names in certificate.get("subject", ()) for pair in names]
     names = [str(value) for kind, value in subject if kind == "commonName"]
     return Client(
@@ -67,7 +70,7 @@ def subject_of(request: bytes) -> Subject:
 
 
 def signed(directory: Path, request: bytes, now: dt.datetime, valid_for: dt.timedelta) -> bytes:
-    """Return a client certificate (PEM) for the subject and key of a request, by the authority of the directory.
+    """Return a client certificate (PEM) for a request's subject and key, signed by the authority of the directory.
 
     It expires with the authority at the latest. Raises CertificateError if the request is malformed or not signed by
     its key.

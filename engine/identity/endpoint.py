@@ -35,11 +35,11 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
 
 def verification(url: str, authority: str) -> ssl.SSLContext | bool:
-    """Return the TLS verification for clients of a server, in httpx's form.
+    """Return the TLS verification for clients of a server, for httpx's parameter ``verify``.
 
-    With an authority (PEM) only that one is trusted. On the loopback the host name is not checked, because
-    the server's certificate may have other names. Without TLS the result is False, which saves loading the
-    system's authorities.
+    With an authority (PEM) only that one is trusted. On the loopback the host name is not checked, because the
+    server's certificate may have other names. Without TLS the result is False, which saves loading the system's
+    authorities.
     """
     where = urlsplit(url)
     if where.scheme != _HTTPS:

@@ -63,7 +63,7 @@ def _policy(value: KubeObject) -> KubeObject:
 
 
 def _static(value: Json, name: str) -> Json:
-    """Return an object with the defaults of its type and of the objects in it, not of items of lists.
+    """Return an object with the fixed defaults of its type and of nested objects, but not of items of lists.
 
     Defaults come before other fields and in alphabetical order, as they have always been recorded.
     """
@@ -79,7 +79,7 @@ def _static(value: Json, name: str) -> Json:
 
 
 def _selected(value: KubeObject) -> KubeObject:
-    """Default the namespace of the selectors of a namespaced policy to the policy's own."""
+    """Set the namespace of selectors that have none to that of the policy; cluster-scoped policies stay unchanged."""
     namespace = value.namespace
     selectors = as_list(value.at("spec", "resourceSelectors"))
     if selectors is None or not namespace:
@@ -121,7 +121,7 @@ def _constraint(item: object) -> object:
 
 
 def _cluster(value: KubeObject, now_ms: int) -> KubeObject:
-    """Set the grades of nodes, and ``timeAdded`` of NoExecute taints, from which ``tolerationSeconds`` count."""
+    """Set default resource models, and ``timeAdded`` of NoExecute taints, at which toleration periods start."""
     spec = value.object_at("spec")
     if not spec.get("resourceModels"):
         spec = {**spec, "resourceModels": msgspec.to_builtins(DEFAULT_MODELS)}

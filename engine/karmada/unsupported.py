@@ -24,7 +24,7 @@ KINDS: Final = {
         "its actions are shown in status.remedyActions of clusters, but not carried out; use a ClusterTaintPolicy"
     ),
 }
-"""Missing behaviour, by kind."""
+"""The reason why a kind has no effect, as the end of a warning, by (API version, kind)."""
 
 _CONDITIONS: Final = {"FederatedHPA": "ScalingActive", "MultiClusterService": "ServiceApplied"}
 """The type of the condition that shows whether a controller acts on the object, by kind."""

@@ -54,7 +54,7 @@ _MANIFESTS: Final = tuple(zip(_MANIFEST_PHRASES, (bytes((byte,)) for byte in _MA
 
 
 def pack(headers: Iterable[bytes]) -> list[bytes]:
-    """Pack headers, given as JSON; needs at least one."""
+    """Pack the headers of records, each given as JSON; there must be at least one."""
     joined = _SEPARATOR.join(headers)
     for phrase, byte in _HEADERS:
         joined = joined.replace(phrase, byte)
@@ -64,7 +64,7 @@ def pack(headers: Iterable[bytes]) -> list[bytes]:
 def unpack(stored: Sequence[bytes]) -> list[bytes]:
     """Restore the headers' JSON, one for each stored entry; damaged bytes give headers that fail their checksum.
 
-    The prefix of a packed value is kept, see ``unpack_value``.
+    The prefix ``_PACKED_VALUE`` stays; ``unpack_value`` removes it.
     """
     joined = _SEPARATOR.join(stored)
     for phrase, byte in reversed(_HEADERS):

@@ -147,7 +147,7 @@ class Owner(Protocol):
         ...
 
     async def check(self) -> None:
-        """Raise OwnershipLostError if a step of another owner counts."""
+        """Raise OwnershipLostError if a step of another owner is in effect."""
         ...
 
     async def release(self, shards: Iterable[int]) -> None:

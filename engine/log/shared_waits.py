@@ -8,7 +8,7 @@ _Answer = TypeVar("_Answer")
 
 
 class EndSignal:
-    """The newest number, and a future for all that wait for a higher one."""
+    """The newest number, and a future that readers share to wait for a higher one."""
 
     def __init__(self, number: int = 0) -> None:
         self.number = number
@@ -36,7 +36,7 @@ class EndSignal:
 
 
 class SharedRequest(Generic[_Answer]):
-    """Runs a request once for all callers that arrive while the previous one is in flight.
+    """Runs one request for all callers that arrive while the previous request is in flight.
 
     An answer is never older than the call: a request started before the call does not answer it.
     """

@@ -65,7 +65,8 @@ class SqliteLog:
     def __init__(self, files: _Files) -> None:
         self._loop = asyncio.get_running_loop()
         self._files = files
-        # Used by the writer thread only; they run ahead of ``_visible`` and ``_end``, which the event loop reads.
+        # Only the writer thread uses these two. They run ahead of ``_visible`` and ``_end``, which the event
+        # loop reads.
         self._ends = files.ends
         self._number = files.number
         self._visible = dict(files.ends)
@@ -79,7 +80,7 @@ class SqliteLog:
 
     @classmethod
     async def open(cls, directory: Path, *, synchronous: str = "FULL") -> Self:
-        """Open the log in a directory, creating both if missing.
+        """Open the log in a directory; create the directory and the log if they are missing.
 
         Raises LogLockedError if another process holds it, LogError if the file is of a later release or
         another program.
@@ -93,7 +94,8 @@ class SqliteLog:
             raise port.LogError("the log is closed; no record was appended")
         if not batch:
             return []
-        # Checked before the queue: in the writer thread, a wrong record fails every append of its group.
+        # Check records before they are queued: in the writer thread, a wrong one would fail every append of
+        # its group.
         for record in batch:
             sqlite_table.slot_of(record.topic, record.partition)
         waiting = _Waiting(batch, self._loop.create_future())

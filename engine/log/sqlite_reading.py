@@ -44,7 +44,7 @@ class SqliteReader:
         return sqlite_table.by_number(self._connection, after, limit)
 
     def read_share(self, share: sqlite_share.Share, after: int, limit: int) -> sqlite_share.Portion:
-        """Read a share of the records after a number; raises as ``read_all``."""
+        """Examine at most ``limit`` records after a number; return those of a share. Raises as ``read_all``."""
         limit = max(0, min(limit, self._number - after))
         return share.of(sqlite_table.rows_by_number(self._connection, after, limit), after)
 

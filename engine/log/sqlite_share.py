@@ -1,4 +1,4 @@
-"""The records of the embedded log that the proof of some shards needs, without decoding the other records."""
+"""Select the records of the embedded log that the proof of some shards needs, without decoding the other records."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -30,7 +30,7 @@ class Portion(Struct, frozen=True):
 
 
 class Share:
-    """The share of some shards in the records of a log.
+    """The share of a log's records that the proof of some shards needs.
 
     It contains all records in the shards' partitions and in topics with one partition, except works and observations.
     From any partition it contains the records that may claim to be an output of these shards. Of the other works in

@@ -1,4 +1,4 @@
-"""The table of the embedded log: statements, and checks of what is read."""
+"""The table of the embedded log: its SQL statements, and checks of the rows that are read."""
 
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -170,7 +170,7 @@ def prepare(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
     if connection.execute("PRAGMA application_id").fetchone() != (_APPLICATION,):
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
     expected = {"format": _FORMAT, "shards": str(topics.SHARDS)}
-    # Raise the format mark of an older log: its records stay unchanged, but older releases cannot read new
+    # Give an older log the current format: its records stay unchanged, but older releases cannot read new
     # ones.
     connection.execute(
         "UPDATE meta SET value = ? WHERE name = 'format' AND value = ?", (_FORMAT, _OLDER_FORMAT)
@@ -186,7 +186,7 @@ def prepare(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
 
 
 def slot_of(topic: str, partition: int) -> int:
-    """Return the number of a partition in the table; raises LogError if it cannot be stored."""
+    """Return the value of the column ``slot`` for a partition; raises LogError if the log has no such partition."""
     index = _SLOTS.get(topic)
     if index is None or not 0 <= partition < _PARTITIONS_MAX:
         raise port.LogError(f"the log has no partition {topic}/{partition}")
@@ -194,7 +194,7 @@ def slot_of(topic: str, partition: int) -> int:
 
 
 def place_of(slot: int) -> tuple[str, int]:
-    """Return the topic and the partition of a number in the table."""
+    """Return the topic and the partition for a value of the column ``slot``."""
     return _NAMES[slot // _PARTITIONS_MAX], slot % _PARTITIONS_MAX
 
 
@@ -273,7 +273,7 @@ def stored(rows: Sequence[Row]) -> list[StoredRecord]:
 
 
 def check(rows: Sequence[Row]) -> None:
-    """Compare the checksums of rows; raises LogCorruptedError."""
+    """Raise LogCorruptedError if the checksum of a row differs."""
     for row, headers in zip(rows, compact.unpack([row[HEADERS] for row in rows]), strict=True):
         _check(row, *compact.unpack_value(headers, row[_VALUE]))
 

@@ -1,7 +1,7 @@
 """Dependencies of a workload: the objects of its namespace that its manifest refers to.
 
 Read from pod templates (ConfigMaps, Secrets, ServiceAccounts, PersistentVolumeClaims) and from the TLS
-section of an Ingress, as by Karmada's default interpreter; optional references count like others. The claims
+section of an Ingress, as by Karmada's default interpreter; optional references are included. The claims
 of a StatefulSet's own ``volumeClaimTemplates`` and the ServiceAccount ``default`` are left out, because the
 member cluster creates them. Fields of an unexpected type refer to nothing, since the members' API servers
 validate templates. This module does not check whether the objects exist.
@@ -97,8 +97,8 @@ def field_of(api_version: str, kind: str) -> str:
 def _may_refer(raw: bytes) -> bool:
     """Return False if a manifest certainly has no references.
 
-    A fast check of the raw bytes, because most templates have none and every template passes here. A
-    backslash counts, since a field name may be escaped.
+    A fast check of the raw bytes, because most templates have no references and every template is checked. A
+    manifest with a backslash may have some, since a field name may be escaped.
     """
     return (
         b"ecret" in raw

@@ -35,8 +35,8 @@ class Unreadable(Exception):  # noqa: N818  # a control-flow exception for bad c
 class Budget:
     """How much of the limits one file has used.
 
-    The paths of repeated YAML fields are added to ``repeated``, and the last value of such a field counts; with None
-    a repeated field is refused.
+    The paths of repeated YAML fields are added to ``repeated``, and the last value of such a field is used. If
+    ``repeated`` is None, a repeated field is refused.
     """
 
     def __init__(self, limits: Limits, repeated: list[str] | None = None) -> None:

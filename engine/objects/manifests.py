@@ -48,8 +48,8 @@ def read(
 ) -> list[Document | Fault]:
     """Return the objects and faults of a file, in order; empty documents are left out.
 
-    ``file`` is used only in the results. ``repeated`` collects the paths of repeated YAML fields, of which
-    the last counts; if it is None, they are faults.
+    ``file`` is used only in the results. ``repeated`` collects the paths of repeated YAML fields, whose last value is
+    used; if it is None, repeated fields are faults.
     """
     if len(content) > limits.content_bytes_max:
         reason = f"{len(content)} bytes; the limit is {limits.content_bytes_max} bytes"

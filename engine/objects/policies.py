@@ -169,7 +169,7 @@ class Policy(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def deletes_last_copy(self) -> bool:
-        """Whether graceful evictions end with their grace period in any case, as in Karmada."""
+        """Whether the grace period ends an eviction even if that deletes the last running copy, as in Karmada."""
         return self.metadata.annotations.delete_last_copy == "true"
 
     @property

@@ -58,7 +58,7 @@ class _Labels:
 
 
 Cell = list[_Labels | None]
-"""Compiled selectors of a policy with one scope and handle; None for one that matches every template with them."""
+"""Selectors of a policy with one scope and handle: compiled labels, or None to match every template with the handle."""
 
 _Cells = dict[Handle, Cell]
 
@@ -85,7 +85,7 @@ class Selection:
         )
 
     def closeness(self, template: Template) -> int:
-        """Return the closeness of the best matching selector; ``UNSELECTED`` if none matches."""
+        """Return the closeness of the best match: `BY_NAME`, `BY_LABELS`, `BY_KIND`, or else `UNSELECTED`."""
         return max((self._closest(cells, template) for cells in self._cells(template)), default=UNSELECTED)
 
     def selects(self, template: Template) -> bool:

@@ -28,7 +28,7 @@ Observation = observations.ObjectObserved | observations.ObjectVanished
 _USUAL_GROUPS: Final = {
     entry.kind: entry.group for entry in reversed((*known_kinds.KINDS, *known_kinds.DERIVED))
 } | {"Event": ""}
-"""The group of each kind of Kubernetes and Karmada; it is not recorded."""
+"""The API group of each kind of Kubernetes and Karmada; for these pairs, events omit the group."""
 
 
 class _Known(Struct, frozen=True, gc=False):
@@ -85,7 +85,7 @@ class Observations:
         self.newest.clear()
 
     def recall(self, data: Observation) -> None:
-        """Take an observation from the log, with its group (see ``Changes``)."""
+        """Fold an observation from the log, after ``Changes.read`` has added its group."""
         uid = ""
         if isinstance(data, observations.ObjectObserved):
             uid = _HEAD.decode(data.manifest).metadata.uid
@@ -132,7 +132,8 @@ class Observations:
     def listed(self, group: str, kind: str, values: Iterable[KubeObject]) -> Iterator[Observation]:
         """Yield the events of a complete list of a kind: deleted objects, then new and changed ones.
 
-        Deletions come first, since an observer that is killed between them continues from the newest version.
+        Deletions come first: if the observer is killed before all are recorded, it continues from the newest recorded
+        version and would miss deletions that were to follow.
         """
         values, full = list(values), full_kind(group, kind)
         there = {keys.object_key(full, *value.key) for value in values}

@@ -105,17 +105,17 @@ class ObservedBinding(Struct, frozen=True):
         return frozenset(task.from_cluster for task in self.spec.graceful_eviction_tasks)
 
     def is_decided_after(self, earlier: "ObservedBinding") -> bool:
-        """Whether a scheduling pass ended between two versions."""
+        """Whether a scheduling pass ended between ``earlier`` and this version."""
         if self.scheduled is None:
             return False
         return self.is_success_after(earlier) or self.scheduled != earlier.scheduled
 
     def is_success_after(self, earlier: "ObservedBinding") -> bool:
-        """Whether a scheduling pass ended with success between two versions."""
+        """Whether a scheduling pass ended with success between ``earlier`` and this version."""
         return self.status.last_scheduled_time != earlier.status.last_scheduled_time
 
     def is_written_by_the_scheduler(self, earlier: "ObservedBinding") -> bool:
-        """Whether a version is a write of the scheduler before it writes the condition; evictions do not count."""
+        """Whether the scheduler wrote clusters, placement or affinity since ``earlier``; evictions are excluded."""
         name = self.status.scheduler_observing_affinity_name
         return (
             self.applied != earlier.applied
@@ -124,7 +124,7 @@ class ObservedBinding(Struct, frozen=True):
         )
 
     def question(self) -> questions.Input:
-        """Return the scheduling question of this version, with no clusters."""
+        """Return the scheduling question of this version, with an empty list of clusters."""
         applied = self.applied
         return questions.Input(
             clusters=msgspec.Raw(b"[]"),
@@ -138,9 +138,9 @@ class ObservedBinding(Struct, frozen=True):
 
 
 def basis_of(versions: Sequence[ObservedBinding]) -> int | None:
-    """Return the index of the version that a scheduling pass read; the last version is the one that ends it.
+    """Return the index of the version on which a scheduling pass based its decision; the pass wrote the last version.
 
-    None if that version was not observed, since the pass had begun before.
+    None if that version was not observed, because the pass began before the observation did.
     """
     final = versions[-1]
     before = range(len(versions) - 1)

@@ -54,7 +54,7 @@ GATHER_S: Final = 0.02
 """Time in seconds for which changes are gathered, so that those of several kinds are appended in order."""
 
 _RESUMED_S: Final = 0.5
-"""How long a resumed watch may take to deliver the changes that it missed."""
+"""Seconds that a resumed watch may take to deliver the changes that it missed."""
 
 _DECIDED_ON: Final = frozenset({CLUSTER, *vocabulary.BINDING_KINDS})
 
@@ -62,14 +62,14 @@ _DISCOVERED_S: Final = 30.0
 """Minimum interval in seconds between two discoveries for kinds that the API did not serve."""
 
 _DOUBT_S: Final = 2.0
-"""How long an unexplained decision waits for changes of clusters that other watches may still deliver."""
+"""Seconds that an unexplained decision waits for changes of clusters that other watches may still deliver."""
 
 _BATCH_MAX: Final = 500
 _log = diagnostics.logger(__name__)
 
 
 class Observer:
-    """Observes one control plane; ``source`` names it in events; ``ours`` is our own scheduler there. Call ``run``."""
+    """Observes one control plane; ``source`` names it in events. ``ours`` is the name of our own scheduler there."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class Observer:
                     case _:
                         pass
             start = batch[-1].offset + 1
-        # An observer that was killed has not recorded the doubtful decisions.
+        # The log has no final comparison of decisions that were doubtful when the observer was killed.
         for decision in self._shadow.doubtful:
             self._doubt(decision)
 
@@ -280,7 +280,8 @@ class Observer:
 
     def _compare(self, observation: Observation) -> observations.DecisionCompared | None:
         if observation.group:
-            return None  # a kind of another group with the name of one of Karmada's
+            # a kind of another API group that has the name of a Karmada kind
+            return None
         if isinstance(observation, observations.ObjectVanished):
             gone = observation
             self._shadow.take_gone(gone.kind, gone.namespace, gone.name, gone.version)
@@ -305,7 +306,7 @@ class Observer:
         suffix: str,
     ) -> Record:
         now_ms = self._clock_ms()
-        # A list that shows that an object is gone has no version of the deletion.
+        # A list shows that an object is gone, but not the version of the deletion.
         version = str(data.version or f"gone-{now_ms}")
         if self._restores or (isinstance(data, observations.ObjectObserved) and data.skipping):
             # After a restore the log may have this version of the object already.

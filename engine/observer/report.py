@@ -1,4 +1,4 @@
-"""The compared decisions of another control plane, counted by verdict, with the newest that are not the same."""
+"""Comparisons of another control plane's decisions with ours: numbers by verdict, and the newest differing ones."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ EXAMPLES_MAX: Final = 20
 
 
 class Report(Struct, rename="camel"):
-    """The compared decisions: their number by verdict, and the newest that are not the same."""
+    """Compared decisions: their numbers by verdict, and the newest ones of each verdict except ``same``."""
 
     decisions: int = 0
     verdicts: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(shadow.VERDICTS, 0))

@@ -1,4 +1,4 @@
-"""Shadow decisions: for each decision of Karmada's scheduler, that of this engine on the state observed before."""
+"""Shadow decisions: this engine's decision for each one of Karmada's scheduler, on the state observed before it."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -149,7 +149,7 @@ class Shadow:
             return None
         compared, versions = doubtful
         if self._fleets[0].version >= versions[1].version:
-            return compared  # the states of the clusters before it are no longer kept
+            return compared  # the states of the clusters before the decision are no longer kept
         return self._compare(decision[0], versions)
 
     @property
@@ -276,7 +276,7 @@ def decided(compared: observations.DecisionCompared) -> Decided:
 
 
 def _assumed(state: _State, latest: _State) -> str:
-    """Return from which state a decision was made, and how that differs from the newest state before it."""
+    """Return a text: from which state a decision was made, and how that differs from the newest state before it."""
     which = f"on the binding of {state.binding} " if state.binding != latest.binding else ""
     text = f"decided {which}with the clusters of {state.clusters.version}"
     if state.clusters.version == latest.clusters.version:
@@ -321,7 +321,7 @@ def _reasons(
 
 
 def _difference(observed: observations.ShadowCondition, request: requests.Request, known: fleet.Fleet) -> str:
-    """Return the documented difference by which the results differ; empty if there is none."""
+    """Return the documented difference that explains why the results differ; empty if there is none."""
     if _NEGATIVE in observed.message:
         return "the reference's 32-bit sum of available replicas wraps around"
     computed = schedule.schedule(request, known, explain=True)
@@ -338,7 +338,7 @@ def _difference(observed: observations.ShadowCondition, request: requests.Reques
 def _differs_by_a_tie(placed: Mapping[str, int], ours: placing.Decision, request: requests.Request) -> bool:
     """Whether two results differ only in which of several clusters with equal capacity get which replicas.
 
-    Karmada's sort is stable up to twelve clusters, so fewer clusters cannot have such a difference.
+    Karmada's sort is stable for up to twelve clusters, so such a difference needs more of them.
     """
     chosen, before = dict(ours.clusters), dict(request.current)
     differing = sorted(name for name in placed.keys() | chosen.keys() if placed.get(name) != chosen.get(name))

@@ -18,7 +18,7 @@ CLUSTER_OVERRIDE_POLICY: Final = "ClusterOverridePolicy"
 KINDS: Final = (OVERRIDE_POLICY, CLUSTER_OVERRIDE_POLICY)
 
 DIGEST_BYTES: Final = 8
-"""Size of the digest by which a work names the content of overrides."""
+"""Size in bytes of the digest with which a work identifies the content of its overrides."""
 _EMPTY_BYTES: Final = b"{}"
 _EMPTY: Final = msgspec.Raw(_EMPTY_BYTES)
 

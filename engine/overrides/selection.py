@@ -1,7 +1,7 @@
 """Which override policies apply to a template in a cluster, and in which order (Karmada's rules).
 
-ClusterOverridePolicies come first, then the OverridePolicies of the template's namespace. Within a kind,
-policies that select less closely come first (by kind, by labels, by name), then the order is by name. Later
+ClusterOverridePolicies come first, then the OverridePolicies of the template's namespace. Within these, policies that
+select the template by kind come first, then by labels, then by name; equals are in the order of their own names. Later
 policies override earlier ones.
 """
 

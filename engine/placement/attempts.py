@@ -83,7 +83,7 @@ def _result(
     positions: encoded_columns.Integers | None,
     replicas: encoded_columns.Integers | int,
 ) -> decisions.Chosen:
-    """The chosen positions (None: all) as columns; available replicas only if they were estimated."""
+    """Return the chosen positions (None: all) as columns, with the free replicas if these were estimated."""
     free = context.free if context.request.replicas else None
     if positions is None or len(positions) == len(context.index):
         cache = context.candidates.pool.cache if context.index is context.candidates.pool.index else None

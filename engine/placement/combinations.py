@@ -1,9 +1,9 @@
 """Selection of regions: the best combination of scored regions.
 
-Karmada's scheduler searches all combinations, which is exponential in the number of regions. If even the
-smallest regions, as few as allowed, have enough clusters, the best combination is the regions with the best scores.
-Otherwise there is a search; it stops after `STEPS_MAX` steps with the best combination found, a limit that
-only fleets with very many regions reach.
+Karmada's scheduler searches all combinations, which is exponential in the number of regions. Let n be the least
+number of regions. If even the n smallest regions have enough clusters, the best combination is the n regions with
+the highest scores. Otherwise there is a search; it stops after `STEPS_MAX` steps with the best combination found, a
+limit that only fleets with very many regions reach.
 """
 
 from collections.abc import Iterator
@@ -26,9 +26,9 @@ class Region(msgspec.Struct, frozen=True, gc=False):
 def choose(regions: list[Region], least: int, most: int, clusters_min: int) -> list[Region]:
     """Return the best combination of regions, ordered by score; empty if none has enough clusters.
 
-    If even the smallest regions, as few as allowed, have enough clusters, then all combinations of that
-    length do, and the winner has the regions with the highest score, then the most clusters, then the first
-    names. `search` returns the same.
+    If even the ``least`` smallest regions have enough clusters, then all combinations of ``least`` regions do. The
+    best one has the regions with the highest scores; of equal scores those with the most clusters, then the first
+    names. `search` would return the same.
     """
     count = max(least, 1)
     sizes = sorted([region.size for region in regions])

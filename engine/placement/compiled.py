@@ -62,10 +62,10 @@ class Group:
 
 
 class PoolCache:
-    """Cached results that decisions for exactly the clusters of one pool share.
+    """Results shared by the decisions that choose exactly the clusters of one pool.
 
-    ``names`` are the pool's clusters. ``numbers`` and ``pairs`` are results in which every cluster has
-    the same number of replicas, by that number.
+    ``names`` are the pool's clusters. ``numbers`` (replicas) and ``pairs`` (name, replicas) are results in which
+    every cluster has the same number of replicas, keyed by that number.
     """
 
     __slots__ = ("names", "numbers", "pairs")
@@ -267,7 +267,7 @@ def _name_mask(names: tuple[str, ...], fleet: encoded_columns.ClusterColumns) ->
 
 
 def _taint_filter(placement: placements.Placement, fleet: encoded_columns.ClusterColumns) -> Filter:
-    """Filter of clusters with an untolerated taint; the message names the first one in the cluster's order."""
+    """Filter that excludes clusters with an untolerated taint; the message names the cluster's first such taint."""
     codes = {"": 0}
     tolerations = placements.Tolerations(placement.cluster_tolerations)
 
@@ -292,7 +292,7 @@ def _property(constraint: placements.SpreadConstraint) -> str:
 def _property_filter(
     constraint: placements.SpreadConstraint, fleet: encoded_columns.ClusterColumns
 ) -> Filter:
-    """Filter of clusters without the property that a constraint spreads by, even if the constraint is then ignored."""
+    """Filter that excludes clusters without the property of a spread constraint, even of an ignored constraint."""
     match constraint.spread_by_field:
         case "provider":
             missing = fleet.column("provider", lambda it: it.spec.provider).mask(lambda value: not value)
@@ -320,7 +320,7 @@ def _ignores_spread(preference: placements.ReplicaSchedulingStrategy | None) -> 
 def _static_weights(
     placement: placements.Placement, fleet: encoded_columns.ClusterColumns
 ) -> encoded_columns.Integers | None:
-    """The highest weight of the rules that match each cluster; None without a preference, for equal weights."""
+    """Return each cluster's highest weight of the rules that match it; None without weights or static division."""
     preference = placement.replica_scheduling
     if preference is None or preference.weight_preference is None or strategy(preference) != STATIC:
         return None

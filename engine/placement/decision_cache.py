@@ -12,7 +12,7 @@ from engine.placement import fleet as fleets
 
 DECISIONS_MAX: Final = 4_096
 CELLS_MAX: Final = 2**20
-"""Maximum number of cached decisions, and of decisions times clusters of the fleet; a full cache is cleared."""
+"""Maximum number of cached decisions, and of that number times the fleet's size; a full cache is cleared."""
 
 
 class DecisionCache:
@@ -32,7 +32,7 @@ class DecisionCache:
         if len(request.current) > encoded_columns.FEW:
             # Comparing a long previous assignment costs more than deciding again.
             return schedule.schedule(request, fleet)
-        # Capacity changes count as well: a decision reads free replicas.
+        # ``changes`` also increases when capacity changes, because a decision reads free replicas.
         if fleet.changes != self._changes:
             self._changes = fleet.changes
             self._decisions.clear()
@@ -48,7 +48,7 @@ class DecisionCache:
 def _cache_key(request: requests.Request, masks: compiled.Compiled) -> tuple[object, ...]:
     """The key of a request: everything that a decision reads.
 
-    Of the uid only the direction matters in which it breaks ties. The masks represent the placement: equal
+    Of the uid only the order in which it breaks ties matters. The masks represent the placement: equal
     placements share one `Compiled`.
     """
     return (

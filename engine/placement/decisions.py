@@ -121,7 +121,7 @@ class Chosen:
 
 
 def _cached(cache: dict[int, Result], number: int, build: Callable[[], Result]) -> Result:
-    """Return the cached result for equal replicas, built if missing."""
+    """Return the cached result for this number of replicas in every cluster; build it if it is missing."""
     result = cache.get(number)
     if result is None:
         if len(cache) >= CACHED_MAX:
@@ -135,7 +135,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
     ``status``, ``reason`` and ``message`` are those of the Scheduled condition, empty if there was nothing to
     do. ``changed`` means that the binding's clusters must be written (emptied if no cluster fits),
-    ``records_placement`` that the placement counts as applied, ``retry`` that the same request may succeed
+    ``records_placement`` that the placement is recorded as applied, ``retry`` that the same request may succeed
     later. ``excluded`` has the number of clusters by the reason of their exclusion; it is shared, and callers
     must not modify it. ``failed`` are the affinity groups that failed, by index, each with its message; empty for a
     placement without groups.

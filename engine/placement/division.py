@@ -1,8 +1,8 @@
 """Division of seats by Webster's method (Sainte-Laguë), without assigning them one by one.
 
 Assigning one seat at a time to the highest votes/(2*seats+1) is the same as ordering all possible seats by
-(quotient descending, seats ascending, rank) and taking the first ones. So all seats whose quotient is above a bar
-can be assigned at once, if they are no more than the total; only the few that remain are assigned by priority.
+(quotient descending, seats ascending, rank) and taking the first ones. So all seats whose quotient reaches a threshold
+(``bar``) can be assigned at once, if there are at most as many as wanted. Only the few others are assigned one by one.
 The quotient is one float64 division, as in Karmada's scheduler, so ties and near-ties have the same result.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from engine.placement import encoded_columns
 
 _A_LITTLE_LESS_THAN_HALF: Final = 0.5 * (1 - 1e-15)
-"""Slightly below 1/2: this removes more than the three roundings before it can add, so estimates are never too high."""
+"""Slightly below 1/2, to remove more than three roundings can add: so the estimated seats are never too many."""
 
 
 def breaks_ties_descending(uid: str) -> bool:
@@ -28,9 +28,9 @@ def breaks_ties_descending(uid: str) -> bool:
 
 
 def divide(votes: encoded_columns.Integers, seats: int, *, descending: bool) -> encoded_columns.Integers:
-    """Return the seats of each party; parties are in name order, which breaks the last ties (reversed if asked).
+    """Return the seats of each party; parties are in name order, which breaks the last ties (``descending``: reversed).
 
-    Without votes or seats, all get 0.
+    Without votes or seats, every party gets 0.
     """
     if len(votes) <= encoded_columns.FEW:
         return np.array(
@@ -64,12 +64,12 @@ def _above_bar(
     Return the seats of each party, the quotient for each party's next seat, and the number of seats left to assign.
     Seats are floats because the quotients need float64; they are exact in this range.
     """
-    # Start slightly above the bar of an exact quota, so that rounding seldom assigns too many seats.
+    # Start slightly above the exact quota's threshold, so that rounding seldom assigns too many seats.
     bar = float(strength.sum()) / (2 * seats) * (1 + 0.6 * math.sqrt(len(strength)) / seats)
     raised = 1.0
     while True:
         # The estimate is never too high: the factor removes more than the roundings can add. It may be one
-        # seat too low if a quotient is next to the bar, so the quotient itself is compared below.
+        # seat too low if a quotient is very close to ``bar``, so the quotient itself is compared below.
         shares = strength / bar
         shares += 1
         shares *= _A_LITTLE_LESS_THAN_HALF
@@ -174,7 +174,7 @@ def _divide_few(votes: list[float], seats: int, *, descending: bool) -> list[int
 
 
 def _reaching(vote: float, bar: float) -> int:
-    """Return the number of seats of one party whose quotient reaches the bar."""
+    """Return the number of seats of one party whose quotients reach the threshold ``bar``."""
     share = int((vote / bar + 1) / 2)
     if share and vote / (2 * share - 1) < bar:
         return share - 1

@@ -1,8 +1,8 @@
 """Facts of many clusters as dictionary-encoded columns.
 
 Thousands of clusters have few distinct zones, taints or label values. A column keeps the distinct values and,
-for each cluster, the code of its value; a predicate is evaluated once per value and spread by one array
-lookup.
+for each cluster, the code of its value. A predicate is evaluated once per value; one array lookup then gives the
+result of each cluster.
 """
 
 from collections.abc import Callable, Hashable, Iterable

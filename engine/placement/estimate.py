@@ -1,9 +1,9 @@
 """Available replicas: how many more replicas of a workload fit into each candidate.
 
-The rules of Karmada's general estimator: the scarcest requested resource, and free pods. Clusters with a
-resource model count nodes by grade instead of the summary. The ResourceQuotas of the workload's namespace in a
-cluster limit the result, as in Karmada's scheduler-estimator. All numbers are integers; a cluster counts at most
-2**44 replicas.
+The rules of Karmada's general estimator: the scarcest requested resource and the free pods limit the result. For
+clusters with a resource model, nodes by grade are used instead of the summary. The ResourceQuotas of the workload's
+namespace in a cluster limit the result, as in Karmada's scheduler-estimator. All numbers are integers, at most 2**44
+per cluster.
 """
 
 import numpy as np
@@ -47,7 +47,7 @@ def allocatable(
 
 
 def _place(position: int | None, candidates: filters.Candidates) -> int | None:
-    """Return the index of a cluster among the candidates; None for no candidate."""
+    """Return the index of a cluster among the candidates; None if it is not a candidate."""
     if position is None or candidates.whole:
         return position
     index = int(np.searchsorted(candidates.index, position))

@@ -32,7 +32,7 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def candidates(pool: compiled.Pool, request: requests.Request, fleet: fleets.Fleet) -> Candidates:
-    """Apply the binding's exceptions to a pool."""
+    """Return the clusters of a pool, changed by the binding's exceptions."""
     has_neighbours = bool(request.apart) or request.together is not None
     is_exceptional = request.evicting or pool.excludable or has_neighbours
     exceptions = _exceptions(pool, request, fleet) if is_exceptional else {}
@@ -101,7 +101,7 @@ def fit_message(total: int, excluded: Mapping[str, int]) -> str:
 
 
 def _exceptions(pool: compiled.Pool, request: requests.Request, fleet: fleets.Fleet) -> dict[int, str]:
-    """Return the fleet positions that the binding judges otherwise than the pool: reason to exclude, or "" to admit."""
+    """Return, by fleet position, where the binding differs from the pool: reason to exclude, or "" to admit."""
     exceptions: dict[int, str] = {}
     if pool.excludable:
         previous = fleet.previous(request.current).known

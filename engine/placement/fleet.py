@@ -21,10 +21,10 @@ CLUSTERS_MAX: Final = 2**16
 COMPILED_MAX: Final = 4096
 COMPILED_MIN: Final = 64
 COMPILED_CELLS_MAX: Final = 2**22
-"""Most compiled placements, fewer for large fleets. Beyond it the cache is cleared, and placements compiled again."""
+"""Maximum number of compiled placements, fewer (at least ``COMPILED_MIN``) in large fleets; a full cache is cleared."""
 
 SENTINEL: Final = 2**31 - 1
-"""Karmada's mark for "not estimated"; clusters with that many free pods need a correction in `estimate`."""
+"""Karmada's value for "not estimated"; clusters with that many free pods need a correction in `estimate`."""
 
 Fact = TypeVar("Fact", bound=Hashable)
 
@@ -152,7 +152,7 @@ class Fleet:
         positions: encoded_columns.Integers,
         replicas: encoded_columns.Integers,
     ) -> None:
-        """Cache the columns of a new result; call it before the fleet changes, which invalidates ``positions``."""
+        """Cache the columns of a new assignment; a change of the fleet invalidates ``positions``, so call it before."""
         self._previous_assignments.learn(pairs, positions, replicas)
 
     def nodes(self) -> resource_models.Models | None:

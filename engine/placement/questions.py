@@ -39,7 +39,7 @@ class EvictionTask(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="
 
 
 class Component(msgspec.Struct, frozen=True, kw_only=True):
-    """One of several pod templates; only their number counts."""
+    """One of several pod templates; only their number is used."""
 
     name: str = ""
 
@@ -178,7 +178,7 @@ def _seconds(time: dt.datetime | None) -> int | None:
 
 
 def read_time(text: str) -> dt.datetime | None:
-    """Return a time of the API; None if there is none. Raises `msgspec.ValidationError` for other text."""
+    """Parse a time of the API; None if the text is empty. Raises `msgspec.ValidationError` if it is malformed."""
     return msgspec.convert(text, Time) if text else None
 
 

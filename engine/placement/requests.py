@@ -15,7 +15,7 @@ from engine.objects import placements
 _PARSED_MAX: Final = 4_096
 
 AMOUNT_MAX: Final = 2**62
-"""Upper bound of a requested amount: no cluster counts as having that much, and int64 columns can be divided by it."""
+"""Upper bound of a requested amount: more than `capacity.UNITS_MAX`, so it fits nowhere, and within int64."""
 
 Requests: TypeAlias = tuple[tuple[str, int], ...]
 """Requests of one replica as (resource, amount): cpu in millicores, others in whole units, rounded up."""

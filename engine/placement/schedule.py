@@ -45,7 +45,7 @@ def first_group(request: requests.Request, masks: compiled.Compiled) -> int:
 
 
 def _failed(tried: list[attempts.Attempt], first: int) -> tuple[tuple[int, str], ...]:
-    """Return the groups that failed, of those tried from the ``first`` on; a placement without groups has no names."""
+    """Return (index, message) of the failed groups; empty without groups. ``first`` is the index of ``tried[0]``."""
     return tuple(
         (index, str(attempt.error))
         for index, attempt in enumerate(tried, first)

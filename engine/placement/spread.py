@@ -1,7 +1,7 @@
 """Selection of candidates by spread constraints, on clusters or on regions.
 
 The rules of Karmada's scheduler: without constraints, or with static weights, all candidates are chosen. Otherwise
-a region constraint chooses them, or else a cluster constraint. Provider and zone constraints act only as filters.
+a region constraint is used if there is one, else a cluster constraint. Provider and zone constraints are only filters.
 
 By region: score the regions, choose a combination (`combinations`), then choose clusters in them. Few candidates are
 scored in plain Python, which is faster than array operations; a property test shows that both give the same result.
@@ -75,7 +75,7 @@ def _select_regions(
     cluster_constraint: placements.SpreadConstraint | None,
     ranks: tuple[list[str], encoded_columns.Integers],
 ) -> encoded_columns.Integers:
-    """Return positions of the chosen candidates: the best of each chosen region, then the best of the others in them.
+    """Return positions of the chosen candidates: the best one of each chosen region, then the best others there.
 
     Raises `failures.SpreadError` if there are too few regions, or too few clusters in every combination.
     """
@@ -143,7 +143,7 @@ def _score_few(
 
 
 def _divided_score(capacities: list[int], are_current: list[bool], target: int, least: int) -> int:
-    """Score of a region: 1000 per replica of its share that fits, plus the mean score of the clusters used."""
+    """Score of a region: 1000 per replica that fits, up to ``target``, plus the mean score of the clusters used."""
     total = used = 0
     for free in capacities:
         if used >= least and total >= target:

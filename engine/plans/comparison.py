@@ -30,16 +30,16 @@ _SETTLED_BY: Final = frozenset({topics.DECISIONS, topics.WORKS})
 _UNCOUNTED: Final = frozenset({_STEP, codec.catalogue.BY_STRUCT[decisions.StatusAggregated].type})
 
 _WORKLOADS_MAX: Final = 1_000
-"""Maximum number of workloads whose clusters are searched."""
+"""Maximum number of workloads for which a prediction names clusters that need capacity."""
 
 _CLUSTERS_MAX: Final = 100
-"""Maximum number of clusters named for a workload."""
+"""Maximum number of such clusters for one workload."""
 
 
 class Workload(Struct, frozen=True, kw_only=True, gc=False):
     """A binding at one time: its clusters with their replicas, its condition, and the ready replicas by cluster.
 
-    ``replicas`` are those that its template wants, 0 for kinds without replicas; ``requests`` are those of each.
+    ``replicas`` is the number in its template, 0 for kinds without replicas; ``requests`` are those of each replica.
     """
 
     template: shapes.WorkloadRef
@@ -75,7 +75,7 @@ def start_of(folds: Iterable[ShardFold], capacity: dict[str, clusters.CapacityRe
 def compared(
     start: Start, folds: Sequence[ShardFold], records: Sequence[StoredRecord], failed: Collection[str]
 ) -> tuple[dict[str, Workload], dict[str, Workload]]:
-    """Return the bindings that records are about, or that failed clusters had, at the start and now."""
+    """Return the bindings that the records are about or that ran in failed clusters: as of the start, and now."""
     # The key of a decision's record is its shard; the subject is the binding.
     touched = {record.headers.get("ce_subject", "") for record in records if record.topic in _ABOUT_BINDINGS}
     for name in failed:
@@ -85,7 +85,7 @@ def compared(
 
 
 def _workloads(fold: ShardFold, keys: Iterable[str]) -> Iterator[tuple[str, Workload]]:
-    """Return those of the keys that are declared bindings of a shard."""
+    """Yield (key, workload) for those of the keys that are declared bindings of the shard."""
     for key in keys:
         if (binding := fold.state.bindings.get(key)) is not None and binding.declared is not None:
             yield key, _workload(binding)
@@ -97,7 +97,7 @@ def changes(
     happened: Sequence[codec.Decoded],
     failed: Collection[str] = (),
 ) -> list[WorkloadChange]:
-    """Return the workloads that differ or that lost ready replicas in between, by key.
+    """Return the workloads that differ or that lost ready replicas in between, sorted by key.
 
     Replicas in ``failed`` clusters are not ready from the beginning, whatever these reported last.
     """
@@ -132,7 +132,7 @@ def changes(
 def with_needed_capacity(
     changes: Iterable[WorkloadChange], folds: Sequence[ShardFold], facts: Facts, failed: Collection[str]
 ) -> list[WorkloadChange]:
-    """Return changes with the working clusters in which more capacity would place the missing replicas."""
+    """Return the changes with ``needed_in`` set: working clusters where more capacity would place missing replicas."""
     result = list(changes)
     for index in [index for index, each in enumerate(result) if each.missing][:_WORKLOADS_MAX]:
         change = result[index]
@@ -197,7 +197,8 @@ def events(found: Sequence[codec.Decoded], began_ms: int) -> list[PredictedEvent
 def decoded(records: Sequence[StoredRecord]) -> tuple[list[codec.Decoded], int]:
     """Return the events in records, in order and without the steps, and the number of those that are left out.
 
-    All reports are included, since predictions follow from them; of the others the first EVENTS_MAX.
+    All health reports, cluster events and rejections are included, since predictions follow from them; other events
+    only while the result has fewer than EVENTS_MAX.
     """
     result: list[codec.Decoded] = []
     omitted = 0
@@ -214,8 +215,8 @@ def decoded(records: Sequence[StoredRecord]) -> tuple[list[codec.Decoded], int]:
 def settled_ms(records: Sequence[StoredRecord], began_ms: int) -> int:
     """Return after how much virtual time a decision or work last changed a binding; 0 if none did.
 
-    Aggregated statuses don't count: that of a CronJob changes forever. Replicas start after their work, so reports
-    that change the number of ready replicas count as well.
+    Aggregated statuses are ignored, since that of a CronJob changes forever. Replicas start after their work arrives,
+    so reports that change the number of ready replicas are included.
     """
     last = 0
     ready: dict[tuple[str, str], int] = {}

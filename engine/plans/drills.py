@@ -63,7 +63,7 @@ class Result(Struct, frozen=True, rename="camel"):
 
 
 class Latest(Struct):
-    """The results of the newest drill, the number of the log that it started from, and when it ended.
+    """The results of the newest drill, the log number at which it started, and when it ended.
 
     ``ended_ms`` is in milliseconds since 1970; 0 before the first.
     """
@@ -73,7 +73,7 @@ class Latest(Struct):
     number: int = 0
 
     def take(self, result: Result, number: int, ended_ms: int) -> None:
-        """Add a result; one that started from another number of the log begins a new drill."""
+        """Add a result; one that started at another log ``number`` begins a new drill."""
         kept = self.results if number == self.number else []
         domain = result.outage.domain, result.outage.name
         self.results = [*(each for each in kept if (each.outage.domain, each.outage.name) != domain), result]

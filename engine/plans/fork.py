@@ -1,6 +1,6 @@
 """Run the real engine on a fork of its log, in virtual time: worker, simulated members and hypothetical inputs.
 
-The rules, the timers and the members are those of a running installation. Virtual time jumps to the next moment
+The rules, the timers and the members are those of a running installation. Virtual time jumps to the next time
 at which something is due, so hours pass in milliseconds, and the same fork gives the same result.
 """
 

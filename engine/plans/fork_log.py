@@ -70,7 +70,7 @@ class ForkLog:
         return self.last_number()
 
     async def wait(self, after: int) -> None:
-        """Raise LogError: a fork gets its turns one after the other, and nothing waits for it."""
+        """Raise LogError: nothing appends to a fork between its turns, so waiting would never end."""
         raise port.LogError(f"a fork has no records after {after} before its next turn")
 
     async def aclose(self) -> None:
@@ -78,7 +78,7 @@ class ForkLog:
 
 
 async def fork(base: port.NumberedLog, number: int | None = None) -> ForkLog:
-    """Fork a log at its end, or after the record with a number and the outputs of the step that it belongs to.
+    """Fork a log at its end, or after the record ``number`` and the other outputs of the record's step.
 
     Raises the log's errors.
     """
@@ -101,13 +101,13 @@ async def _whole_step(base: port.NumberedLog, number: int) -> int:
 
 
 def is_output(record: StoredRecord) -> bool:
-    """Whether a step emitted the record; its first record, which begins the step, does not count."""
+    """Whether the record is an output of a step; the step's own record, which precedes its outputs, is not."""
     is_step = record.headers.get("ce_type") == _STEP
     return record.headers.get("ce_source", "").startswith(ids.SHARD_SOURCE) and not is_step
 
 
 async def _end_at(base: port.NumberedLog, topic: str, partition: int, end: int, number: int) -> int:
-    """Return the end that a partition had at a number of the log; numbers grow with the offsets of a partition."""
+    """Return the end of a partition after record ``number`` of the log; in a partition numbers grow with offsets."""
     low, high = 0, end
     while low < high:
         middle = (low + high) // 2

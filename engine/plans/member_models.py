@@ -28,7 +28,10 @@ _ASSUMED: Final = (
     "and to end no Job"
 )
 _RESTING: Final = frozenset({("apps/v1", "Deployment"), ("apps/v1", "StatefulSet")})
-"""Kinds whose workloads are restored when their next work arrives; those of other kinds, few or cheap, at once."""
+"""Kinds whose workloads at rest are restored only when their next work arrives.
+
+Workloads of other kinds are few or cheap, so they are restored at once.
+"""
 
 
 class Models(Struct, frozen=True, kw_only=True):
@@ -133,7 +136,7 @@ async def past(
 
 
 def load(models: Models, members: member_fleet.Members) -> None:
-    """Set the used resources of the models to those that their clusters reported last, so that they report the same."""
+    """Set the used resources of the models to the last reports of their clusters, so that models report the same."""
     for name, report in models.reported.items():
         capacity = members.state_of(name).capacity
         for texts, used in ((report.allocated, capacity.running), (report.allocating, capacity.starting)):

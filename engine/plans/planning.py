@@ -48,7 +48,7 @@ async def predict_on(
 ) -> Prediction:
     """Apply a change to a prepared engine and return the effect; each prediction needs an engine of its own.
 
-    Raises as ``predict``.
+    Raises the same errors as ``predict``.
     """
     forked, number = fork.log, fork.number
     began_ms = fork.begin(question.began_ms, question.faults)
@@ -91,7 +91,7 @@ def _scaled(autoscaled: Mapping[str, str], fork: Fork) -> Iterator[str]:
 
 
 def _autoscaled(keys: Collection[str]) -> list[str]:
-    """Return the note that the autoscalers of these workloads are not run; none without workloads."""
+    """Return the note that the autoscalers of these workloads are not run; empty without workloads."""
     if not keys:
         return []
     more = len(keys) - _NAMED_MAX

@@ -42,7 +42,7 @@ class ClusterChange(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class PredictedEvent(Struct, frozen=True, kw_only=True, rename="camel"):
-    """An event ``after_ms`` of virtual time after the change; ``cause`` is the position of the input behind it."""
+    """An event ``after_ms`` of virtual time after the change; ``cause`` is the position of the input that caused it."""
 
     after_ms: int
     type: str
@@ -56,9 +56,9 @@ class Prediction(Struct, frozen=True, kw_only=True, rename="camel"):
 
     ``workloads`` counts all bindings, ``changed`` holds those that are placed elsewhere at the end or were
     disturbed. The engine came to rest after ``settled_ms`` of virtual time; ``is_settled``: nothing is due after
-    ``horizon_ms`` either. ``unplaced`` are the keys of the bindings that lack clusters at the end, but not at the
-    beginning. ``omitted`` events are not listed. ``refused`` are inputs that the engine would reject, with the
-    reason.
+    ``horizon_ms`` either. ``unplaced`` are the keys of the bindings whose scheduling fails at the end, but did not at
+    the beginning. ``omitted`` is the number of events that are not listed. ``refused`` are inputs that the engine
+    would reject, with the reason.
     """
 
     number: int

@@ -1,4 +1,4 @@
-"""The shards of a log as it has recorded them, before an engine owns them; they follow the log as it grows."""
+"""The shards of a log as recorded, before an engine owns them; they can be updated as the log grows."""
 
 from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
@@ -16,7 +16,7 @@ class RecordedShards:
 
     @property
     def shards(self) -> dict[int, tuple[ShardFold, Facts]]:
-        """The shards, each with facts; each shard has seen all of its facts."""
+        """The shards, each with its facts, all of which the shard has seen."""
         return {shard: result for each in self._replays for shard, result in each.shards.items()}
 
     @property

@@ -1,4 +1,4 @@
-"""Controllers for autoscalers in members: they mark the autoscalers' targets, and templates follow what members decide.
+"""Controllers for autoscalers in members: they label the autoscalers' targets and copy members' replicas to templates.
 
 The target of a propagated HorizontalPodAutoscaler gets the label ``resourcetemplate.karmada.io/retain-replicas``,
 so that members keep their number of replicas. The replicas of a Deployment with this label, if they are divided,
@@ -111,7 +111,7 @@ class Autoscaling:
             return Change(target=target, edit=Patch(writer, MERGE_PATCH, write.patch), resource=resource)
 
         if reason := await self._writes.change(resource, target, write.manager, patched):
-            # Another client was faster: its write is a change, which is followed in the next turn.
+            # Another client wrote first; the next turn processes its write like any other change.
             _log.info("template not written", kind=target.kind, name=target.name, reason=reason)
 
 
@@ -135,7 +135,7 @@ def _labelled(text: str | None) -> Json:
 
 
 def _is_ours(value: KubeObject) -> bool:
-    """Whether the marker set the label, by the object's field owners."""
+    """Whether the field manager ``MARKER`` owns the label."""
     return any(
         entry.get("manager") == MARKER
         and f"f:{marks.RETAIN_REPLICAS}" in object_at(entry, "fieldsV1", "f:metadata", "f:labels")

@@ -52,7 +52,7 @@ class FileSink:
         await asyncio.to_thread(self._append, line)
 
     def _lines(self) -> list[bytes]:
-        """Return the whole lines: a crash may have left a part of one at the end."""
+        """Return the complete lines; a crash may have left an incomplete one at the end."""
         content = self._path.read_bytes() if self._path.exists() else b""
         return content[: content.rfind(b"\n") + 1].splitlines()
 
@@ -108,7 +108,7 @@ async def run(
     clock_ms: Callable[[], int],
     stopping: asyncio.Event,
 ) -> None:
-    """Make checkpoints until the process stops, and a last one then; None: return at once.
+    """Make checkpoints until the process stops, and one at the end; return at once if ``schedule`` is None.
 
     Failures are logged; the next checkpoint then includes the missing records.
     """

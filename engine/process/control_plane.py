@@ -220,7 +220,7 @@ def _endpoint(
 
 @contextlib.asynccontextmanager
 async def _running(options: Options) -> AsyncGenerator[Replica]:
-    """Run the parts behind the server until the block ends."""
+    """Run the parts behind the server (log, views, members, perhaps a worker) until the block ends."""
     if options.log is None:
         async with installation.opened(options.directory, options.members) as running:
             yield running

@@ -20,7 +20,7 @@ _ATTEMPTS: Final = 5
 
 
 class ControllerWrites:
-    """Write objects of ``plane`` under a ``source``, which the envelopes of the events name."""
+    """Writes objects of ``plane``; ``source`` is the CloudEvents source of the written events."""
 
     def __init__(
         self, services: Services, plane: ControlPlane, clock_ms: Callable[[], int], source: str

@@ -1,8 +1,8 @@
 """Controller of CronFederatedHPAs: it scales their targets at the times of their rules.
 
-A rule sets the limits of a FederatedHPA, and the replicas of any other target. Both are writes of a client. If
-several servers run, the first one that records the execution in the status counts; the others at most repeat the same
-write. Times that pass while no server runs are skipped.
+A rule sets the limits of a FederatedHPA, and the replicas of any other target. Both are writes of a client. If several
+servers run, the others find the execution that the first one recorded in the status, or at most repeat the same
+writes. Times that pass while no server runs are skipped.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ _KIND: Final = "CronFederatedHPA"
 _SCALERS: Final = "SELECT namespace, name, manifest FROM objects WHERE kind = ? AND api_version = ?"
 _CHANGED: Final = "SELECT 1 FROM changes WHERE place >= ? AND place < ? AND kind = ? LIMIT 1"
 _HISTORY: Final = 3
-"""Executions of a rule that are kept if it sets no limit."""
+"""Number of executions per rule that the status keeps if the rule sets no limit."""
 
 _log = diagnostics.logger(__name__)
 
@@ -102,7 +102,7 @@ class Job(Struct, frozen=True):
 
 
 class _Execution(Struct, frozen=True):
-    """A job that is due, and the next time of its rule."""
+    """A job that is due at ``due_ms`` and executed at ``now_ms``, and the next time of its rule."""
 
     job: Job
     due_ms: int
@@ -158,7 +158,7 @@ class CronScaling:
         following = {job.timing: due_ms for due_ms, job in scheduled}
         for due_ms, job in due:
             await self._execute(_Execution(job, due_ms, now_ms, following.get(job.timing)))
-        # Only now: after a failed write, the next turn must carry out again what is due.
+        # Only now: after a failed write, the next turn must carry out the due rules again.
         self._jobs = [(due_ms, job) for due_ms, job in self._jobs if due_ms > now_ms] + scheduled
         return number
 
@@ -225,7 +225,7 @@ def _target(api_version: str, kind: str, namespace: str, name: str) -> Target:
 
 
 def _read(rows: Rows, after: int) -> tuple[int, list[Job] | None]:
-    """Return the number of the views, and the jobs; None if no scaler changed after a number."""
+    """Return the views' number, and all jobs, or None instead of the jobs if no scaler changed after ``after``."""
     number = query.checkpoint(rows)
     if after >= 0 and changes.is_kept(after, number):
         places = [(after + 1) * changes.PLACES, (number + 1) * changes.PLACES]
@@ -248,7 +248,7 @@ def _jobs(rows: Rows) -> Iterator[Job]:
 
 
 def _is_recorded(scaler: KubeObject, rule: str, due_ms: int) -> bool:
-    """Whether another server has carried out a rule already."""
+    """Whether the scaler's status has the execution of a rule at ``due_ms``, perhaps by another server."""
     history = _history(scaler, rule)
     scheduled = times.to_seconds_text(due_ms)
     return any(
@@ -264,7 +264,7 @@ def _history(scaler: KubeObject, rule: str) -> Json:
 
 
 def _histories(scaler: KubeObject, done: _Execution, fault: str) -> list[Json]:
-    """Return the histories of a scaler after an execution, the newest execution first."""
+    """Return a scaler's ``executionHistories`` with a new execution, the newest execution of each rule first."""
     rule = done.job.rule
     history = _history(scaler, rule.name)
     execution: Json = {

@@ -1,7 +1,7 @@
 """One process of Reballast without its servers: log, worker, members and views.
 
-Start order: log, views, worker, members. Stop order: members, so that no new reports come; then the worker
-decides what waits and the views fold it, within a deadline; the log last.
+Start order: log, views, worker, members. Stop order: members, so that no new reports come; then the worker decides the
+waiting inputs and the views fold them, within a deadline; the log last.
 """
 
 import asyncio

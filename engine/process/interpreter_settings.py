@@ -10,17 +10,17 @@ _SWITCH_S: Final = 0.000_5
 
 
 def collect_rarely() -> None:
-    """Make garbage collections rare: imports leave no garbage, and take a tenth less time without collections."""
+    """Make garbage collections rare: imports leave no garbage, and without collections they take a tenth less time."""
     gc.set_threshold(*_LOADING_THRESHOLDS)
 
 
 def skip_last_collection() -> None:
-    """Exclude all live objects from the collection at the exit of the process, which would visit each of them."""
+    """Exclude all live objects from the collection at exit, which would otherwise visit each of them."""
     gc.freeze()
 
 
 def tune() -> None:
-    """Tune this process for an event loop with much live data, beside threads that do little at a time.
+    """Tune this process for an event loop with much live data, and threads that each work only for short times.
 
     A garbage collection visits all live objects and finds hardly any cyclic garbage: rarer ones save a tenth
     of the time at 20,000 bindings, and more beyond. A collection also stops all threads, so young generations

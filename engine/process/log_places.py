@@ -14,7 +14,7 @@ from engine.reconcilers import snapshot_storage
 
 
 class LogPlace(Struct, frozen=True):
-    """A log in a directory or a file, or at an address on Kafka (which may hold a password); one of both is empty."""
+    """A log: ``path`` of a directory or file, or ``address`` on Kafka (may hold a password); the other is empty."""
 
     path: str = ""
     address: str = ""

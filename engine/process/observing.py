@@ -26,10 +26,10 @@ from engine.scheduler.decider import Decider
 from engine.scheduler.scheduler import Scheduler
 
 SOURCE: Final = "/observed/"
-"""Begins the source of observed events; the name of the control plane follows."""
+"""Prefix of the CloudEvents source of observed events; the name of the control plane follows."""
 
 _SOON_S: Final = 0.001
-"""How long changes are gathered if decisions wait for them."""
+"""Seconds for which changes are gathered if a scheduler's decisions wait for them."""
 
 _log = diagnostics.logger(__name__)
 
@@ -45,7 +45,7 @@ def identity_of(directory: Path | None) -> str:
 
 
 class Scheduling(Struct, frozen=True):
-    """How to schedule: the ``schedulerName`` of its bindings, the namespace of the Lease, the rate limit of writes."""
+    """How to schedule: the bindings' ``schedulerName``, the namespace of the Lease, the rate limit of writes."""
 
     name: str
     namespace: str

@@ -26,7 +26,7 @@ _REPORT_S: Final = 0.05
 
 
 class Progress(Struct, frozen=True):
-    """The slowest process has read up to number ``records`` of ``until``; all together have computed ``steps``."""
+    """The slowest process has read up to number ``records`` of ``until``; ``steps`` is the sum over all processes."""
 
     records: int
     until: int
@@ -131,7 +131,7 @@ def _collect(readings: "Queue[_Reading]", reached: dict[int, tuple[int, int]]) -
 
 
 def _shares(processes: int) -> list[tuple[int, ...]]:
-    """Divide the shards among at most so many processes."""
+    """Return the shards of each process; there are at most ``processes``."""
     count = max(1, min(processes, topics.SHARDS))
     return [tuple(range(index, topics.SHARDS, count)) for index in range(count)]
 
@@ -142,7 +142,7 @@ async def _last_number(place: log_places.LogPlace) -> int:
 
 
 _readings: "Queue[_Reading] | None" = None
-"""Takes the progress of this process."""
+"""Queue to which this process sends its progress; None in the parent process."""
 
 
 def _begin(readings: "Queue[_Reading]") -> None:

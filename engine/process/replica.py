@@ -42,7 +42,8 @@ class Replica:
     async def wait_ready(self) -> None:
         """On a new log, return when the views show the members' clusters.
 
-        Clients may then name them at once. On an existing log return at once: rebuilding the members takes longer.
+        Clients can then name these clusters at once. On an existing log return at once: rebuilding the members takes
+        longer.
         """
         if not self.log.ends().get((topics.CLUSTERS, 0)):
             await self.members.wait_joined()

@@ -1,10 +1,10 @@
 """One certificate authority and one token for all replicas on a log, so that each accepts what another signed.
 
-The first replica writes the fingerprint of its keys to the log; the keys stay in its directory. A later
-replica writes a request with a public key of its own, and any replica that has the keys answers with the keys
-sealed for it. A reader of the log learns nothing; a writer of the log could make itself an administrator
-anyway. If no replica answers because all other directories are lost, the newcomer's own keys replace them,
-and everything signed before becomes invalid.
+The first replica writes the fingerprint of its keys to the log; the keys stay in its directory. A later replica writes
+a request with a public key of its own, and any replica that has the keys answers with the keys sealed for it. A reader
+of the log learns nothing; a writer of the log could make itself an administrator anyway. If no replica answers because
+all other directories are lost, the new replica's own keys become the shared ones, and everything signed before becomes
+invalid.
 
 All of this is stored in ConfigMaps of ``karmada-system`` (``engine.http.kube.edits.authorized``).
 """
@@ -69,12 +69,12 @@ def kept(directory: Path) -> Keys:
 async def share(
     directory: Path, write_api: WriteApi, views: Views, *, answer_seconds: float = ANSWER_SECONDS
 ) -> None:
-    """Take over the shared keys from another replica; if the log names none or no replica answers, publish own ones."""
+    """Get the shared keys from another replica; publish own keys if the log names none or no replica answers."""
     stored = StoredViews(views)
     try:
         own = await asyncio.to_thread(kept, directory)
         unanswered = ""
-        # Another newcomer may publish its own keys first; its keys are requested in the next iteration.
+        # Another new replica may publish its keys first; these are then requested in the next iteration.
         while (counting := await _counting(write_api, own, unanswered)) != own.fingerprint:
             received = await _requested_keys(write_api, stored, counting, answer_seconds)
             if received is not None:
@@ -104,7 +104,7 @@ async def answer(services: Services, directory: Path) -> None:
 
 
 async def _counting(write_api: WriteApi, own: Keys, instead: str) -> str:
-    """Return the valid fingerprint; publish that of ``own`` if there is none or it equals ``instead``."""
+    """Return the published fingerprint; first publish that of ``own`` if there is none or it equals ``instead``."""
     outcome = await _change(write_api, authorized.KEYS, _Publication(own, instead))
     return str(_data(outcome).get("fingerprint"))
 

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT: a process stops in order, and in any case after some seconds."""
+"""SIGTERM and SIGINT: a process shuts down in order, and exits in any case after ``END_SECONDS``."""
 
 import asyncio
 import contextlib

@@ -1,8 +1,8 @@
 """Audit of rules: decide every recorded step again with the rules of this release, or with changed ones.
 
-Each step is decided from the state that the recorded steps before it left, so a decision that differs does not make
-later ones differ: each shard is folded twice, once as recorded and once to decide, and the second fold is made equal
-to the first after a step that differs.
+Each step is decided from the state after the recorded steps before it, so a decision that differs does not make
+later ones differ. For this, each shard is folded twice: once as recorded and once to decide. After a step that
+differs, the second fold is replaced by a copy of the first.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -52,9 +52,9 @@ class Group(Struct, rename="camel"):
 
 
 class Audit(Struct, rename="camel", kw_only=True):
-    """The result: steps and decisions that were decided again, and those that differ, by reason.
+    """The result: numbers of steps and decisions decided again and of those that differ, and the differences by reason.
 
-    ``manifests`` are the differences between the recorded manifests and those under the other rules.
+    ``manifests`` are the differences between the recorded manifests and those under the changed rules.
     """
 
     steps: int = 0
@@ -216,7 +216,7 @@ def _by_key(events: Iterable[shapes.Event]) -> dict[str, dict[str, Json]]:
 
 
 def _reason(before: dict[str, Json], after: dict[str, Json], names: Sequence[str]) -> str:
-    """Describe in a few words how the decisions on a key differ, by the first of them: the others follow from it."""
+    """Describe in a few words how the decisions on a key differ; only the first is named, as others follow from it."""
     lost = [name for name in names if name not in after]
     gained = [name for name in names if name not in before]
     if lost and gained:

@@ -126,7 +126,7 @@ class _History:
             self.steps += 1
 
     def checkpoint(self, time_ms: int, previous: str) -> Checkpoint:
-        """Return a checkpoint here, and begin the next one."""
+        """Return a checkpoint of the records taken so far, and begin the next one."""
         heads = [
             Head(
                 shard,
@@ -169,7 +169,7 @@ async def made(
             checkpoint = history.checkpoint(time_ms, previous)
             previous, made_number = digest(encode(checkpoint)), checkpoint.number
             yield checkpoint
-    # The last number may be that of no record: on Kafka numbers have gaps.
+    # Compare with the number of the last record: on Kafka numbers have gaps, so ``until`` may be no record's.
     if history.number > made_number:
         yield history.checkpoint(time_ms, previous)
 

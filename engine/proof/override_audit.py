@@ -19,7 +19,7 @@ from events import codec, decisions, keys, specs, topics
 from events.shapes import OverrideRef, PolicyRef
 
 EXAMPLES_MAX: Final = 3
-"""Examples that an audit keeps of each reason."""
+"""Maximum number of examples that an audit keeps per reason."""
 
 _DIFF_LINES_MAX: Final = 20
 _NO_REPLICAS: Final = -1

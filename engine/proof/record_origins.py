@@ -1,8 +1,8 @@
 """Check the records of a log for its proof: the origin of each apparent engine output, and their order.
 
-One walk over all records in number order. A step counts if it follows the last counting step of its shard
-(``events.chain``); each output must come after its step and each step after its inputs. A record that looks
-like an output but that no counting step emitted is a finding if it has an effect, else a note.
+One walk over all records in number order. A step is valid if it follows the last valid step of its shard
+(``events.chain``). Each output must come after its step, and each step after its inputs. A record that looks
+like an output but that no valid step emitted is a finding if it has an effect, else a note.
 """
 
 from collections.abc import Collection, Mapping
@@ -41,13 +41,13 @@ class _Kept(Struct, frozen=True, gc=False):
 
 
 class _Early(Struct):
-    """Outputs of one step that came before it: id to (mark, position)."""
+    """Outputs that come before their step in the log: (mark, position) by output id."""
 
     marks: dict[str, tuple[str, str]] = {}
 
 
 class RecordOrigins:
-    """Collects all records. ``findings`` are errors, ``notes`` are foreign records without effect.
+    """Checks all records. ``findings`` are errors, ``notes`` are foreign records without effect.
 
     Only outputs and steps of ``shards`` are checked; with shard 0 also records that name no shard. Steps with a
     sequence number above ``until`` are not proved, so their outputs are no findings. ``starts`` has the chains of the
@@ -82,9 +82,9 @@ class RecordOrigins:
         self._firsts: dict[str, _Kept] = {}
         self._repeats: list[_Kept] = []
         self._inputs: set[Place] = set()
-        """Kept records that are inputs of a shard too."""
+        """Positions of kept records that are also inputs of a shard."""
         self._refused: set[Place] = set()
-        """Inputs in ``_inputs`` that were refused, and inputs that were refused before they were read."""
+        """Positions of refused inputs: those in ``_inputs``, and those that were refused before they were read."""
         self._seen: dict[Partition, int] = {}
         self._early: dict[tuple[int, int, int], _Early] = {}
         self._broken: dict[int, Finding] = {}
@@ -115,7 +115,7 @@ class RecordOrigins:
             self._take_output(record)
 
     def pass_by(self, ends: Mapping[Partition, int]) -> None:
-        """Note that partitions were read to these ends, with records that concern none of the shards."""
+        """Note that partitions were read up to these ends; the skipped records concern none of the shards."""
         self._seen.update(ends)
 
     def pass_over(self, step: decisions.StepTaken) -> None:
@@ -168,7 +168,7 @@ class RecordOrigins:
                 self.notes.append(Finding(kind="foreign", where=where, message=message))
 
     def _has_effect(self, kept: _Kept, shard: int | None) -> bool:
-        """Whether a foreign output has an effect: as an accepted input, or because the chain counts its id."""
+        """Whether a foreign output has an effect: as an accepted input, or by the id of an old step (`Chain.gave`)."""
         if kept.position[0] in _INPUTS:
             return kept.position not in self._refused
         return shard is not None and self.chains[shard].gave(kept.output)
@@ -238,7 +238,7 @@ class RecordOrigins:
         self._broken.setdefault(record.partition, Finding(kind="chain", where=where, message=message))
 
     def _check_order(self, record: StoredRecord, step: decisions.StepTaken) -> None:
-        """Check that a counting step comes after its inputs and before its outputs."""
+        """Check that a valid step comes after its inputs and before its outputs."""
         where = str(record.position)
         for topic, end in sorted(step.ends.items()):
             slot = (topic, 0 if topic in topics.FACT_TOPICS else step.shard)

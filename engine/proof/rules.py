@@ -24,7 +24,7 @@ _POLICY: Final = msgspec.json.Decoder(policy_objects.Policy)
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """Changes of policies: ``specs`` (with defaults) replaces specs by policy, ``tolerated`` adds tolerations to all.
+    """Changes of policies: ``specs`` are new specs (with defaults) by policy, ``tolerated`` adds tolerations to all.
 
     ``overrides`` replaces the specs of override policies, which affect manifests only.
     """
@@ -106,7 +106,7 @@ class ChangedLog:
         await self._log.wait(after)
 
     async def aclose(self) -> None:
-        """Do nothing: the other log is closed by its owner."""
+        """Do nothing: the underlying log is closed by its owner."""
 
     def _changed(self, record: StoredRecord) -> StoredRecord:
         if record.headers.get("ce_type") not in _CHANGED_TYPES:

@@ -44,7 +44,7 @@ class SingleReading:
     ) -> None:
         """After each read, ``seen`` is called with the count of records and the sequence number of the last one."""
         self.unreadable: list[tuple[int, port.LogCorruptedError]] = []
-        """Numbers of records that could not be read."""
+        """Records that could not be read: their numbers and errors."""
         self._origins = origins
         self._log = log
         self._after = after
@@ -78,7 +78,7 @@ class SingleReading:
         return True
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        """Return records as ``port.Partitions.read``, from those that were read or else from the log."""
+        """Return the same records as ``port.Partitions.read``, from memory if they were read ahead."""
         held = self._held.get((topic, partition))
         if held is None:
             return await self._log.read(topic, partition, start, limit)

@@ -82,13 +82,13 @@ class Explained(Struct, frozen=True, rename="camel"):
     refused: str = ""
     """The reason why the policy that selects the template can't be applied; empty if it can."""
     overrides: dict[str, tuple[str, ...]] = {}
-    """Override policies of its newest work by cluster, in the order of application."""
+    """Override policies of the binding's newest works by cluster, in the order of application."""
     required_by: dict[str, tuple[str, ...]] = {}
     """Clusters in which other bindings need this template, by binding."""
     labels: dict[str, dict[str, str]] = {}
-    """Labels with preserved state on its newest work, by cluster."""
+    """Labels with preserved state on the binding's newest works, by cluster."""
     not_preserved: dict[str, dict[str, str]] = {}
-    """Labels without a state to preserve and the reason, by the cluster of an ongoing eviction."""
+    """Labels that could not be preserved, each with the reason, by the cluster of an ongoing eviction."""
     priority: Priority | None = None
     """Its resolved priority; None if its policy sets none."""
     preemption: Preemption | None = None

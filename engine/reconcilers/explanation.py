@@ -42,7 +42,8 @@ _SUSPENDED: Final = "a client has suspended its scheduling (spec.suspension.sche
 async def explain(log: port.Log, key: str, at_number: int | None = None) -> Explained | None:
     """Explain the newest decision on a binding, up to a log number if given; None if there is none.
 
-    A binding without a scheduling decision is explained by the needs of others.
+    A binding without a scheduling decision is explained by the needs of other bindings, a refused policy, or the
+    reason why it is not scheduled.
     """
     newest = await _newest(log, key, at_number)
     explained = None

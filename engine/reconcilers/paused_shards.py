@@ -79,11 +79,11 @@ class Quarantine:
 
 
 class FencedShards:
-    """Shards that are assigned to this worker, but were taken over by another one, to which they are assigned too.
+    """Shards that are assigned to this worker, but that another worker has fenced.
 
-    During a reassignment a shard may be assigned to two workers, which fence each other. Each then does not claim
-    the shard for a pause, which doubles, so that the other can complete its recovery even on a slow machine. A new
-    assignment ends all pauses.
+    During a reassignment a shard may be assigned to two workers, which fence each other. A fenced worker does not claim
+    the shard for a pause, which doubles each time, so that the other can complete its recovery even on a slow machine.
+    A new assignment ends all pauses.
     """
 
     def __init__(self, clock: Callable[[], int]) -> None:
@@ -92,7 +92,7 @@ class FencedShards:
         self._pauses_ms: dict[int, int] = {}
 
     def fence(self, shards: Iterable[int]) -> None:
-        """Do not claim these shards until a pause has passed; it doubles with each call, up to ``PAUSE_MS_MAX``."""
+        """Do not claim these shards until a pause has passed; it doubles with each call, up to ``FENCED_MS_MAX``."""
         now_ms = self._clock()
         for shard in shards:
             pause_ms = self._pauses_ms.get(shard, FENCED_MS)

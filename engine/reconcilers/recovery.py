@@ -122,7 +122,7 @@ async def take_own(
 
 
 async def take_inputs(log: port.Partitions, fold: shard_fold.ShardFold, ends: port.Ends) -> None:
-    """Fold the own inputs of a shard that one turn takes, up to these ends."""
+    """Fold as many own inputs of a shard as one turn takes, at most up to these ends."""
     for topic in topics.OWN_TOPICS:
         most = REPORTS_MIN if topic == topics.HEALTH and fold.state.waiting else OWN_INPUTS_MAX
         await take_own(log, fold, topic, ends.get((topic, fold.state.shard), 0), most)
@@ -133,7 +133,7 @@ async def align_facts(
 ) -> tuple[list[tuple[shard_fold.ShardFold, Facts]], dict[int, port.LogError]]:
     """Fold the facts of all shards up to the same end.
 
-    Return the shards for which they are readable, and the errors of the others.
+    Return the shards whose facts are readable, and the errors of the others.
     """
     ends = {
         topic: max((facts_of_shard.ends[topic] for _, facts_of_shard in aligned), default=0)

@@ -80,7 +80,7 @@ class Replay:
         outputs: bool = True,
     ) -> None:
         self.unreadable: dict[int, port.LogError] = {}
-        """Shards whose steps or inputs could not be read, which were left out from there on."""
+        """Errors of the shards whose steps or inputs could not be read; their replay ended there."""
         self._log = ReadAhead(log)
         self._snapshot = snapshot
         self._outputs = outputs
@@ -129,7 +129,7 @@ class Replay:
                     each.second = snapshots.copied(each.fold)
 
     async def steps(self) -> AsyncIterator[ReplayedStep]:
-        """Yield each step with its inputs folded; apply or compute it before the next one is asked for."""
+        """Yield each step with its inputs folded; apply or compute the step before you continue the iteration."""
         for group in self._groups:
             for shard in tuple(group.shards):
                 await self._advance(shard)
@@ -147,10 +147,10 @@ class Replay:
                     await self._advance(shard)
 
     def _earliest(self, group: _Group) -> tuple[_Replayed, recovery.RecordedStep] | None:
-        """Return the shard whose next step had seen the fewest facts, and the step; None if none is left.
+        """Return the shard whose next step had seen the fewest facts, and the step; None if no step is left.
 
-        Of several shards, return the one whose step has the smallest number in the log, since a proof reads the log
-        in number order and holds what the replay has not taken yet.
+        If several steps had seen the same facts, take the one with the smallest number in the log, since a proof reads
+        the log in number order and holds what the replay has not taken yet.
 
         Of two workers' steps, each may have seen more facts than the other in some topic. No order of the facts
         suits both, so shards that had seen fewer facts of a topic continue in a group of their own.

@@ -62,10 +62,9 @@ class SnapshotSchedule:
         return newest_of
 
     def due_ms(self, *, is_storm: bool) -> int | None:
-        """Return when a snapshot is due.
+        """Return when a snapshot is due; None if snapshots are off or there are too few new records.
 
-        None with fewer new records than ``SNAPSHOT_RECORDS_MIN``; if keys wait (``is_storm``), with fewer than
-        ``SNAPSHOT_RECORDS_MAX``.
+        At least ``SNAPSHOT_RECORDS_MIN`` are necessary; while keys wait (``is_storm``), ``SNAPSHOT_RECORDS_MAX``.
         """
         new_records = self._log.moves() - self._stored_moves
         if not self.is_on or new_records < SNAPSHOT_RECORDS_MIN:

@@ -19,7 +19,7 @@ GATHER_S: Final = 0.05
 """Longest pause between turns in seconds."""
 
 _BUSY_RECORDS: Final = 200
-"""A worker with this many records within one ``GATHER_S`` counts as busy; about twenty new bindings."""
+"""A worker that appends this many records within ``GATHER_S`` is busy; about twenty new bindings cause as many."""
 
 _FULL_RECORDS: Final = 2_000
 """A turn with this many records is followed by no pause."""

@@ -83,7 +83,7 @@ class Worker:
         self._pace = turns.Pace()
 
     def start_from(self, rebuilt: Mapping[int, tuple[shard_fold.ShardFold, Facts]]) -> None:
-        """Let the first recovery take over, and change, shards that were rebuilt already."""
+        """Make the first recovery use, and change, these rebuilt shards instead of reading the log."""
         self._rebuilt = dict(rebuilt)
 
     def assign(self, shards: Iterable[int]) -> None:
@@ -93,7 +93,7 @@ class Worker:
         self._quarantine.retain(self._assigned)
 
     async def recover(self) -> None:
-        """Rebuild the shards from the log, bring their facts to one end and begin a new term in each.
+        """Rebuild the shards from the log, fold their facts up to the same end and begin a new term in each.
 
         Raises LogError if the log fails or a shard is unreadable; all other shards are recovered by then.
         """
@@ -110,7 +110,7 @@ class Worker:
         await self._take_over(self._claimable())
 
     async def _take_over(self, shards: Sequence[int]) -> None:
-        """Take shards over: let each take a step first, then bring its facts to the same end as the others'.
+        """Take shards over: each takes a step first, then its facts are folded up to the same end as the others'.
 
         Unreadable shards are quarantined. If it fails otherwise, the next turn recovers, which releases the
         shards.
@@ -140,7 +140,7 @@ class Worker:
         _log.info("shards recovered", shards=len(adopted), keys=sum(len(f.state.bindings) for f in adopted))
 
     async def _rebuild(self, shards: Sequence[int]) -> list[tuple[shard_fold.ShardFold, Facts]]:
-        """Return shards after their recorded steps, those of one snapshot together; quarantine unreadable ones."""
+        """Return the shards with all recorded steps applied; quarantine unreadable ones."""
         rebuilt, self._rebuilt = self._rebuilt, {}
         if not rebuilt:
             newest = await self._snapshots.newest(shards)
@@ -360,7 +360,7 @@ class Worker:
         self.measures.count_failure()
 
     def fence(self, shards: Sequence[int]) -> None:
-        """Stop claiming shards that another worker fenced; the group coordinator reassigns them if they become ours."""
+        """Stop claiming shards that another worker fenced, until their pauses or the current assignment end."""
         self._fenced.fence(shards)
 
     async def _wait(self) -> None:

@@ -27,13 +27,13 @@ Key: TypeAlias = tuple[str, str, str]
 RETRY_MS: Final = 1_000
 RETRY_MS_MAX: Final = 10_000
 UNSCHEDULABLE_MS: Final = 300_000
-"""How long a binding without sufficient capacity waits if nothing changes."""
+"""Milliseconds until a binding without sufficient capacity is tried again if nothing changes."""
 
 _GROUPED: Final = (
     "this scheduler doesn't know other workloads, so it obeys no workloadAffinity: use default-scheduler"
 )
 _MARKS: Final = (*marks.POLICY_IDS.values(), "binding.karmada.io/managed-by")
-"""Labels of which a binding has one if a policy made it."""
+"""Labels that show that a policy created a binding; such a binding has one of them."""
 
 
 class _Placed(Struct):
@@ -44,7 +44,7 @@ class _Placed(Struct):
 
 
 class Decider:
-    """The bindings that name the scheduler ``name``, all clusters, and what is due."""
+    """The bindings that name the scheduler ``name``, all clusters, and which bindings are due."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -57,7 +57,8 @@ class Decider:
         # Bindings that became due while their decisions were being written.
         self._due_after: set[Key] = set()
         self._retries: list[tuple[int, Key]] = []
-        # By binding: its failures in a row, and when its retry is due. Other retries in the heap do not count.
+        # By binding: its failures in a row, and when its retry is due. Other retries in the heap are
+        # outdated.
         self._failures: dict[Key, tuple[int, int]] = {}
 
     def binding(self, key: Key) -> ObservedBinding | None:
@@ -73,7 +74,7 @@ class Decider:
         return tuple(self._pending)
 
     def begin(self) -> None:
-        """Consider all bindings, as a scheduler that starts does."""
+        """Make all bindings due, as a scheduler does when it starts."""
         self._due.update(dict.fromkeys(self._bindings))
 
     def take(self, data: shapes.Event) -> None:
@@ -84,7 +85,8 @@ class Decider:
         """
         match data:
             case observations.ObjectChange(group=group) if group:
-                pass  # a kind of another group with the name of one of Karmada's
+                # a kind of another API group that has the name of a Karmada kind
+                pass
             case observations.ObjectObserved(kind=kind) if kind == observations.CLUSTER:
                 self._take_cluster(questions.read_cluster(data.manifest))
             case observations.ObjectObserved(kind=kind) if kind in vocabulary.BINDING_KINDS:
@@ -121,7 +123,7 @@ class Decider:
     def _selecting(self, cluster: str) -> Iterator[Key]:
         """Yield the bindings whose placement selects a cluster.
 
-        Of several affinity groups only the one in use counts.
+        If a placement has several affinity groups, the group that the binding uses must select the cluster.
         """
         for placed in self._by_placement.values():
             groups = placed.placement.cluster_affinities
@@ -137,7 +139,7 @@ class Decider:
                     yield key
 
     def _take_binding(self, key: Key, binding: ObservedBinding, *, is_listed: bool) -> None:
-        """Fold a version of a binding; one that is not newer than the known one counts only if a list shows it."""
+        """Fold a version of a binding; ignore one that is not newer than the known one, unless it comes from a list."""
         known = self._bindings.get(key)
         if (
             known is not None
@@ -169,7 +171,7 @@ class Decider:
         )
 
     def _with_shared_placement(self, key: Key, binding: ObservedBinding) -> ObservedBinding:
-        """Return the binding with the one object for its placement, which thousands of bindings have in common."""
+        """Return the binding with a shared placement object, because thousands of bindings have equal placements."""
         digest = msgspec.json.encode(binding.spec.placement)
         if self._placements.get(key) != digest:
             self._leave_placement(key)
@@ -195,7 +197,7 @@ class Decider:
         self._due_after.discard(key)
 
     def _settle(self, key: Key) -> None:
-        """End a decision that its binding shows, or that a newer version of the binding has overtaken.
+        """Drop a decision that its binding shows, or that is obsolete because the binding has changed since.
 
         In the second case the binding is due again.
         """
@@ -214,7 +216,7 @@ class Decider:
         return self._retries[0][0] if self._retries else None
 
     def _is_wanted(self, due_ms: int, key: Key) -> bool:
-        """Whether a retry is the one of its binding's last failure."""
+        """Whether a retry is still valid: only the one of the binding's last failure is."""
         return key in self._failures and self._failures[key][1] == due_ms
 
     def decide(self, now_ms: int, elapsed_ms: int, count: int) -> list[observations.DecisionMade]:
@@ -258,7 +260,7 @@ class Decider:
     def _decide(
         self, key: Key, binding: ObservedBinding, now_ms: int
     ) -> tuple[observations.DecisionMade, bool]:
-        """Return the decision on a binding, and whether it is to be tried again."""
+        """Return the decision on a binding, and whether the binding is to be tried again later."""
         if binding.is_grouped:
             return _made(key, binding, now_ms, _refused(binding, _GROUPED)), False
         try:

@@ -76,7 +76,8 @@ class Scheduler:
 
     async def _lead(self) -> None:
         """Write the pending decisions, then decide on due bindings; at the beginning of a leadership all are due."""
-        # The writer leaves its writes as soon as the lease lapses, however soon it is renewed.
+        # The writer drops its keys when the lease lapses, even if it is renewed at once, so queue them in
+        # each term.
         if self._term != self._election.term:
             self._term = self._election.term
             self._decider.begin()

@@ -28,9 +28,9 @@ WRITES_PER_SECOND: Final = 200
 """Default limit of the writes to bindings; Karmada's own scheduler has 40."""
 
 _EVENTS_MAX: Final = 20_000
-"""Written decisions whose Kubernetes Events may wait.
+"""Maximum number of written decisions whose Kubernetes Events wait.
 
-Beyond it Events are dropped, since the log has the decisions.
+Events of further decisions are dropped, since the log has the decisions.
 """
 
 _EVENTS_PAUSE_S: Final = 0.05
@@ -45,7 +45,7 @@ _log = diagnostics.logger(__name__)
 
 
 class Counts(Struct):
-    """Requests by outcome: patches of bindings, those that found another version, those refused, and Events."""
+    """Requests by outcome: patches of bindings, version conflicts, other refusals, and Events sent or dropped."""
 
     writes: int = 0
     conflicts: int = 0
@@ -201,7 +201,7 @@ class Writer:
 
 
 def _parsed(answered: bytes) -> ObservedBinding:
-    """Return a binding that the API answered; raises UnreachableError if it cannot be read."""
+    """Decode the binding in a response of the API; raises UnreachableError if it is malformed."""
     try:
         return read_binding(answered)
     except msgspec.MsgspecError as error:

@@ -1,8 +1,7 @@
-"""Pure: what remains to be written of a decision, derived from the newest version of its binding, and its Events.
+"""Pure: the writes that a decision still needs, given the newest version of its binding, and its Events.
 
-A write is valid for that version only (its resourceVersion is a precondition), so lost writes are repeated and
-nothing is written twice. A binding whose spec was changed by others after the decision gets a new decision
-instead.
+A write is valid for that version only (its resourceVersion is a precondition), so lost writes are repeated and nothing
+is written twice. A binding whose spec was changed by others after the decision gets a new decision instead.
 """
 
 from collections.abc import Iterator
@@ -66,7 +65,7 @@ def moves_time(decision: DecisionMade) -> bool:
 
 
 def _decided_generation(decision: DecisionMade) -> int:
-    """Return the generation that the decision refers to; if it changes the spec, that after its own write."""
+    """Return the binding's generation once the decision is written: a decision that places also changes the spec."""
     return decision.generation + decision.places
 
 

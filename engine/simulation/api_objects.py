@@ -39,7 +39,7 @@ def workload_object(
 ) -> KubeObject:
     """Return a workload as the member has it: the work's manifest with the member's replicas and status.
 
-    Its marks are those of ``propagation``, None for a workload that was released to the cluster.
+    ``propagation`` has Karmada's labels and annotations of the object; None if it was released to the cluster.
     """
     ref = workload.ref
     try:
@@ -140,7 +140,7 @@ def pods(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Ku
 
 
 class PropagatedNamespace(NamedTuple):
-    """A namespace that is propagated to a member: the object with its marks, and the time of its creation."""
+    """A namespace that is propagated to a member: the object with Karmada's labels, and the time of its creation."""
 
     manifest: KubeObject
     created_ms: int

@@ -53,7 +53,7 @@ class BudgetIndex(Struct, kw_only=True):
                     yield key, budget
 
     def hints(self, namespace: str, selector: LabelSelector) -> dict[str, None]:
-        """Return the keys of the workloads that may have selected pods; the caller may remove keys."""
+        """Return the keys of workloads that may have pods that the selector selects; the caller may remove keys."""
         return self.workloads.get(_place(namespace, selector), {})
 
 
@@ -64,7 +64,7 @@ def _places(namespace: str, labels: Mapping[str, str]) -> Iterator[Place]:
 
 
 def _place(namespace: str, selector: LabelSelector) -> Place:
-    """Return the place of a label that all selected pods have; the whole namespace if no single label is required."""
+    """Return namespace, key and value of a label that all selected pods have; without one, key and value are empty."""
     for each in selector.requirements():
         if each.operator == "In" and len(each.values) == 1:
             return (namespace, each.key, each.values[0])

@@ -1,7 +1,7 @@
-"""Decide which works members apply: only those that a step declares as its output, if that step counts.
+"""Decide which works members apply: only those that a valid step declares as its output.
 
-Any producer may append to the topic ``works``. A step counts if it follows the last counting step of its
-shard by number, digest and term (``events.chain``).
+Any producer may append to the topic ``works``. A step is valid (it "counts") if its number, digest and term continue
+the chain of its shard's valid steps (``events.chain``).
 """
 
 import asyncio
@@ -28,7 +28,8 @@ _NO_ENDS: Final[port.Ends] = {}
 class CountingWorks:
     """Follows the steps of all shards and judges each record of ``works`` once, in partition order.
 
-    It begins after the steps of ``chains``, which reach to these ``ends``; by default at the beginning of the log.
+    It begins after the steps in ``chains``, the shards' chains up to the offsets ``ends``; by default at the beginning
+    of the log.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class CountingWorks:
         self._foreign: set[tuple[int, int]] = set()
 
     async def follow(self, ends: port.Ends) -> list[records.StoredRecord]:
-        """Read the steps up to these ends; return works that came before their step and count now."""
+        """Read the steps up to these ends; return the works that were read before the valid steps that declare them."""
         works_due: list[records.StoredRecord] = []
         for shard, chain in self._chains.items():
             end = ends.get((topics.DECISIONS, shard), 0)
@@ -60,7 +61,10 @@ class CountingWorks:
         return works_due
 
     def judge(self, record: records.StoredRecord) -> bool:
-        """Judge the next record of its partition; return whether it counts. Early works are kept for ``follow``."""
+        """Judge the next record of its partition; return whether members apply it.
+
+        Early works are kept for ``follow``.
+        """
         judgement = self._outputs.judge(record)
         if judgement is not Judgement.COUNTS:
             self._foreign.add((record.partition, record.offset))
@@ -69,7 +73,7 @@ class CountingWorks:
         return judgement is Judgement.COUNTS
 
     def counts(self, record: records.StoredRecord) -> bool:
-        """Return the verdict on a record that was judged before."""
+        """Whether members apply a record that was judged before."""
         return (record.partition, record.offset) not in self._foreign
 
     def _take(self, chain: Chain, record: records.StoredRecord) -> bool:

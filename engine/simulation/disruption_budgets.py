@@ -80,7 +80,7 @@ def _counts(state: MemberState, namespace: str, budget: Budget) -> BudgetStatus:
 
 
 def is_met(status: Json) -> bool:
-    """Return whether as many pods are healthy as the budget asks for."""
+    """Return whether at least as many pods are healthy as the budget requires."""
     return int(str(status["currentHealthy"])) >= int(str(status["desiredHealthy"]))
 
 

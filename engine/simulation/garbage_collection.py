@@ -53,7 +53,7 @@ def without(cluster: str, item: Unmanaged, uid: str) -> clusters.MemberObjectApp
 
 
 def writes(state: MemberState, at_ms: int) -> list[clusters.MemberWrite]:
-    """Return the writes for the objects that are to be checked."""
+    """Check the queued objects; return the writes that delete them or remove their references to deleted owners."""
     result: list[clusters.MemberWrite] = []
     while state.to_collect and len(result) < _WRITES_MAX:
         key = next(iter(state.to_collect))
@@ -81,7 +81,7 @@ def _collected(state: MemberState, item: Unmanaged, at_ms: int) -> Iterator[clus
 
 
 def _released(state: MemberState, key: str, item: Unmanaged) -> Iterator[clusters.MemberWrite]:
-    """Delete the dependents of an object that is deleted in the foreground, and the object after the last of them."""
+    """Delete the dependents of an object that is deleted in the foreground, and the object once none blocks it."""
     value = _value(item)
     finalizers = list_at(value.metadata, _FINALIZERS)
     if _DELETED not in value.metadata or FOREGROUND not in finalizers:

@@ -60,7 +60,7 @@ def find_pod(state: MemberState, namespace: str, name: str) -> FoundPod | None:
 def pods(
     states: Iterable[MemberState], namespace: str | None, selector: selectors.LabelSelector, limit: int
 ) -> list[Pod]:
-    """Return at most ``limit`` pods, by member, workload and age; namespace None selects all."""
+    """Return at most ``limit`` pods, ordered by member, workload and age; namespace None selects all."""
     selected = (
         pod
         for state, workload in _selected(states, namespace)
@@ -71,7 +71,7 @@ def pods(
 
 
 def workloads(states: Iterable[MemberState], namespace: str | None, limit: int) -> list[WorkloadStatus]:
-    """Return at most ``limit`` workloads, by member and key; namespace None selects all."""
+    """Return at most ``limit`` workloads, ordered by member and key; namespace None selects all."""
     selected = (status_of(state, workload) for state, workload in _selected(states, namespace))
     return list(itertools.islice(selected, min(limit, LISTED_MAX)))
 

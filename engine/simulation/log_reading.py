@@ -27,7 +27,7 @@ _WRITES: Final = frozenset(
 
 
 class WorkContents(NamedTuple):
-    """The templates of some works by position, and what was rendered for works with overrides."""
+    """The content of works: templates by position in the log, and the renderings of works with overrides."""
 
     loaded: Mapping[template_loading.TemplatePosition, Template]
     rendered: Mapping[manifests.RenderInput, manifests.Rendered]
@@ -47,7 +47,7 @@ class WorkContents(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """Reads the content of works."""
+    """Reads the templates of works from the log, and renders works with overrides."""
 
     loader: template_loading.TemplateLoader
     renderer: manifests.Renderer
@@ -89,7 +89,7 @@ async def rebuild(
     for name, history in histories.items():
         member_history.take_writes(history, sys.maxsize)
         overridden[name] = await _settle_overridden(contents.renderer, history)
-    # Together, since members share most templates.
+    # Load the templates of all members at once, since members share most of them.
     loaded = await contents.loader.load(
         {position for history in histories.values() for _, position in member_history.positions(history)}
     )
@@ -115,7 +115,7 @@ def work_in(record: StoredRecord) -> tuple[works.Work, records.Envelope] | None:
 
 
 def write_in(record: StoredRecord, decoded: codec.Decoded) -> member_history.ObjectWrite | None:
-    """Return the write of a client of the member in a record of ``clusters``; None for others and invalid ones."""
+    """Return the write of a client of the member in a record of ``clusters``; None for other and for invalid events."""
     data = decoded.data
     if not isinstance(data, clusters.MemberWrite):
         return None
@@ -130,7 +130,7 @@ def write_in(record: StoredRecord, decoded: codec.Decoded) -> member_history.Obj
 
 
 def undecoded_write_in(record: StoredRecord) -> member_history.ObjectWrite | None:
-    """Return ``write_in`` of a record; other types of events are not decoded."""
+    """Return ``write_in`` of a record without decoding events of other types."""
     if record.headers.get("ce_type") not in _WRITES:
         return None
     decoded = codec.decode(record)
@@ -187,7 +187,7 @@ async def _take_works(
 
 
 def take_report(histories: Mapping[str, member_history.History], record: StoredRecord) -> None:
-    """Fold a record of ``health`` into the history of the member that reported it, if it has one."""
+    """Fold a record of ``health`` into the history of the member that reported it; ignore it without a history."""
     decoded = codec.decode(record)
     match decoded:
         case codec.Decoded(data=health.WorkloadReported() | health.WorkloadGone() as report):

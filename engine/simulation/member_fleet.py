@@ -52,7 +52,7 @@ class UnknownMemberError(LookupError):
 class Members:
     """Simulated members on a log; call ``turn`` or ``run``, all methods from one event loop.
 
-    The first recovery takes the ``past`` of members that have one, and reads the log for the others.
+    The first recovery uses the histories in ``past``, and reads the log for members without one.
     """
 
     def __init__(
@@ -172,13 +172,16 @@ class Members:
         selector: selectors.LabelSelector = _ANY,
         limit: int = lists.LISTED_MAX,
     ) -> list[listed_statuses.Pod]:
-        """Return at most ``limit`` pods, by member, workload and age; None selects all. Raises UnknownMemberError."""
+        """Return up to ``limit`` pods, sorted by member, workload and age; None selects all.
+
+        Raises UnknownMemberError.
+        """
         return lists.pods(self._selected(member), namespace, selector, limit)
 
     def workloads(
         self, member: str | None = None, namespace: str | None = None, limit: int = lists.LISTED_MAX
     ) -> list[listed_statuses.WorkloadStatus]:
-        """Return at most ``limit`` workloads, by member and key; None selects all. Raises UnknownMemberError."""
+        """Return up to ``limit`` workloads, sorted by member and key; None selects all. Raises UnknownMemberError."""
         return lists.workloads(self._selected(member), namespace, limit)
 
     def state_of(self, name: str) -> MemberState:
@@ -305,7 +308,7 @@ class Members:
         return [record for record in batch if record.key in self._states and record.key not in self._behind]
 
     async def _catch_up(self, name: str) -> None:
-        """Apply the works that a member missed while it was down, up to the position of the others."""
+        """Apply the works that a member missed while it was down, up to the position of the other members."""
         partition = keys.shard_of(name)
         offset, end = self._behind[name], self._taken[partition]
         while offset < end:

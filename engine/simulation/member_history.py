@@ -83,11 +83,11 @@ class Resting(Protocol):
     """
 
     def history(self, cluster: str, key: str) -> WorkloadHistory:
-        """Return its history in a cluster."""
+        """Return the workload's history in a cluster."""
         ...
 
     def reported(self, cluster: str, key: str) -> health.WorkloadReported | None:
-        """Return the last report on it."""
+        """Return the last report on the workload in a cluster; None if there is none."""
         ...
 
 
@@ -161,7 +161,7 @@ def take_writes(history: History, before: int) -> None:
 
 
 def take_work(history: History, work: works.Work, at_ms: int, cause: ReportCause) -> None:
-    """Fold one work of the member; earlier writes have been folded (``take_writes``)."""
+    """Fold one work of the member; call ``take_writes`` before it for the writes with lower record numbers."""
     version = (work.term, work.step)
     past = history.workloads.get(work.key)
     if past is not None and version < past.known:
@@ -217,7 +217,7 @@ def choose_work(
 
 
 def take_report(history: History, report: Report, number: int) -> None:
-    """Fold one report of the member; the last one of a workload counts."""
+    """Fold one report of the member; it replaces the earlier report on the same workload."""
     history.reports[report.key] = report
     if isinstance(report, health.WorkloadReported):
         history.running[report.key] = number, report
@@ -328,7 +328,7 @@ def _workload(key: str, item: Unmanaged, ages: list[tuple[int, int]], replaced: 
 
 
 def _forget_slots(history: History, key: str) -> None:
-    """Forget the slots of a removed workload; an unmanaged object of its key keeps its own."""
+    """Forget the replaced slots of a removed workload, unless an unmanaged object has the same key."""
     if key not in history.unmanaged:
         history.replaced.pop(key, None)
 

@@ -33,7 +33,7 @@ def name_of(state: MemberState, index: int) -> str:
 
 
 def control_plane(state: MemberState) -> str:
-    """Return the name of the node that runs the member's control plane, too."""
+    """Return the name of the member's first node, which also runs its control plane."""
     return f"{state.spec.name}-control-plane"
 
 

@@ -23,7 +23,7 @@ Index = dict[str, dict[str, None]]
 
 
 class Adoption(NamedTuple):
-    """The replicas that a new owner takes over: groups of (count, created_ms), oldest first, and its slots."""
+    """The replicas that a new owner adopts: groups of (count, created_ms), oldest first, and ``Workload.replaced``."""
 
     ages: list[tuple[int, int]]
     replaced: dict[int, int]
@@ -36,7 +36,7 @@ def record(index: Index, key: str, item: Unmanaged) -> None:
 
 
 def forget(index: Index, key: str, item: Unmanaged) -> None:
-    """Forget an object."""
+    """Remove an object from an index."""
     if item.origin is not None and (found := index.get(item.origin.key)) is not None:
         found.pop(key, None)
         if not found:

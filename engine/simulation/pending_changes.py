@@ -39,7 +39,7 @@ class DueTimes:
 class ClientWrites:
     """Writes of the members' clients, by member, which wait until the works before them in the log are applied.
 
-    A member that is rebuilt from the log, which applies both in this order, is then the same.
+    A rebuild from the log applies works and writes in the same order, so it comes to the same state.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class ClientWrites:
         ]
 
     def carry_out(self, state: MemberState, before: int) -> bool:
-        """Carry out the writes in a member whose records have lower numbers; return whether there were any."""
+        """Carry out the member's writes with record numbers below ``before``; return whether there were any."""
         member = state.spec.name
         writes = self._waiting.get(member)
         if writes is None or writes[0].number >= before:

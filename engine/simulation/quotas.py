@@ -152,7 +152,7 @@ def refusal(state: MemberState, namespace: str, template: Template) -> str:
 
 
 def refusal_of(state: MemberState, workload: Workload) -> str:
-    """Return why pods of a workload are missing; empty if none are."""
+    """Return why pods of a workload are missing; empty if none is missing."""
     if not is_short(state, workload):
         return ""
     reason = refusal(state, workload.ref.namespace, workload.template) or "exceeded quota"

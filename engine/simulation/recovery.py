@@ -81,7 +81,8 @@ def restore_workloads(
         if past.conflict is not None:
             state.conflicts[key] = Conflict(past.conflict, templates.get(key, EMPTY), past.cause)
     if state.budgets is None:
-        # The report of a budget is derived from those of other workloads.
+        # With budgets all keys stay dirty, because the report of a budget depends on those of other
+        # workloads.
         for key in [key for key in state.dirty if reports.is_current(state, key)]:
             del state.dirty[key]
 
@@ -155,7 +156,7 @@ def _restore_workload(
 def _retained(
     past: member_history.WorkloadHistory, last: tuple[int, health.WorkloadReported] | None
 ) -> int | None:
-    """Return the replicas that a member decided on: the last that were reported, or edited after that."""
+    """Return the replicas that a member decided on: those reported last, or those of a later edit by a client."""
     number, report = last or (0, None)
     if past.kept.replicas is not None and past.edited > number:
         return past.kept.replicas
@@ -232,9 +233,9 @@ class RestingWorkloads:
         contents: Iterable[Template],
         at_ms: int,
     ) -> None:
-        """Restore all workloads of those members that have objects which act on other workloads.
+        """Restore all workloads of the members in ``names`` that have an object that acts on other workloads.
 
-        If ``contents``, the templates of new works, has such an object, restore those of all members in ``names``.
+        If the templates of new works (``contents``) include such an object, restore those of all members in ``names``.
         """
         if self._resting:
             gets = any(map(_acts_on_others, contents))

@@ -25,7 +25,7 @@ Beyond it the oldest ones are merged, which loses their exact ages but not their
 
 
 def run(state: MemberState, workload: Workload, replicas: int, template: Template, at_ms: int) -> None:
-    """Bring a workload to a number of replicas of a pod template; a changed template replaces them by its strategy."""
+    """Bring a workload to a number of replicas of a pod template; its strategy decides how a changed one rolls out."""
     if template.digest != workload.template.digest:
         _begin_rollout(state, workload, template, at_ms)
     disruption_budgets.forget(state, workload)
@@ -117,7 +117,7 @@ def proceed(state: MemberState, workload: Workload, replicas: int, at_ms: int) -
 def _proceed_in_order(
     state: MemberState, workload: Workload, strategy: Strategy, replicas: int, at_ms: int
 ) -> None:
-    """Replace the pods from the highest slot on, after scaling."""
+    """Scale the workload, then replace its outdated pods from the highest slot downwards."""
     count = workload.admitted + workload.pending
     for slot in range(count, replicas):
         workload.replaced.setdefault(slot, 0)
@@ -200,7 +200,7 @@ def completions(workload: Workload, parallelism: int) -> int:
 
 
 def still_to_run(workload: Workload, replicas: int) -> int:
-    """Return how many more pods a Job runs until it is complete; ``replicas`` for kinds that don't end."""
+    """Return how many more pods a Job runs until it is complete; for workloads that do not end, ``replicas``."""
     return completions(workload, replicas) - workload.succeeded if workload.template.run_ms else replicas
 
 
@@ -255,7 +255,7 @@ def replace(state: MemberState, workload: Workload, slot: int, at_ms: int) -> No
 
 
 def _position(workload: Workload, slot: int) -> int:
-    """Return the position of the replica in a slot as clients see it (``rollouts.groups``); -1 if there is none."""
+    """Return the position of the replica in a slot, numbered as in ``rollouts.groups``; -1 if there is none."""
     if slot >= rollouts.FORMER_SLOTS:
         index, own = slot // rollouts.FORMER_SLOTS - 1, slot % rollouts.FORMER_SLOTS
         slots = workload.former_pods[index].slots if index < len(workload.former_pods) else []
@@ -306,9 +306,10 @@ def admit(state: MemberState, workload: Workload, cohort: Cohort) -> None:
 
 
 def resume(state: MemberState, workload: Workload, ages: list[tuple[int, int]], ready: int) -> None:
-    """Mark replicas as running that ran before a restart; ``ages`` are their (count, created_ms), oldest first.
+    """Admit the oldest ``ready`` replicas of a workload and mark them as running, as they were before a restart.
 
-    Admit the oldest ``ready`` replicas of a workload, as far as they fit; in a modelled cluster all of them.
+    Only those that fit are admitted; in a modelled cluster all of them. ``ages`` are the (count, created_ms) of the
+    replicas, oldest first.
     """
     ready = min(ready, workload.pending)
     if not state.spec.modelled:
@@ -328,7 +329,7 @@ def schedule_start(state: MemberState, key: str, cohort: Cohort) -> None:
 
 
 def _drop_youngest(state: MemberState, workload: Workload, end: int, count: int) -> int:
-    """Remove at most ``count`` replicas before a position that are in one cohort; return their number."""
+    """Remove up to ``count`` of the replicas just before position ``end``, all from one cohort; return their number."""
     before = 0
     for cohort in workload.cohorts:
         if before + cohort.count >= end:

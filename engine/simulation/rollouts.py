@@ -25,7 +25,7 @@ class Step(NamedTuple):
 
 
 def is_ordered(workload: Workload) -> bool:
-    """Whether pods of all templates share the slots of a workload."""
+    """Whether former and current pod templates share one range of slots, as in a StatefulSet."""
     return workload.ref.kind in strategies.ORDERED
 
 
@@ -90,7 +90,7 @@ def last_slot(workload: Workload) -> int:
 
 
 def next_slot(workload: Workload, strategy: Strategy, replicas: int) -> int | None:
-    """Return the slot that gets a pod of the current template next; None while another one has to be ready first."""
+    """Return the next slot to get a pod of the current template; None while the partition or unready pods forbid it."""
     slot = last_slot(workload)
     limit = strategy.unavailable(replicas) or strategy.surge(replicas)
     return None if slot < strategy.partition or replicas - workload.ready >= limit else slot

@@ -1,6 +1,6 @@
 """Services of a member as its own API shows them: cluster IPs and node ports, and the addresses of their pods.
 
-These are in EndpointSlices, and in Endpoints for clients of the older API.
+The addresses of pods are in EndpointSlices, and in Endpoints for clients of the older API.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _SLICE_ENDPOINTS_MAX: Final = 1_000
 
 
 def with_addresses(cluster: str, service: KubeObject) -> KubeObject:
-    """Return a Service with its cluster IP and node ports; values in its manifest, ``None`` included, stay."""
+    """Return a Service with its cluster IP and node ports; values in its manifest stay, also the clusterIP ``None``."""
     spec = service.object_at("spec")
     if spec.get("type") == "ExternalName":
         return service

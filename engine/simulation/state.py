@@ -67,7 +67,7 @@ class Revision(Struct, frozen=True, gc=False):
 
 
 class Origin(Struct, frozen=True, gc=False):
-    """The former owner of an object that outlived it: its key, and the digest of its pod template."""
+    """The deleted owner that an object outlived: the owner's key, and the digest of its pod template."""
 
     key: str
     digest: str
@@ -94,7 +94,7 @@ class Unmanaged(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Source(Struct, frozen=True, gc=False):
-    """Position and overrides of the manifest of a propagated pod template; fields as in ``Workload``."""
+    """The recorded position and the overrides of a propagated pod template's manifest; fields as in ``Workload``."""
 
     shard: int = 0
     offset: int = 0
@@ -115,20 +115,23 @@ class Former(Struct):
 class Workload(Struct, kw_only=True):
     """One workload in one cluster.
 
-    ``version`` is that of the work that it runs, ``known`` the newest one received. ``replicas`` is None for
-    kinds without replicas, ``desired`` the number in its work. ``cohorts`` are sorted by age, oldest first; pods have
-    positions in that order, and ``pending`` replicas come last. A ``preserved`` workload was released by the control
-    plane and keeps running. ``fault`` is the reason why the newest work could not be applied; the former one then keeps
-    running. ``labels`` and ``reading`` are those of its work. ``uid`` is set if it was taken over from an
-    unmanaged object; ``is_unmanaged``: it runs one and is not reported. ``generation`` counts the changes
-    of its content: the ``digest`` of its template, replicas and overrides. Of a Job, ``completions`` is its
-    work's share, ``succeeded`` the number of pods that have ended, the last one at ``ended_ms``. The last Job of
-    a CronJob began at ``scheduled_ms``, and the next change comes at ``change_ms``. ``replaced`` counts, by slot,
-    the pods that clients deleted; the slot replaced last comes last. ``origin`` is the key of the deleted
-    Deployment whose ReplicaSet this is. ``former_pods`` are the replicas of former pod templates that a rollout still
-    replaces, the first ones in ``cohorts``; ``source`` is that of the current template. The rollout progressed last
-    at ``progress_ms``; ``is_stalled``: its deadline has passed since; its next report is due at ``held_until_ms``.
-    ``slots`` is set only in the results of ``rollouts.groups``.
+    - ``version`` is that of the work that it runs, ``known`` that of the newest work received.
+    - ``replicas`` is None for kinds without replicas; ``desired`` is the number in its work.
+    - ``cohorts`` are sorted by age, oldest first; a pod's position is its index in that order. ``pending`` replicas
+      come last.
+    - ``preserved``: the control plane has released it, and it keeps running.
+    - ``fault`` is the reason why the newest work could not be applied; the former one then keeps running.
+    - ``labels`` and ``reading`` are those of its work; ``uid`` is set if it was taken over from an unmanaged object.
+    - ``is_unmanaged``: it runs an unmanaged object and is not reported.
+    - ``generation`` counts the changes of its content: the ``digest`` of its template, replicas and overrides.
+    - For a Job, ``completions`` is the share in its work; ``succeeded`` pods have ended, the last one at ``ended_ms``.
+    - The last Job of a CronJob began at ``scheduled_ms``; the CronJob's next change is at ``change_ms``.
+    - ``replaced`` counts by slot the pods that clients deleted; the slot replaced last comes last.
+    - ``origin`` is the key of the deleted Deployment whose ReplicaSet this is.
+    - ``former_pods`` are the replicas of former pod templates, first in ``cohorts``; ``source`` is the current
+      template's.
+    - ``progress_ms`` is the last progress of the rollout; ``is_stalled``: its deadline has passed since.
+    - ``held_until_ms`` is when the next report of the rollout is due. Only ``rollouts.groups`` sets ``slots``.
     """
 
     key: str
@@ -234,10 +237,11 @@ class Conflict(Struct, frozen=True):
 
 
 class NamespaceQuotas(Struct, kw_only=True):
-    """The quotas of a namespace with their names, by key.
+    """The ResourceQuotas of a namespace.
 
-    ``used`` has, by the key of a quota, the use of its resources by the pods that it counts, in billionths. ``short``
-    are the workloads whose pods were refused; they are tried again once ``is_freed`` is set.
+    ``quotas`` has, by key, the name and the content of each; ``used`` the amounts of its resources that existing pods
+    use, in billionths. ``short`` are the workloads whose pods were refused; they are tried again once ``is_freed`` is
+    set.
     """
 
     quotas: dict[str, tuple[str, Quota]] = {}

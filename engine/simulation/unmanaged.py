@@ -133,7 +133,7 @@ def revised(
 ) -> Unmanaged:
     """Return an object after a write at ``at_ms``; ``old`` is the object before it, None if the write creates it.
 
-    ``uid`` and ``revisions`` are used for a new object only; others keep theirs, and their creation time.
+    ``uid`` and ``revisions`` are used for a new object only; an existing object keeps its own, and its creation time.
     """
     raw = msgspec.Raw(manifest)
     digest = kube_objects.spec_digest(raw)
@@ -164,7 +164,7 @@ def revised(
 
 
 def _revisions(old: tuple[Revision, ...], manifest: bytes, at_ms: int) -> tuple[Revision, ...]:
-    """Return the revisions with a manifest's pod template as the last one; one that was used before moves there."""
+    """Return the revisions with the manifest's pod template last; a template that was used before moves to the end."""
     digest = templates.read(manifest).digest
     if old and old[-1].digest == digest:
         return old
@@ -186,7 +186,7 @@ def replicas_of(ref: shapes.WorkloadRef, manifest: bytes) -> int | None:
 
 
 def contained(items: Mapping[str, Unmanaged], ref: shapes.WorkloadRef) -> list[str]:
-    """Return the keys of the objects in a namespace; none if ``ref`` is another object."""
+    """Return the keys of the objects in the namespace ``ref``; none if ``ref`` is not a namespace."""
     if (ref.api_version, ref.kind) != namespaces.KIND:
         return []
     return [key for key, item in items.items() if item.ref.namespace == ref.name]
@@ -309,7 +309,7 @@ def orphans_of(state: MemberState, key: str) -> list[Unmanaged]:
 
 
 def take_orphans(state: MemberState, owner: Workload) -> None:
-    """Delete the objects that outlived a workload; it is created again and adopts the pods of the newest ReplicaSet."""
+    """Let a workload that is created again adopt the pods of its newest orphaned ReplicaSet; delete its orphans."""
     orphaned = list(state.orphans.get(owner.object_key, ()))
     workload = running(state, orphaned[-1]) if orphaned else None
     if workload is not None:
@@ -327,7 +327,7 @@ def resume_orphans(state: MemberState, workload: Workload, pods: list[Unmanaged]
 
 
 def _hand_over(state: MemberState, source: Workload, target: Workload) -> None:
-    """Move the replicas of a workload to another one, which replaces it; replicas of former templates end."""
+    """Move the replicas of a workload to another one that replaces it; remove replicas of former pod templates."""
     replicas.end_rollout(state, source)
     del state.workloads[source.key]
     state.workloads[target.key] = target

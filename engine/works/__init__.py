@@ -1,1 +1,1 @@
-"""Works: the content for one cluster: a template with its replicas, labels and override policies."""
+"""Content of works: for one cluster each, a template with its replicas, labels and override policies."""

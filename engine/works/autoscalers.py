@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers: the replicas that a load asks for, by the published algorithm of Kubernetes.
+"""HorizontalPodAutoscalers: the number of replicas for a load, by the published algorithm of Kubernetes.
 
 Stabilization windows and scaling policies are left out, since they need measurements over time.
 """
@@ -29,7 +29,7 @@ _SOURCES: Final = {
     "Object": ("object", "metric"),
     "External": ("external", "metric"),
 }
-"""By type of a metric: path of the object that has its name; the first field of the path also has its target."""
+"""Path of the object with a metric's name, by the metric's type; the target is in the path's first field."""
 
 RESOURCES: Final = ("Resource", "ContainerResource")
 
@@ -66,7 +66,7 @@ class Scaler(Struct, frozen=True):
         return [each for each in self.metrics if each.name in load and each.target(requests) > 0]
 
     def wanted(self, count: int, load: Mapping[str, int], requests: Mapping[str, int]) -> int:
-        """Return the replicas that the load asks for, before the limits; ``count`` if no metric is known."""
+        """Return the number of replicas for the load, before the limits apply; ``count`` if no metric is known."""
         counts = [
             _wanted(count, load[each.name], each.target(requests)) for each in self.followed(load, requests)
         ]
@@ -78,7 +78,7 @@ class Scaler(Struct, frozen=True):
 
 
 def read(manifest: bytes | msgspec.Raw) -> Scaler | None:
-    """Return the autoscaler in the manifest of an autoscaling/v2 one; None if it can't be read."""
+    """Return the autoscaler in an autoscaling/v2 manifest; None if it can't be read."""
     try:
         spec = object_at(msgspec.json.decode(manifest), "spec")
     except (msgspec.MsgspecError, RecursionError):

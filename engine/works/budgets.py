@@ -12,14 +12,14 @@ _PERCENT_MAX: Final = 100
 
 
 class Budget(Struct, frozen=True, gc=False):
-    """The selected pods, and one of the limits: a number of pods, or a part of them such as ``50%``."""
+    """The selected pods, and one of the limits: a number of pods, or a percentage such as ``50%``."""
 
     selector: LabelSelector
     min_available: int | str | None = None
     max_unavailable: int | str | None = None
 
     def desired(self, expected: int) -> int:
-        """Return how many of the expected pods must be healthy; parts are rounded up, as in Kubernetes."""
+        """Return how many of the expected pods must be healthy; percentages are rounded up, as in Kubernetes."""
         if self.max_unavailable is not None:
             return max(expected - count_of(self.max_unavailable, expected), 0)
         return count_of(0 if self.min_available is None else self.min_available, expected)
@@ -50,7 +50,7 @@ def read(manifest: bytes | msgspec.Raw) -> Budget | None:
 
 
 def count_of(limit: int | str, expected: int, *, is_least: bool = False) -> int:
-    """Return a limit as a number of pods; parts are rounded up (``is_least``: down), an invalid text counts as 0."""
+    """Return a limit as a number of pods; percentages are rounded up (``is_least``: down), an invalid text gives 0."""
     if isinstance(limit, int):
         return limit
     digits = limit.removesuffix("%")

@@ -30,7 +30,7 @@ _OBJECT: Final = msgspec.json.Decoder(dict[str, object])
 
 
 class RenderInput(NamedTuple):
-    """A template by position, with the differences for one cluster."""
+    """The position of a template, and its changes for one cluster."""
 
     shard: int
     offset: int
@@ -73,7 +73,7 @@ def sorted_labels(labels: dict[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 class Renderer:
-    """Renders works with overrides; keeps the last results."""
+    """Renders works with overrides; caches the last results."""
 
     def __init__(self, log: port.Log) -> None:
         self._log = log

@@ -90,7 +90,7 @@ def _scopes(spec: Json) -> Iterator[Scope]:
 
 
 def requested(resource: str) -> str:
-    """Return the resource of pods that a quota entry counts, such as cpu for ``requests.cpu``; empty if none."""
+    """Return the pod resource that a quota entry limits, such as cpu for ``requests.cpu``; empty if there is none."""
     if resource in PODS:
         return PODS[0]
     name = resource.removeprefix(_REQUESTS)

@@ -20,7 +20,7 @@ Limit = int | str
 
 
 class Strategy(Struct, frozen=True, gc=False):
-    """Limits of a rolling update: numbers of pods, or parts such as ``25%``; without effect if ``is_recreating``.
+    """Limits of a rolling update: numbers of pods, or percentages such as ``25%``; unused if ``is_recreating``.
 
     ``partition``: slots below it keep their pods. ``deadline_s``: seconds without progress until a rollout has failed.
     """
@@ -33,11 +33,11 @@ class Strategy(Struct, frozen=True, gc=False):
     deadline_s: int = _DEADLINE_S
 
     def surge(self, replicas: int) -> int:
-        """Return how many pods may exist beyond the replicas; parts are rounded up, as in Kubernetes."""
+        """Return how many pods may exist beyond the replicas; percentages are rounded up, as in Kubernetes."""
         return budgets.count_of(self.max_surge, replicas)
 
     def unavailable(self, replicas: int) -> int:
-        """Return how many of the replicas may be unavailable, at least one without surge; parts are rounded down."""
+        """Return how many of the replicas may be unavailable, at least 1 without surge; percentages are cut down."""
         limit = self.max_unavailable
         count = limit if isinstance(limit, int) else budgets.count_of(limit, replicas, is_least=True)
         return min(count, replicas) if count or self.surge(replicas) else 1

@@ -56,7 +56,7 @@ async def read_at(
 
 
 class TemplateLoader:
-    """Loads templates by position; keeps the last ones."""
+    """Loads templates by position; caches the last ones."""
 
     def __init__(self, log: port.Log) -> None:
         self._log = log

@@ -47,9 +47,10 @@ def built_in_apis() -> tuple[clusters.ApiKind, ...]:
 
 
 def events_of(name: str, cluster: Cluster | None, spec: Spec) -> tuple[shapes.Event, ...]:
-    """Return the events that change a cluster to this spec: small ones if they suffice, else one for all; or none.
+    """Return the events that change a cluster to this spec; none if it has this spec already.
 
-    The same change gives the same events, whichever client makes it.
+    These are small events if they suffice, else one with the whole cluster. The same change gives the same events,
+    whichever client makes it.
     """
     if cluster is None:
         return (_joined(name, spec, 0),)
@@ -137,9 +138,9 @@ def _joined(name: str, spec: Spec, expects: int) -> clusters.ClusterJoined:
 
 
 def spec_of(value: KubeObject, cluster: Cluster | None, reported: KubeObject | None) -> Spec:
-    """The spec of a validated Cluster object, with the kinds and the release in the status of ``reported``.
+    """The spec of a validated Cluster object, with the API kinds and the release in the status of ``reported``.
 
-    Those that it lacks are kept from ``cluster``.
+    If that status has no kinds or no release, those of ``cluster`` are kept.
     """
     spec = value.object_at("spec")
     status = {} if reported is None else reported.object_at("status")
@@ -180,7 +181,8 @@ def _apis(enablements: Sequence[object]) -> tuple[clusters.ApiKind, ...]:
             )
             derived = plurals(api)
             names = tuple(str(entry.get("name") or name) for entry, name in zip(served, derived, strict=True))
-            # Plurals that follow from the kinds are not recorded: a spec with them equals one without them.
+            # Names are not recorded if they are the plurals derived from the kinds, so that a spec with these
+            # names equals one without names.
             apis.append(msgspec.structs.replace(api, names=() if names == derived else names))
     return tuple(apis)
 
@@ -197,10 +199,10 @@ def _taint(value: object) -> clusters.Taint:
 
 
 def _same_taint(taint: clusters.Taint, cluster: Cluster | None) -> clusters.Taint:
-    """Return the cluster's existing taint if it is the same.
+    """Return the cluster's recorded taint if it equals ``taint``, else ``taint``.
 
-    Manifests show its time in whole seconds or leave it out; without this, each apply of a manifest would
-    change the time.
+    Manifests show the time of a taint in whole seconds or omit it, so a missing time and fractions of a second are
+    ignored. Otherwise each apply of a manifest would change the time.
     """
     for old in cluster.spec.taints if cluster else ():
         named = (old.key, old.value, old.effect) == (taint.key, taint.value, taint.effect)
@@ -226,7 +228,7 @@ def _reference(value: object) -> clusters.SecretRef | None:
 
 
 def _models(grades: Sequence[object], cluster: Cluster | None) -> tuple[clusters.ResourceGrade, ...]:
-    """The resource models to record: the recorded ones if the written ones equal those that are shown."""
+    """Return the resource models to record: the recorded ones, if the written ones equal those that reads show."""
     models = tuple(_grade(item) for item in grades)
     return cluster.spec.resource_models if cluster and models == shown_models(cluster.spec) else models
 

@@ -61,8 +61,8 @@ def _events(target: Target, cluster: Cluster, desired: KubeObject) -> list[shape
     whole = before.with_fields({"metadata": desired.metadata})
     managed = cluster_document(cluster, managed=True)
     if _fields(desired) == _fields(managed):
-        # A repeated report changes nothing but the times of its field owners; keep those, or each heartbeat
-        # would write the cluster.
+        # A repeated report changes nothing but the times of its field owners; keep the stored times, or each
+        # heartbeat would write the cluster.
         whole = managed
     return [
         *events,
@@ -98,7 +98,7 @@ def _capacity(name: str, value: KubeObject) -> clusters.CapacityReported:
 
 
 def _conditions(name: str, value: KubeObject) -> clusters.ClusterConditionsReported:
-    """The conditions of a cluster, but for those that the engine derives."""
+    """The conditions of a cluster, except those that the engine derives."""
     conditions = value.objects_at("status", "conditions")
     return clusters.ClusterConditionsReported(
         name=name,

@@ -1,6 +1,7 @@
-"""Rounds of writes: read current state, decide, append, wait for the views, answer; late writes are retried.
+"""Rounds of writes: read the current state, compute events, append them, wait for the views, and answer.
 
-Each round holds at most one operation per object, so operations on one object keep their order.
+A write is *late* if another client changed the object first; it is retried. Each round holds at most one operation per
+object, so operations on one object keep their order.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,7 +45,7 @@ _READ_RECORDS_MAX: Final = 1024
 SOURCE: Final = "/reballast/door"
 
 Answer = Written | Problem | Exception
-"""The answer to one mutation, or the error that it is refused or has failed with."""
+"""The answer to one mutation, or the error with which it was refused or failed."""
 
 
 class Turn(NamedTuple):
@@ -199,7 +200,7 @@ class WriteExecution:
         while waiting:
             try:
                 answered, waiting = await self._round(waiting, dry_run=dry_run, source=source)
-            except Exception as error:  # noqa: BLE001  # the writes of earlier rounds are in the log
+            except Exception as error:  # noqa: BLE001  # earlier rounds keep their answers
                 answered, waiting = dict.fromkeys((turn.place for turn in waiting), error), []
             answers |= answered
         return [answers[index] for index in sorted(answers)]
@@ -245,7 +246,7 @@ class WriteExecution:
             target = turn.mutation.target
             current = stored.get(target.key)
             outcome = await loop_share.apart(_size(turn, current), _outcome, turn.mutation, stored)
-            # The views may include records behind the ends that were sampled before.
+            # The views may include records after these ends: begin after the last write that was read.
             start = max(ends.get(target.slot, 0), _version(current))
             applied.append(_Applied(turn, outcome, current.number if current is not None else 0, start))
         return applied

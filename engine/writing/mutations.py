@@ -29,9 +29,9 @@ _TOPICS: Final[dict[kinds.Route, str]] = {
 class Target(Struct, frozen=True, kw_only=True):
     """API version, kind, namespace and name of one object; the namespace is empty for cluster-scoped kinds.
 
-    What follows from them is computed once: ``route`` is how the engine treats the kind, for example as a template, a
-    policy or a cluster; ``key`` is the record key in the object's topic, which decides the partition; ``namespace_key``
-    is the key of the namespace that the object is in.
+    The other fields are computed from these. ``route`` is how the engine treats the kind, for example as a template, a
+    policy or a cluster. ``key`` is the record key in the object's topic, which decides the partition.
+    ``namespace_key`` is the key of the namespace that the object is in.
     """
 
     api_version: str
@@ -107,8 +107,8 @@ class Action(enum.StrEnum):
 class Mutated(Struct, frozen=True, kw_only=True):
     """An object after a mutation: ``value`` as rendered, and the events to append (none if nothing changes).
 
-    ``is_report``: the events do not write the object itself, so its version stays, and they take effect as long as it
-    exists. Examples are a cluster's capacity, or permission to delete a template's workload.
+    ``is_report``: the events do not write the object itself, so its version stays the same, and they take effect if
+    the object exists. Examples are a cluster's capacity, or permission to delete a template's workload.
     """
 
     action: Action
@@ -178,8 +178,8 @@ class Edit(Protocol):
 class BindingChange(Struct, frozen=True, kw_only=True):
     """Change the parts of a binding that clients may write.
 
-    ``clusters`` are those in which a workload that a graceful eviction keeps may now be deleted. ``scheduling`` and
-    ``dispatching`` are whether to suspend them; None for no change.
+    ``clusters`` are those in which the workload, kept so far by a graceful eviction, may now be deleted.
+    ``scheduling`` and ``dispatching``: True suspends, False resumes, None changes nothing.
     """
 
     target: Target

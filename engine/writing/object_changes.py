@@ -125,7 +125,7 @@ class StatusChange(Struct, frozen=True, kw_only=True):
 
 
 class Preconditions(Struct, frozen=True, kw_only=True):
-    """Conditions of a client on the object that it deletes; empty values require nothing."""
+    """Conditions that a client sets for a deletion: uid and resourceVersion of the object, empty for any."""
 
     resource: Resource
     uid: str = ""
@@ -143,7 +143,7 @@ class Preconditions(Struct, frozen=True, kw_only=True):
 
 
 class Removal(Struct, frozen=True, kw_only=True):
-    """Delete an object; if it has finalizers, only mark it, and the write that removes the last one deletes it.
+    """Delete an object; if it has finalizers, only mark it as terminating. Removing its last finalizer then deletes it.
 
     ``is_kept``: only mark the object, also without finalizers. ``is_final``: do nothing unless the object is marked
     already and has no finalizers.
@@ -283,7 +283,7 @@ def _check_name(target: Target, stored: StoredObject) -> None:
 
 
 def marked(value: KubeObject, now_ms: int) -> KubeObject:
-    """Return the object with a deletionTimestamp; it is removed with its last finalizer."""
+    """Return the object marked as terminating: with a deletionTimestamp."""
     stamp = times.to_seconds_text(now_ms)
     return value.with_metadata({"deletionTimestamp": stamp, "deletionGracePeriodSeconds": 0})
 

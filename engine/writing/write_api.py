@@ -51,7 +51,7 @@ FROM objects JOIN keys USING (id) WHERE key IN ({})
 """
 _CLUSTER: Final = "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?"
 _AT_ONCE_MAX: Final = 64
-"""Maximum number of objects that are read on the event loop, in less than a millisecond; more take a thread."""
+"""Maximum number of objects that are read on the event loop (in less than a millisecond), not in a thread."""
 
 
 class _Waiting(Struct, Generic[_Request, _Answer]):
@@ -152,9 +152,9 @@ class WriteApi:
     async def change(
         self, mutation: Mutation, *, source: str, dry_run: bool = False, body_bytes: int = 0
     ) -> Written | Problem:
-        """Carry out one mutation; if the request body is large (``body_bytes``), it is computed in a thread.
+        """Carry out one mutation. It is computed in a thread if the request body is large (``body_bytes``).
 
-        Raises StatusError if it is refused, and the log's errors if the append fails.
+        Raises StatusError if the mutation is refused, and the log's errors if the append fails.
         """
         if not dry_run:
             return await self._batching.submit(_Queued(mutation, source, tracing.CURRENT.get(), body_bytes))
@@ -183,7 +183,8 @@ class WriteApi:
                 for index, queued in enumerate(group)
                 if queued.source == source
             ]
-            # A failure is the answer of its own turns: those of another source may be in the log already.
+            # An error becomes the answer to this source's turns only: the writes of another source may be in
+            # the log already.
             carried_out = await self._execution.carry_out(turns, dry_run=False, source=source)
             answers |= {turn.place: answer for turn, answer in zip(turns, carried_out, strict=True)}
         return [answer for _, answer in sorted(answers.items())]

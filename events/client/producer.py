@@ -65,7 +65,7 @@ class ProducerError(Exception):
 
 
 class RefusedError(ProducerError):
-    """The event would be refused by every reader because of its form; nothing was sent."""
+    """The form of the event is invalid, so every reader would refuse it; nothing was sent."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}")
@@ -214,7 +214,7 @@ class Producer:
     ) -> asyncio.Future[records.Position]:
         """Convert the client's future to one with a position or a ProducerError.
 
-        Release the buffer space when it is done.
+        The buffer space is released when aiokafka's future is done.
         """
         loop = asyncio.get_running_loop()
         appended: asyncio.Future[records.Position] = loop.create_future()

@@ -1,8 +1,7 @@
 """Conversion of an event into a record for the log: key, partition, id and a check of its form.
 
-Nothing is sent here. The check uses the fold of the readers, so an event that would end in ``rejections`` for
-its form is refused before it is sent. Checks that depend on earlier records (expected versions, repeated ids)
-are left to readers.
+Nothing is sent here. The check runs the same fold as readers do, so an event whose form they would refuse is refused
+before it is sent. Checks that depend on earlier records (expected versions, repeated ids) are left to readers.
 """
 
 import hashlib
@@ -43,8 +42,8 @@ def record_of(statement: Statement, source: str, now_ms: int, new_id: str) -> re
     """Return the record of a statement, with the right key and partition.
 
     ``now_ms`` is used if the statement has no time, ``new_id`` if it has neither a time nor an id. Raises
-    objects.Refusal for an event that every reader would refuse, and TypeError for an event that only the
-    engine writes.
+    kube_objects.Refusal for an event that every reader would refuse, and TypeError for an event that only the engine
+    writes.
     """
     data = statement.data
     entry = catalogue.BY_STRUCT[type(data)]
@@ -84,7 +83,7 @@ def derived_id(source: str, event_type: str, key: str, time: str, data: bytes) -
 
 
 def _check(record: records.Record, data: shapes.Event, manifest: kube_objects.Manifest | None) -> None:
-    """Raise Refusal if the record would be refused even with the expected earlier records in its partition."""
+    """Raise Refusal if readers would refuse the record even when its object has the version that it expects."""
     state = verdicts.PartitionState(record.topic, record.partition)
     expects: int | None = getattr(data, "expects", None)
     head = None if expects == 0 else _head(data, manifest, expects or 1)

@@ -1,7 +1,7 @@
 """Validation of the fields of events about clusters, PriorityClasses and links, beyond their types.
 
-Every fold runs it as part of its verdict: the engine computes with these names, taints and quantities whichever
-producer wrote them, and names in a link become keys of works and fields of bindings.
+Every fold does this for its verdicts, because the engine computes with these names, taints and quantities whichever
+producer wrote them. Names in a link become keys of works and fields of bindings.
 """
 
 import re
@@ -61,7 +61,7 @@ def cluster_event_faults(data: shapes.Event) -> Iterator[Fault]:
 
 
 def _fields(data: shapes.Event) -> Iterator[Fault]:
-    """Faults in the fields that the event shares with the spec of a Cluster object."""
+    """Yield the faults of the fields that the event shares with the spec of a Cluster object."""
     # Encode and decode once, because the forms expect JSON lists, not tuples.
     written = msgspec.json.decode(msgspec.json.encode(data), type=dict[str, object])
     for name, form in _forms().items():
@@ -71,7 +71,7 @@ def _fields(data: shapes.Event) -> Iterator[Fault]:
 
 @cache
 def _forms() -> Mapping[str, Form]:
-    """The forms of fields of cluster events, by name; commands that check none do not read the schemas."""
+    """Return the forms of cluster events' fields, by name; the schemas are read at the first call, not at import."""
     return {
         **kind_schemas.form("cluster.karmada.ClusterSpec").known,
         "taint": kind_schemas.form("core.Taint"),

@@ -69,7 +69,7 @@ def types() -> Mapping[str, Json]:
 
 @cache
 def form(name: str) -> Fields:
-    """Return the form by which values of a type are checked."""
+    """Return the form of a type, with which its values are checked."""
     return _fields(msgspec.convert(_merged(name), Schema))
 
 

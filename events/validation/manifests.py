@@ -1,9 +1,9 @@
 """Validation of objects of known kinds, shared by the write API, the engine's folds and the projections.
 
-``check`` is the ``verdicts.Check`` of all of them, so records appended by other producers are judged by the
-same rules as writes through the API. Unknown fields pass here, because replay must accept old records that
-have them; the write API finds them with ``unknown_fields`` and corrects spellings with ``canonical_object``. Only the
-write API enforces ``size_faults``, so that larger objects in existing logs are still read as they were.
+All of them use ``check`` as their ``verdicts.Check``, so records appended by other producers are judged by the same
+rules as writes through the API. Unknown fields pass here, because replay must accept old records that have them; the
+write API finds them with ``unknown_fields`` and corrects spellings with ``canonical_object``. Only the write API
+enforces ``size_faults``, so that larger objects in existing logs are still read as they were.
 
 Of a template, only the fields that the engine reads are checked: replicas and resource requests of built-in kinds. The
 member clusters' API servers validate the others.
@@ -121,7 +121,7 @@ def examine(manifest: kube_objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault
         yield Fault("kind", reason)
         return
     yield from names.head_faults(manifest)
-    # The scope of templates is known to the members only.
+    # Only the members know which kinds of templates are namespaced.
     if kind is not None and kind.route != "template":
         yield from _scope_faults(kind, manifest.metadata.namespace)
     entry = _SPECS.get((manifest.api_version, manifest.kind))
@@ -148,7 +148,7 @@ def examine(manifest: kube_objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault
 
 
 def _placement_faults(placement: object) -> Iterator[Fault]:
-    """Yield the faults of a placement, as if a policy had it."""
+    """Yield the faults of a placement, with the paths that they would have in a policy."""
     spec = {"placement": placement}
     yield from faults(_PLACEMENT, placement, "spec.placement")
     yield from spec_rules.placement_rules(spec)
@@ -199,7 +199,7 @@ _SPLIT: Final = "write several objects, each with a part of it"
 
 
 def size_faults(value: dict[str, object]) -> Iterator[Fault]:
-    """Yield the first list in an object's spec that is too long, or else a fault if the whole spec is too large."""
+    """Yield a fault for one list in an object's spec that is too long, or else one if the whole spec is too large."""
     if value.get("apiVersion") not in _SIZE_LIMITED_GROUPS:
         return
     most = limits.WORKLOADS_MAX if value.get("kind") == "WorkloadRebalancer" else limits.RULES_MAX

@@ -1,4 +1,4 @@
-"""Window of recently seen ids of a partition, at 25 bytes each; a busy log has hundreds of thousands."""
+"""Window of the ids last seen in a partition; an id takes only 25 bytes, as a busy log has hundreds of thousands."""
 
 from typing import Final
 
@@ -47,7 +47,7 @@ class RecentIds(Struct):
         return len(self.order)
 
     def _forget(self, offset: int) -> None:
-        """Drop entries that are a whole window older than ``offset``."""
+        """Drop the entries whose offsets are ``limits.RECENT_IDS`` or more below ``offset``."""
         self.full_at = offset + limits.RECENT_IDS
         while self.order:
             entries = self.entries[self.order[0]]

@@ -193,7 +193,7 @@ def _label_rules(value: object, path: str) -> Iterator[Fault]:
 
 
 def _condition_rules(value: object, path: str) -> Iterator[Fault]:
-    """Yield faults where an operator needs values and has none, or must have none and has some."""
+    """Yield a fault for each condition whose operator requires values but has none, or forbids values but has some."""
     expressions = object_at(value).get("matchExpressions")
     for index, item in enumerate(list_at(expressions)):
         condition = object_at(item)
@@ -207,7 +207,7 @@ def _condition_rules(value: object, path: str) -> Iterator[Fault]:
 
 
 def interpreter_rules(value: object) -> Iterator[Fault]:
-    """Yield the faults that the form of a spec cannot express; values of the wrong type are ignored here."""
+    """Yield the faults of a ReplicaInterpreter's spec that its form cannot express; skips values of the wrong type."""
     spec = object_at(value)
     yield from _health_rules(as_object(spec.get("health")))
     for name in _INTERPRETER_LISTS:

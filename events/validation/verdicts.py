@@ -131,7 +131,7 @@ _ROUTES: Final[dict[type[shapes.Event], known_kinds.Route]] = {
     policies.InterpreterApplied: "interpreter",
     policies.ConfigurationApplied: "configuration",
 }
-"""By type of event that carries an object: the route that the object's kind must have."""
+"""The route that an object's kind must have, by the type of the event that carries the object."""
 
 _CLUSTER_WRITES: Final = (
     clusters.ClusterJoined,
@@ -192,8 +192,8 @@ class PartitionFold:
         entry_topic = catalogue.BY_STRUCT[type(data)].topic
         if entry_topic != record.topic:
             return Refused(record, "misplaced", "type", f"belongs to the topic {entry_topic}", envelope)
-        # The id enters the window before the checks below: an event that they refuse uses up its id, too. Another
-        # order would change verdicts on existing logs.
+        # Record the id before the checks below, so that a refused event uses up its id too: another order
+        # would change verdicts on existing logs.
         if self._repeated(envelope, record.offset):
             return Refused(record, "repeated", "id", "this source has said this id already", envelope)
         at_ms = _time_of(envelope)
@@ -271,7 +271,7 @@ class PartitionFold:
         return Taken(record, envelope, data, at_ms, head)
 
     def _check_join(self, data: shapes.Event) -> None:
-        """Refuse any event of a cluster that is not a member, except a join within ``CLUSTERS_MAX``."""
+        """Refuse an event of a cluster that is not a member, except a join while fewer than ``CLUSTERS_MAX`` exist."""
         if not isinstance(data, clusters.ClusterJoined):
             raise kube_objects.Refusal("name", "the cluster is no member; join it first")
         if len(self.state.heads) >= limits.CLUSTERS_MAX:
@@ -340,7 +340,7 @@ def _manifest_of(data: shapes.Event) -> kube_objects.Manifest | None:
 
 
 def head_named(data: shapes.Event, head: Head) -> Head | None:
-    """Return the head with the identity that an event names, so equal to ``head`` if the event is about its object.
+    """Return ``head`` with the identity that an event names; equal to ``head`` if the event is about its object.
 
     None if no object can have that identity.
     """

@@ -39,10 +39,11 @@ def binding_document(
     managed: bool = False,
     dependents: Dependents = NO_DEPENDENTS,
 ) -> KubeObject:
-    """Return the binding as an object; ``placement`` and ``applied`` are the JSON of the placements that it names.
+    """Return the binding as an object.
 
-    ``managed`` adds ``managedFields``; some parts are then structs or raw bytes instead of plain values,
-    which encode to the same JSON in less time, for long lists. ``dependents`` are the bindings that require this one.
+    ``placement`` and ``applied`` are the JSON of the placements with the digests ``binding.placement`` and
+    ``binding.applied``. ``managed`` adds ``managedFields``, and leaves some parts as structs or raw bytes: they encode
+    to the same JSON as plain values, but in less time. ``dependents`` are the bindings that require this one.
     """
     metadata = _metadata(binding, applied, dependents)
     spec, status = _spec(binding, placement, dependents), _status(binding)
@@ -237,7 +238,7 @@ def _preservation(rules: tuple[shapes.StateRule, ...]) -> binding_fields.Preserv
 
 
 def _suspension(binding: Binding) -> binding_fields.Suspension:
-    """The parts of a binding that its policy and clients suspend."""
+    """Return the field ``suspension``, which combines what the policy and what clients suspend."""
     claim, suspension = binding.last_claim, binding.suspension
     rendered: binding_fields.Suspension = {"scheduling": True} if suspension.scheduling else {}
     if suspension.dispatching or (claim is not None and claim.suspended):

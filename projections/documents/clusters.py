@@ -72,7 +72,7 @@ class _Status(TypedDict, total=False):
 
 
 class _TemplateAt(Struct, frozen=True, gc=False):
-    """The record of a work's template."""
+    """Position and digest of the record with a work's template."""
 
     shard: int
     offset: int
@@ -166,7 +166,7 @@ def enablements(apis: Iterable[events.ApiKind]) -> list[ApiEnablement]:
 
 
 def plurals(api: events.ApiKind) -> tuple[str, ...]:
-    """Return the plural names of the kinds, recorded or derived."""
+    """Return the plural names of the kinds, as recorded or else derived from the kinds."""
     if len(api.names) == len(api.kinds):
         return api.names
     return tuple(known_kinds.plural_of(api.group_version, kind) for kind in api.kinds)
@@ -188,7 +188,7 @@ def shown_work(key: str, cluster: str, work: Work) -> ShownWork:
 
 
 def _all_managed_fields(spec: Spec, status: _Status) -> list[ManagedFieldsEntry]:
-    """The entries of clients, and the engine's for all status fields that no client owns."""
+    """Return ``managedFields``: the clients' entries, and the engine's entry for status fields that no client owns."""
     managed = field_owners.entries(spec.managed_fields)
     taken = field_owners.status_fields(managed)
     engine_fields = {name: value for name, value in status.items() if name not in taken}

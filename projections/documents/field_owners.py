@@ -109,7 +109,7 @@ _Shape = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def _shape(fields: Mapping[str, object]) -> _Shape:
-    """Field names, each with the names of its own fields if it is an object."""
+    """Return the field names, each with the names of its own fields if it is an object."""
     return tuple(
         [
             (name, tuple(cast("Json", value)) if isinstance(value, dict) else ())
@@ -120,7 +120,7 @@ def _shape(fields: Mapping[str, object]) -> _Shape:
 
 @lru_cache(maxsize=1_024)
 def _engines(api_version: str, part: str, shape: _Shape, subresource: str) -> ManagedFieldsEntry:
-    """The engine's entry for fields of this shape.
+    """Return the engine's entry for fields with this shape (see ``_shape``).
 
     Cached, because objects of a kind have few shapes and lists render many objects. Callers must not modify
     the result.

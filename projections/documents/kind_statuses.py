@@ -1,8 +1,8 @@
 """Statuses of built-in kinds that are not sums of counts: of one member, and aggregated over all members.
 
-The rules are those of Karmada's default interpreter: addresses and active Jobs of all members are
-concatenated; of times the latest is used, of phases the most severe. A Pod or PersistentVolume of a member
-without a report counts as pending.
+The rules are those of Karmada's default interpreter: addresses and active Jobs of all members are concatenated; of
+several times the latest is used, of several phases the most severe. A Pod or PersistentVolume of a member without a
+report counts as pending.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ class _ContainerStatus(TypedDict, total=False):
 
 
 class KindStatus(TypedDict, total=False):
-    """The fields of the statuses of these kinds."""
+    """Fields of a status that this module renders; each kind has some of them."""
 
     loadBalancer: _LoadBalancer
     conditions: list[Condition]
@@ -162,7 +162,7 @@ def _shown(phase: str, reported: Sequence[dict[str, str]]) -> KindStatus:
 
 
 def _containers(reported: Sequence[dict[str, str]]) -> list[_ContainerStatus]:
-    """Readiness of each container; the state is known (running) only for ready ones."""
+    """Return the readiness of each container; ready ones also have the state running, others have none."""
     ready = [flag == "true" for values in reported for flag in _split(values, status_values.CONTAINERS_READY)]
     running: _ContainerStatus = {"ready": True, "state": {"running": {}}}
     waiting: _ContainerStatus = {"ready": False}

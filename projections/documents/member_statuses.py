@@ -53,7 +53,7 @@ def aggregated(status: Status, binding: Binding) -> list[AggregatedItem]:
 
 
 def fault_of(member: decisions.MemberStatus) -> str:
-    """Return Karmada's message for a Work, which has one manifest, that is not applied; empty without a fault."""
+    """Return Karmada's message for a Work whose only manifest was not applied; empty if no fault was reported."""
     return f"Failed to apply all manifests (0/1): {member.message}" if member.message else ""
 
 

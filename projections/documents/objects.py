@@ -1,7 +1,7 @@
 """Rendering of objects: the stored manifest merged with what the engine knows about it.
 
-A manifest accepted by an old release may contain
-invalid JSON; only its head is rendered then.
+A manifest that an old release accepted may contain invalid JSON; such an object is rendered from the other columns of
+its row only: apiVersion, kind and metadata.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ class _ObservedWorkload(TypedDict, total=False):
 
 
 class RebalancerStatus(TypedDict, total=False):
-    """The status of a WorkloadRebalancer; finishTime and results are absent until they exist."""
+    """The status of a WorkloadRebalancer; finishTime and the workloads' results are absent until they are known."""
 
     finishTime: str | None
     observedGeneration: int
@@ -85,15 +85,15 @@ def object_document(
 ) -> KubeObject:
     """Return the object with its status: from ``binding`` for a template, from ``rebalancer`` for a rebalancer.
 
-    Of a status that a client wrote, the fields remain that the engine does not set. ``managed`` adds ``managedFields``.
-    ``api_version`` is the one to show instead of the manifest's.
+    A status field that a client wrote is shown unless the engine sets it. ``managed`` adds ``managedFields``.
+    ``api_version``, if set, replaces that of the manifest.
     """
     document = _manifest(row)
     if api_version:
         document["apiVersion"] = api_version
     metadata = _part(document, "metadata")
     document["metadata"] = metadata
-    # A client's manifest may repeat the status from an earlier read; only the folded status counts.
+    # A client's manifest may repeat the status of an earlier read; show only the folded status.
     document.pop("status", None)
     for name in ("selfLink",) if managed else ("managedFields", "selfLink"):
         metadata.pop(name, None)
@@ -132,7 +132,7 @@ def shown_number(row: ObjectRow, binding: Binding | None, rebalancer: Rebalancer
 
 
 def identity(uid: str, generation: int, created_ms: int, number: int) -> ObjectMeta:
-    """Return the metadata set by the fold; ``number`` is that of the last record that changed the rendered object."""
+    """Return the metadata that the engine sets; ``number`` is that of the last record to change the rendered object."""
     return {
         "uid": uid,
         "generation": generation,

@@ -1,6 +1,6 @@
 """Actions of Remedies in the status of the clusters whose conditions call for them.
 
-They are derived when a cluster is rendered. Watches show them with the next change of the cluster.
+The actions are derived when a cluster is rendered; a watch shows them at the next change of the cluster.
 """
 
 from typing import Final
@@ -41,7 +41,7 @@ class _Spec(Struct, frozen=True, rename="camel"):
 class Remedy(Struct, frozen=True):
     """A Remedy: actions for clusters on which one of its matches is met.
 
-    Without an affinity it applies to all clusters, without matches at all times.
+    Without an affinity it applies to all clusters; without matches it does not depend on conditions.
     """
 
     spec: _Spec = _Spec()
@@ -55,7 +55,7 @@ def read(rows: Rows) -> list[Remedy]:
 
 
 def with_actions(cluster: KubeObject, remedies: list[Remedy]) -> KubeObject:
-    """Return a Cluster object with ``status.remedyActions``."""
+    """Return the Cluster object with the actions of these Remedies in ``status.remedyActions``."""
     if not remedies:
         return cluster
     status = cluster.object_at("status")

@@ -61,7 +61,7 @@ class _AppliedRule(TypedDict):
 
 
 def cluster_of(namespace: str) -> str | None:
-    """Return the cluster of a namespace of works; None for other namespaces."""
+    """Return the cluster whose Works are in this namespace; None if the namespace is not for Works."""
     prefix = vocabulary.EXECUTION_NAMESPACE_PREFIX
     return namespace.removeprefix(prefix) if namespace.startswith(prefix) else None
 
@@ -74,7 +74,10 @@ def dispatching_message(*, is_suspended: bool) -> str:
 
 
 def propagation(cluster: str, work: Work, template_uid: str, generation: int) -> marks.Propagation:
-    """Return the facts that determine the marks of a work's object; ``template_uid`` is empty if that is deleted."""
+    """Return the facts that determine the labels and annotations of a work's object.
+
+    ``template_uid`` is empty if the template is deleted.
+    """
     return marks.Propagation(
         template=work.template,
         cluster=cluster,
@@ -132,7 +135,7 @@ def work_object(
 
 
 def object_in_cluster(cluster: str, work: Work, template: ObjectRow | None) -> KubeObject:
-    """Return the object of a work in its cluster, before overrides; only a head if the template is deleted."""
+    """Return the object of a work in its cluster, before overrides; without a template only its kind and name."""
     if template is None:
         return _head(work)
     facts = propagation(cluster, work, template.uid, template.generation)
@@ -142,7 +145,10 @@ def object_in_cluster(cluster: str, work: Work, template: ObjectRow | None) -> K
 def _assigned_quota(
     cluster: str, work: Work, quota: shapes.OverrideRef, policies: Mapping[shapes.OverrideRef, bytes]
 ) -> KubeObject:
-    """The ResourceQuota that a FederatedResourceQuota assigns to the cluster; only a head if that was deleted."""
+    """Return the ResourceQuota that a FederatedResourceQuota assigns to the cluster.
+
+    If the FederatedResourceQuota no longer exists, the ResourceQuota has no spec.
+    """
     quotas = federated_quotas.quotas(policies.get(quota, b"{}"))
     manifest = _head(work)
     if quota.rules[0] < len(quotas):

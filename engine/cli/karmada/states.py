@@ -49,7 +49,7 @@ _OWN_NAMES: Final = frozenset({"kube-root-ca.crt", "kubernetes"})
 
 SCHEDULER: Final = "schedulerName"
 _ACTIVATION: Final = "activationPreference"
-"""Maximum number of objects that a note names."""
+"""Field of a policy's spec; ``Lazy`` defers changes of the policy until a template changes."""
 
 _KEPT: Final = ("name", "namespace", "labels", "annotations")
 
@@ -219,7 +219,7 @@ def _bound(found: Mapping[_GroupKind, Sequence[KubeObject]]) -> list[_Bound]:
 
 
 def _state(found: Mapping[_GroupKind, Sequence[KubeObject]]) -> State:
-    """Arrange all objects of a control plane, by group and kind."""
+    """Build the state from all objects of a control plane; ``found`` has them by group and kind."""
     all_bound = _bound(found)
     policies = [value for kind in _POLICIES for value in found.get(kind, ())]
     lazy = {_reference(value) for value in policies if value.at("spec", _ACTIVATION) == LAZY}
@@ -250,7 +250,7 @@ def _reference(policy: KubeObject) -> shapes.PolicyRef:
 def _taken_over_placement(
     binding: _Bound, lazy: Collection[shapes.PolicyRef]
 ) -> imported_placements.ImportedPlacement:
-    """Return where a binding is placed; for a lazy policy with its ``spec.placement``, maybe an older one."""
+    """Return where a binding is placed; if its policy is lazy, with the binding's own placement, which may be older."""
     taken = placement_of(binding)
     if taken.policy not in lazy or not binding.spec.placement:
         return taken

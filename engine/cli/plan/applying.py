@@ -34,7 +34,7 @@ _REPORTS: Final = frozenset(
         clusters.ClusterConditionsReported,
     )
 )
-"""Types of the periodic reports of clusters; they count only as the cause of a decision."""
+"""Types of the periodic reports of clusters; they are named as changes only if they caused a decision."""
 
 
 class _BasedRequest(NamedTuple):
@@ -179,7 +179,7 @@ def _make_all(client: PlanningClient, saved: SavedPlan) -> list[Result]:
 
 
 def _refreshed(client: PlanningClient, request: Request) -> Request:
-    """Return a request that names the object's present version if it named one."""
+    """Return the request with the present resourceVersion of its object, if it names a resourceVersion."""
     if not request.version:
         return request
     live = client.kubernetes("GET", request.object_path).body
@@ -235,7 +235,7 @@ def _clusters_of(prediction: Prediction, workloads: Collection[str]) -> set[str]
 
 
 def _named_changes(entries: Iterable[Entry]) -> list[str]:
-    """Return the newest record of each kind about each object, as text."""
+    """Return, as text and in log order, the newest record of each event type about each object."""
     newest: dict[tuple[str, str], int] = {}
     for entry in entries:
         about = entry.key, summaries.event_name(entry.type)

@@ -120,7 +120,7 @@ def scale(
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Outage:
-    """Places whose clusters fail too; each may be repeated."""
+    """Zones, regions and providers whose clusters fail too; each option may be repeated."""
 
     zone: Annotated[tuple[str, ...], Parameter(negative=(), help="All clusters in this zone.")] = ()
     region: Annotated[tuple[str, ...], Parameter(negative=(), help="All clusters in this region.")] = ()

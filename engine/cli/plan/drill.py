@@ -49,7 +49,7 @@ def _results(
 ) -> list[drills.Result]:
     """Return the result of each outage, in order; shows the progress on a terminal.
 
-    All start from the sequence number of the first one, so that the server rebuilds the engine only once.
+    All predictions start from the same sequence number, so that the server rebuilds the engine only once.
     """
     done = 0
 

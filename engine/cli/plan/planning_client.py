@@ -28,7 +28,7 @@ _DONE: Final = 200
 
 
 class Request(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """A write to the Kubernetes API; ``path`` with its query, without a slash at its beginning."""
+    """A write to the Kubernetes API; ``path`` includes the query and has no leading slash."""
 
     method: str
     path: str
@@ -53,7 +53,7 @@ class Request(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
         return self._with_metadata(metadata)
 
     def at_version(self, version: str) -> "Request":
-        """Return the request for another version of its object."""
+        """Return the request with this resourceVersion in the metadata of its object."""
         return self._with_metadata({**object_at(self.body, "metadata"), "resourceVersion": version})
 
     def _with_metadata(self, metadata: Json) -> "Request":
@@ -134,7 +134,7 @@ class PlanningClient(Client):
         return _set_fields(object_at(request.unversioned().body), live)
 
     def make(self, request: Request, headers: Mapping[str, str]) -> Reply:
-        """Make a planned request for real, with further headers; see ``Client.kubernetes``."""
+        """Send a planned request, now not as a dry run, with further headers; see ``Client.kubernetes``."""
         path, _, query = request.path.partition("?")
         sent = {"content-type": request.content_type} if request.content_type else {}
         body = None if request.body is UNSET else request.body
@@ -166,7 +166,8 @@ def predicted(
     For a drill, ``outage`` is the outage to plan and ``failed`` is empty. Raises Failure if the plan cannot be made.
     An interrupted command deletes the plan on the server.
     """
-    # A cluster's version changes with each report, and an object had other versions at an earlier position.
+    # No resourceVersions: a cluster's changes with each report, and objects had others at an earlier
+    # position.
     body = _PlanRequest(
         requests=[each.unversioned() for each in requests],
         failures=failed,

@@ -46,7 +46,8 @@ class Subject(options.Server):
         if not self._is_of_karmada():
             yield Opened(self.data, as_of)
             return
-        # Reads Karmada and logs, which most plans do not need: loading it takes longer than the rest of a command.
+        # This module reads Karmada and logs. Most plans do not need it, and loading it takes longer than such
+        # a plan.
         from engine.cli.karmada import copies  # noqa: PLC0415
 
         if self.kubeconfig is not None:

@@ -28,9 +28,9 @@ class Reporting:
         self._write_api = api
 
     async def report(self, cluster: str, message: messages.Reports, *, is_member: bool) -> None:
-        """Append the reports of one request; for a cluster that is not a member, only those on workloads.
+        """Append the reports of one request; if the cluster is not a member, only the reports about workloads.
 
-        Raises RefusalError if any report is invalid, and then appends none; raises LogError.
+        Raises RefusalError if any report is invalid, and then appends none; raises LogError if the log fails.
         """
         events: list[Report] = []
         served: list[messages.ApisReport] = []
@@ -56,7 +56,7 @@ class Reporting:
         except StatusError as error:
             raise RefusalError(422, "apis", str(error), "see /openapi.json") from None
         if isinstance(answer, Problem):
-            # The agent sends its reports again; the change is the same then.
+            # The agent sends its reports again; setting the same values twice does no harm.
             raise RefusalError(503, "apis", answer.reason, "try again")
 
 

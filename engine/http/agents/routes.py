@@ -1,7 +1,7 @@
 """The agents' API, under ``/api/v1/agents/NAME``: the works of one cluster, their manifests, and reports.
 
-An agent without a position gets a list of all works, then each change; one with a position continues from
-there. It sees nothing else of the log, and only manifests that its cluster must run now.
+An agent that gives no position gets a list of all works, then each change; with a position, the changes after it. An
+agent sees nothing else of the log, and only manifests that its cluster must run now.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -64,7 +64,7 @@ class ReplyQuery(parameters.Query, frozen=True, kw_only=True):
 
 
 class AgentRoute(Struct, frozen=True, kw_only=True):
-    """One route, as the OpenAPI document describes it: path below ``/api/v1``, and the name of its response type."""
+    """One route, as the OpenAPI document describes it; ``path`` is below ``/api/v1``, ``gives`` the response type."""
 
     method: Literal["GET", "POST"]
     path: str
@@ -296,7 +296,7 @@ class _Agents:
                 return
 
     async def _feed(self, name: str, after: int) -> AsyncGenerator[bytes]:
-        """Lines of works as they are appended, and lines with only the position during silence."""
+        """Yield a line for each new work or change of namespaces; during silence, lines with the position alone."""
         partition = keys.shard_of(name)
         sent_s = anyio.current_time()
         namespaces: int | None = None
@@ -354,7 +354,7 @@ class _Agents:
 
 
 def _is_current(work: messages.Work, current: agent_queries.Placed | None) -> bool:
-    """Whether no later record replaces a work; ``current`` is the projection's work of its key, None if removed."""
+    """Whether no later version replaces a work; ``current`` is its version in the projection, None if removed."""
     if current is None:
         return work.state == "removed"
     return current.version >= work.version

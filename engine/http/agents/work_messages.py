@@ -1,6 +1,6 @@
 """Works and manifests as agents get them: from records of the log, and from the projection.
 
-Manifests have the marks that follow from template, policy, binding and Work.
+Manifests have the labels and annotations that refer to their template, policy, binding and Work (``domain.marks``).
 """
 
 import hashlib
@@ -27,7 +27,7 @@ def of_record(record: StoredRecord) -> messages.Work | None:
 
 
 def of_placed(placed: agent_queries.CurrentWork) -> messages.Work:
-    """Return a work of the projection."""
+    """Convert a work of the projection to the message for its agent."""
     work = placed.work
     return messages.Work(
         key=placed.key,
@@ -69,7 +69,10 @@ def _of_event(data: shapes.Event) -> messages.Work | None:
 
 
 def _digest(work: Work | works.WorkApplied) -> str:
-    """Return the digest of a work's cluster-specific changes; distinguishes works of equal template and replicas."""
+    """Return a digest of what differs from works of the same template and replicas, empty if nothing does.
+
+    These are overrides, labels, completions and the rules by which members read the object.
+    """
     if work.completions is not None:
         differs = _encode((work.overrides, work.labels, work.reading, work.completions))
     elif work.labels or work.reading:
@@ -80,7 +83,10 @@ def _digest(work: Work | works.WorkApplied) -> str:
 
 
 def manifest_message(rendered: Rendered, propagation: marks.Propagation) -> messages.Manifest:
-    """Return the message with the marked manifest; if rendering failed, with the fault and without marks."""
+    """Return the message with the manifest and its marks (``domain.marks``).
+
+    If rendering failed, the message has the fault instead, and the manifest has no marks.
+    """
     if rendered.fault:
         return messages.Manifest(manifest=msgspec.Raw(rendered.manifest), fault=rendered.fault)
     value = KubeObject(msgspec.json.decode(rendered.manifest, type=dict[str, object]))

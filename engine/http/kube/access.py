@@ -69,10 +69,10 @@ class Authorizer:
         self._number = -1
         self._lock = asyncio.Lock()
         self.member_rights: Callable[[str], Awaitable[Rights]] | None = None
-        """The rights by the roles and bindings of a simulated member."""
+        """Returns the rights that the roles and bindings of a simulated member grant."""
 
     async def rights(self) -> Rights:
-        """The rights by all roles and bindings up to the newest record that this server knows."""
+        """The rights that all roles and bindings grant, up to the newest record that this server knows."""
         number = self._services.log.last_number()
         if number > self._number:
             async with self._lock:
@@ -83,16 +83,16 @@ class Authorizer:
         return self._rights
 
     async def rights_of(self, user: User) -> Rights:
-        """The rights that apply to a user: for a service account of a member, those in that member."""
+        """The rights that apply to a user: in its member for a member's service account, else in the control plane."""
         if user.is_account and self.member_rights is not None:
             return await self.member_rights(user.member)
         return await self.rights()
 
     async def check(self, user: User, act: Act) -> None:
-        """Raise StatusError (403) if the user may not do this."""
+        """Raise StatusError (403) if the user may not carry out this act."""
         if user.is_master or (await self.rights_of(user)).may(user, act):
             return
-        # Another replica may have answered the write that grants it; catch up before refusing.
+        # Another replica may have just stored a role or binding that permits it; catch up before refusing.
         await self._services.catch_up()
         if (await self.rights_of(user)).may(user, act):
             return
@@ -101,7 +101,10 @@ class Authorizer:
         raise status_objects.forbidden_act(user.name, act)
 
     async def check_request(self, request: Request, user: User, api_path: ApiPath | None, path: str) -> None:
-        """Raise StatusError (403) if the user may not send this request, for ``path`` if ``api_path`` is None."""
+        """Raise StatusError (403) if the user may not send this request.
+
+        ``path`` is checked instead of the resource if ``api_path`` is None.
+        """
         if user.member:
             if not _is_members(user, api_path) and api_path is not None:
                 raise status_objects.forbidden_act(user.name, act_of(request, api_path))
@@ -118,7 +121,10 @@ class Authorizer:
         self._number = number
 
     def _is_known(self, rows: Rows, number: int) -> bool:
-        """Whether no role or binding changed since the last read; False if changes since then are not all kept."""
+        """Whether no role or binding changed since the last read.
+
+        False if the views no longer keep all changes since then.
+        """
         if self._number < 0 or not changes.is_kept(self._number, number):
             return False
         bounds = ((self._number + 1) * changes.PLACES, (number + 1) * changes.PLACES)
@@ -137,7 +143,7 @@ class Users:
         self._key = service_tokens.key_of(token)
         self._clock_ms = clock_ms
         self.member_plane: Callable[[str], Plane | None] = _no_member
-        """The objects of a simulated member; None for others."""
+        """Returns the objects of a simulated member; None for other names."""
 
     async def authenticate(self, request: Request) -> User:
         """The user of a request, after impersonation; raises StatusError: 401 if unknown, 403 if not permitted.
@@ -213,7 +219,7 @@ class Users:
 
     async def _acting(self, user: User, headers: Headers) -> User:
         """The impersonated user, if the headers name one; raises StatusError if that is not permitted."""
-        # Nearly no request impersonates, so the names are searched once, before they are decoded.
+        # Few requests impersonate, so search the raw header names first; decoding all headers costs more.
         is_plain = not any(name.startswith(_IMPERSONATE) for name, _text in headers.raw)
         if is_plain or user.member:
             return user  # a member's token is valid in that member only, whose API ignores impersonation
@@ -237,7 +243,7 @@ class Users:
 
 
 async def _get(plane: Plane, resource: Resource, namespace: str, name: str) -> KubeObject | None:
-    """An object that a token refers to; the end of the log is read only if the views do not have the object."""
+    """Return an object that a token refers to; catch up with the log only if the views do not have the object."""
     value = await plane.get(resource, namespace, name, is_fresh=False)
     return value or await plane.get(resource, namespace, name)
 
@@ -260,7 +266,7 @@ def user_of(request: Request) -> User:
 
 
 class UserInfo(TypedDict, total=False):
-    """A user in reviews."""
+    """A user in the form of review resources."""
 
     username: str
     groups: list[str]
@@ -269,7 +275,7 @@ class UserInfo(TypedDict, total=False):
 
 
 def user_info(user: User) -> UserInfo:
-    """The user as UserInfo of reviews."""
+    """Return the user in the form of review resources."""
     fields: UserInfo = {"username": user.name, "groups": list(user.groups)}
     if user.uid:
         fields["uid"] = user.uid
@@ -309,13 +315,13 @@ def _resource(group: str, version: str, plural: str) -> Resource:
 
 
 def _is_older(bound: KubeObject, account: KubeObject) -> bool:
-    """Whether the bound object was created before the account, so for an earlier account of that name."""
+    """Whether the bound object was created before the account; then it belonged to an earlier account of that name."""
     made, since = (value.text_at("metadata", "creationTimestamp") for value in (bound, account))
     return made < since
 
 
 def act_at(request: Request, api_path: ApiPath | None, path: str) -> Act:
-    """The act of a request for a resource, or for another path."""
+    """The act of a request: on a resource, or on another path if ``api_path`` is None."""
     if api_path is None:
         return Act(verb=_VERBS.get(request.method, "get"), path=path)
     return act_of(request, api_path)

@@ -32,7 +32,10 @@ _BOUND: Final = {"Secret": "secrets", "Pod": "pods"}
 
 
 class AccountTokens:
-    """Issue signed tokens for service accounts, of the control plane or of a ``member``."""
+    """Issue signed tokens for service accounts.
+
+    They are accounts of a simulated ``member``, or of the control plane if it is empty.
+    """
 
     def __init__(self, plane: Plane, key: bytes, clock_ms: Callable[[], int], member: str = "") -> None:
         self._plane = plane

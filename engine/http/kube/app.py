@@ -90,7 +90,7 @@ class Meter:
         bucket.requests -= 1
 
     def watch(self, user: User) -> Callable[[], None]:
-        """Count a watch; the returned function ends it. Raises StatusError (429) if the user has too many."""
+        """Count a watch until the returned function is called; raises StatusError (429) if the user has too many."""
         count = self._watches.get(user.name, 0)
         if count >= self._limits.watches and not user.is_master:
             raise status_objects.too_many_requests(1, f"{count} watches of {user.name} are open")
@@ -106,7 +106,7 @@ class Meter:
 
 
 class KubeApplication:
-    """The ASGI application.
+    """The ASGI application of the Kubernetes API.
 
     It authenticates each request and counts it against the rate limits of its user; errors become Status objects.
     """
@@ -239,7 +239,10 @@ def _write_requests(
     authorizer: Authorizer,
     proxied: MemberApis,
 ) -> WriteRequests:
-    """Return the handlers of write requests. With ``planned`` they use that write API and forecast no dry runs."""
+    """Return the handlers of write requests.
+
+    With ``planned`` they write to this API, and dry runs get no forecast.
+    """
     writes, forecasts = (
         (services.write_api, Forecasts(services, clock_ms)) if planned is None else (planned, None)
     )

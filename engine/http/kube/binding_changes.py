@@ -32,9 +32,9 @@ def is_binding(resource: Resource) -> bool:
 
 
 def read(resource: Resource, shown: KubeObject, edit: Edit) -> tuple[BindingChange, Edited]:
-    """The change of writable fields that an edit of a binding makes, and the edited binding.
+    """Return the changes of writable fields that an edit of a binding makes, and the edited binding.
 
-    Raises StatusError (403) if the write changes anything else.
+    Raises StatusError (403) if the edit changes anything else.
     """
     live = KubeObject(msgspec.json.decode(msgspec.json.encode(shown.document), type=Json))
     edited = _edited(resource, live, edit)
@@ -64,11 +64,12 @@ def read(resource: Resource, shown: KubeObject, edit: Edit) -> tuple[BindingChan
 
 
 def _edited(resource: Resource, live: KubeObject, edit: Edit) -> Edited:
-    """The edited binding.
+    """Return the edited binding.
 
-    A forbidden patch based on an older version is refused as forbidden (403), not as a conflict (409): the engine
-    writes bindings all the time, so the client would only retry. A replacement based on an older version is a
-    conflict, because it does not show which fields the client wants to change.
+    A patch that is based on an older version and changes forbidden fields is refused as forbidden (403), not as a
+    conflict (409): the engine writes bindings all the time, so after a conflict the client would only retry. A
+    replacement based on an older version is a conflict, because it does not show which fields the client wants to
+    change.
     """
     try:
         return edit.apply(live)
@@ -97,7 +98,7 @@ def _rest(value: KubeObject) -> Json:
 
 
 def _changed(name: str, live: KubeObject, desired: KubeObject) -> bool | None:
-    """Whether an edit suspends scheduling or dispatching; None if it leaves that as it is."""
+    """Whether scheduling or dispatching (``name``) is suspended after an edit; None if the edit does not change it."""
     before, after = (value.at("spec", _SUSPENSION, name) is True for value in (live, desired))
     return None if before == after else after
 

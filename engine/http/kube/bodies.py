@@ -28,7 +28,7 @@ from events.json_values import Json, as_object, object_at
 from events.kube_objects import KubeObject
 
 BODY_BYTES_MAX: Final = 3 * 1024 * 1024
-"""Kubernetes' limit for bodies; a stored object may have less (``limits.OBJECT_BYTES_MAX``)."""
+"""Kubernetes' limit for bodies; the limit for stored objects is lower (``limits.OBJECT_BYTES_MAX``)."""
 _LIMITS: Final = Limits(
     content_bytes_max=BODY_BYTES_MAX,
     documents_max=1,
@@ -68,7 +68,7 @@ async def read_object(request: Request, resource: Resource, repeated: list[str] 
 
 
 def _parsing_size(raw: bytes, *, is_yaml: bool) -> int:
-    """Size of a body for ``loop_share.apart``; YAML is slow to parse, so it always counts as large."""
+    """Size of a body for ``loop_share.apart``; YAML is slow to parse, so its size is always taken to be large."""
     return loop_share.LARGE_BYTES + 1 if is_yaml else len(raw)
 
 
@@ -109,7 +109,10 @@ def _patch_value(raw: bytes, repeated: list[str]) -> object:
 
 
 async def applied_object(raw: bytes, repeated: list[str]) -> KubeObject:
-    """Parse the object of a server-side apply from YAML or JSON; arguments and errors as in ``patch_value``."""
+    """Parse the object of a server-side apply from YAML or JSON; raises StatusError.
+
+    The paths of duplicate fields are appended to ``repeated``.
+    """
     size = _parsing_size(raw, is_yaml=not raw.lstrip().startswith(b"{"))
     return KubeObject(await loop_share.apart(size, yaml_object, raw, repeated))
 
@@ -124,7 +127,7 @@ def _json_of(raw: bytes, resource: Resource) -> Json:
 
 
 class Preconditions(Struct, frozen=True):
-    """The uid and the resourceVersion that an object must have; empty ones are not required."""
+    """The uid and the resourceVersion that an object must have; an empty one matches any object."""
 
     uid: str = ""
     resource_version: str = ""
@@ -209,7 +212,7 @@ def json_object(raw: bytes) -> Json:
 def yaml_object(raw: bytes, repeated: list[str] | None = None) -> Json:
     """Parse one object from YAML or JSON; raises StatusError (400).
 
-    The paths of duplicate fields are appended to ``repeated``; the last value counts.
+    The paths of duplicate fields are appended to ``repeated``; the last value of such a field is used.
     """
     noted: list[str] = [] if repeated is None else repeated
     if raw.lstrip().startswith(b"{"):

@@ -49,7 +49,7 @@ NAMES: Final[dict[object_tables.Kind, str]] = {
 
 
 def _roles() -> dict[tuple[str, str, str], KubeObject]:
-    """The default roles by kind, namespace and name; aggregated roles include the rules they collect."""
+    """The default roles by kind, namespace and name; aggregated roles include the rules of all selected roles."""
     values = bootstrap_roles.objects()
     known = parsing.rights(values)
     roles: dict[tuple[str, str, str], KubeObject] = {}
@@ -112,11 +112,14 @@ class BootstrapObjects:
         ]
 
     def has(self, kind: object_tables.Kind) -> bool:
-        """Whether namespaces contain an object of this kind; without a CA certificate they have no ConfigMap."""
+        """Whether every namespace contains an object of this kind.
+
+        Without a CA certificate namespaces have no ConfigMap.
+        """
         return kind == ACCOUNT or (kind == CONFIG_MAP and bool(self._authority))
 
     def of_namespace(self, kind: object_tables.Kind, namespace: KubeObject) -> KubeObject:
-        """The object of this kind that a namespace contains."""
+        """The object of this kind that the namespace contains, with the resourceVersion of the namespace."""
         value = object_of_namespace(kind, namespace, self._authority)
         return value.with_metadata({"resourceVersion": namespace.resource_version or "1"})
 
@@ -199,7 +202,10 @@ class BootstrapObjects:
 
 
 def object_of_namespace(kind: object_tables.Kind, namespace: KubeObject, authority: str) -> KubeObject:
-    """The object of this kind that a namespace contains, in the control plane or in a member; without a version."""
+    """Return the object of this kind that a namespace contains, without a resourceVersion.
+
+    It has the same form in the control plane and in members.
+    """
     metadata: Json = {
         "name": NAMES[kind],
         "namespace": namespace.name,

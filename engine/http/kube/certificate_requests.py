@@ -1,8 +1,8 @@
-"""CertificateSigningRequests: who requests, who may approve, and the certificates of approved ones.
+"""CertificateSigningRequests: who may request, approve and sign, and the certificates of approved requests.
 
-The rules are those of Kubernetes with its signer ``kubernetes.io/kube-apiserver-client``, and of Karmada's
-approver of agents: requests with a bootstrap token for an agent's certificate, and an agent's renewals, need no
-approval by a user.
+The rules are those of Kubernetes with its signer ``kubernetes.io/kube-apiserver-client``, and of Karmada's approver of
+agents. Two kinds of request need no approval by a user: those for an agent's certificate that are made with a
+bootstrap token, and renewals by an agent.
 """
 
 import base64
@@ -48,7 +48,7 @@ _REQUESTER: Final = ("username", "uid", "groups", "extra")
 class Admission(Struct, frozen=True, kw_only=True):
     """Completes a written request: a new one gets its requester, an approved one its certificate.
 
-    ``part`` is the written subresource. Raises StatusError.
+    ``part`` is the written subresource, empty for the object itself. Raises StatusError.
     """
 
     resource: Resource
@@ -67,7 +67,7 @@ class Admission(Struct, frozen=True, kw_only=True):
         return value.with_fields({"status": done.object_at("status")})
 
     def _requested(self, value: KubeObject) -> KubeObject:
-        """A new request, with the user that makes it."""
+        """Return a new request with the user that makes it; raises StatusError if the request is invalid."""
         user = self.permission.user
         if wrong := list(_faults(value)):
             raise status_objects.invalid(self.resource, value.name, wrong)
@@ -96,7 +96,7 @@ class Admission(Struct, frozen=True, kw_only=True):
         return with_certificate(_with_conditions(before, conditions), self.now_ms, self.sign)
 
     def _reported(self, before: KubeObject, now: KubeObject) -> KubeObject:
-        """The request with the status that an external signer writes; decisions stay as they are."""
+        """Return the request with the status that an external signer writes; approvals and denials stay as they are."""
         if now.at("status", "certificate") != before.at("status", "certificate"):
             self._check(before, "sign")
         known, written = (value.objects_at("status", "conditions") for value in (before, now))
@@ -106,7 +106,7 @@ class Admission(Struct, frozen=True, kw_only=True):
         return _with_conditions(now, conditions) if conditions else now
 
     def _check(self, value: KubeObject, verb: str) -> None:
-        """Raise StatusError (403) if the user may not do this to requests for this signer."""
+        """Raise StatusError (403) if the user may not ``verb`` (approve, sign) requests for the signer of this one."""
         signer, rights = str(value.at("spec", "signerName")), self.permission.rights
         names = (signer, f"{signer.partition('/')[0]}/*")
         acts = [Act(verb=verb, group=_GROUP, resource="signers", name=each) for each in names]
@@ -137,7 +137,7 @@ class AutomaticApproval(Struct, frozen=True, kw_only=True):
 
 
 def is_approved_at_once(value: KubeObject, user: User, rights: Rights) -> bool:
-    """Whether a new request is for an agent's certificate and its requester may have that without an approval."""
+    """Whether a new request is for an agent's certificate that the requester may have without an approval."""
     if _signer(value) != _SIGNER or set(value.list_at("spec", "usages")) - _USAGES:
         return False
     try:
@@ -152,7 +152,7 @@ def is_approved_at_once(value: KubeObject, user: User, rights: Rights) -> bool:
 
 
 def with_certificate(value: KubeObject, now_ms: int, sign: Sign | None) -> KubeObject:
-    """The request, with the certificate if it is approved and this server signs for its signer."""
+    """Return the request; add the certificate if the request is approved and this server signs for its signer."""
     status = value.object_at("status")
     is_open = _kinds(value) & {*_DECISIONS, "Failed"} == {"Approved"} and not status.get("certificate")
     if sign is None or not is_open or _signer(value) != _SIGNER:
@@ -239,7 +239,7 @@ def _signer(value: KubeObject) -> str:
 
 
 def _timed(entry: Json, now_ms: int) -> Json:
-    """The condition; times that its writer left out are set to the current time."""
+    """Return the condition; times that are missing in it are set to the current time."""
     now = times.to_seconds_text(now_ms)
     return {**entry, **{name: entry.get(name) or now for name in ("lastUpdateTime", "lastTransitionTime")}}
 

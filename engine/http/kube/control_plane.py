@@ -34,7 +34,7 @@ _DEFINITIONS: Final = "SELECT manifest FROM objects WHERE kind = 'CustomResource
 _EVENT: Final = "Event"
 METRICS: Final = "metrics.k8s.io"
 Figures = Callable[[Resource, str, ObjectFilter], Awaitable[list[KubeObject]]]
-"""Resource metrics of the members' nodes or pods: (metrics kind, namespace, filter) to objects."""
+"""Returns resource metrics of members' nodes or pods, given the metrics kind, a namespace (empty: all) and a filter."""
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -86,7 +86,7 @@ class ControlPlane:
         return known or (await self.catalogue()).resource(*name)
 
     async def read(self, query: Callable[[Rows], _Answer], *, is_fresh: bool = True) -> _Answer:
-        """Query the views; with ``is_fresh``, first wait for every write that any replica has answered."""
+        """Query the views; ``is_fresh``: first wait until they include every write that any replica has answered."""
         if is_fresh:
             await self._services.catch_up()
         return await self.peek(query)
@@ -96,7 +96,7 @@ class ControlPlane:
         return await anyio.to_thread.run_sync(self._query_views, query)
 
     async def newest(self) -> int:
-        """The newest sequence number of the log, requested from the log; afterwards ``last_number`` includes it."""
+        """Ask the log for its newest sequence number and return it; ``last_number`` is then at least as high."""
         return await self._services.log.newest()
 
     async def number(self) -> int:
@@ -165,8 +165,9 @@ class ControlPlane:
             bootstrap_values = await self.bootstrap.listed(resource, namespace)
         chosen: dict[int, KubeObject] = {}
 
-        # The filter needs the rendered object, so keep it by the stored object's id(). The page returns the same
-        # objects and keeps them alive; copying them in ``object_tables.page`` would break this.
+        # The filter renders each stored object; keep the rendered one by the id() of the stored one. The page
+        # returns the same stored objects and keeps them alive; copying them in ``object_tables.page`` would
+        # break this.
         def is_wanted(item: KubeObject) -> bool:
             value = self.shown(resource, item)
             if fits(value):
@@ -194,7 +195,7 @@ class ControlPlane:
         return await self.read(read_page, is_fresh=is_fresh)
 
     def _stored(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
-        """One object of the views, read on the event loop: a switch of threads takes ten times as long."""
+        """One stored object, read on the event loop: a switch of threads takes ten times as long as the read."""
         kind = object_tables.Kind(resource.api_version, resource.kind)
         return self._at_once(lambda rows: object_tables.get(rows, kind, namespace, name))
 
@@ -203,7 +204,7 @@ class ControlPlane:
         return self._query_views(query)
 
     async def _known_kinds(self, number: int) -> Catalogue:
-        """The kinds in views that have folded this number."""
+        """The served kinds; the views have folded ``number`` already."""
         if number != self._refreshed_at:
             await self.peek(self._refresh_kinds)
             self._refreshed_at = number

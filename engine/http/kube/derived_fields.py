@@ -1,8 +1,8 @@
 """Derived fields of rendered objects, which are never stored.
 
-Objects of built-in kinds get their API defaults, Works the result of override policies, CustomResourceDefinitions an
-Established status, and token Secrets a signed token. Objects of kinds for which there is no controller get a condition
-that says so.
+Objects of built-in kinds get the API's defaults, Works the manifests that result from override policies,
+CustomResourceDefinitions an Established status, and token Secrets a signed token. Objects of kinds without a
+controller get a condition that names this reason.
 """
 
 import base64
@@ -32,10 +32,10 @@ MEMBER_UID: Final = "reballast.io/member-uid"
 
 
 class Showing:
-    """Render objects.
+    """Render objects with their derived fields.
 
-    ``token`` is the server's own; the key that signs tokens is derived from it. ``authority`` is its CA certificate
-    (PEM).
+    ``token`` is the server's own; the key that signs tokens is derived from it. ``authority`` is the server's CA
+    certificate (PEM).
     """
 
     def __init__(self, token: str, authority: bytes) -> None:
@@ -68,7 +68,10 @@ class Showing:
         return value.with_fields({"data": {**value.object_at("data"), "token": token}})
 
     def with_token(self, value: KubeObject, member: str = "") -> KubeObject:
-        """The Secret with the token of the account that it names, of the control plane or of a member."""
+        """Return the Secret with a token for the service account that it names.
+
+        The account is one of ``member``, or of the control plane if that is empty.
+        """
         account = value.annotations.get(ACCOUNT_NAME)
         if not isinstance(account, str) or not account:
             return value

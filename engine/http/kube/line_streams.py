@@ -1,4 +1,4 @@
-"""Streaming responses of lines, ended by disconnect, by a client that stops reading, or by a time limit."""
+"""Streaming responses of lines. They end when the client disconnects or stops reading, or at a time limit."""
 
 import asyncio
 import contextlib

@@ -1,10 +1,10 @@
-"""Deletion of namespaces: mark the namespace, delete its contents, and remove it when it is empty.
+"""Deletion of namespaces: mark the namespace as terminating, delete its contents, and remove it when it is empty.
 
-As in Kubernetes, the contents stay for a grace period after the mark, so that clients can still end a protection or
-write to them. Objects with finalizers are only marked and keep the namespace until their last
-finalizer is removed; objects that are protected against deletion keep it until their protection ends. A terminating
-namespace accepts no new objects. Every delete that leaves it empty finishes it. A deletion that a stop interrupted
-continues at the next start.
+As in Kubernetes, the contents stay for a grace period after the mark, so that clients can still write them or end a
+protection. Objects with finalizers are only marked and keep the namespace until their last finalizer is removed.
+Objects that are protected against deletion keep it until their protection ends. A terminating namespace accepts no new
+objects. It is removed by the delete that leaves it empty. A deletion that was interrupted by a stop continues at the
+next start.
 """
 
 import asyncio
@@ -48,8 +48,8 @@ _log: Final = diagnostics.logger("gateway.kube")
 class Namespaces:
     """Delete namespaces with their contents.
 
-    ``on_gone`` deletes the objects that clients of simulated members created in a deleted namespace.
-    With a grace period of 0, as in plans, the contents are deleted at once; else ``run`` deletes them.
+    ``on_gone`` deletes the objects that clients of simulated members created in a deleted namespace. With a grace
+    period of 0, as in plans, ``end`` deletes the contents at once; else ``run`` deletes them later.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Namespaces:
         self._on_gone = on_gone
         self._grace_ms = grace_ms
         self._due_ms: dict[str, int] = {}
-        """Time in milliseconds since 1970 at which the contents of a marked namespace are deleted, by name."""
+        """Time at which the contents of a marked namespace are deleted, in milliseconds since 1970, by namespace."""
 
         self._held: set[str] = set()
         """Terminating namespaces in which this process found protected objects."""
@@ -102,7 +102,10 @@ class Namespaces:
             await asyncio.sleep(_PAUSE_S)
 
     async def finish(self, name: str) -> bool:
-        """Remove a namespace if it is marked and empty; return whether it is deleted. ``run`` repeats a failure."""
+        """Remove a namespace if it is marked and empty; return whether it is deleted.
+
+        After a failure, ``run`` tries again.
+        """
         try:
             return await self._finish(name)
         except _FAILURES as error:
@@ -118,7 +121,7 @@ class Namespaces:
             self._repeat(name, str(error))
 
     def _repeat(self, name: str, reason: str) -> None:
-        """Let ``run`` continue the deletion of a namespace."""
+        """Log why the deletion of a namespace failed, and let ``run`` continue it after a pause."""
         _log.warning("deletion of a namespace stalled", namespace=name, reason=reason)
         self._due_ms[name] = self._clock_ms() + _AFTER_FAILURE_MS
 
@@ -161,7 +164,7 @@ class Namespaces:
             await self._continue(name)
 
     async def _clear(self, name: str) -> None:
-        # Since it was marked, the namespace may have been deleted, and another one of this name created.
+        # The marked namespace may have been deleted meanwhile, and another one of this name created.
         is_marked = await self._plane.read(lambda rows: _is_marked(rows, name))
         targets = [
             Target(api_version=api_version, kind=kind, namespace=name, name=inner)

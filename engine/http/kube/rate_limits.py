@@ -1,4 +1,4 @@
-"""Rate limits per user: requests per second, concurrent watches, and backlog per watch.
+"""Rate limits per user: requests per second, concurrent watches, and changes that wait for a watch.
 
 Members of ``system:masters`` are exempt from the request rate and the number of watches.
 """

@@ -1,4 +1,4 @@
-"""Rendering of responses in the form that a client accepts: objects, tables, or only metadata."""
+"""Rendering of responses in the form that the client accepts: whole objects, tables, or only metadata."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, TypedDict
@@ -72,14 +72,14 @@ def many(
 
 
 def _item(value: KubeObject) -> Json:
-    """An item of a list of a built-in kind: without apiVersion and kind, as Kubernetes sends them."""
+    """An item of a list of a built-in kind: without apiVersion and kind, as in Kubernetes."""
     return {name: item for name, item in value.document.items() if name not in ("apiVersion", "kind")}
 
 
 def _shown(warnings: Iterable[str]) -> list[str]:
     """Deduplicate warnings.
 
-    As in Kubernetes, if they are too long together, each is truncated and those beyond the limit are dropped.
+    As in Kubernetes, if all warnings together are too long, each is truncated and those beyond the limit are dropped.
     """
     kept: dict[str, None] = {}
     total, total_cut = 0, 0

@@ -46,7 +46,7 @@ _VERSIONS: Final = ("v1", "v1beta1")
 
 
 class ApiPath(Struct, frozen=True, kw_only=True):
-    """The parts of a path; absent ones are empty. ``rest`` follows the subresource, for proxies."""
+    """The parts of a path; absent ones are empty. ``rest`` is the path after the subresource, for proxies."""
 
     group: str
     version: str
@@ -166,7 +166,10 @@ def version_fault(text: str) -> str:
 
 
 class Form(Struct, frozen=True, kw_only=True):
-    """The form of objects in a response: whole, ``table``, or ``partial`` (metadata); values are API versions."""
+    """The form of objects in a response: whole, as a table, or only their metadata.
+
+    ``table`` and ``partial`` (metadata) are the API version of that form, empty if the client does not want it.
+    """
 
     table: str = ""
     partial: str = ""
@@ -174,7 +177,7 @@ class Form(Struct, frozen=True, kw_only=True):
 
     @property
     def is_brief(self) -> bool:
-        """Whether a table without whole objects is rendered, so that brief objects suffice."""
+        """Whether the response is a table without whole objects, for which brief objects suffice."""
         return bool(self.table) and self.include != "Object"
 
 

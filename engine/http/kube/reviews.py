@@ -1,4 +1,4 @@
-"""Review resources: identity and access questions, answered at once and not stored."""
+"""Review resources, such as SubjectAccessReview: questions about identity and access, answered but not stored."""
 
 from typing import Final, TypedDict
 
@@ -137,6 +137,6 @@ def _named(review: KubeObject) -> User:
 
 
 def _refused(cause: Cause) -> StatusError:
-    """The error for an invalid review; as in Kubernetes it names no kind."""
+    """The error for an invalid review; as in Kubernetes, it does not name the kind."""
     details: StatusDetails = {"group": _GROUP, "causes": [cause.plain()]}
     return StatusError(422, "Invalid", f'.{_GROUP} "" is invalid: {cause.text}', details)

@@ -22,7 +22,7 @@ from events.kube_objects import KubeObject
 
 Verb = Callable[[Request, Resource, ApiPath], Awaitable[Response]]
 Guard = Callable[[Request, ApiPath | None, str], Awaitable[None]]
-"""Authorize a request for a resource or for another path; raises StatusError if it is not permitted."""
+"""Authorize a request for a resource, or for another path; raises StatusError if the user may not send it."""
 
 _TOKEN_CHARS_MAX: Final = 4_096
 
@@ -104,7 +104,7 @@ class Writes(Protocol):
 
 
 class _Position(msgspec.Struct, frozen=True, array_like=True):
-    """Continue token: where the list continues, the resourceVersion of its first page, and how many objects follow."""
+    """Continue token: the key to continue after, the resourceVersion of the first page, and how many objects follow."""
 
     after: str
     number: int
@@ -112,9 +112,9 @@ class _Position(msgspec.Struct, frozen=True, array_like=True):
 
 
 class KubeApi:
-    """Handle requests below a root.
+    """Handle requests below a root path.
 
-    ``parts`` are subresources that only this API has, by (resource, subresource); ``writes`` is None for a
+    ``parts`` are handlers of subresources that only this API has, by (resource, subresource). ``writes`` is None for a
     read-only API.
     """
 
@@ -289,7 +289,7 @@ def _check_options(wrong: Iterable[Cause]) -> None:
 
 
 def _check_listing(query: requests.Query) -> None:
-    """Raise StatusError for a list whose resourceVersion and continue token are invalid or don't go together."""
+    """Raise StatusError if the resourceVersion or continue token of a list is invalid, or if they conflict."""
     version = query.resource_version
     _check_options(options.of_list(version, query.match, query.after, initial_events=query.initial_events))
     if query.after and version not in ("", "0"):

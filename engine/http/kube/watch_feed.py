@@ -1,8 +1,8 @@
-"""Distribution of changes to watches: read once from the views for all watches, in log order.
+"""Distribution of changes to watches: the views are read once for all watches, in log order.
 
-A batch reads the current state of each object, so several changes of one object become one event. Numbers are
-sequence numbers of the log. A slow watch does not delay others: if its queue overflows, it is ended, and the client
-resumes from its last bookmark.
+A batch has the current state of each object, so several changes of one object become one event. Numbers are sequence
+numbers of the log. A slow watch does not delay others: if its queue overflows, it is ended, and its client resumes
+from the last bookmark.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ Key = tuple[str, str, str]
 
 
 class ObjectChange:
-    """A change of one object with its rendering; ``lines`` caches encoded lines for watches of the same form."""
+    """A change of one object, and the rendered object; ``lines`` caches encoded lines for watches of the same form."""
 
     __slots__ = ("change_type", "key", "lines", "number", "value")
 
@@ -58,8 +58,8 @@ class ObjectChange:
 class Batch(NamedTuple):
     """Changes of one kind up to a number.
 
-    ``unreported`` are objects that existed then, but whose creation is not among the changes: they changed again since,
-    and only their current state can be read. Their next event must be ADDED.
+    ``unreported`` are objects that existed at that number, but whose creation is missing in the changes: they changed
+    again later, and only their current state can be read. Their next event must be ADDED.
     """
 
     changes: list[ObjectChange]
@@ -69,8 +69,8 @@ class Batch(NamedTuple):
 class Subscriber:
     """The queue of one watch; ``position`` is the number up to which changes have been queued.
 
-    ``_unreported`` are objects that this watch has not seen although they exist: their creation was left out
-    because they changed again. Their next change is reported as ADDED, or dropped if it is the deletion.
+    ``_unreported`` are existing objects that this watch has not seen: their creation was left out because they changed
+    again later. The next change of each is reported as ADDED; a deletion is not reported.
     """
 
     def __init__(self, resource: Resource, position: int, limits: Limits) -> None:
@@ -90,16 +90,16 @@ class Subscriber:
     def start(self) -> int:
         """The number after which the next changes are read.
 
-        It is the subscriber's own position, not the feed's: after a failed read some subscribers of a turn have
-        got their changes, and must not get them again.
+        It is the subscriber's own position, not the feed's: if a read fails in the middle of a turn, some subscribers
+        have received their changes already and must not receive them twice.
         """
         return max(self.position, self.floor)
 
     def restart(self, since: int) -> int:
-        """Drop the queued changes and queue changes after ``since`` only.
+        """Drop the queued changes; queue only changes after ``since`` from now on.
 
-        Return the number after which the queue will have all changes. It is larger than ``since`` if the feed has
-        already passed ``since``; the caller then reads the changes in between itself.
+        Return the number after which the queue will have all changes. If the feed has passed ``since`` already, this
+        number is larger, and the caller reads the changes in between itself.
         """
         self._queue.clear()
         self._unreported.clear()
@@ -110,9 +110,9 @@ class Subscriber:
         return self.start
 
     def mark_unreported(self, keys: set[object_tables.Place]) -> None:
-        """Mark objects that were created before everything in the queue, but not reported.
+        """Mark objects that were created before the first queued change, but not reported.
 
-        Rewrites the queue: a first MODIFIED of such an object becomes ADDED.
+        Changes the queue: if the first change of such an object is MODIFIED, it becomes ADDED.
         """
         unseen = set(keys)
         self._queue = deque(_first_seen(self._queue, unseen))
@@ -124,8 +124,8 @@ class Subscriber:
         is_late = bool(self._queue) and now - self._waits_since > self._limits.queue_seconds
         if not self._queue:
             self._waits_since = now
-        # Before the batch's unreported objects are added: the batch may contain the deletion of a predecessor, which
-        # must not be taken for the first report of the new object.
+        # Do this before adding the batch's unreported objects: the batch may contain the deletion of an
+        # earlier object of the same name, which must not be taken for the first report of the new one.
         self._queue.extend(_first_seen(batch.changes, self._unreported))
         self._unreported |= batch.unreported
         self.position = position
@@ -165,7 +165,7 @@ class Feed:
         return len(self._subscribers)
 
     def subscribe(self, resource: Resource) -> Subscriber:
-        """Subscribe to a kind from the current position on."""
+        """Subscribe to the changes of a kind after the current position."""
         # The feed does not read without subscribers, so its old position may be far behind: begin at the end.
         if not self._subscribers:
             self._position = self._services.views.folded
@@ -194,7 +194,7 @@ class Feed:
             subscriber.more.set()
 
     async def backlog(self, resource: Resource, after: int, end: int) -> Batch:
-        """Changes of a kind with numbers after ``after``, up to and including ``end``, with current objects."""
+        """Changes of a kind after number ``after`` up to ``end`` (inclusive), with the current state of each object."""
         kind = object_tables.Kind(resource.api_version, resource.kind)
 
         def read_changes(rows: Rows) -> Batch:
@@ -215,7 +215,8 @@ class Feed:
                 _log.warning("watch feed stalled", error=str(error))
                 await asyncio.sleep(_AFTER_FAILURE_S)
             except Exception:  # noqa: BLE001  # a defect at one change must not end the feed silently
-                # Go on behind the change, or it would fail forever: only watches that read it again fail.
+                # Continue after the change, or the feed would fail forever; then only watches that read it
+                # again fail.
                 _log.exception("watch feed failed; watches end")
                 for subscriber in self._subscribers:
                     subscriber.cut()
@@ -228,10 +229,10 @@ class Feed:
         end = 0
         waiting = set(self._subscribers)
         while waiting:
-            # Subscribers may join while others are served. Serve them up to the same ``end``, or they would
-            # miss changes: the next turn begins there for all. For a watch that is ahead of the feed,
-            # reads start at the watch's own number: a deletion and creation that it has reported must not be
-            # merged with a later change, or that change would become ADDED.
+            # Subscribers may join while others are served. Serve all of them up to the same ``end``, where
+            # the next turn begins, or the new ones would miss changes. For a watch that is ahead of the feed,
+            # begin at its own number: if a deletion and creation that it has reported were merged with a
+            # later change, that change would become ADDED.
             start = min(subscriber.start for subscriber in waiting)
             served = {subscriber for subscriber in waiting if subscriber.start == start}
             resources = {_key(subscriber.resource): subscriber.resource for subscriber in served}
@@ -253,7 +254,10 @@ def _key(resource: Resource) -> Key:
 def _batch(
     rows: Rows, plane: ControlPlane, after: int, end: int, resources: Mapping[Key, Resource]
 ) -> tuple[int, dict[Key, Batch]]:
-    """Return the last number read, ``end`` or if that is 0 the last folded one, and the changes up to it, by kind."""
+    """Return the number up to which changes were read, and the changes after ``after``, by kind.
+
+    That number is ``end``, or if ``end`` is 0, the last one that the views have folded.
+    """
     end = end or query.checkpoint(rows)
     by_kind: dict[str, list[Change]] = {}
     for change in changes.between(rows, after, end):
@@ -283,7 +287,10 @@ def _first_seen(
 
 
 def _followed(kind: object_tables.Kind) -> tuple[str, ...]:
-    """Kinds whose changes affect this kind: objects that every namespace contains exist as long as the namespace."""
+    """Kinds of the recorded changes that change objects of this kind.
+
+    These include namespaces if every namespace contains an object of the kind, which exists as long as the namespace.
+    """
     if kind in bootstrap_objects.OF_NAMESPACES:
         return (kind.of_change, bootstrap_objects.NAMESPACE.of_change)
     return (kind.of_change,)
@@ -292,9 +299,9 @@ def _followed(kind: object_tables.Kind) -> tuple[str, ...]:
 def _happened(
     rows: Rows, resource: Resource, by_kind: Mapping[str, list[Change]], plane: ControlPlane, end: int
 ) -> Batch:
-    """Events for the changes of a kind up to ``end``, in log order.
+    """Return the changes of a kind up to ``end``, in log order.
 
-    One event per object, or several if it was deleted and created again.
+    Each object has one change, or several if it was deleted and created again.
     """
     kind = object_tables.Kind(resource.api_version, resource.kind)
     batch = _of_kind(rows, resource, by_kind.get(kind.of_change, []), plane, end)
@@ -336,7 +343,7 @@ def _of_kind(
 
 
 def _merged(changed: Iterable[Change]) -> dict[object_tables.Place, list[Change]]:
-    """Merge the changes of each object: one, or more if it was deleted and created again."""
+    """Merge the changes of each object to one, or to several if it was deleted and created again."""
     merged: dict[object_tables.Place, list[Change]] = {}
     for change in changed:
         before = merged.setdefault((change.key_id, change.member), [])
@@ -358,7 +365,7 @@ def _object_changes(
         if change.verb == changes.DELETED:
             value = _last(resource, change)
         elif index + 1 < len(history):
-            # It has been deleted since; the deletion record holds its last state.
+            # The object was deleted after this change; the deletion record has its last state.
             value = _last(resource, history[index + 1])
         else:
             value = current

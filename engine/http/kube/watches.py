@@ -68,10 +68,10 @@ class Watching:
         return Lines(lines, min(query.timeout_s or SECONDS, SECONDS_MAX))
 
     async def _lines(self, watch: "_Watch", query: Query, since: int) -> AsyncGenerator[bytes]:
-        # The number may come from another replica that is ahead; wait until this one has folded it.
+        # The number may come from a replica that is ahead; wait until the views of this one have folded it.
         await self._services.views.wait_folded(since)
         watch.floor = since
-        # Subscribe before reading the past, so that no change falls between the two.
+        # Subscribe before reading earlier changes, so that none is missed in between.
         subscriber = self._feed.subscribe(watch.resource)
         try:
             async for line in self._begin(watch, query, since, subscriber):
@@ -116,7 +116,7 @@ class Watching:
             yield line
 
     async def _catch_up(self, watch: "_Watch", since: int, subscriber: Subscriber) -> AsyncGenerator[bytes]:
-        """Lines about the changes from a number up to where the subscriber's queue begins."""
+        """Lines about the changes after ``since``, up to the number at which the subscriber's queue begins."""
         watch.position = since
         start = subscriber.restart(since)
         if start > since:
@@ -144,7 +144,7 @@ class Watching:
 
 
 class _Watch:
-    """State of one watch; ``floor`` is the number up to which the client knew all changes when the watch began."""
+    """State of one watch; ``floor`` is the number up to which the client had seen all changes when the watch began."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class _Watch:
         self._clock_ms = clock_ms
 
     def lines_of(self, happening: ObjectChange) -> list[bytes]:
-        """Lines that report a change to this watch; none if the change is outside of its scope."""
+        """Lines that report a change to this watch; empty if its client knows the change or watches other objects."""
         if happening.number <= self.floor:
             return []
         name = happening.value.key
@@ -204,7 +204,7 @@ class _Watch:
         return rendering.encode({"type": "BOOKMARK", "object": value}) + b"\n"
 
     def _selected(self, event_type: str, name: tuple[str, str], value: KubeObject) -> str:
-        """The event type for a watch with selectors; empty if the object neither matches them nor did before."""
+        """The event type for a watch with selectors; empty if the object does not match them and did not before."""
         was_there = name in self.known
         if event_type != "DELETED" and self.fits(value):
             self.known.add(name)

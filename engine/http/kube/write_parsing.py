@@ -1,6 +1,6 @@
-"""Parsing of write requests: the object of the path, the options, and the edit that the body asks for.
+"""Parsing of write requests: the object that the path names, the options, and the edit that the body describes.
 
-Shared by the control plane and the APIs of simulated members, which carry the edits out differently.
+The control plane and the APIs of simulated members parse requests alike, but carry the edits out differently.
 """
 
 import secrets
@@ -54,7 +54,8 @@ class WriteRequest(Struct, frozen=True, kw_only=True):
 class Parsing:
     """Parse write requests. All public methods raise StatusError.
 
-    ``newest`` returns the highest resourceVersion that this server knows; ``tolerated`` as in ``Writer``.
+    ``newest`` returns the highest resourceVersion that this server knows. ``tolerated`` is the default toleration of
+    failing clusters.
     """
 
     def __init__(
@@ -180,7 +181,7 @@ class Parsing:
 
 
 def _with_repeated(write: WriteRequest, paths: list[str]) -> WriteRequest:
-    """The request with warnings of duplicate fields (fieldValidation=Warn); Strict raises StatusError."""
+    """Return the request with warnings of duplicate fields; with fieldValidation=Strict raise StatusError instead."""
     messages = tuple(body_checks.repetition_message(path) for path in paths)
     if messages and write.query.validation == "Strict":
         raise status_objects.strict_decoding(write.resource, messages)

@@ -133,7 +133,7 @@ class WriteRequests:
     async def _remove(
         self, write: WriteRequest, required: bodies.Preconditions, *, dry_run: bool
     ) -> Status | KubeObject:
-        """Delete an object; return what the response shows."""
+        """Delete an object; return the Status or object for the response."""
         resource, target = write.resource, _target(write)
         preconditions = Preconditions(
             resource=resource, uid=required.uid, resource_version=required.resource_version
@@ -174,7 +174,7 @@ class WriteRequests:
         return rendering.answer(scales.scale_of(write.resource, value).document, warnings=warnings)
 
     async def _status(self, write: WriteRequest, edit: RequestedEdit) -> Response:
-        """Write a status, if clients may write that of this kind; else respond with a warning."""
+        """Write a status; if clients may not write this kind's status, respond with a warning instead."""
         resource = write.resource
         route = kinds.route_of(versions.stored(resource).api_version, resource.kind)
         written = route in ("cluster", "configuration") or (
@@ -185,7 +185,7 @@ class WriteRequests:
         return await self._change(write, edit)
 
     async def _derived_status(self, write: WriteRequest) -> DerivedStatus | None:
-        """The engine's part of a template's status and its field owner; None for clusters, whose status clients own."""
+        """Return the part of a template's status that the engine owns; None for clusters, whose status clients own."""
         if kinds.route_of(write.resource.api_version, write.resource.kind) == "cluster":
             return None
         value = await self._plane.get(write.resource, write.path.namespace, write.path.name)
@@ -226,7 +226,7 @@ class WriteRequests:
         return rendering.answer(body, code, warnings)
 
     async def _change_binding(self, write: WriteRequest, edit: RequestedEdit) -> Response:
-        """Handle the permitted changes of a binding: see ``binding_changes``."""
+        """Handle a change of a binding; ``binding_changes`` has the fields that clients may change."""
         resource, api_path = write.resource, write.path
         binding = await self._plane.get(resource, api_path.namespace, api_path.name)
         if binding is None:
@@ -254,7 +254,8 @@ class WriteRequests:
         ):
             await self._approve_at_once(write, mutated.value)
         if not dry_run and mutated.action == Action.DELETED and target.namespace:
-            # The object was terminating; its namespace may be too, and be empty now.
+            # Only a terminating object is deleted by an edit. Its namespace may be terminating too, and now
+            # be empty.
             await self.namespaces.finish(target.namespace)
         elif not dry_run and target.route == "namespace":
             await self.namespaces.finish(target.name)
@@ -289,8 +290,8 @@ class WriteRequests:
         try:
             answer = await self._changed(write, target, authorized)
         except AheadError:
-            # Another replica may have returned that version; after reading the log's end, this server knows
-            # it too.
+            # Another replica may have returned that version. Ask the log for its end, after which this server
+            # knows the version too.
             writer = structs.replace(edit.writer, newest=await self._plane.newest())
             known = structs.replace(authorized, edit=structs.replace(edit, writer=writer))
             answer = await self._changed(write, target, known)

@@ -1,7 +1,7 @@
 """Warnings of writes beyond validation.
 
-A dry run has a forecast of its effect, if the object requests it by an annotation. A template that the claiming policy
-no longer selects after an edit has a warning.
+A dry run of an object with the annotation of ``ANNOTATION`` gets a forecast of its effect. An edit of a template gets
+a warning if the claiming policy no longer selects the template.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ from events.validation.known_kinds import POLICY_GROUP
 ANNOTATION: Final = "reballast.io/plan"
 RUNNING_MAX: Final = 2
 _TIMEOUT_S: Final = 25
-"""Clients of the Kubernetes API give up after 30 s or more."""
+"""Shorter than the 30 s or more after which clients of the Kubernetes API give up."""
 
 _BUSY: Final = "plan: too many plans are running; try again"
 
@@ -45,7 +45,7 @@ class Forecasts:
     ) -> tuple[str, ...]:
         """Return a warning with the predicted effect of ``events``, which write ``value``.
 
-        Return none if the object does not have the annotation.
+        Return no warning if the object does not have the annotation.
         """
         if value.annotations.get(ANNOTATION) != "true":
             return ()
@@ -80,7 +80,7 @@ class _Template(msgspec.Struct, frozen=True):
 
 
 class Relabelling:
-    """Notes whether an edit changed labels; only then ``warnings`` reads the policy."""
+    """Records whether an edit changed labels; ``warnings`` reads the policy only in this case."""
 
     def __init__(self) -> None:
         self._is_found = False

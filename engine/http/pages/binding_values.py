@@ -14,8 +14,8 @@ BAR_PIXELS_MAX: Final = 240
 class Bar(Struct, frozen=True, kw_only=True):
     """A cluster's share of a binding.
 
-    ``wanted`` are its assigned replicas, ``running`` the reported ones, ``ready`` the ready ones among them;
-    all are None for kinds without replicas, where only ``applied`` counts. ``pending`` is wanted minus ready.
+    ``wanted`` are its assigned replicas, ``running`` the reported ones, ``ready`` the ready ones among them; all three
+    are None for kinds without replicas, of which only ``applied`` is reported. ``pending`` is wanted minus ready.
     ``leaving``: the cluster is no longer a target but still runs replicas.
     """
 
@@ -31,9 +31,10 @@ class Bar(Struct, frozen=True, kw_only=True):
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A binding; ``state`` is scheduled, failed, required or waiting; ``ready`` excludes clusters that it is leaving.
+    """A binding; ``state`` is scheduled, failed, required or waiting.
 
-    ``marks`` are short notes, such as suspensions and evictions.
+    ``ready`` excludes replicas in clusters that the binding is leaving. ``marks`` are short notes, such as suspensions
+    and evictions.
     """
 
     key: str
@@ -90,7 +91,7 @@ def _marks(spec: Spec) -> list[str]:
 
 
 def _bars(binding: Binding, widest: int) -> list[Bar]:
-    """Bars of the assigned clusters of a binding, of clusters where it is a dependency, then of those it is leaving."""
+    """Bars of the clusters that a binding or its dependents are assigned to, then of those that it is leaving."""
     targets = binding.targets
     reports = {report.cluster_name: report for report in binding.status.aggregated_status}
     left = [name for name, report in reports.items() if name not in targets and report.count("replicas")]

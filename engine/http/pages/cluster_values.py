@@ -32,7 +32,10 @@ class Cluster(Struct, frozen=True, kw_only=True):
 
 
 class Meter(Struct, frozen=True, kw_only=True):
-    """Use of a resource: ``allocated_pixels`` by running pods, ``used_pixels`` also by pods without a node yet."""
+    """Use of a resource: ``allocated_pixels`` for running pods, ``used_pixels`` also for pods without a node yet.
+
+    ``percent`` is the used part of the allocatable amount.
+    """
 
     resource: str
     text: str

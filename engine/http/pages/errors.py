@@ -19,7 +19,7 @@ _HTML: Final = "text/html"
 
 @cache
 def templates() -> jinja2.Environment:
-    """The environment with the templates of all pages."""
+    """The Jinja environment with the templates of all pages."""
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
     )
@@ -33,7 +33,7 @@ async def answer(
 
 
 def chosen(request: Request, refusal: RefusalError, headers: Mapping[str, str] | None = None) -> Response:
-    """Blocking version of ``answer``, since a page reads its template from disk."""
+    """Return the response of ``answer``; blocks, because it reads the template of the page from disk."""
     if _HTML not in request.headers.get("accept", ""):
         return refusal.response(headers)
     values = {

@@ -30,7 +30,10 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 class Bar(Struct, frozen=True, kw_only=True):
-    """The replicas in a cluster before and after, in pixels: those that stay, that leave, and that are added."""
+    """The replicas in a cluster before and after the planned change.
+
+    ``kept`` replicas stay, ``gone`` ones leave, ``new`` ones are added; all three are widths in pixels.
+    """
 
     cluster: str
     text: str
@@ -171,7 +174,7 @@ def _workloads(changes: Sequence[predictions.WorkloadChange]) -> list[Workload]:
             kind=change.template.kind,
             namespace=change.template.namespace,
             name=change.template.name,
-            # Kinds without replicas report none.
+            # Kinds without replicas report no ready replicas.
             ready=summaries.ready(change) if change.ready_before or change.ready_after else "",
             message=change.message,
             missing=change.missing,

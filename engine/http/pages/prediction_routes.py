@@ -48,7 +48,7 @@ class _Pages:
         self._templates = errors.templates()
 
     def answering(self, show: Callable[[Request], _Page]) -> Callable[[Request], Awaitable[Response]]:
-        """Wrap a page function as a request handler; it runs in a thread, since predictions may be large."""
+        """Wrap a page function as a request handler that calls it in a thread, since predictions may be large."""
 
         async def answer(request: Request) -> Response:
             read_query(request, parameters.Query)
@@ -99,7 +99,7 @@ _MEANINGS: Final = {
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """The decisions with a verdict, and their share."""
+    """The number of decisions with a verdict, and their share of all compared decisions."""
 
     name: str
     badge: str
@@ -127,7 +127,10 @@ class Example(Struct, frozen=True, kw_only=True):
 
 
 class Shown(Struct, frozen=True, kw_only=True):
-    """The report as the page shows it; examples with the newest first, unexplained ones before the others."""
+    """The report as the page shows it.
+
+    Unexplained examples come first; the examples of one verdict are ordered newest first.
+    """
 
     decisions: int
     verdicts: list[Verdict]

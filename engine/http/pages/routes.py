@@ -1,4 +1,4 @@
-"""HTML pages about bindings, clusters and rebalancers. They work without a script; with it they follow the log.
+"""HTML pages about bindings, clusters and rebalancers. They work without JavaScript; with it they follow the log.
 
 ``asOf`` shows an earlier state. The modules ``*_values`` compute the values of pages, ``templates`` has their markup.
 """
@@ -35,7 +35,7 @@ _EXPLAINED_AT_ONCE_RECORDS: Final = 20_000
 """In logs up to this length a binding's page includes its explanation; in longer ones that would take too long."""
 
 _UNSEEN: Final = frozenset({catalogue.BY_STRUCT[decisions.StepTaken].type})
-"""Not followed: a step alone changes nothing that a page shows; its outputs are separate records."""
+"""Event types that no page listens for: a step alone changes nothing on a page; its outputs are separate records."""
 
 
 class _Feed(Struct, frozen=True):
@@ -52,14 +52,14 @@ class PageQuery(parameters.OneQuery, frozen=True, kw_only=True):
 
 
 class ShownState(Struct, frozen=True):
-    """The state that a page shows: as of ``number``, None for the current one; ``shown`` is the last number in it."""
+    """The state that a page shows, as of ``number`` (None: now). ``shown`` is the number of its last record."""
 
     number: int | None
     shown: int
 
     @property
     def query(self) -> str:
-        """The query string that keeps a link at the same as-of number; empty for now."""
+        """The query string with which a link shows the same state; empty for the current one."""
         return "" if self.number is None else f"?asOf={self.number}"
 
 

@@ -32,7 +32,7 @@ class State(StrEnum):
 
 
 class Plan(Struct, kw_only=True, rename="camel", omit_defaults=True):
-    """A plan: its state, the virtual time that has passed, and its prediction or the reason of its failure."""
+    """A plan: its state, the virtual time that has passed, and its prediction or the reason why it failed."""
 
     id: str
     state: State = State.RUNNING
@@ -57,7 +57,10 @@ class Jobs:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def start(self, question: Question, warnings: list[str], outage: drills.Outage | None = None) -> Plan:
-        """Start a plan; ``outage`` is set for a failure of a drill. Raises RefusalError if too many are running."""
+        """Start a plan; ``outage`` is the drill failure that it predicts, if any.
+
+        Raises RefusalError if too many plans are running.
+        """
         if len(self._tasks) >= RUNNING_MAX:
             reason = f"{RUNNING_MAX} plans are running already"
             raise RefusalError(429, "plans", reason, "wait until one is done, or delete it")
@@ -103,7 +106,7 @@ class Jobs:
                 self._drilled.take(result, number, self._clock_ms())
         except PlanError as error:
             plan.state, plan.reason = State.FAILED, str(error)
-        except Exception:  # noqa: BLE001  # a plan that never ends would be worse
+        except Exception:  # noqa: BLE001  # else the plan would stay RUNNING
             _log.exception("plan failed", plan=plan.id)
             plan.state, plan.reason = State.FAILED, "internal error; see the server log"
         else:

@@ -13,12 +13,12 @@ from engine.writing.planned_writes import PlannedWrites
 from engine.writing.write_api import Writes
 from events.records import Record
 
-# The library's own command line loads click, rich and pygments, which no server uses.
+# httpx's command line loads click, rich and pygments, which no server uses.
 with optional_imports.without("httpx._main"):
     import httpx
 
 PlanningApi = Callable[[Writes], ASGIApp]
-"""Make the Kubernetes API on the write API of a plan."""
+"""Makes a Kubernetes API whose writes go to a plan's write API."""
 
 REQUESTS_MAX: Final = 1_000
 _HOST: Final = "http://localhost/"

@@ -31,7 +31,7 @@ BODY_BYTES_MAX: Final = 16 << 20
 HORIZON_MS_MAX: Final = 7 * times.DAY_MS
 _NANOS: Final = 1_000_000
 _LOOK_BACK: Final = 2_000
-"""Number of newest records that are searched for the last step."""
+"""Number of records before a sequence number that are searched for the last step."""
 
 
 class PlanRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -176,7 +176,7 @@ class _Plans:
 
 
 class _PastViews:
-    """``projections.port.Views`` fixed at a number."""
+    """The views as of a sequence number, in the form of ``projections.port.Views``."""
 
     def __init__(self, store: Tables, number: int) -> None:
         self.store = store

@@ -88,7 +88,7 @@ def _of_records(counts: dict[str, int], kept: dict[str, int]) -> Iterable[Metric
 
 
 def _of_shards(shards: Sequence[response_types.ShardLag]) -> Iterable[Metric]:
-    """Progress of the shards by their steps in the log, independent of their current owners."""
+    """Metrics of each shard's progress, from its steps in the log; they do not depend on the shard's current owner."""
     step = CounterMetricFamily("reballast_shard_steps", "Steps that count.", labels=["shard"])
     term = CounterMetricFamily("reballast_shard_terms", "Ownerships that took a step.", labels=["shard"])
     ignored = CounterMetricFamily(

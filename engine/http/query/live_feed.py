@@ -46,8 +46,8 @@ def route(services: Services) -> Route:
             )
         after = _after(request, query, services.log.last_number())
         if after < services.views.folded:
-            # Refusing before the stream starts (410) also stops a browser from reconnecting to records that
-            # are not kept.
+            # Read once before the stream starts: if the records are no longer kept, the response is 410,
+            # after which a browser does not reconnect.
             await services.known(after, 1)
 
         async def events() -> AsyncGenerator[ServerSentEvent]:

@@ -82,7 +82,7 @@ class TimelineQuery(OneQuery, frozen=True, kw_only=True):
 
 
 class LogQuery(Query, frozen=True, kw_only=True):
-    """Query for records after the number ``after``: of one topic, about one key, or caused by one plan; or all."""
+    """Query for records after the number ``after``; ``topic``, ``key`` and ``plan`` filter them unless empty."""
 
     after: Number = 0
     limit: Limit = 100

@@ -197,7 +197,7 @@ async def _verify(request: QueryRequest) -> Struct:
 
 
 def _kind(name: str) -> str:
-    """The kind of a name: ``deploy``, ``deployments`` and ``Deployment`` are the same."""
+    """Return the kind that a name means, such as Deployment for ``deploy``; an unknown name is returned unchanged."""
     known = kinds.find(name) if name else None
     return known.kind if known else name
 

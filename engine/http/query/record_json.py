@@ -12,9 +12,9 @@ from events.records import StoredRecord
 class Entry(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One record. ``content`` holds the data in base64 if they are not JSON; ``fault`` says why it can't be decoded.
 
-    ``cause`` is the causation id: the position of the record that led to this one. ``story`` is the
-    correlation id that a whole chain of records shares, ``trace`` its ``traceparent``, ``plan`` the id of the plan
-    whose change caused it.
+    ``cause`` is the causation id: the position of the record that led to this one. ``story`` is the correlation id,
+    which all records of a chain of causes share. ``trace`` is the record's ``traceparent``, ``plan`` the id of the
+    plan whose change caused the record.
     """
 
     number: int
@@ -35,7 +35,7 @@ class Entry(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
 
 
 def entry(record: StoredRecord) -> Entry:
-    """Convert a record; malformed and unknown ones too."""
+    """Convert a record to its JSON form, also a malformed one or one of an unknown type."""
     number, position, key = record.number, str(record.position), record.key
     data, content = _data(record.value)
     decoded = codec.decode(record)

@@ -22,7 +22,11 @@ class Entries(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class InputLag(Struct, frozen=True, kw_only=True):
-    """Records of an input partition that its shard has not processed yet."""
+    """How far a shard has processed an input partition, as offsets.
+
+    ``end`` is the end of the partition, ``taken`` the offset up to which steps have read it, ``waiting`` the
+    difference.
+    """
 
     topic: str
     partition: int

@@ -1,4 +1,4 @@
-"""Lag of the shards: the ends of their inputs minus the ends that their last steps processed."""
+"""Lag of the shards: the end offsets of their inputs minus the offsets up to which their last steps have read."""
 
 from collections.abc import Mapping
 

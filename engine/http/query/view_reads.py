@@ -24,10 +24,10 @@ class Reader:
         self._services = services
 
     async def resolve(self, as_of: str) -> int | None:
-        """Resolve an as-of value to the number of the last record it includes; None if it is empty (now).
+        """Return the number of the last record that an as-of value includes; None for an empty one (now).
 
-        It is a number, a position (``topic/partition/offset``) or an instant (RFC 3339). Raises RefusalError
-        if it has another form, or if a number or position is beyond the end of the log.
+        ``as_of`` is a number, a position (``topic/partition/offset``) or an instant (RFC 3339). Raises RefusalError if
+        it has another form, or if the number or position is beyond the end of the log.
         """
         if not as_of:
             return None
@@ -74,7 +74,10 @@ class Reader:
         return record.number
 
     async def read(self, number: int | None, query: Callable[[Rows], _Answer]) -> _Answer:
-        """Query the views at a number; None first catches up with every write that any replica has answered."""
+        """Query the views as of a number.
+
+        None is the current state: first wait until the views include every write that any replica has answered.
+        """
         if number is None:
             await self._services.catch_up()
             return await self.peek(query)

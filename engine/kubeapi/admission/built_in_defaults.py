@@ -158,7 +158,7 @@ def _volume_of_cluster(spec: Json) -> Json:
 
 
 def _network_policy(spec: Json) -> Json:
-    """Default policyTypes: Ingress, and Egress if the policy has egress rules."""
+    """Set the default policyTypes: Ingress, and Egress if the policy has egress rules."""
     return {"policyTypes": ["Ingress", *(["Egress"] if spec.get("egress") else [])], **spec}
 
 
@@ -171,7 +171,10 @@ def _limit_range(spec: Json) -> Json:
 
 
 def _limit(limit: Json) -> Json:
-    """Default limits of a container: ``max``; default requests: the default limits, or ``min``."""
+    """Return an item of a LimitRange for containers with its defaults filled in; other items are returned unchanged.
+
+    Limits default to ``max``; requests default to the default limits, then to ``min``.
+    """
     if limit.get("type") != "Container":
         return limit
     most, least = object_at(limit, "max"), object_at(limit, "min")
@@ -195,7 +198,7 @@ def _driver(spec: Json) -> Json:
 
 
 def _replication_controller(spec: Json) -> Json:
-    """The default selector is the labels of the template."""
+    """Return the spec with defaults: one replica, and the labels of the template as selector."""
     template = object_at(spec, "template")
     labels = as_object(at(template, "metadata", "labels"))
     head: Json = {"replicas": 1, **({"selector": labels} if labels else {})}
@@ -222,7 +225,7 @@ def _no_spec_defaults(spec: Json) -> Json:
 
 
 def _binding(value: Json) -> Json:
-    """Subjects of kind User or Group default to the RBAC API group."""
+    """Set the API group of subjects of kind User or Group, if it is missing, to that of RBAC."""
     subjects = as_list(value.get("subjects"))
     if subjects is None:
         return value
@@ -340,7 +343,7 @@ _WHOLE: Final[Mapping[str, Callable[[Json], Json]]] = {
     "Secret": lambda value: {"type": "Opaque", **value},
     "StorageClass": lambda value: {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate", **value},
 }
-"""Kinds whose defaulted fields are outside ``spec``; the function gets the whole object."""
+"""Functions that set defaults, for kinds whose defaulted fields are outside ``spec``; they get the whole object."""
 
 _KINDS: Final[Mapping[tuple[str, str], Callable[[Json], Json]]] = {
     ("apps/v1", "Deployment"): _deployment,

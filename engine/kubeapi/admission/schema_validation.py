@@ -27,7 +27,7 @@ _TYPES: Final[dict[str, tuple[str, tuple[type, ...]]]] = {
     "intstr": ("integer or string", (int, str)),
 }
 _SERVERS: Final = ("apiVersion", "kind", "metadata", "status")
-"""Top-level fields that are validated elsewhere, or that clients do not write."""
+"""Top-level fields that ``value_faults`` skips: validated elsewhere, or not written by clients."""
 
 
 def unknown_fields(value: object, schema: Schema) -> list[str]:
@@ -36,7 +36,10 @@ def unknown_fields(value: object, schema: Schema) -> list[str]:
 
 
 def _unknown(value: object, schema: Schema) -> list[str]:
-    """Return paths relative to the value; paths are built on the way back, as most objects have no unknown field."""
+    """Return paths relative to the value.
+
+    Most objects have no unknown field, so a path is only built once one is found below it.
+    """
     result: list[str] = []
     fields, items = as_object(value), as_list(value)
     if fields is not None and isinstance(schema, Fields | MapOf):

@@ -101,7 +101,7 @@ def _with(value: KubeObject, api_version: str, spec: Json, status: Json, notes: 
 
 
 def _flat(metric: Json, word: str) -> Json:
-    """Return a v2 metric in the flat form of the annotation; ``word`` (target or current) prefixes its values."""
+    """Return a v2 metric in the flat form of the annotation; ``word`` (target or current) begins its value fields."""
     name, source = _source(metric)
     figures, identity = _part(source, word), _part(source, "metric")
     share, mean, whole = (figures.get(each) for each in ("averageUtilization", "averageValue", "value"))

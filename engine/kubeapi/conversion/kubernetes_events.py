@@ -14,18 +14,18 @@ _NAMES: Final = {
     "lastTimestamp": "deprecatedLastTimestamp",
     "count": "deprecatedCount",
 }
-"""Fields of ``v1`` by their names in ``events.k8s.io/v1``."""
+"""Field names of ``v1`` with the names of the same fields in ``events.k8s.io/v1``."""
 
 _CORE_NAMES: Final = {other: name for name, other in _NAMES.items()}
 
 
 def shown(value: KubeObject, api_version: str) -> KubeObject:
-    """Return an Event of ``v1`` in another version."""
+    """Convert an Event of ``v1`` to the API version ``api_version``."""
     return value if api_version == CORE else _renamed(value, _NAMES, api_version)
 
 
 def kept(value: KubeObject) -> KubeObject:
-    """Return an Event in the form of ``v1``."""
+    """Convert an Event of either version to ``v1``."""
     return value if value.api_version == CORE else _renamed(value, _CORE_NAMES, CORE)
 
 

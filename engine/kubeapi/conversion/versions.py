@@ -47,7 +47,7 @@ __all__ = ["ConversionError", "kept", "shown", "stored"]
 
 
 class _Conversion(Struct, frozen=True):
-    """The stored apiVersion of a kind, and the conversions from (``shown``) and to (``kept``) it."""
+    """The apiVersion in which a kind is stored; ``shown`` converts from it to the served version, ``kept`` back."""
 
     api_version: str
     shown: Callable[[KubeObject], KubeObject]

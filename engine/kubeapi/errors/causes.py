@@ -23,7 +23,7 @@ def invalid(field: str, value: object, detail: str) -> Cause:
 
 
 def whole(field: str, value: object, detail: str) -> Cause:
-    """Invalid value, quoted in full; ``invalid`` truncates long values."""
+    """Error for an invalid value, which is quoted in full; ``invalid`` truncates long values."""
     message = f"Invalid value: {msgspec.json.encode(value).decode()}: {detail}"
     return Cause(field=field, reason="FieldValueInvalid", message=message)
 

@@ -32,7 +32,7 @@ class StatusCause(TypedDict):
 
 
 class StatusDetails(TypedDict, total=False):
-    """The details of a Status: the object of the request, and what is wrong."""
+    """The details of a Status: the object of the request, and the causes of an error."""
 
     name: str
     group: str

@@ -68,7 +68,10 @@ def _merged_lists(live: list[object], wanted: list[object], schema: ListOf) -> o
 
 
 def _order(old: list[str | None], new: list[str | None]) -> list[tuple[str | None, int]]:
-    """Return the steps of the merged list, each with its index in the old list, or -1 for wanted items."""
+    """Return the item keys (steps) of the merged list in order.
+
+    Each has its index in the old list if only that list has the item, or -1 if the item comes from the new list.
+    """
     here, wanted = set(old), set(new)
     shared = [step for step in new if step in here]
     result: list[tuple[str | None, int]] = []
@@ -80,7 +83,8 @@ def _order(old: list[str | None], new: list[str | None]) -> list[tuple[str | Non
             result.append((step, left))
             left += 1
         elif step is not None and step != expected:
-            left += 1  # added from the wanted list, at its place there
+            # The item is also in the wanted list: it is added when that list reaches it.
+            left += 1
         else:
             wish = new[right]
             result.append((wish, -1))

@@ -1,8 +1,8 @@
 """Removal of null fields, and of empty optional values from Kubernetes' own kinds.
 
-The API takes a null field as absent, and a null text in a map, such as a label, as an empty one. Go's typed decoding
+The API treats a null field as absent, and a null text in a map, such as a label, as an empty text. Go's typed decoding
 also drops optional fields that are an empty text, list or map, zero or false, unless the type is a pointer. This module
-does the same, so objects are read, stored and owned without such fields. Structures stay, even if empty.
+does so too: objects are read, stored and owned without such fields. Structures stay, even if empty.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ def without(value: Json, schema: Schema) -> Json:
 
 
 def without_nulls(value: Json, schema: Schema) -> Json:
-    """Return the object without null fields, as far as the schema knows them; the same object if there are none."""
+    """Return the object without the null fields that the schema defines; the same object if there are none."""
     return object_at(_without(value, resolved(schema), keeps_empty=True))
 
 

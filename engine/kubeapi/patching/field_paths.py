@@ -14,10 +14,10 @@ from engine.kubeapi.schema.types.parsing import resolved, schema_below
 from events.json_values import Json, as_list, as_object, has_parts
 
 HELD: Final = object()
-"""Value of a path that is owned itself and whose content is in the paths below it."""
+"""Marker in a survey for a path that is owned itself; its content has paths of its own below it."""
 
 INNER: Final = object()
-"""Value of an object or list with owned content; the path itself is owned only by the manager that added it."""
+"""Marker in a survey for an object or list with owned content; only the manager that added it owns the path."""
 
 
 _WORDS: Final[Mapping[type, str]] = {
@@ -85,7 +85,7 @@ def same(one: object, other: object) -> bool:
 
 
 def check(value: object, schema: Schema, path: Path = ()) -> Iterator[TypingError]:
-    """Yield the errors that prevent an apply: unknown fields, wrong types, items without or with duplicate keys."""
+    """Yield the errors that prevent an apply: unknown fields, wrong types, list items with bad or duplicate keys."""
     schema = resolved(schema)
     if value is None:
         return

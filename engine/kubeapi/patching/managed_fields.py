@@ -19,7 +19,7 @@ from events.kube_objects import KubeObject
 Path: TypeAlias = tuple[str, ...]
 FieldSet: TypeAlias = frozenset[Path]
 FieldsV1: TypeAlias = dict[str, "FieldsV1"]
-"""A set as it is written: the steps to its paths, nested."""
+"""A set of paths in its JSON form: nested objects whose keys are the steps of the paths."""
 
 NO_FIELDS: Final[FieldSet] = frozenset()
 ITSELF: Final = "."

@@ -101,7 +101,7 @@ class _Changes(Struct, frozen=True):
 
 
 def untouched(resource: Resource, subresource: str = "") -> tuple[Path, ...]:
-    """Return the paths below which a write to an object, or to one of its subresources, changes nothing."""
+    """Return the paths below which a write to an object, or to one of its subresources, must not change anything."""
     if subresource == "status":
         return (("f:spec",), ("f:metadata",))
     return (("f:status",),) if resource.subresource("status") else ()
@@ -273,7 +273,7 @@ def _merge(standing: Json, wanted: Json, schema: Schema) -> Json:
 
 
 def _touchable(wanted: Json, write: Write) -> Json:
-    """Return the object without the roots that the endpoint must not change."""
+    """Return the object without the fields below ``write.untouched``, which the endpoint must not change."""
     result = wanted
     for root in write.untouched:
         result = _cut(result, [step.removeprefix("f:") for step in root])
@@ -320,7 +320,7 @@ def _differences(first: Mapping[Path, object], second: Mapping[Path, object]) ->
 
 
 def _is_changed(old: object, new: object) -> bool:
-    """Compare leaves only; containers are compared by their parts."""
+    """Whether the value of a leaf changed; False for containers, because their parts are compared instead."""
     return not (old is HELD or old is INNER or new is HELD or new is INNER or same(old, new))
 
 

@@ -87,7 +87,7 @@ def _lists(live: list[object], patch: list[object], schema: Schema) -> list[obje
 def _merged(
     live: list[object], patch: list[object], schema: ListOf
 ) -> tuple[list[object], list[object], list[object]]:
-    """Return the merged items (new ones last), the items of the patch, and the live items left by its directives."""
+    """Return the merged items (new ones last), the items of the patch, and the live items that its directives keep."""
     if schema.patch_key == _SCALARS:
         return _distinct([*live, *patch]), patch, live
     identify = _identity(schema)
@@ -107,7 +107,10 @@ def _merged(
 
 
 def _after_directives(live: list[object], patch: list[object], key: str) -> tuple[list[Json], list[object]]:
-    """Return the items of a patch without directives, and the live items that its directives leave."""
+    """Apply the ``$patch`` directives of a list.
+
+    Return the items that the patch adds or merges, and the live items that are neither deleted nor replaced.
+    """
     wishes: list[Json] = []
     gone: set[bytes] = set()
     keeps = True
@@ -148,7 +151,7 @@ def _set_order(found: Json, patch: Json, name: str, order: object, schema: Schem
         merged = [_plain(item) for item in wishes if not _is_directive(item)]
     else:
         merged = _merged(live, wishes, below)[0]
-    # If items were deleted, new items take their indexes in the live order, as in Kubernetes.
+    # If items were deleted, new items take over their positions in the live order, as in Kubernetes.
     places = merged[: len(live or [])]
     found[name] = _ordered(merged, wanted, places, _identity(below))
 

@@ -1,4 +1,4 @@
-"""Checks of the object in a request body: its kind, duplicate keys, and in one walk whether it is plain.
+"""Checks of the object in a request body: its kind, its duplicate keys, and whether it is plain.
 
 apiVersion and kind must be those of the path's resource. Decoders keep the last value of a duplicate key, which is
 ambiguous. A plain object of a built-in kind has no type errors and no empty values, so it needs no slower checks.

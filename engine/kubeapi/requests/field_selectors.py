@@ -47,7 +47,7 @@ _ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
     "reportingComponent": ("reportingComponent", "source.component"),
     "status.successful": ("status.succeeded",),
 }
-"""Paths of selectable fields whose names differ from their path; the first value that is set counts."""
+"""Paths of selectable fields whose names differ from their path; the first path that has a value is used."""
 
 
 class Term(Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ _NOT_OLDER: Final = "NotOlderThan"
 
 
 def of_manager(name: str, *, needed: bool) -> Iterator[Cause]:
-    """Yield the errors of a field manager name; ``needed``: apply requires one."""
+    """Yield the errors of a field manager name; with ``needed`` an empty name is an error, as for apply."""
     if needed and not name:
         yield causes.required(_MANAGER, "is required for apply patch")
     if managed_fields.is_name_too_long(name):

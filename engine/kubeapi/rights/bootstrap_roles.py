@@ -125,10 +125,10 @@ def _of_agents() -> list[KubeObject]:
 
 
 def _of_registration() -> list[KubeObject]:
-    """The rights by which ``karmadactl register`` prepares a cluster: to write roles, and all rights in these roles.
+    """The rights with which ``karmadactl register`` prepares a cluster, among them to write roles for its agent.
 
-    Every bootstrap token gives access to these rights. Karmada grants all rights here. These suffice: they
-    contain the rights of the roles that are written, which a writer must have itself.
+    Every bootstrap token gives access to these rights. Karmada grants all rights to it. Less is enough: a client may
+    write a role if it has the rights in the role itself, so these rights include those of the written roles.
     """
     user, name = f"{_KARMADA}agent:rbac-generator", f"{_KARMADA}agent-rbac-generator"
     kinds = ("clusterrolebindings", "clusterroles", "rolebindings", "roles")

@@ -33,7 +33,7 @@ def split(token: str) -> tuple[str, str]:
 
 
 def user(value: KubeObject, secret: str, now_ms: int) -> User | None:
-    """Return the user whom the Secret ``value`` authenticates with this secret; None if it is not valid for that."""
+    """Return the user whom the Secret authenticates; None if ``secret`` is wrong or may not authenticate now."""
     data = _valid(value, now_ms, "authentication")
     if not hmac.compare_digest(data.get("token-secret", "").encode(), secret.encode()) or not secret:
         return None
@@ -45,7 +45,7 @@ def user(value: KubeObject, secret: str, now_ms: int) -> User | None:
 
 
 def signature(value: KubeObject, content: str, now_ms: int) -> tuple[str, str] | None:
-    """Return the token's id and its detached signature of a text (JWS, HS256); None if it is not valid for that."""
+    """Return the token's id and its detached signature of a text (JWS, HS256); None if it may not sign now."""
     data = _valid(value, now_ms, "signing")
     if not data:
         return None

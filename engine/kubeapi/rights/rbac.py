@@ -1,8 +1,7 @@
 """RBAC authorization: decide by roles and bindings (``rbac.authorization.k8s.io/v1``) which user may do what.
 
-Rights are additive; no rule denies. A RoleBinding counts in its namespace, a ClusterRoleBinding everywhere.
-Members of ``system:masters`` may do everything. Pure: roles and bindings are read by ``parsing``; the
-user is known by name and groups.
+Rights are additive; no rule denies. A RoleBinding applies in its namespace, a ClusterRoleBinding everywhere. Members of
+``system:masters`` may do everything. Pure: ``parsing`` reads roles and bindings; the user is known by name and groups.
 """
 
 import copy
@@ -21,10 +20,11 @@ _ALL: Final = "*"
 
 
 class User(Struct, frozen=True, kw_only=True):
-    """An authenticated user; if ``member`` is set, the token is valid for the API of that member cluster only.
+    """An authenticated user.
 
-    There it may do everything; with ``is_account`` it is a service account of the member, limited by the member's
-    roles. ``is_master`` follows from the groups: members of ``system:masters`` may do everything.
+    If ``member`` is set, the user's token is valid only for the API of that member cluster. The user may do everything
+    there; but with ``is_account`` the user is a service account of the member, limited by the member's roles.
+    ``is_master`` follows from the groups: members of ``system:masters`` may do everything.
     """
 
     name: str
@@ -100,8 +100,8 @@ class Rule(Struct, frozen=True, kw_only=True):
 class Role(Struct, frozen=True, kw_only=True):
     """A Role, or a ClusterRole if it has no namespace.
 
-    ``gathers`` are the label selectors of an aggregated ClusterRole: rules of the matching ClusterRoles count
-    as its own.
+    ``gathers`` are the label selectors of an aggregated ClusterRole, which also has the rules of the ClusterRoles that
+    they match.
     """
 
     name: str

@@ -21,8 +21,9 @@ _PARTS: Final = 3
 class Claims(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Claims of a token: the account, the object it is bound to, and the expiry (Unix seconds; 0 for never).
 
-    ``member`` restricts the token to the API of that member cluster; with ``account`` it is an account of the member.
-    ``agent`` names the cluster whose agent uses the token; such a token is not valid for any Kubernetes API.
+    ``member`` restricts the token to the API of that member cluster; with ``account`` it is the token of a service
+    account in that member. ``agent`` names the cluster whose agent uses the token; such a token is not valid for any
+    Kubernetes API.
     """
 
     iss: str = ISSUER

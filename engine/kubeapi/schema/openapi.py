@@ -119,7 +119,7 @@ def _component(resource: Resource, schemas: Json) -> str:
 
 
 def _custom_schema(structure: Json, own: Json) -> Json:
-    """Return the schema of a custom kind from its definition, with the common fields in their known types."""
+    """Return the schema in the definition of a custom kind, with the usual types of apiVersion, kind and metadata."""
     known, described = object_at(own, "properties"), object_at(structure, "properties")
     head = {name: known[name] for name in ("apiVersion", "kind", "metadata") if name in known}
     return {**structure, "properties": {**described, **head}}

@@ -1,6 +1,6 @@
-"""Conversion of OpenAPI v3 schemas with Kubernetes' extensions to the schemas of merging and apply.
+"""Conversion of OpenAPI v3 schemas with Kubernetes' extensions to the schemas that merging and apply use.
 
-The schemas are those of CustomResourceDefinitions, or the control plane's own (``events.validation.kind_schemas``).
+The input is the schema of a CustomResourceDefinition or one of the control plane's own (``kind_schemas``).
 """
 
 from collections.abc import Mapping

@@ -121,8 +121,8 @@ class Catalogue:
     def with_custom(self, added: Iterable[Resource]) -> "Catalogue":
         """Return a catalogue with these custom kinds added.
 
-        An added kind replaces all stored versions of the custom kind with the same group and plural. Built-in
-        kinds are never replaced.
+        An added kind replaces the custom kind with the same group and plural in all its versions. Built-in kinds are
+        never replaced.
         """
         new = [each for each in added if not self._is_built_in(each)]
         names = {(each.group, each.plural) for each in new}

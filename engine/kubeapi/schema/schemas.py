@@ -58,8 +58,8 @@ class MapOf(Struct, frozen=True, kw_only=True):
 class Named(Struct, frozen=True, kw_only=True):
     """A reference to a built-in type such as ``core.PodSpec``.
 
-    ``granular``: here apply merges an object of an atomic type field by field. ``atomic`` is set in the type that the
-    name refers to (``types.parsing.resolved``).
+    ``granular``: apply merges the object field by field here even if its type is atomic. ``types.parsing.resolved``
+    returns the type, with its own value of ``atomic``.
     """
 
     atomic: ClassVar[bool] = False

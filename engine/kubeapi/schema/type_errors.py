@@ -267,7 +267,10 @@ def _bad_byte(text: str) -> int:
 
 
 def _bad_padding(data: bytes, places: list[int], count: int) -> int:
-    """Return the offset of the error in padding that begins at the ``count``-th byte that is not a line break."""
+    """Return the offset of the error in padding that begins at ``data[places[count]]``.
+
+    ``places`` are the indexes of all bytes that are not line breaks.
+    """
     first, inside = places[count], count % 4
     wanted = 4 - inside
     if inside < 2:  # noqa: PLR2004  # a byte takes at least two base64 digits

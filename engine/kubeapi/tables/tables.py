@@ -111,7 +111,8 @@ def _declared(column: PrinterColumn) -> Column:
             case "integer":
                 return values[0] if isinstance(values[0], int) else None
             case "number" | "boolean":
-                # A bool is an int: the schema decides which of them the value is.
+                # A Python bool is also an int; the definition's schema has validated which of them the value
+                # is.
                 return values[0] if isinstance(values[0], int | float) else None
             case _:
                 return " ".join(_cell_text(each) for each in values)

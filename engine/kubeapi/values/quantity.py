@@ -31,7 +31,7 @@ class QuantityError(ValueError):
 
 @functools.lru_cache(maxsize=1 << 16)
 def nano_units(quantity: Quantity) -> int:
-    """Parse a quantity in billionths of its unit, rounded up.
+    """Parse a quantity; return it in billionths of its unit, rounded up.
 
     Raises `QuantityError` if the text is malformed, longer than 64 characters, or has an exponent beyond 40.
     """
@@ -56,7 +56,7 @@ def nano_units(quantity: Quantity) -> int:
 
 
 def nano_units_of(value: object) -> int | None:
-    """Parse a value of any type in billionths; None if it is not a quantity."""
+    """Parse a value of any type; return it in billionths of its unit, or None if it is not a quantity."""
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         return None
     try:
@@ -94,12 +94,12 @@ def _shortened(amount: int, step: int, suffixes: tuple[str, ...]) -> str:
 
 
 def milli_units(quantity: Quantity) -> int:
-    """Parse a quantity in thousandths of its unit, rounded up: the unit in which cpu is counted."""
+    """Parse a quantity; return it in thousandths of its unit, rounded up, as cpu is counted."""
     return ceil_milli(nano_units(quantity))
 
 
 def whole_units(quantity: Quantity) -> int:
-    """Parse a quantity in whole units, rounded up: the unit in which resources other than cpu are counted."""
+    """Parse a quantity; return it in whole units, rounded up, as resources other than cpu are counted."""
     return ceil_whole(nano_units(quantity))
 
 

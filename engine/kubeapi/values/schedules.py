@@ -33,13 +33,16 @@ _UTC: Final = zoneinfo.ZoneInfo("UTC")
 _ANY: Final = ("*", "?")
 _DIGITS_MAX: Final = 18
 _DAYS_MAX: Final = 366 * 8
-"""A schedule that matches no day in eight years, such as on 30 February, never does."""
+"""Days to search for a match: a schedule without one in eight years, such as on 30 February, never matches."""
 
 _MS: Final = 1_000
 
 
 class Schedule(Struct, frozen=True, gc=False):
-    """The matching values of each field; ``is_day_free`` and ``is_weekday_free``: that field allows any day."""
+    """The matching values of each field.
+
+    ``is_day_free``: the day of the month is not restricted; ``is_weekday_free``: the day of the week is not.
+    """
 
     minutes: tuple[int, ...]
     hours: tuple[int, ...]
@@ -128,7 +131,7 @@ def _is_zone(name: str) -> bool:
 def _values(part: str, first: int, last: int) -> frozenset[int]:
     """Return the values of a field; raises ValueError for unknown names, and for ends of a range above the maximum.
 
-    ``fault`` compares no range that has a name.
+    ``fault`` does not compare the ends of ranges with names, such as ``MON-FRI``, with the limits.
     """
     result: set[int] = set()
     for item in part.split(","):

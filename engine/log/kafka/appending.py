@@ -238,10 +238,10 @@ async def commit(producer: clients.Producer, address: Address, batch: Sequence[R
         except TimeoutError as error:
             raise KafkaTimeoutError(f"a transaction did not end within {COMMIT_S:.0f} s") from error
         except (IllegalOperation, KafkaError) as error:
-            # Always retrieve the failure: the library logs one that was never retrieved.
+            # Always retrieve the failure: aiokafka logs one that was never retrieved.
             failure = clients.failure(producer)
             if isinstance(error, KafkaError):
                 raise
-            # The library reports a transaction that failed half-way as one that was never begun.
+            # aiokafka reports a transaction that failed half-way as one that was never begun.
             raise (failure or KafkaError(str(error))) from error
     return offsets

@@ -4,10 +4,10 @@ An output is numbered after the step in its id, a step after the inputs in its `
 parts of a transaction one after the other, so a cause may become visible later than its effect. A partition
 waits at such a record for as long as necessary; the other partitions continue.
 
-A record may name a cause that will never exist, and must not stop its partition then. All causes of an honest
+A record may name a cause that will never exist; such a record must not block its partition. All causes of an honest
 record were written before the record was committed. So this replica queries, when it first sees the record, up to
-which offsets the partitions of its causes are written, open transactions included. Once it has read them up to
-there, a cause that it has not found does not exist.
+which offsets the partitions of its causes are written, open transactions included. Once it has read them up to there,
+a cause that it has not found does not exist.
 """
 
 from collections import deque
@@ -36,7 +36,7 @@ _NOT_ASKED: Final[Mapping[Slot, int]] = {}
 
 
 class Partitions(Protocol):
-    """The part of a log that the order needs."""
+    """The part of a log that ``Ordering`` uses."""
 
     def ends(self) -> port.Ends:
         """Return the known end of the committed records of each partition."""
@@ -66,8 +66,8 @@ class Need(Struct, frozen=True):
 class _Waiting(Struct, frozen=True):
     """A record with causes.
 
-    ``before`` is the end of the previous record. Numbering stops there and not at control records, so that
-    each extension of a partition contains a record.
+    ``before`` is the offset after the previous record. Numbering stops there, not after control records, so that each
+    extension of a partition contains a record.
     """
 
     offset: int
@@ -83,7 +83,10 @@ class _Queue(Struct):
 
 
 class _Doubt(Struct):
-    """The record at which a partition waits, and the written ends of its causes' partitions when it was first seen."""
+    """The record at which a partition waits.
+
+    ``written`` has the ends, open transactions included, that its causes' partitions had when it was first seen.
+    """
 
     offset: int
     written: Mapping[Slot, int] = {}
@@ -193,7 +196,7 @@ class _Plan:
         self._slots = sorted(start, key=lambda slot: (ORDER.index(slot[0]), slot[1]))
 
     def stretches(self) -> list[Stretch]:
-        """Return everything that can be numbered, in order."""
+        """Return all stretches that can be numbered, in order."""
         ordered: list[Stretch] = []
         while True:
             before = len(ordered)
@@ -223,7 +226,7 @@ class _Plan:
         return max(self._queues[slot].scanned, self._at[slot])
 
     def _missing(self, slot: Slot, front: _Waiting) -> Need | None:
-        """Return the first cause of a record that exists, or may exist, and has no number."""
+        """Return the record's first cause that exists, or may exist, but has no number; None if it need not wait."""
         doubt = self._doubts.get(slot)
         written = doubt.written if doubt is not None and doubt.offset == front.offset else _NOT_ASKED
         return next((need for need in front.needs if not self._is_met(need, written.get(need.slot))), None)
@@ -240,7 +243,7 @@ class _Plan:
         return at >= self._ends.get(need.slot, 0) and self._read(need.slot) >= need.end
 
     def _read(self, slot: Slot) -> int:
-        """Return the scanned end of a partition, control records after its last record included."""
+        """Return up to which offset a partition is scanned, including control records after its last record."""
         queue = self._queues.get(slot)
         scanned = queue.scanned if queue is not None else 0
         return max(scanned, self._passed.get(slot, 0)) if scanned >= self._ends.get(slot, 0) else scanned

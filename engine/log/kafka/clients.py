@@ -1,6 +1,6 @@
-"""Clients of the Kafka library with the settings that all parts need.
+"""Clients of aiokafka, with the settings that all parts of the engine need.
 
-Time limits are shorter than the library's: a hanging broker blocks a caller for at most ten seconds, or
+Time limits are shorter than aiokafka's: a hanging broker blocks a caller for at most ten seconds, or
 REBALLAST_REQUEST_MS.
 """
 
@@ -60,11 +60,11 @@ _STOP_S: Final = 10.0
 
 _log = diagnostics.logger(__name__)
 
-# The library logs every retry, which only repeats our own warnings; to see its log, add a handler.
+# aiokafka logs every retry, which only repeats our own warnings; to see its log, add a handler.
 logging.getLogger("aiokafka").addHandler(logging.NullHandler())
 
-# The library retries after 20 ms while the brokers still complete the producer's previous transaction, as
-# they do between consecutive steps; retry after 1 ms.
+# While brokers still complete the producer's previous transaction, as between consecutive steps, aiokafka
+# retries after 20 ms; retry after 1 ms.
 sender.BACKOFF_OVERRIDE = 0.001
 
 broken_connections.install()
@@ -109,8 +109,8 @@ def producer(address: Address, transactional_id: str | None = None) -> Producer:
         max_request_size=_REQUEST_BYTES_MAX,
         **more,
     )
-    # By default the library drops a batch for a partition without a leader after one request timeout;
-    # electing a leader may take longer. The attribute is private, so an upgrade of aiokafka may break this.
+    # By default aiokafka drops a batch for a partition without a leader after one request timeout; electing a
+    # leader may take longer. The attribute is private, so an upgrade of aiokafka may break this.
     _accumulator(created)._batch_ttl = DELIVERY_S  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     return created
 
@@ -130,7 +130,7 @@ async def started(client: _Client) -> _Client:
 
 
 async def introduce(consumer: Consumer, partitions: Iterable[TopicPartition]) -> None:
-    """Load the metadata of all topics in parallel; loaded in one call, the consumer pauses after each new topic.
+    """Load the metadata of all topics by parallel calls; in one call the consumer would pause after each new topic.
 
     Raises KafkaError if the brokers do not answer.
     """
@@ -159,7 +159,7 @@ async def stopped(producer: Producer) -> None:
 
 
 async def closed(consumer: Consumer) -> None:
-    """Stop a consumer, also if its brokers are gone; cancelled requests inside the library are ignored."""
+    """Stop a consumer, also if its brokers are gone; cancelled requests inside aiokafka are ignored."""
     closing = asyncio.ensure_future(consumer.stop())
     with anyio.CancelScope(shield=True):
         await asyncio.wait([closing])
@@ -200,7 +200,7 @@ def admin(address: Address) -> AIOKafkaAdminClient:
 
 
 def partition(address: Address, slot: Slot) -> TopicPartition:
-    """Return a slot in the library's form."""
+    """Convert a slot to a partition of aiokafka: the topic gets the log's prefix."""
     return TopicPartition(address.topic(slot[0]), slot[1])
 
 
@@ -210,12 +210,12 @@ def slot(address: Address, at: TopicPartition) -> Slot:
 
 
 def failed(what: str, error: KafkaError) -> port.LogError:
-    """Return a LogError for an error of the library."""
+    """Return a LogError for an error of aiokafka; ``what`` begins its message."""
     return port.LogError(f"{what}: {type(error).__name__}: {error}")
 
 
 def chosen_ms(variable: str, otherwise: int) -> int:
-    """Return the milliseconds in an environment variable; raises LogError if it is not a positive number."""
+    """Return the milliseconds in an environment variable, or ``otherwise``; raises LogError if not positive."""
     text = os.environ.get(variable, str(otherwise))
     if not text.isdecimal() or not int(text):
         raise port.LogError(f"{variable} is {text!r}; write milliseconds, {otherwise} for example")

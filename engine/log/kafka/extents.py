@@ -1,8 +1,8 @@
 """A replica's local file with the extents of the sequence that it has applied.
 
-Memory holds only the newest extents, so memory does not grow with the log, and a restart reads only later
-ones. The file is a cache: it stores the last record of the topic that it includes, with the offset, and is deleted
-if the topic has another record there.
+Memory holds only the newest extents, so memory does not grow with the log, and a restart reads only later ones. The
+file is a cache. It stores the last record of the topic ``sequence`` that it includes, and its offset; if the topic has
+another record at this offset, the file is deleted.
 """
 
 import sqlite3
@@ -92,7 +92,7 @@ class ExtentFile:
             self.state = state
 
     def around(self, slot_index: int, offset: int) -> tuple[int, int]:
-        """Return the first number and first offset of the extent that contains an offset of a partition."""
+        """Return the first number and the first offset of the extent that contains ``offset`` of the partition."""
         with self._lock:
             first, start = self._connection.execute(
                 "SELECT first, start FROM extents WHERE place = ? AND start <= ? ORDER BY start DESC LIMIT 1",

@@ -1,7 +1,7 @@
 """The log of API replicas and views: all partitions in the order of the sequence.
 
-Any replica may extend the sequence. Normally the one that extended it last continues. When it stops, another one
-steps in after 0.1 to 0.2 seconds, so a replica waits hardly longer than that for the numbers of its own records.
+Any replica may extend the sequence. Normally the one that extended it last continues. When it stops, another one takes
+over after 0.1 to 0.2 seconds, so records wait little longer than that for their numbers.
 """
 
 # aiokafka has annotations but no py.typed marker.
@@ -40,10 +40,10 @@ _UNSEEN_S: Final = 0.05
 """Time after which a replica that has not received offsets named in the sequence checks whether they exist."""
 
 _REFUSED_WITHIN: Final = 64
-"""Largest distance, in offsets, from refused extents to their refusal; a later refusal has no effect."""
+"""Most offsets between refused extents and the record that refuses them; a later refusal has no effect."""
 
 _UNNUMBERED_S: Final = 5.0
-"""How long a log that does not extend the sequence waits for those that do."""
+"""How long a replica that does not extend the sequence waits for one that does."""
 
 _READ: Final = 2_000
 _PUT_AWAY: Final = 8_192
@@ -69,7 +69,7 @@ class KafkaLog:
         self._extent_file: extents.ExtentFile | None = None
         self._sequence = sequence.Sequence()
         self._is_putting = False
-        # Records of the sequence that are not applied, and refused offsets with the refusal's first number.
+        # Records of the sequence not applied yet; offsets of refused ones, with the refusal's first number.
         self._waiting: deque[sequence.Pending] = deque()
         self._fetched = 0
         self._refused: dict[int, int] = {}
@@ -225,7 +225,7 @@ class KafkaLog:
         self._take(0)
 
     def _note_refused(self, at: int, refusing: sequence.Extents | None) -> None:
-        """Record which extents that are not applied yet were refused by later ones."""
+        """Note which unapplied records of the sequence the record at offset ``at`` refuses."""
         for offset in () if refusing is None else refusing.refused:
             if refusing is not None and max(self._read, at - _REFUSED_WITHIN) <= offset < at:
                 self._refused.setdefault(offset, refusing.first)
@@ -264,7 +264,7 @@ class KafkaLog:
         pending, forged = self._waiting[0], self._waiting[0].extents
         slots = sorted({(extent.topic, extent.partition) for extent in forged.extents} & set(sequence.SLOTS))
         written = await self._followed.written(slots)
-        # Another task has applied or skipped it during the await.
+        # Another task has applied or skipped these extents during the await.
         if not self._waiting or self._waiting[0] is not pending:
             return
         if any(written.get((extent.topic, extent.partition), 0) < extent.end for extent in forged.extents):
@@ -299,10 +299,10 @@ class KafkaLog:
         return [(record.offset, record.value) for record in batch] == [(state.read - 1, state.record)]
 
     async def _put_away(self) -> None:
-        """Write extents to the file that only memory has."""
+        """Write the extents that are only in memory to the file."""
         if self._extent_file is not None and not self._is_putting and self._sequence.to_put():
             self._is_putting = True
-            # Shielded: a cancelled reader stops no thread, and the file refuses extents that it already has.
+            # Shielded: cancelling stops no thread, and the file refuses extents that it already has.
             await asyncio.shield(asyncio.create_task(self._write_extents(self._extent_file)))
 
     async def _write_extents(self, extent_file: extents.ExtentFile) -> None:
@@ -348,7 +348,7 @@ class KafkaLog:
         return {slot: end for slot, end in self._followed.ends().items() if slot != sequence.SLOT}
 
     async def _append_extents(self) -> bool:
-        """Append extents of everything that can be numbered now; return False if all of it waits for causes."""
+        """Append extents for all records that can be numbered now; return False if nothing can be appended yet."""
         await self._advance()
         planned = await self._ordering.plan(self._sequence.end)
         ends, refused = [(stretch.slot, stretch.end) for stretch in planned], self._refusing
@@ -357,7 +357,7 @@ class KafkaLog:
         if not appended.extents or self._waiting:
             return False
         (stored,) = await self._followed.append([sequence.record(appended)])
-        # Not before the append: if it fails, the next one must repeat the refusals for replicas that read later.
+        # Only after the append: if it failed, the next one would have to contain these refusals again.
         self._refusing = tuple(offset for offset in self._refusing if offset not in refused)
         self._appends += 1
         await self._until_read(stored.offset)

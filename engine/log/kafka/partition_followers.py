@@ -1,4 +1,4 @@
-"""Follow partitions: new records, their ends, and a wait for more.
+"""Follow partitions: receive their new records, know their ends, and wait for more.
 
 ``FollowedLog`` is the log of a worker or of the members. It holds the newest records of each followed
 partition in memory and reads older ones from the brokers. Offsets have gaps, because transactions write
@@ -142,7 +142,7 @@ class FollowedLog:
         await self.level_of(*sorted(self._positions))
 
     async def level_of(self, *slots: Slot) -> None:
-        """Do the same as ``level`` for some of the partitions."""
+        """Return when everything appended to these partitions before the call is visible here."""
         await self.reach(await self.query_ends(*slots))
 
     async def query_ends(self, *slots: Slot) -> dict[Slot, int]:
@@ -195,7 +195,7 @@ class FollowedLog:
         }
 
     async def _find_last_records(self, slots: Sequence[Slot]) -> None:
-        """Find the last record of new partitions; only control records may lie between it and the end."""
+        """Find the last record of each new partition; between it and the end there are only control records."""
         names = {clients.partition(self._address, slot): slot for slot in slots}
         await clients.introduce(self._query_consumer, names)
         ends = await self._ends(slots)
@@ -245,7 +245,7 @@ class FollowedLog:
         await asyncio.sleep(0)
 
     async def _pass_over(self, gone: Mapping[TopicPartition, int]) -> None:
-        """Continue behind records that were deleted before they were received; readers of them get LogCutError."""
+        """Continue after records that were deleted before they were received; reading those raises LogCutError."""
         try:
             async with self._turn:
                 firsts = await self._query_consumer.beginning_offsets(list(gone))
@@ -274,9 +274,10 @@ class FollowedLog:
                 self._positions[slot] = position
 
     def _moved(self, batch: Iterable[TopicPartition]) -> list[Slot]:
-        """Return the partitions whose positions to query after a fetch.
+        """Return the partitions whose positions must be queried after a fetch: those with new records.
 
-        While a caller waits for an end these are all: control records, which are not returned, move positions too.
+        While a caller waits for an end these are all partitions: control records, which a fetch does not return,
+        advance positions too.
         """
         if self._levelling:
             return list(self._positions)

@@ -21,7 +21,7 @@ def headers(record: Record) -> Headers:
 def stored(message: "ConsumerRecord[bytes, bytes]", topic: str, number: int = 0) -> StoredRecord:
     """Return the record of a Kafka message.
 
-    Invalid UTF-8 is replaced; of headers with the same name the last one counts.
+    Invalid UTF-8 is replaced. If several headers have the same name, the last one is used.
     """
     key = _text(message.key or b"")
     headers = {name: _text(value) for name, value in _pairs(message.headers)}

@@ -1,8 +1,8 @@
 """The order of all records: extents of partitions in the topic ``sequence`` (design section 2).
 
-An extent is a range of offsets of one partition. Its first offset has the extent's first number; every offset
-counts, also those of control records. Extents that do not join the accepted ones have no effect, so several
-replicas may append at once and all fold the same order.
+An extent is a range of offsets of one partition. Its first offset has the extent's first number; every offset has a
+number, also those of control records. Extents that do not join the accepted ones have no effect, so several replicas
+may append at once and all fold the same order.
 """
 
 import bisect
@@ -87,7 +87,7 @@ class Numbered(Struct, frozen=True):
 
 
 class Counts(Struct, frozen=True):
-    """How many numbers and extents the sequence has, how many offsets wait for numbers, and appends by this replica."""
+    """Counts of the sequence's numbers and extents, of offsets that wait for numbers, and of this replica's appends."""
 
     numbers: int
     extents: int
@@ -113,18 +113,19 @@ def record(extents: Extents) -> Record:
 
 def read(record: StoredRecord) -> Extents | None:
     """Return the extents in a record; None if it is malformed."""
-    # Counted first: the depth at which the decoder fails differs between processes, which must all agree.
+    # Check the depth first: the decoder fails at a depth that differs between processes, which must all
+    # agree.
     if records.is_deeper(record.value, limits.RECORD_DEPTH_MAX):
         return None
     try:
         return _decode(record.value)
     except ValueError:
-        # Of msgspec, or UnicodeDecodeError.
+        # Either msgspec's own error or UnicodeDecodeError.
         return None
 
 
 class Sequence:
-    """The number of each offset, as far as extents were applied.
+    """Maps offsets of partitions to numbers, as far as extents were applied.
 
     The newest extents are in memory; with an ``extent_file`` all but the last are stored there. A lookup of
     an older extent reads the file and blocks meanwhile.

@@ -1,10 +1,10 @@
 """Ownership of shards on Kafka: one producer per shard, with the shard's name as transactional id.
 
-Starting the producer fences the former owner and ends its open transaction; its committed steps can be read
-once everything that is written in the shard's decisions is visible. A step is one transaction. In addition, an
-owner knows the offsets of its own output: between two of its steps there is only a control record. If there is
-more, the owner reads it, and a foreign step that counts ends its ownership, even if the brokers should allow two
-writers (design section 5).
+Starting the producer fences the former owner and ends that owner's open transaction; the former owner's committed
+steps can be read once everything that is written in the shard's decisions is visible. A step is one transaction. In
+addition, an owner knows the offsets of its own output: between two of its steps there is only a control record. If
+there are other records, the owner reads them, and a foreign step in effect ends its ownership, even if the brokers
+should allow two writers (design section 5).
 """
 
 # aiokafka has annotations but no py.typed marker.
@@ -40,7 +40,7 @@ _CHECK_S: Final = 1.0
 """Interval in seconds of the check for foreign writes; the owner's commits detect them earlier."""
 
 _HIDDEN_S: Final = 0.02
-"""Interval in seconds of the queries while a part of the decisions is not visible."""
+"""Seconds between two queries while records of a shard's decisions are not visible yet."""
 
 _LEFT_S: Final = 1.0
 """Seconds after which a transaction of the former owner counts as left open."""
@@ -60,7 +60,7 @@ _log = diagnostics.logger(__name__)
 
 
 class _Owned(Struct):
-    """A shard: its producer, its chain of counting steps, and the known end of its decisions."""
+    """An owned shard: its producer, the chain of its steps (``links``), and the known end of its decisions."""
 
     producer: clients.Producer
     links: chain.Chain
@@ -78,8 +78,8 @@ class Shards:
         self._clock_ms = clock_ms
         self._owned: dict[int, _Owned] = {}
         self._checked_s = 0.0
-        # Partitions of outputs with hidden records: their visible end, and the time since when it is
-        # unchanged (infinite: transactions there were ended already).
+        # Partitions of outputs that have hidden records, each with its visible end and the time since when
+        # that is unchanged (infinite if the owned shards' transactions there were ended already).
         self._hidden: dict[Slot, tuple[int, float]] = {}
         self._is_committing = False
         self.fences = 0
@@ -137,8 +137,8 @@ class Shards:
                 lost.append(shard)
             else:
                 unknown.append(outcome)
-        # Before unknown outcomes: the caller recovers all shards after either error, but only this one names the
-        # shards that it must not claim again.
+        # Raise this before an unknown outcome: the caller recovers all shards after either error, but only
+        # this one names the shards that it must not claim again.
         if lost:
             self._lose(lost)
         for error in unknown:
@@ -149,12 +149,13 @@ class Shards:
         return offsets
 
     async def check(self) -> None:
-        """Raise OwnershipLostError if a foreign step counts; asks the brokers at most once per second.
+        """Raise OwnershipLostError if a foreign step is in effect; queries the brokers at most once per second.
 
         Raises LogError if they do not answer.
         """
         now_s = asyncio.get_running_loop().time()
-        # Not during a commit: a step of this owner that is not counted in ``end`` yet would look like a foreign one.
+        # Not during a commit: a step of this owner that ``end`` does not include yet would look like a
+        # foreign one.
         if now_s - self._checked_s < _CHECK_S or not self._owned or self._is_committing:
             return
         self._checked_s = now_s
@@ -167,10 +168,10 @@ class Shards:
         await self._end_left(now_s)
 
     async def _end_left(self, now_s: float) -> None:
-        """End transactions of the owned shards whose end is missing in partitions of outputs.
+        """End transactions of the owned shards that have no end marker in some partitions of outputs.
 
-        A broker that shuts down may leave them so while their owner continues; the records would stay hidden until the
-        shard writes to that partition again.
+        A broker that shuts down may leave a transaction so although its owner continues; its records would stay hidden
+        until the shard writes to that partition again.
         """
         try:
             written = await self._log.written(_OUTPUTS)
@@ -193,7 +194,7 @@ class Shards:
         self._hidden |= {slot: (ends[slot], math.inf) for slot in stuck}
 
     async def _commit_empty_of_all(self, slots: Sequence[Slot]) -> None:
-        """Do as ``_commit_empty`` for all owned shards; raises OwnershipLostError or LogError, as ``check`` may."""
+        """Call ``_commit_empty`` for all owned shards; raises OwnershipLostError or LogError."""
         shards = list(self._owned)
         # Wait for all of them: a transaction that continued would fail the next step of its shard.
         outcomes = await asyncio.gather(
@@ -230,7 +231,8 @@ class Shards:
         try:
             async with asyncio.timeout(appending.COMMIT_S):
                 for count in itertools.count():
-                    # Asked first: records that are written in between must not be waited for.
+                    # Query this first: records that are written between the two queries must not be waited
+                    # for.
                     written = await self._log.written(slots)
                     ends = await self._log.unfollowed_ends(slots)
                     hidden = [slot for slot in slots if ends[slot] < written[slot]]
@@ -260,7 +262,7 @@ class Shards:
         await self._commit_empty(shard, (*_decisions([shard]), *_OUTPUTS))
 
     async def _commit_empty(self, shard: int, slots: Iterable[Slot]) -> None:
-        """Commit a transaction without records whose end is recorded in these partitions."""
+        """Commit a transaction without records; the brokers write its end marker to these partitions."""
         producer = self._owned[shard].producer
         await producer.begin_transaction()
         clients.add_to_transaction(producer, [clients.partition(self._address, slot) for slot in slots])
@@ -283,7 +285,7 @@ class Shards:
         return own_offsets[0]
 
     async def _is_followed(self, shard: int, end: int) -> bool:
-        """Whether a foreign record before ``end`` is a step that counts."""
+        """Whether a foreign record before ``end`` is a step in effect."""
         owned = self._owned[shard]
         while batch := await self._log.read_up_to(
             (topics.DECISIONS, shard), owned.end, end, port.READ_RECORDS

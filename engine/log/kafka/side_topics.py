@@ -34,7 +34,10 @@ _HEAD: Final = "head"
 
 
 class _Head(Struct, frozen=True):
-    """Description of a snapshot; its pieces begin at offset ``first`` and end before the head."""
+    """Description of a snapshot.
+
+    Its pieces begin at offset ``first`` and end before the head; their keys begin with ``turn``.
+    """
 
     number: int
     turn: str
@@ -117,8 +120,8 @@ class ShardKeeper:
                 ]
                 end = start
                 for key, head, offset in reversed(heads):
-                    # The newest record of a key counts, also a deletion (None): compaction may not have removed
-                    # older heads yet.
+                    # Use only the newest record of a key, even a deletion (None): compaction may not have
+                    # removed older heads yet.
                     by_key.setdefault(key, (head, offset))
                     if head is not None:
                         # The records between are pieces of this snapshot; skip them.

@@ -27,7 +27,7 @@ from events import topics
 SNAPSHOTS: Final = "snapshots"
 LIMIT_SETTING: Final = "transaction.max.timeout.ms"
 FOREIGN_MS_MAX: Final = 60_000
-"""Milliseconds; longer than any transaction of Reballast or of another healthy producer."""
+"""Highest ``LIMIT_SETTING`` without a warning, in milliseconds; no healthy producer's transaction takes longer."""
 
 _REPLICAS: Final = 3
 _IN_SYNC: Final = 2
@@ -243,7 +243,7 @@ _KEPT: Final = ("cleanup.policy", "retention.ms", "retention.bytes")
 
 
 async def check_broker_limits(admin: AIOKafkaAdminClient) -> None:
-    """Warn of brokers that let foreign transactions stay open for longer than a minute.
+    """Log a warning for brokers that let foreign transactions stay open for longer than a minute.
 
     An open transaction of another producer blocks all readers of its partitions until the brokers abort it, after
     ``transaction.max.timeout.ms`` at the latest (15 minutes by default).

@@ -66,7 +66,7 @@ class _Kept:
     async def prepare(self, ask: protocol.Ask) -> Fork:
         """Return the engine for a question; raises the log's errors.
 
-        The shards of an engine kept for an earlier number are advanced; an engine of a later number is rebuilt.
+        An engine that was kept for an earlier number is advanced; for a number before the kept one, another is built.
         """
         basis, question = _place(ask), ask.question
         async with log_places.snapshots(basis) as snapshots, log_places.opened(basis) as log:
@@ -105,7 +105,8 @@ def _answer(control: socket.socket, connection: socket.socket, kept: _Kept) -> N
     if os.fork():
         return
     try:
-        # Otherwise the parent would believe that this process still takes questions after the keeper has ended.
+        # Close the inherited socket, or the parent would believe that questions are still taken after the
+        # keeper has ended.
         control.close()
         gc.freeze()
         threading.Thread(target=_end_with, args=(connection,), daemon=True).start()

@@ -95,7 +95,7 @@ class PlanProcesses:
         keeper.close()
 
     def _faults(self) -> tuple[Failure, ...]:
-        """Return the slowness and the lost reports of simulated members; the log shows which ones are down."""
+        """Return the faults of simulated members that the log does not show: slowness and lost reports."""
         result: list[Failure] = []
         for status in self._statuses() if self._simulated else ():
             if status.slowness > 1:

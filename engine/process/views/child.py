@@ -66,7 +66,7 @@ async def _follow_kafka(directory: Path, at: address.Address) -> None:
     hearing = asyncio.create_task(_read_ends(incoming, line_protocol.Lines(), lambda _: None))
     projecting = asyncio.create_task(_project_kafka(at, directory, hearing))
     await asyncio.wait((hearing, projecting), return_when=asyncio.FIRST_COMPLETED)
-    # Let it finish its batch, but do not wait for brokers that do not answer.
+    # Let the projection finish its batch, but do not wait for brokers that do not answer.
     await asyncio.wait((projecting,), timeout=_END_S)
     if not projecting.done():
         projecting.cancel()
@@ -134,7 +134,7 @@ async def _opened_at_last(log: runner.Source, path: Path) -> runner.Projector:
 
 
 async def _opened(log: runner.Source, path: Path) -> runner.Projector:
-    """Open the tables as they were left; delete and rebuild those of another log, as they are only a cache."""
+    """Open the stored tables; rebuild them, since they are only a cache, if they are damaged or of another log."""
     projector = runner.Projector(log, store.Store(path), manifests.check)
     try:
         await projector.fold_to(0)

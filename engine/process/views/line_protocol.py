@@ -1,4 +1,4 @@
-"""The line protocol between the two processes, see the package."""
+"""The line protocol between parent and child; the package's docstring describes it."""
 
 from typing import Final
 

@@ -29,7 +29,7 @@ _log = diagnostics.logger(__name__)
 class RemoteViews:
     """The projection tables in a directory, folded by a child process that ``run`` keeps alive.
 
-    They are those of the log file in the directory, or of the log on Kafka at ``where``.
+    The log is the file in the directory, or the one on Kafka at ``where``.
     """
 
     def __init__(self, log: port.NumberedLog, directory: Path, where: str | None = None) -> None:
@@ -38,7 +38,8 @@ class RemoteViews:
         self._environment = os.environ | ({} if where is None else {line_protocol.LOG_VARIABLE: where})
         self._end = shared_waits.EndSignal(-1)
         self._store: store.Reader | None = None
-        # Start and reason of the current stall; None if there is none.
+        # Start of the current stall (None: no stall), and the error for waiting readers once it lasts too
+        # long.
         self._failing_since_s: float | None = None
         self._refusal = ""
 
@@ -126,8 +127,8 @@ class RemoteViews:
                 if line.startswith(line_protocol.UNWRITABLE):
                     self._fail(f"{line.removeprefix(line_protocol.UNWRITABLE).decode()}; {_REMEDY}")
                     continue
-                # Reads must not go back in time: use a new child's tables only when they are as far as the
-                # former ones.
+                # Reads must not go back in time: use a new child's tables only once they include all that the
+                # former child's did.
                 is_level = is_level or await self._open(int(line))
                 if is_level:
                     self._failing_since_s, self._refusal = None, ""

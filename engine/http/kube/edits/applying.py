@@ -1,4 +1,4 @@
-"""Server-side apply of an object of a request."""
+"""Server-side apply of the object in a request."""
 
 from engine.domain import marks
 from engine.http.kube.edits.objects import (
@@ -62,7 +62,7 @@ def applicable(writer: Writer, desired: KubeObject) -> Edited:
 
 
 def with_path_identity(writer: Writer, value: KubeObject) -> KubeObject:
-    """The object with the name and the namespace of the path, where it has none."""
+    """Return the object; a missing name or namespace is set to that of the path."""
     metadata = value.metadata
     identity = {"name": writer.name, "namespace": writer.namespace}
     missing = {name: text for name, text in identity.items() if text and not metadata.get(name)}
@@ -70,10 +70,9 @@ def with_path_identity(writer: Writer, value: KubeObject) -> KubeObject:
 
 
 def without_claims(value: KubeObject) -> KubeObject:
-    """The object without the labels and annotations of claims; policies are returned unchanged.
+    """Return the object without the labels and annotations that refer to the claiming policy; policies are unchanged.
 
-    The engine adds these marks on each read and does not store them, so an apply that contains them would always
-    count as a change.
+    The engine adds them on each read and does not store them, so an apply that contains them would always be a change.
     """
     metadata = value.metadata
     if value.kind in marks.POLICY_IDS:
@@ -105,8 +104,9 @@ def applied_to(
             return owned
         if owned is rendered and live is not None:
             return live
-        # The first merge, into the object with defaults, yields owners and conflicts: clients may own defaulted
-        # fields. This one yields the value to store, which must not contain the defaults.
+        # Two merges are needed. The one above, into the object with defaults, yields owners and conflicts,
+        # since clients may own defaulted fields. This one yields the value to store, which must not contain
+        # the defaults.
         merged = server_side_apply.applied(live, desired, schema, write, force=True)
         return managed_fields.replaced(merged, managed_fields.entries(owned))
     except server_side_apply.ApplyConflictError as error:

@@ -1,4 +1,4 @@
-"""An edit within the rights of its user, in the control plane or in a simulated member.
+"""Edits that are limited to the rights of their user, in the control plane or in a simulated member.
 
 Users can only grant rights that they have: writes of roles and bindings are checked for privilege escalation.
 """
@@ -32,7 +32,7 @@ KEY_REQUEST_PREFIX: Final = f"{_RESERVED_PREFIX}keys-for-"
 
 
 class Permission(Struct, frozen=True, kw_only=True):
-    """Checks of an edit that need its result: the right to create the object, and to grant the rights in a role.
+    """Checks of an edit that need its result: whether the user may create the object, and grant the rights in a role.
 
     ``rights`` is None for users that may do everything. ``creates``: the request is a POST, for which the right to
     create was checked already.
@@ -43,7 +43,7 @@ class Permission(Struct, frozen=True, kw_only=True):
     creates: bool
 
     def check(self, writer: Writer, value: KubeObject, before: KubeObject | None) -> None:
-        """Raise StatusError (403) if the user may not write ``value`` in the place of ``before``."""
+        """Raise StatusError (403) if the user may not replace ``before`` (None: no object) by ``value``."""
         if self.rights is not None and before is None and not self.creates:
             self._check_creation(self.rights, writer)
         if writer.resource.group == _GROUP:
@@ -63,11 +63,10 @@ class Permission(Struct, frozen=True, kw_only=True):
 
 
 class AuthorizedEdit(Struct, frozen=True, kw_only=True):
-    """An edit of the stored form of an object, with the permission that it needs.
+    """An edit together with the permission that it needs.
 
-    The rights are checked within the edit, against the version that it replaces. ``bootstrap`` is the built-in
-    object of this name, if there is one; it is the current object as long as none is stored. ``admit`` completes
-    the edited object.
+    The rights are checked within the edit, against the object that is replaced. ``bootstrap`` is the built-in object
+    of this name, if there is one; it is edited if no object is stored. ``admit`` completes the edited object.
     """
 
     edit: RequestedEdit
@@ -76,7 +75,7 @@ class AuthorizedEdit(Struct, frozen=True, kw_only=True):
     admit: Callable[[KubeObject, KubeObject | None], KubeObject] | None = None
 
     def apply(self, live: KubeObject | None) -> Edited:
-        """Return the stored form of the edited object; raises StatusError (403) without the rights."""
+        """Return the edited object in its stored API version; raises StatusError (403) if the user lacks a right."""
         writer = self.edit.writer
         before = live or self.bootstrap
         edited = self.edit.apply(before if before is None else versions.shown(writer.resource, before))

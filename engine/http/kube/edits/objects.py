@@ -50,10 +50,10 @@ class AheadError(StatusError):
 
 
 class Writer(Struct, frozen=True, kw_only=True):
-    """Properties of a write: object, field manager, time, strictness of field validation.
+    """Properties of a write: kind, name, field manager, time, strictness of field validation.
 
-    ``namespace`` and ``name`` are those of the path. ``newest`` is the highest resourceVersion that this server
-    knows. ``tolerated`` is the default toleration of failing clusters for policies that set none.
+    ``namespace`` and ``name`` are those of the path. ``newest`` is the highest resourceVersion that this server knows.
+    ``tolerated`` is the default toleration of failing clusters for policies that set none.
     """
 
     resource: Resource
@@ -67,7 +67,7 @@ class Writer(Struct, frozen=True, kw_only=True):
     tolerated: TolerationSeconds = TolerationSeconds()
 
     def write(self, operation: str) -> server_side_apply.Write:
-        """The field manager's write, for ``server_side_apply``."""
+        """Return the manager, time and untouched paths of this write, for ``server_side_apply``."""
         return server_side_apply.Write(
             manager=Manager(
                 name=self.manager,
@@ -103,7 +103,7 @@ class Creation(RequestedEdit, frozen=True):
     body: KubeObject
 
     def apply(self, live: KubeObject | None) -> Edited:
-        """Return the created object; raises StatusError (409) if there is one."""
+        """Return the created object; raises StatusError (409) if the object exists already."""
         if live is not None:
             resource, name = self.writer.resource, self.writer.name
             raise status_objects.already_exists(resource, name, is_ending=live.is_ending)
@@ -116,12 +116,15 @@ class Replacement(RequestedEdit, frozen=True):
     body: KubeObject
 
     def apply(self, live: KubeObject | None) -> Edited:
-        """Return the replaced object."""
+        """Return the new object; raises StatusError (404) if there is no object to replace."""
         return completed(self.writer, self.existing(live), with_known_fields(self.writer, self.body))
 
 
 def check_head(writer: Writer, live: KubeObject | None, new: KubeObject) -> None:
-    """Raise StatusError if kind, name or namespace differ from the path's; if ``live`` exists, ``check_version``."""
+    """Raise StatusError if kind, name or namespace differ from those of the path.
+
+    If ``live`` exists, also raise the errors of ``check_version``.
+    """
     body_checks.check_kind(writer.resource, new)
     check_named(writer, new)
     if live is not None:
@@ -155,7 +158,8 @@ def check_version(writer: Writer, live: KubeObject, new: KubeObject) -> None:
     if uid and uid != live.uid:
         raise status_objects.precondition_failed(writer.resource, writer.name, "UID", str(uid), live.uid)
     seen = metadata.get("resourceVersion")
-    # A resourceVersion also grows with the status, so one newer than the last write is no conflict.
+    # A changed status also raises the resourceVersion that clients read, so one newer than the object's last
+    # write is no conflict.
     if seen and (not _is_number(seen) or int(str(seen)) < int(live.resource_version)):
         raise status_objects.conflict(writer.resource, writer.name)
     if seen and int(str(seen)) > writer.newest:
@@ -199,7 +203,10 @@ def plain(writer: Writer, value: KubeObject) -> KubeObject:
 
 
 def without_nulls(writer: Writer, value: KubeObject) -> KubeObject:
-    """The object without null fields; from a custom resource, whose schema may allow null, only from its metadata."""
+    """Return the object without null fields.
+
+    Of a custom resource, whose schema may allow null, only the metadata are changed.
+    """
     if not writer.resource.custom:
         return KubeObject(empty_values.without_nulls(value.document, writer.resource.schema))
     metadata = value.metadata
@@ -216,7 +223,7 @@ def completed(writer: Writer, live: KubeObject | None, edited: Edited) -> Edited
     check_head(writer, live, new)
     metadata = new.metadata
     if live is not None:
-        # Metadata that only the server sets is kept, even if the body leaves it out.
+        # Metadata that only the server sets stay as they are, whatever the body has.
         live_metadata = live.metadata
         kept = ("uid", "resourceVersion", "generation", "creationTimestamp")
         kept += ("deletionTimestamp", "deletionGracePeriodSeconds")
@@ -247,14 +254,14 @@ def completed(writer: Writer, live: KubeObject | None, edited: Edited) -> Edited
 
 
 def filled_in(writer: Writer, live: KubeObject | None, value: KubeObject) -> KubeObject:
-    """The object with the defaults that are stored: those of Karmada's kinds and of custom resources.
+    """Return the object with the defaults that are stored: those of Karmada's kinds and of custom resources.
 
-    If the type of a Service changes, the fields that only the former type has are removed.
+    If the type of a Service changes, fields that only the previous type has are removed.
     """
     if live is not None:
         value = core.without_former_type(built_in_defaults.with_defaults(live), value)
     if writer.resource.is_kubernetes_own:
-        return value  # its defaults are not stored
+        return value  # defaults of Kubernetes' own kinds are not stored
     filled = defaults.with_defaults(value, writer.now_ms, writer.tolerated)
     structure = writer.resource.structure
     return filled if structure is None else KubeObject(structural.defaulted(filled.document, structure))
@@ -313,7 +320,7 @@ def check_whole(
 
 
 def check_types(writer: Writer, desired: KubeObject) -> None:
-    """Raise StatusError if an applied value has another type than its field."""
+    """Raise StatusError if a value in an applied object has another type than its field."""
     resource = writer.resource
     if (
         resource.is_kubernetes_own
@@ -344,7 +351,7 @@ def form_causes(changed: KubeObject) -> list[Cause]:
     if not wrong and manifest.kind != "Cluster":
         return []
     if wrong and manifest.kind in propagation_policies.KINDS:
-        # These are errors of admission (403).
+        # ``rule_causes`` reports these as admission errors (403).
         broken = set(spec_rules.propagation_rules(value.get("spec")))
         wrong = [fault for fault in wrong if fault not in broken]
     return [*causes.of_faults(wrong, value), *(cluster_causes(changed) if manifest.kind == "Cluster" else ())]

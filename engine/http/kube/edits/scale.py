@@ -51,7 +51,7 @@ class ScaleApplication(RequestedEdit, frozen=True):
     force: bool
 
     def apply(self, live: KubeObject | None) -> Edited:
-        """Return the scaled object; the field owners of its replicas are those of the merged Scale."""
+        """Return the scaled object; its replicas get the field owners that they have in the merged Scale."""
         current, writer = self.existing(live), self.writer
         resource = writer.resource
         write = structs.replace(writer, resource=scales.SCALE, part=SCALE).write(managed_fields.APPLY)

@@ -110,9 +110,9 @@ def _with_derived(live: KubeObject, derived: DerivedStatus) -> KubeObject:
 def _without_derived(
     merged: KubeObject, live: KubeObject, desired: KubeObject, derived: DerivedStatus | None
 ) -> KubeObject:
-    """The object without the engine's derived status, which is rendered again on each read.
+    """Return the object without the engine's derived status fields, which are added again on each read.
 
-    Fields that this client or an earlier one wrote are kept.
+    Fields that this or an earlier client wrote are kept.
     """
     if derived is None:
         return merged
@@ -123,7 +123,10 @@ def _without_derived(
 
 
 def _same_but_for_status(writer: Writer, live: KubeObject, made: KubeObject, *, is_owned: bool) -> KubeObject:
-    """The current object with the status of ``made``; ``is_owned``: and with its metadata, for the field owners."""
+    """Return the current object with the status of ``made``.
+
+    ``is_owned``: also with the metadata of ``made``, which have the field owners.
+    """
     current = made.at("status")
     status = as_object({} if current is None else current)
     if status is None:
@@ -137,7 +140,7 @@ def _same_but_for_status(writer: Writer, live: KubeObject, made: KubeObject, *, 
 
 
 def _check_counts(writer: Writer, value: KubeObject, derived: DerivedStatus | None) -> None:
-    """Raise StatusError if the replica counts of the status, with the engine's values, are invalid."""
+    """Raise StatusError if the status has invalid replica counts; derived values of the engine replace written ones."""
     status = {**value.object_at("status"), **({} if derived is None else derived.status)}
     if wrong := list(workloads.status_faults(writer.resource, status)):
         raise status_objects.invalid(writer.resource, writer.name, wrong)

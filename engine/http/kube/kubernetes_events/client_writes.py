@@ -34,7 +34,7 @@ _NAMESPACES: Final = ApiPath(group="", version="v1", plural="namespaces")
 
 
 class EventWrites:
-    """Carry out the writes of one server, one after the other."""
+    """Carry out this server's writes of Events, one after the other."""
 
     def __init__(self, services: Services, plane: ControlPlane, clock_ms: Callable[[], int]) -> None:
         self._services = services
@@ -90,7 +90,7 @@ class EventWrites:
         await self._services.catch_up()
 
     async def _stored(self, write: WriteRequest) -> ClientEvent | None:
-        """The Event as a client wrote it; raises StatusError (403) for one that the engine derives."""
+        """Return the current Event that a client wrote; raises StatusError (403) for one that the engine derives."""
         resource, writer = write.resource, write.writer
         number = await self._services.catch_up()
         stored = await self._plane.peek(

@@ -1,4 +1,4 @@
-"""Kubernetes Events: for one object from its timeline, for all from the newest part of the log."""
+"""Lists and watches of Kubernetes Events, from the timeline of one object or from the newest part of the log."""
 
 from collections.abc import AsyncGenerator, Iterable
 from typing import Final
@@ -38,7 +38,7 @@ WHERE c.key = ? AND w.name = ?
 
 
 class Events:
-    """List and watch Events: those derived from the log, which are not stored, and those of clients."""
+    """List and watch Events: those that the engine derives from the log, and those that clients write."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -124,7 +124,7 @@ class Events:
         return records
 
     def _timeline(self, namespace: str, fits: ObjectFilter) -> list[int] | None:
-        """Numbers of the newest records about the object that a field selector names; None if it names none."""
+        """Numbers of the newest records about the object that a field selector names; None if no object is named."""
         with self._services.views.store.reading() as rows:
             timelines = _keys(rows, namespace, fits)
             numbers = {each for key in timelines for each in query.newest(rows, key, limit=_OF_ONE_MAX)}
@@ -133,7 +133,7 @@ class Events:
     async def _of_clients(
         self, resource: Resource, namespace: str, fits: ObjectFilter, number: int
     ) -> list[KubeObject]:
-        """The Events of clients; only those about one object if a field selector names it."""
+        """The Events that clients wrote; only those about the object that a field selector names, if it names one."""
         involved = next((name for prefix in _ABOUT if (name := fits.fields.exact(f"{prefix}.name"))), "")
 
         def read() -> list[KubeObject]:
@@ -153,9 +153,9 @@ class Events:
     def _events_of(
         self, api_version: str, records: list[StoredRecord], written: list[StoredRecord]
     ) -> list[tuple[str, KubeObject]]:
-        """Return the Events of records, each with the kind of its change.
+        """Return the Events of records, each with its watch event type (ADDED, MODIFIED, DELETED).
 
-        Events of clients come from the ``written`` records only, in their newest state.
+        Events that clients wrote are taken from ``written`` only, in their newest state.
         """
         with self._services.views.store.reading() as rows:
             occurred = merging.occurred(records, Subjects(rows))
@@ -184,7 +184,7 @@ def _version(value: KubeObject) -> int:
 
 
 def _keys(rows: Rows, namespace: str, fits: ObjectFilter) -> list[str]:
-    """The timeline keys of the object that a field selector names; none if it names no single object."""
+    """The timeline keys of the object that a field selector names; empty if it does not name one object."""
     for prefix in _ABOUT:
         name, kind = fits.fields.exact(f"{prefix}.name"), fits.fields.exact(f"{prefix}.kind")
         if name and kind:
@@ -208,7 +208,10 @@ def _keys_of(rows: Rows, kind: str, namespace: str, name: str) -> list[str]:
 
 
 def _key_of_work(rows: Rows, cluster: str, name: str) -> str:
-    """The binding key of a work; ``name``, which no binding has as its key, if the cluster has no such work."""
+    """Return the binding key of a work, which has this name in the cluster.
+
+    If the cluster has no such work, return ``name``: no binding has it as its key.
+    """
     matches = rows.select(_OF_WORK, (keys.cluster_key(cluster), name))
     return matches[0][0] if matches else name
 

@@ -1,4 +1,4 @@
-"""Kubernetes Events from records: repeated ones about an object are merged and counted."""
+"""Derive Kubernetes Events from records. Repeated Events about an object are merged and counted."""
 
 import zlib
 from collections.abc import Iterable, Iterator

@@ -9,7 +9,7 @@ WARNING: Final = "Warning"
 
 
 class Message(Struct, frozen=True, kw_only=True):
-    """Reason, message and reporter of an Event; the reporter is the controller of Karmada that reports it."""
+    """Reason, message, type and reporter of an Event; the reporter is the controller that reports it in Karmada."""
 
     reason: str
     message: str
@@ -26,7 +26,7 @@ class _Reference(TypedDict, total=False):
 
 
 class ObjectReference(Struct, frozen=True):
-    """The reference of an Event to its object; the namespace is empty for cluster-scoped kinds."""
+    """The reference to the object that an Event is about; the namespace is empty for cluster-scoped kinds."""
 
     api_version: str
     kind: str

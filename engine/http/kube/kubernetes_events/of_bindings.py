@@ -21,11 +21,11 @@ _DETECTOR: Final = "resource-detector"
 _SCHEDULER: Final = domain.DEFAULT_SCHEDULER
 _DISTRIBUTOR: Final = "dependencies-distributor"
 _EVICTORS: Final = {"TaintManager": "taint-manager"}
-"""Reporter of an eviction by the producer of its task, where the two names differ."""
+"""Reporter of an eviction by the producer of its eviction task, where the two names differ."""
 
 
 class _BindingMessage(Struct, frozen=True):
-    """A message, and whether it is about the binding, the template, or both."""
+    """The text of an Event, and whether it is about the binding, the template, or both."""
 
     message: Message
     of_binding: bool = True
@@ -37,13 +37,16 @@ _Work = tuple[str, str, int, int]
 
 
 class Overrides:
-    """Match works with reports, in log order."""
+    """Match reports with the works that they are about, in log order."""
 
     def __init__(self) -> None:
         self._awaited: dict[_Work, tuple[shapes.OverrideRef, ...]] = {}
 
     def take(self, data: shapes.Event) -> Iterator[tuple[bool, str]]:
-        """For the first report on a work with overrides, yield per policy whether it was applied, and a message."""
+        """For the first report on a work with overrides, yield the outcome of each policy and a message.
+
+        The outcome is True if the policy was applied.
+        """
         match data:
             case works.WorkApplied(overrides=overrides) if overrides:
                 self._awaited[data.key, data.cluster, data.term, data.step] = overrides
@@ -83,7 +86,7 @@ class Bindings:
                 yield ObjectMessage(saying.message, of_template(binding))
 
     def _conflicts(self, data: shapes.Event) -> Iterator[_BindingMessage]:
-        """Yield an Event if the bindings that need an object differ in conflict resolution or preservation."""
+        """Yield an Event if the dependents of a binding differ in conflict resolution or preservation on deletion."""
         if isinstance(data, decisions.BindingWithdrawn):
             self._required.pop(data.key, None)
         if not isinstance(data, decisions.BindingRequired):
@@ -251,7 +254,7 @@ def _warning(reason: str, text: str, reporter: str) -> _BindingMessage:
 def _outcomes(
     cluster: str, fault: str, overrides: tuple[shapes.OverrideRef, ...]
 ) -> Iterator[tuple[bool, str]]:
-    """Outcome of each policy. Policies are applied in order until one fails.
+    """Yield the outcome of each override policy (True: applied) and a message, until the one that failed.
 
     A fault that names no policy is attributed to the last one.
     """

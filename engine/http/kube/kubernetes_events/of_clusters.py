@@ -1,4 +1,4 @@
-"""Kubernetes Events about clusters, and about what they are sent: Works and FederatedResourceQuotas."""
+"""Kubernetes Events about clusters, and about Works and FederatedResourceQuotas that are sent to clusters."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -123,7 +123,7 @@ class Works:
         *,
         is_dispatching: bool,
     ) -> Iterator[ObjectMessage]:
-        """An Event if dispatching started or was suspended."""
+        """Yield an Event if the dispatching of a work started, was suspended or was resumed."""
         where = (data.cluster, data.key)
         if self._is_dispatching.get(where) == is_dispatching:
             return

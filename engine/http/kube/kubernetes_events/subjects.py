@@ -1,4 +1,4 @@
-"""The objects that Kubernetes Events are about, as the views know them now."""
+"""The objects that Kubernetes Events are about, in their current state in the views."""
 
 from engine.domain import federated_quotas
 from engine.http.kube.kubernetes_events.message import ObjectReference
@@ -24,7 +24,7 @@ SELECT w.body FROM works w JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id =
 
 
 class Subjects:
-    """Looks objects up in one read of the views; each object once."""
+    """Looks up objects within one read of the views; each object is read once."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -61,7 +61,7 @@ class Subjects:
     def quota(self, key: str, record: StoredRecord) -> ObjectReference | None:
         """Return the reference to the FederatedResourceQuota with this key.
 
-        None if the key has another kind, or the quota does not exist or was created after the record.
+        None if the key is that of another kind, or if the quota does not exist or was created after the record.
         """
         if not key.startswith(_QUOTAS):
             return None

@@ -1,6 +1,6 @@
 """The APIs of members, behind the subresource ``proxy`` of their Cluster objects.
 
-Those of simulated members are served here, those of real ones through their agents.
+This server answers for simulated members; requests to real members go through their agents.
 """
 
 import asyncio
@@ -47,7 +47,10 @@ _log = diagnostics.logger("gateway")
 
 
 class PassedOn(StreamingResponse):
-    """The response of a member's API. If the agent does not complete it, the connection is closed before its end."""
+    """The response of a member's API, passed on to the client.
+
+    If the agent does not complete the response, the connection is closed before the end of the body.
+    """
 
     def __init__(self, reply: Reply) -> None:
         headers = {"content-type": reply.content_type} if reply.content_type else {}
@@ -57,7 +60,7 @@ class PassedOn(StreamingResponse):
         try:
             await super().stream_response(send)
         except IncompleteError as error:
-            # Without the last part of the body the client sees that it is incomplete.
+            # The last part of the body is not sent, so the client sees that the response is incomplete.
             _log.warning("response cut off", reason=str(error))
 
 
@@ -206,7 +209,7 @@ class MemberApis:
         return await _rights_in(plane)
 
     async def namespace_gone(self, name: str) -> None:
-        """Delete the clients' objects in this namespace in all members; the control plane deleted the namespace."""
+        """Delete this namespace, with the objects of clients in it, in all simulated members."""
         members = self._members
         if members is None:
             return
@@ -217,7 +220,7 @@ class MemberApis:
                 await members.write(member, clusters.MemberObjectDeleted(name=member, object=ref))
 
     async def figures(self, resource: Resource, namespace: str, fits: ObjectFilter) -> list[KubeObject]:
-        """Resource metrics of the joined members that are simulated in this process and respond."""
+        """Resource metrics of nodes or pods, from joined simulated members that respond."""
         result: list[KubeObject] = []
         members = self._members
         if members is None:
@@ -235,7 +238,7 @@ class MemberApis:
 
 
 def _with_members_roles(guard: Guard, plane: MemberPlane) -> Guard:
-    """A guard that also permits requests by roles and bindings in the member, for users of the control plane too."""
+    """Return a guard that also accepts what roles and bindings in the member permit, even for control plane users."""
 
     async def check(request: Request, api_path: ApiPath | None, path: str) -> None:
         try:
@@ -261,7 +264,7 @@ def _is_simulated(members: Members, name: str) -> bool:
 
 
 async def elsewhere(_request: Request, _resource: Resource, api_path: ApiPath) -> Response:
-    """Refuse logs and exec of pods in the control plane; the error names the members' contexts."""
+    """Refuse logs and exec of pods in the control plane; the error names the contexts of the members instead."""
     raise status_objects.bad_request(
         f"{api_path.name} runs in member clusters, not here: ask one of them (kubectl --context MEMBER)"
     )
@@ -282,9 +285,9 @@ async def _rights_in(plane: MemberPlane) -> Rights:
 async def _rights_of(
     user: User, plane: MemberPlane, control_plane: Callable[[], Awaitable[Rights]]
 ) -> Rights | None:
-    """Return the rights that a user has in a member and can grant there; None if it may do everything.
+    """Return the rights that a user has in a member, and so may grant there; None if the user may do everything.
 
-    Users of the ``control_plane`` have its rights too.
+    Users of the ``control_plane`` have their rights there in the member too.
     """
     if user.is_master or user.may_all:
         return None

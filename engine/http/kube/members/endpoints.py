@@ -1,7 +1,7 @@
-"""Registration of simulated members' API endpoints in their Cluster objects, with Secrets for access.
+"""Registration of simulated members: the address of each member's API in its Cluster, and Secrets for access.
 
-The server that simulates the members writes both at its start, so that all replicas show them. A Secret is
-stored without its token: ``derived_fields`` signs one each time it is rendered, valid for that member's API only.
+The server that simulates the members writes both when it starts, so that all replicas show them. A Secret is stored
+without its token: ``derived_fields`` signs one on each read, valid for that member's API only.
 """
 
 import base64
@@ -33,7 +33,7 @@ _SUFFIXES: Final = {"secretRef": "", "impersonatorSecretRef": "-impersonator"}
 
 
 async def connect(services: Services, names: Iterable[str], url: str, authority: bytes) -> None:
-    """Write endpoint and Secrets of each member once it has joined; ``url`` is that of this server.
+    """Write the API address and the Secrets of each member once it has joined; ``url`` is that of this server.
 
     Waits up to a minute for each member. Failures are logged, not raised.
     """
@@ -88,7 +88,7 @@ class _Whole(Struct, frozen=True):
 
     value: KubeObject
 
-    def apply(self, live: KubeObject | None) -> Edited:  # noqa: ARG002  # whatever there was before
+    def apply(self, live: KubeObject | None) -> Edited:  # noqa: ARG002  # replaces any content
         return Edited(self.value)
 
 

@@ -59,7 +59,7 @@ class Members(Protocol):
     """Access to the simulated members."""
 
     async def write(self, name: str, *data: clusters.MemberWrite) -> None:
-        """Record writes of a client in a member and carry them out; raises LookupError, and LogError."""
+        """Record and carry out a client's writes in a member; raises LookupError if it is unknown, and LogError."""
         ...
 
     def state_of(self, name: str) -> MemberState:
@@ -94,7 +94,7 @@ class MemberPlane(SnapshotPlane):
         self._maker = manifests.Renderer(services.log)
 
     async def catalogue(self) -> Catalogue:
-        """The kinds that every cluster serves, and those of the member's definitions."""
+        """The kinds that every cluster serves, and those of the member's own CustomResourceDefinitions."""
         definitions = tuple(self.state().definitions.values())
         if len(definitions) != len(self._defined) or any(
             new is not old for new, old in zip(definitions, self._defined, strict=True)
@@ -142,7 +142,7 @@ class MemberPlane(SnapshotPlane):
                 return await self._workloads(state, resource)
 
     async def built_in(self, resource: Resource) -> list[KubeObject]:
-        """The objects of a kind that the namespaces of the member contain from the start."""
+        """The objects of a kind that every namespace of the member contains when it is created."""
         kind, authority = object_tables.Kind(resource.api_version, resource.kind), self._showing.authority
         namespaces = await self._objects(self._core_kind("namespaces"))
         return [
@@ -207,7 +207,11 @@ class MemberPlane(SnapshotPlane):
         return resource
 
     async def _propagations(self, workloads: list[Workload]) -> dict[str, marks.Propagation]:
-        """Return by workload key the facts from which its marks follow; released workloads are left out."""
+        """Return the facts from which the control plane's marks on each workload are derived, by workload key.
+
+        Marks are labels and annotations (``domain.marks``). Workloads that the control plane has released are left
+        out.
+        """
         versions_run = {each.key: each.known for each in workloads if not each.preserved}
 
         def query(rows: Rows) -> dict[str, agent_queries.Placed]:
@@ -215,7 +219,7 @@ class MemberPlane(SnapshotPlane):
             return {key: placed for key, placed in result.items() if placed is not None}
 
         placed = await self._read(query)
-        # The member may know a work before the views do.
+        # The member may run a version of a work that the views do not have yet.
         if any(key not in placed or placed[key].version < known for key, known in versions_run.items()):
             await self._services.catch_up()
             placed = await self._read(query)
@@ -320,7 +324,7 @@ class MemberPlane(SnapshotPlane):
         return [(group, await self._manifest(group)) for group in rollouts.groups(workload)]
 
     async def _manifest(self, workload: Workload) -> bytes:
-        """The manifest that a workload was created from; may be older than the current template."""
+        """The manifest with the workload's pod template; during a rollout this may be an earlier template."""
         if workload.is_unmanaged:
             item = self.state().unmanaged.get(workload.object_key)
             if item is None:

@@ -18,7 +18,7 @@ from projections import object_tables
 from projections.port import Rows
 
 SOURCE: Final = "resource.karmada.io/cached-from-cluster"
-"""Annotation that names the cluster of a found object."""
+"""Annotation that names the cluster in which ``search`` found an object."""
 
 _REGISTRIES: Final = object_tables.Wanted(kind=object_tables.Kind(SEARCH_GROUP, "ResourceRegistry"))
 _CLUSTERS: Final = object_tables.Wanted(kind=object_tables.Kind(CLUSTER_GROUP, "Cluster"))
@@ -36,7 +36,7 @@ class _Registry(Struct, frozen=True, rename="camel"):
 
 
 class Registries:
-    """All ResourceRegistries, with the clusters that they may name."""
+    """All ResourceRegistries, and the clusters that their selectors can match."""
 
     def __init__(self, rows: Rows) -> None:
         specs = (each.at("spec") for each in object_tables.page(rows, _REGISTRIES).items)
@@ -46,7 +46,7 @@ class Registries:
             self._clusters.put(msgspec.convert(cluster.document, clusters.ClusterManifest))
 
     async def kind(self, members: MemberApis, api_path: ApiPath) -> Resource | None:
-        """Return the kind at a path if a registry names it in a simulated member that serves it."""
+        """Return the kind at a path if a registry selects it in a simulated member that serves it; else None."""
         for cluster in self._clusters.names():
             plane = members.plane(cluster)
             resource = None if plane is None else await plane.resource(api_path)

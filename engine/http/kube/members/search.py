@@ -1,11 +1,10 @@
-"""The APIs of the group search.karmada.io: search in members, and one API over all of them.
+"""The APIs of the group search.karmada.io: search in simulated members, and one API over all of them.
 
-``search/cache`` followed by an API path lists the objects of all clusters that ResourceRegistries name. Nothing is
-cached, since the members are simulated in this process; clusters with agents are left out.
+``search/cache`` followed by an API path lists the objects that ResourceRegistries select in simulated members. It
+reads the members directly, without a cache. Real members, those with agents, are left out.
 
-``proxying/karmada/proxy`` followed by an API path reads the kinds that ResourceRegistries name from all simulated
-members that they select, each object with its cluster in an annotation; a write goes to the cluster of its object.
-Other paths are those of the control plane.
+``proxying/karmada/proxy`` followed by an API path reads the same objects, each with its cluster in an annotation. A
+write goes to the cluster of its object. Paths of other kinds are those of the control plane.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -33,7 +32,7 @@ from events.kube_objects import KubeObject
 
 
 class Search:
-    """Handle requests for ``search/cache``; ``guard`` checks the rights to the objects that are searched for."""
+    """Handle requests for ``search/cache``; ``guard`` checks whether the user may list the objects at the path."""
 
     def __init__(
         self, plane: ControlPlane, members: MemberApis, guard: Guard, clock_ms: Callable[[], int]
@@ -86,7 +85,7 @@ class _Found(SnapshotPlane):
     async def get(
         self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
     ) -> KubeObject | None:
-        """One object; if several clusters have one of this name, that of the first cluster."""
+        """One object; if several clusters have an object of this name, that of the first cluster."""
         del is_fresh
         _number, taken = await self.snapshot(resource)
         named = sorted(key for key in taken.items if key[:2] == (namespace, name))
@@ -100,7 +99,7 @@ class _Found(SnapshotPlane):
         return [without_version(value) for value in values]
 
     def version(self, resource: Resource, value: KubeObject) -> str:
-        """The resourceVersion that an object just read has in its cluster."""
+        """The resourceVersion that an object of the newest snapshot has in its own cluster."""
         return self._versions[resource.qualified][self._key(value)]
 
     def _key(self, value: KubeObject) -> Name:
@@ -150,7 +149,7 @@ class Proxying:
 
 
 async def _replacement(request: Request, kind: Resource, current: KubeObject, version: str) -> Request:
-    """Return the request for the object's cluster: without the annotation, and with the cluster's own ``version``.
+    """Return the request to send to the object's cluster: without the annotation, with ``version``, that cluster's own.
 
     Raises StatusError (409) if the client's version of the object is not the current one.
     """
@@ -171,5 +170,5 @@ async def _replacement(request: Request, kind: Resource, current: KubeObject, ve
 
 
 def cluster_of(value: KubeObject) -> str:
-    """Return the cluster of an object that was found."""
+    """Return the cluster in which an object was found."""
     return str(value.annotations.get(SOURCE, ""))

@@ -1,4 +1,7 @@
-"""Objects of members as numbered snapshots, since members have no log: a watch reports the differences between two."""
+"""Numbered snapshots of the objects of members, since members have no log.
+
+A watch reports the differences between two snapshots.
+"""
 
 import abc
 from collections import OrderedDict
@@ -14,17 +17,17 @@ from events.kube_objects import KubeObject
 _SNAPSHOTS_KEPT: Final = 512
 
 Name: TypeAlias = tuple[str, ...]
-"""Namespace and name, followed by the cluster for objects of several clusters."""
+"""Namespace and name of an object, and its cluster if the snapshot has objects of several clusters."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """Snapshot of a kind's objects, each with the number of the snapshot that first showed its current state."""
+    """A kind's objects by name, each with the number of the first snapshot that shows its current state."""
 
     items: dict[Name, tuple[int, KubeObject]]
 
 
 class SnapshotPlane(abc.ABC):
-    """Reads of objects; each read takes a snapshot of the kind."""
+    """Reads of objects; each read takes a snapshot of all objects of the kind."""
 
     def __init__(self) -> None:
         self._last_number = 0
@@ -98,7 +101,7 @@ class SnapshotPlane(abc.ABC):
         return number, look
 
     def remembered(self, resource: Resource, number: int) -> Snapshot | None:
-        """The snapshot of a kind under a number; None if it has been dropped."""
+        """The snapshot of a kind that has this number; None if it is no longer kept."""
         return self._snapshots.get((f"{resource.qualified} {resource.version}", number))
 
     def last_number(self) -> int:

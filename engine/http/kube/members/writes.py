@@ -50,7 +50,7 @@ _FOREGROUND: Final = "Foreground"
 
 
 class _Deletion(NamedTuple):
-    """The writes of a deletion; ``is_final``: the object is deleted at once, without waiting for finalizers.
+    """The writes that delete an object. ``is_final``: it is deleted at once, without waiting for finalizers.
 
     ``is_managed``: the control plane propagates the object. ``warning`` (empty: none) says that dependents are deleted
     although the client asked to orphan them.
@@ -73,7 +73,7 @@ _IDENTITY: Final = ("resourceVersion", "uid", "generation")
 class MemberWrites:
     """Carry out writes in one member, one after the other. All public methods raise StatusError.
 
-    ``rights`` returns the rights of a user there, None if it may do everything.
+    ``rights`` returns the rights of a user in the member, None if the user may do everything.
     """
 
     def __init__(
@@ -199,7 +199,10 @@ class MemberWrites:
         *,
         dry_run: bool,
     ) -> tuple[Status | KubeObject, str]:
-        """Delete an object by the options; return what the response shows, and a warning (empty: none)."""
+        """Delete an object by the options.
+
+        Return the Status or object for the response, and a warning (empty: none).
+        """
         required = options.preconditions
         preconditions = object_changes.Preconditions(
             resource=resource, uid=required.uid, resource_version=required.resource_version
@@ -231,7 +234,7 @@ class MemberWrites:
         return status_objects.deleted(resource, name, live.uid), deletion.warning
 
     async def _create_built_in(self, resource: Resource, namespace: str) -> None:
-        """Create the object of this kind that a namespace always contains, after it was deleted."""
+        """Recreate an object that every namespace contains, after a client deleted it."""
         for value in await self._plane.built_in(resource):
             if value.namespace == namespace:
                 await self._record(_written_unmanaged(self._name, None, value, has_status=False))
@@ -252,7 +255,7 @@ class MemberWrites:
         """Raise StatusError (403) for objects that the simulation derives."""
         state = self._plane.state()
         key = unmanaged.key_of(_reference(resource, namespace, name))
-        # A namespace may exist only because objects are in it; it accepts writes nevertheless.
+        # A namespace that only exists because objects are in it is not stored, but it may be written.
         is_open = (
             key in state.unmanaged
             or key in state.workloads
@@ -325,7 +328,7 @@ def _reference(resource: Resource, namespace: str, name: str) -> shapes.Workload
 def _deletion_of(
     state: MemberState, ref: shapes.WorkloadRef, live: KubeObject, options: bodies.DeleteOptions, now_ms: int
 ) -> _Deletion:
-    """Return the deletion of an object: Orphan keeps its dependents, Foreground deletes them first."""
+    """Return the deletion of an object. Policy Orphan keeps its dependents, policy Foreground deletes them first."""
     cluster = state.spec.name
     key, uid = unmanaged.key_of(ref), live.uid
     is_orphaning = options.policy == _ORPHAN or options.orphans
@@ -353,7 +356,7 @@ def _deletion_of(
 def _written_unmanaged(
     cluster: str, item: Unmanaged | None, value: KubeObject, *, has_status: bool
 ) -> clusters.MemberObjectApplied:
-    """Return the event that writes an unmanaged object; ``has_status``: ``value`` has a new status."""
+    """Return the event that writes an unmanaged object; ``has_status``: with the status of ``value``."""
     before: Json = {} if item is None else msgspec.json.decode(item.manifest, type=dict[str, object])
     status = value.at("status") if has_status else before.get("status")
     manifest: Json = msgspec.json.decode(object_changes.manifest(value), type=dict[str, object])

@@ -274,7 +274,10 @@ _OF_BALANCERS: Final = ("allocateLoadBalancerNodePorts", "loadBalancerClass")
 
 
 def without_former_type(before: KubeObject | None, value: KubeObject) -> KubeObject:
-    """Return the object without the fields of its former type; ``before`` includes the API's defaults."""
+    """Return the object; a Service whose type changed loses the fields that only its former type has.
+
+    Fields that the write changes stay. ``before`` is the object before the write, with the API's defaults.
+    """
     if before is None or value.type_meta != _SERVICE:
         return value
     old, new = before.object_at("spec"), value.object_at("spec")

@@ -53,7 +53,8 @@ def of_spec(spec: Json, path: str) -> Iterator[Cause]:
     yield from words.one_of(spec, "restartPolicy", path, RESTARTS)
     choices = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
     yield from words.one_of(spec, "dnsPolicy", path, choices)
-    # Most pods have few of these parts, and this code runs for every write: an absent part costs no call.
+    # Most pods have few of these parts, and this code runs for every write: call no function for an absent
+    # part.
     for name in _PARTS:
         if name in spec:
             yield from _PARTS[name](spec[name], f"{path}.{name}")
@@ -358,4 +359,4 @@ _PARTS: Final[Mapping[str, Callable[[object, str], Iterator[Cause]]]] = {
     "hostAliases": _aliases,
     "priorityClassName": _subdomain,
 }
-"""Rules of parts of a pod spec, in the order in which errors are reported."""
+"""Validation functions of the optional parts of a pod spec, in the order in which errors are reported."""

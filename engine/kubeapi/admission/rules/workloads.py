@@ -190,8 +190,8 @@ def _job_spec(spec: Json, path: str) -> Iterator[Cause]:
 def _selected(spec: Json, kind: str, second_error: str | None = None) -> Iterator[Cause]:
     """Validate selector and template, and that they match.
 
-    Some kinds report an invalid selector twice; ``second_error`` is the text appended to the second error (empty:
-    one error).
+    Some kinds report an invalid selector twice; ``second_error`` is then the text appended to the second error. None
+    means that the kind reports it once.
     """
     selector = as_object(spec.get("selector"))
     template = object_at(spec, "template")

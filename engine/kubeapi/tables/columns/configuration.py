@@ -25,7 +25,7 @@ from events.json_values import list_at, objects_at
 from events.kube_objects import KubeObject
 
 _ADDRESSES_MAX: Final = 3
-"""Addresses and ports listed individually in a cell; the rest is counted."""
+"""Maximum number of addresses and ports that a cell lists; of the others only their number is shown."""
 
 
 def _quota(name: str, *, limits: bool) -> Column:
@@ -99,7 +99,7 @@ def _duration(value: KubeObject, _now: int) -> str:
 
 
 def _decision(value: KubeObject, _now: int) -> str:
-    """Whether a certificate signing request is approved, and its certificate issued."""
+    """Cell: the state of a certificate signing request, such as ``Pending`` or ``Approved,Issued``."""
     kinds = [each.get("type") for each in items(value, "status.conditions")]
     decision = next((kind for kind in ("Denied", "Approved") if kind in kinds), "Pending")
     failed = ",Failed" if "Failed" in kinds else ""

@@ -33,7 +33,7 @@ _SELECTOR: Final = "spec.selector"
 
 
 _TARGETS_MAX: Final = 2
-"""Metrics of an autoscaler listed individually in a cell; the rest is counted."""
+"""Maximum number of an autoscaler's metrics that a cell lists; of the others only their number is shown."""
 
 
 def _scaled(value: KubeObject, _now: int) -> str:
