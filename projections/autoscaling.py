@@ -135,7 +135,10 @@ def _templates(rows: Rows, condition: str, where: list[Value]) -> Iterator[Templ
 
 
 def _decided(rows: Rows, binding: bindings.Binding, value: KubeObject) -> int | None:
-    """Return the sum of the replicas that members report; None if these may not be decided by their autoscalers yet."""
+    """Return the sum of the replicas that the members' autoscalers decided.
+
+    None unless the placement divides replicas, and until all members have applied and reported the current schedule.
+    """
     members = binding.status.members if binding.status else ()
     is_settled = (
         binding.replicas == value.object_at("spec").get("replicas", 1)

@@ -104,7 +104,10 @@ def _is_refused(
 def _fault(
     binding: Binding, template: Template, chosen: KnownPolicy, facts: Facts, emit: step_outputs.Emitter
 ) -> str | None:
-    """Return None if the policy can be applied, otherwise the reason; it is empty until the quotas' owner answers."""
+    """Return the reason why the policy cannot be applied; None if it can.
+
+    An empty reason means that the owner shard of the namespace's quotas has not answered yet.
+    """
     source = schedule_priority(chosen.policy.spec)
     resolution = None if source is None else priority_classes.resolve(source, template, facts)
     if isinstance(resolution, priority_classes.Missing):

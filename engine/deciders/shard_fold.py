@@ -156,7 +156,7 @@ class ShardFold:
             or state.touched
             or state.waiting
             or state.reported
-            # Own inputs need a step before more facts are folded: a replay folds all facts of a step first.
+            # Take a step before folding more facts: a replay folds a step's facts before its own inputs.
             or self._own_taken
             or self._refused
         )

@@ -86,14 +86,15 @@ NOT_SUSPENDED: Final = Suspension()
 
 
 class EvictionTask(Struct, frozen=True, array_like=True, gc=False):
-    """A graceful eviction in progress: the cluster, its replicas and the start.
+    """A graceful eviction from ``cluster``, where the binding had ``replicas``.
 
     - ``created_ms``: None until the first assessment.
     - ``grace_period_seconds``: None for the engine's default.
     - ``suppress_deletion``: True keeps the work until a user allows its deletion, False ends the task,
       None applies the rules.
-    - ``labels``: preserved state for a work in a cluster that is not among ``clusters_before``;
-      ``not_preserved`` has, by label, the reason why a value is missing.
+    - ``labels``: preserved state, set as labels on the replacement's work.
+    - ``clusters_before``: the binding's clusters at the eviction; works in them do not get ``labels``.
+    - ``not_preserved``: for each label without a value, the reason.
     - ``held``: the task ends only after its grace period, even if the replacement is healthy (used by preemption).
     - ``by``: key of the preempting binding.
     """

@@ -47,7 +47,7 @@ class SharedRequest(Generic[_Answer]):
         self._next: asyncio.Task[_Answer] | None = None
 
     async def answer(self) -> _Answer:
-        """Return the answer of a request that starts after this call; raises the request's errors."""
+        """Return the answer of the next request, which starts after this call and is shared; raises its errors."""
         if self._next is None:
             self._next = asyncio.create_task(self._run(self._running))
             # If all callers are cancelled before the request fails, asyncio would log an exception that was never

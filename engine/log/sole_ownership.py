@@ -8,7 +8,7 @@ from engine.log import port
 from events.records import Record
 
 APPENDED_MAX: Final = 10_000
-"""Maximum number of records per append; the event loop makes all of them visible in one go."""
+"""Maximum number of records per append. The event loop is blocked while all of them become visible at once."""
 
 
 class SoleOwner:

@@ -14,7 +14,7 @@ _OUTPUT: Final = re.compile(rb"\x01(\d{1,3})-\d{1,20}-\d{1,20}-\d{1,20}\x02shard
 """Packed headers as a shard's owner writes them; the group is the number of the shard."""
 
 _OWNER: Final = ids.SHARD_SOURCE.rpartition("/reballast/")[2].encode()
-"""The part of an output's source that packing does not replace."""
+"""Rest of ``ids.SHARD_SOURCE`` in packed headers, where ``compact`` replaces ``/reballast/`` by a control byte."""
 
 
 class Portion(Struct, frozen=True):

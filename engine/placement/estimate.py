@@ -12,7 +12,7 @@ from engine.placement import capacity, encoded_columns, filters, requests
 from engine.placement import fleet as fleets
 
 UNLIMITED = 2**31 - 1
-"""Karmada's result if there is nothing to estimate."""
+"""Karmada's value (MaxInt32) for "not estimated": the result for a resource without replicas."""
 
 
 def allocatable(

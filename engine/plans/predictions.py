@@ -1,4 +1,4 @@
-"""The answer to a plan: how an engine differs after a change."""
+"""Response to a plan: the predicted effect of a change on workloads, clusters and events."""
 
 from msgspec import Struct
 

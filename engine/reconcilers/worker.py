@@ -186,7 +186,7 @@ class Worker:
         return (await self._committed()).turn
 
     async def keep(self) -> None:
-        """Store a snapshot after a turn in which every shard takes a step; do nothing without snapshot storage.
+        """Run a turn in which every shard takes a step, then store a snapshot; do nothing without snapshot storage.
 
         Raises LogError if the log fails.
         """

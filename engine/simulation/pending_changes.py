@@ -52,7 +52,7 @@ class ClientWrites:
         self._waiting.setdefault(member, deque()).append(write)
 
     def settled(self, applied: Mapping[int, int], ends: port.Ends) -> list[str]:
-        """Return the members with writes whose works are applied up to ``ends``.
+        """Return the members that have pending writes and have applied all works below ``ends``.
 
         ``applied`` has, by partition of works, the offset after the last applied one.
         """

@@ -95,7 +95,10 @@ def _check(record: records.Record, data: shapes.Event, manifest: kube_objects.Ma
 
 
 def _head(data: shapes.Event, manifest: kube_objects.Manifest | None, version: int) -> verdicts.Head | None:
-    """Return a head that satisfies the event's expectations, as if its object had been written before."""
+    """Return the fold state of the event's object as if it were stored with this write version.
+
+    None if no object can have the identity that the event names.
+    """
     written = manifest or kube_objects.Manifest()
     head = verdicts.Head(version, 1, "", 0, "", written.api_version, written.kind, written.metadata.name)
     return verdicts.head_named(data, head)

@@ -94,7 +94,7 @@ def running(state: states.State) -> Generator[Copy]:
 
 
 def _report(client: Client, cluster: str, running_there: Mapping[states.Place, states.Running]) -> None:
-    """Report the running workloads of a cluster to the copy, as the cluster's agent would."""
+    """Report what the original cluster runs to the copied control plane, as the cluster's agent would."""
     path = f"agents/{quote(cluster, safe='')}"
     if client.find(path, messages.Cluster) is None:
         return

@@ -27,8 +27,10 @@ from projections.documents import works
 WORKS: Final = "work.karmada.io"
 TOKEN_SECRET: Final = "kubernetes.io/service-account-token"  # noqa: S105  # a type of Secret, no token
 MEMBER: Final = "reballast.io/member"
+"""Annotation of a Secret that gives access to a member: the name of its Cluster."""
+
 MEMBER_UID: Final = "reballast.io/member-uid"
-"""Annotations of the Secrets that give access to a member: its name and its uid."""
+"""Annotation of the same Secret: the uid of the Cluster."""
 
 
 class Showing:

@@ -227,8 +227,8 @@ def _add_beyond(found: FieldsV1, held: Json, schema: Schema, before: Json) -> No
             _add_beyond(own, as_object(item) or {}, below, was)
         else:
             _add(own, item, below)
-            # The structure itself existed before, so only its content is owned. An empty keyed list has no
-            # content.
+            # ``blank`` already has this field, so the writer owns the content but not the field itself.
+            # An empty list that is merged by item has no content to own.
             own.pop(managed_fields.ITSELF, None)
             is_merged = isinstance(below, ListOf) and not below.atomic
             is_changed = before[name] != item and not (is_merged and item == [])

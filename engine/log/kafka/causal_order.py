@@ -64,10 +64,11 @@ class Need(Struct, frozen=True):
 
 
 class _Waiting(Struct, frozen=True):
-    """A record with causes.
+    """A record that is numbered only after its causes (``needs``).
 
-    ``before`` is the offset after the previous record. Numbering stops there, not after control records, so that each
-    extension of a partition contains a record.
+    ``before`` is the offset after the previous record; while the record waits, the partition is numbered up to
+    there. Control records may lie between ``before`` and ``offset``: numbering them first would be a ``Stretch``
+    without records.
     """
 
     offset: int

@@ -276,8 +276,8 @@ class FollowedLog:
     def _moved(self, batch: Iterable[TopicPartition]) -> list[Slot]:
         """Return the partitions whose positions must be queried after a fetch: those with new records.
 
-        While a caller waits for an end these are all partitions: control records, which a fetch does not return,
-        advance positions too.
+        Return all partitions while ``reach`` has a caller: it also waits for control records, which advance the
+        position of a partition but are not in ``batch``.
         """
         if self._levelling:
             return list(self._positions)

@@ -16,7 +16,7 @@ _ROOT: Final = "spec.validation.openAPIV3Schema"
 
 
 def faults(definition: KubeObject) -> Iterator[Cause]:
-    """Yield the errors of a definition."""
+    """Yield the validation errors of a CustomResourceDefinition."""
     spec = definition.object_at("spec")
     names = object_at(spec, "names")
     name = definition.name
