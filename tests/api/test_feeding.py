@@ -1,7 +1,7 @@
 """Watch events of an object that changes between two reads of the log: ADDED comes first."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import httpx
@@ -11,7 +11,7 @@ import pytest
 from engine.http.kube import watch_feed
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.rate_limits import Limits
-from engine.http.kube.watch_feed import Batch, Feed, ObjectChange, Subscriber
+from engine.http.kube.watch_feed import Batch, Feed, Key, ObjectChange, Subscriber
 from engine.http.services import Services
 from engine.kubeapi.schema.resources import Resource, control_plane
 from projections.port import ProjectionError, Rows
@@ -137,13 +137,12 @@ class FailingPlane(ControlPlane):
     """Fails the read of the views that comes as number ``fails_in`` from now on; 0 means none."""
 
     fails_in = 0
-    failure: Exception = ProjectionError("the file is locked")
 
     async def peek(self, query: Callable[[Rows], _Answer]) -> _Answer:
         if self.fails_in > 0:
             self.fails_in -= 1
             if self.fails_in == 0:
-                raise self.failure
+                raise ProjectionError("the file is locked")
         return await super().peek(query)
 
 
@@ -206,18 +205,35 @@ async def test_change_is_reported_once_although_the_next_read_of_a_turn_fails(
 async def test_defect_at_a_change_ends_the_open_watches_and_not_the_feed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    turns = SlowFeed(monkeypatch)
     monkeypatch.setattr(watch_feed, "_AFTER_FAILURE_S", 0.01)
     async with api() as (client, services):
-        plane = FailingPlane(services, lambda: 0)
-        plane.failure, plane.fails_in = ValueError("a field of an unexpected type"), 1
-        feed = Feed(services, plane, Limits())
+        feed = Feed(services, ControlPlane(services, lambda: 0), Limits())
+        turns.stop()
         open_watch = feed.subscribe(maps())
-        await made(client, config_map("one"))
+        fail_reads_before(int(version(await made(client, config_map("one")))), monkeypatch)
+        turns.go_on()
         await asyncio.wait_for(open_watch.more.wait(), 5)
         assert open_watch.is_cut
+        # A client that reads slowly has not noticed yet that its watch has ended.
         resumed = feed.subscribe(maps())
-        feed.leave(open_watch)
         number = await changed(client, "b")
         await asyncio.wait_for(resumed.more.wait(), 5)
+        assert not resumed.is_cut
         assert changes_of(resumed.take()) == [("MODIFIED", number)]
+        feed.leave(open_watch)
         feed.leave(resumed)
+
+
+def fail_reads_before(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let reads of the feed fail that include the change with this number."""
+    read = watch_feed._batch  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+    def failing(
+        rows: Rows, plane: ControlPlane, after: int, end: int, resources: Mapping[Key, Resource]
+    ) -> tuple[int, dict[Key, Batch]]:
+        if after < number:
+            raise ValueError("a field of an unexpected type")
+        return read(rows, plane, after, end, resources)
+
+    monkeypatch.setattr(watch_feed, "_batch", failing)

@@ -227,7 +227,7 @@ class Feed:
 
     async def _turn(self) -> None:
         end = 0
-        waiting = set(self._subscribers)
+        waiting = self._open()
         while waiting:
             # Subscribers may join while others are served. Serve all of them up to the same ``end``, where
             # the next turn begins, or the new ones would miss changes. For a watch that is ahead of the feed,
@@ -243,8 +243,16 @@ class Feed:
                 # A subscriber that restarted meanwhile is served in the next round.
                 if subscriber.start == start:
                     subscriber.give(batches[_key(subscriber.resource)], end)
-            waiting = {subscriber for subscriber in self._subscribers if subscriber.position < end}
-        self._position = max(self._position, end)
+            waiting = {subscriber for subscriber in self._open() if subscriber.position < end}
+        self._position = max(self._position, end or self._services.views.folded)
+
+    def _open(self) -> set[Subscriber]:
+        """The subscribers whose watches have not ended.
+
+        A client may read slowly and notice the end late. Its old position must not be read again for it: a change
+        that the server fails to show would then end all other watches too.
+        """
+        return {subscriber for subscriber in self._subscribers if not subscriber.is_cut}
 
 
 def _key(resource: Resource) -> Key:
