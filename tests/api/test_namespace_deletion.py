@@ -2,7 +2,8 @@
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 
 import httpx
 import pytest
@@ -45,11 +46,7 @@ async def test_interrupted_deletion_continues_and_keeps_a_namespace_with_a_prote
         assert (await kube.get(f"{NAMESPACES}/leaving/configmaps/content")).status_code == 200
 
         running = asyncio.create_task(create_app(services, lambda: NOW_MS).run(stopping))
-        async with asyncio.timeout(SECONDS):
-            seen = services.log.moves()
-            while (await kube.get(f"{NAMESPACES}/leaving")).status_code != 404:
-                await services.log.wait(seen)
-                seen = services.log.moves()
+        await gone(kube, "leaving")
         stopping.set()
         await running
         assert (await kube.get(f"{NAMESPACES}/labelled/configmaps/content")).status_code == 200
@@ -78,49 +75,52 @@ async def gone(kube: httpx.AsyncClient, name: str) -> None:
             await asyncio.sleep(0.05)
 
 
-async def test_deletion_of_an_object_with_an_unknown_outcome_is_repeated(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ticks, stopping = itertools.count(NOW_MS, 1_000), asyncio.Event()
+@asynccontextmanager
+async def leaving() -> AsyncGenerator[tuple[Services, KubeApplication, httpx.AsyncClient]]:
+    """Serve a control plane with the namespace ``leaving``; each look at its clock takes a second."""
+    ticks = itertools.count(NOW_MS, 1_000)
     async with serving() as services:
         application = create_app(services, lambda: next(ticks))
         async with client(services, application) as kube:
             await create(kube, "leaving", {})
-            failed = fail_once(
-                monkeypatch, services, port.OutcomeUnknownError("the broker did not answer"), 0
-            )
-            (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
-            running = asyncio.create_task(application.run(stopping))
-            await gone(kube, "leaving")
-            stopping.set()
-            await running
+            yield services, application, kube
+
+
+async def test_deletion_of_an_object_with_an_unknown_outcome_is_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stopping = asyncio.Event()
+    async with leaving() as (services, application, kube):
+        failed = fail_once(monkeypatch, services, port.OutcomeUnknownError("the broker did not answer"), 0)
+        (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
+        running = asyncio.create_task(application.run(stopping))
+        await gone(kube, "leaving")
+        stopping.set()
+        await running
     assert failed
 
 
 async def test_deletion_continues_if_it_failed_when_a_protection_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ticks, stopping = itertools.count(NOW_MS, 1_000), asyncio.Event()
-    async with serving() as services:
-        application = create_app(services, lambda: next(ticks))
-        async with client(services, application) as kube:
-            await create(kube, "leaving", {})
-            content = f"{NAMESPACES}/leaving/configmaps/content"
+    stopping = asyncio.Event()
+    async with leaving() as (services, application, kube):
+        content = f"{NAMESPACES}/leaving/configmaps/content"
 
-            async def protect(value: str | None) -> httpx.Response:
-                body = {"metadata": {"labels": {PROTECTED: value}}}
-                return await kube.patch(content, json=body, headers=MERGE)
+        async def protect(value: str | None) -> httpx.Response:
+            body = {"metadata": {"labels": {PROTECTED: value}}}
+            return await kube.patch(content, json=body, headers=MERGE)
 
-            assert (await protect("Always")).status_code == 200
-            (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
-            running = asyncio.create_task(application.run(stopping))
-            await asyncio.sleep(1)
-            assert (await kube.get(content)).status_code == 200
-            failed = fail_once(monkeypatch, services, port.LogError("the log is away"), 1)
-            assert (await protect(None)).status_code == 200
-            await gone(kube, "leaving")
-            stopping.set()
-            await running
+        assert (await protect("Always")).status_code == 200
+        (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
+        running = asyncio.create_task(application.run(stopping))
+        await asyncio.sleep(1)
+        assert (await kube.get(content)).status_code == 200
+        failed = fail_once(monkeypatch, services, port.LogError("the log is away"), 1)
+        assert (await protect(None)).status_code == 200
+        await gone(kube, "leaving")
+        stopping.set()
+        await running
     assert failed
 
 

@@ -9,20 +9,20 @@ from tests.simulation.world import START_MS, Move, World
 async def play(
     world: World,
     count: int,
-    told: list[str] | None = None,
+    lines: list[str] | None = None,
     weights: dict[Move, int] = edits.WEIGHTS,
     end: Callable[[World], Awaitable[None]] = faults.well,
 ) -> None:
     """Make ``count`` random moves, call ``end``, and run turns until nothing is left to do.
 
-    Up to three turns follow each move. The time and the description of each move are appended to ``told``.
+    Up to three turns follow each move. The time and the description of each move are appended to ``lines``.
     """
     for _ in range(count):
         (move,) = world.chance.choices(list(weights), list(weights.values()))
         at_s = (world.now_ms - START_MS) / 1_000
         line = await move(world)
-        if told is not None:
-            told.append(f"{at_s:11.3f} s  {line}")
+        if lines is not None:
+            lines.append(f"{at_s:11.3f} s  {line}")
         for _ in range(world.chance.randrange(4)):
             await world.turn()
     await end(world)
