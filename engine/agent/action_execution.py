@@ -175,10 +175,7 @@ class ActionExecutor:
                     name=item.name,
                     namespace=item.namespace,
                 )
-                if (
-                    not object_preparation.has_our_marks(item, self._cluster)
-                    or ledger.at(identity_of(ref)) is not None
-                ):
+                if not self.is_marked(item) or ledger.at(identity_of(ref)) is not None:
                     continue
                 key = ref.binding_key
                 if ledger.get(key) is None:

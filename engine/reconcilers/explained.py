@@ -27,7 +27,7 @@ class Victim(Struct, frozen=True, rename="camel"):
 class Preemption(Struct, frozen=True, rename="camel"):
     """The last capacity request of the binding: missing replicas, clusters and chosen victims.
 
-    ``victims`` are those of all attempts for this request. ``reason`` says why the last attempt chose none;
+    ``victims`` are those of all attempts for this request. ``reason`` is why the last attempt chose none;
     ``is_answered``: all shards have answered. The binding asks again not before ``again_at``, and only if it
     fails again.
     """

@@ -65,7 +65,7 @@ def _varint(message: bytes, place: int) -> tuple[int, int]:
     for byte in message[place : place + _VARINT_BYTES_MAX]:
         place += 1
         value |= (byte & 0x7F) << shift
-        if byte < 0x80:  # noqa: PLR2004  # the top bit says that more bytes follow
+        if byte < 0x80:  # noqa: PLR2004  # the top bit is set if more bytes follow
             if value >= _RANGE:
                 raise WireError("a number has over 64 bits")
             return value, place

@@ -52,8 +52,8 @@ _FOREGROUND: Final = "Foreground"
 class _Deletion(NamedTuple):
     """The writes that delete an object. ``is_final``: it is deleted at once, without waiting for finalizers.
 
-    ``is_managed``: the control plane propagates the object. ``warning`` (empty: none) says that dependents are deleted
-    although the client asked to orphan them.
+    ``is_managed``: the control plane propagates the object. ``warning`` is for the client if dependents are deleted
+    although it asked to orphan them, otherwise empty.
     """
 
     writes: list[clusters.MemberWrite]
