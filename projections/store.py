@@ -81,13 +81,16 @@ class Checkpoint(NamedTuple):
 class Reader:
     """Read access to the tables of a file that a ``Store`` writes, in this process or another.
 
-    Several threads may read at the same time, each with its own connection.
+    Several threads may read at the same time, each with its own connection. If the file is deleted and rebuilt,
+    reads go on in the deleted file with the connections there are: the rebuilt tables begin empty. Reading raises
+    ProjectionError if the file is damaged, or if it needs a new connection after the file was deleted.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._turn = threading.Condition()
         self._free = [_connect(path, _READER_CACHE_KIB)]
+        self._file = _identity(path)
         self._read_by = 0
 
     @contextmanager
@@ -95,7 +98,7 @@ class Reader:
         """Hold one consistent read of all tables; never blocks other readers."""
         connection = self._taken()
         try:
-            with connection.transaction():
+            with _damage_reported(self._path), connection.transaction():
                 yield connection
         finally:
             self._return_connection(connection)
@@ -104,7 +107,8 @@ class Reader:
         """Return all rows of one query; never blocks other readers."""
         connection = self._taken()
         try:
-            return connection.select(statement, where)
+            with _damage_reported(self._path):
+                return connection.select(statement, where)
         finally:
             self._return_connection(connection)
 
@@ -117,9 +121,19 @@ class Reader:
 
     def _taken(self) -> Connection:
         with self._turn:
-            connection = self._free.pop() if self._free else _connect(self._path, _READER_CACHE_KIB)
+            connection = self._free.pop() if self._free else self._connected()
             self._read_by += 1
             return connection
+
+    def _connected(self) -> Connection:
+        # Compared before connecting, because it would create a missing file, and after it, because the file may be
+        # replaced in between.
+        if _identity(self._path) == self._file:
+            connection = _connect(self._path, _READER_CACHE_KIB)
+            if _identity(self._path) == self._file:
+                return connection
+            connection.close()
+        raise ProjectionError(f"{self._path} is being rebuilt; try again later")
 
     def _return_connection(self, connection: Connection) -> None:
         with self._turn:
@@ -222,6 +236,14 @@ def _damage_reported(path: Path | None) -> Generator[None]:
         if type(error) is not sqlite3.DatabaseError:
             raise
         raise ProjectionError(f"{path} is damaged: {error}; rebuild it") from error
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another at the same path, while it is open; None if there is none."""
+    with suppress(FileNotFoundError):
+        found = path.stat()
+        return found.st_dev, found.st_ino
+    return None
 
 
 def remove(path: Path) -> None:

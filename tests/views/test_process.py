@@ -171,6 +171,25 @@ async def test_tables_with_a_damaged_page_are_rebuilt_when_they_are_opened(
     assert await dump(tmp_path) == await folded_here(log)
 
 
+@pytest.mark.parametrize("name", ["timeline", "changes", "works", "bindings"])
+async def test_tables_with_a_damaged_page_are_rebuilt_when_it_is_folded(
+    name: str, log: SqliteLog, tmp_path: Path, story: Story
+) -> None:
+    await log.append([*story.opening(), *story.more()])
+    async with following(log, tmp_path):
+        pass
+    await asyncio.to_thread(damage_table, tmp_path / store.FILE, name)
+
+    async with following(log, tmp_path) as views:
+        seen = views.folded
+        for _ in range(10):
+            await log.append(story.more())
+            assert await checkpoint(views) >= seen
+        await views.wait_folded(log.last_number())
+
+    assert await dump(tmp_path) == await folded_here(log)
+
+
 def damage_table(path: Path, name: str) -> None:
     """Overwrite the first page of a table."""
     with closing(sqlite3.connect(path)) as connection:

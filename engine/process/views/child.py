@@ -96,6 +96,11 @@ async def _fold_and_report(log: runner.Source, path: Path) -> None:
     telling = asyncio.create_task(_report_progress(projector))
     try:
         await _fold(projector)
+    except ProjectionError as error:
+        # A damaged page shows when it is first read. The next child begins with empty tables, which the parent
+        # reads once they include all that the deleted ones did.
+        _log.warning("rebuilding views", reason=str(error))
+        store.remove(path)
     finally:
         telling.cancel()
         projector.close()
