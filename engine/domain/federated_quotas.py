@@ -9,6 +9,7 @@ from typing import Final, TypedDict
 
 import msgspec
 
+from engine.domain import reported_statuses
 from events import decisions, keys, shapes
 from events.json_values import Json, object_at, objects_at
 
@@ -67,7 +68,7 @@ def members(reported: Iterable[decisions.MemberStatus]) -> list[MemberQuota]:
     """Return ``status.aggregatedStatus``: the quota of each cluster that has reported one."""
     result: list[MemberQuota] = []
     for member in reported:
-        status: Json = msgspec.json.decode(member.status or "{}", type=dict[str, object])
+        status = reported_statuses.decoded(member.status) or {}
         shown: MemberQuota = {"clusterName": member.cluster}
         if hard := status.get("hard"):
             shown["hard"] = hard

@@ -5,7 +5,8 @@ from typing import cast
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from events import decisions, json_paths, limits, records, shapes, status_values
+from engine.domain import reported_statuses
+from events import decisions, json_paths, shapes, status_values
 from events.json_values import Json
 from projections.bindings import Binding, Status
 from projections.documents import kind_statuses
@@ -66,7 +67,7 @@ def member_status(
     member: decisions.MemberStatus, ref: shapes.WorkloadRef, *, has_replicas: bool
 ) -> _Numbers | Json | UnsetType:
     """The reported part of the status: the whole one, or replica counts and the values that the work requested."""
-    if member.status and (whole := _whole(member.status)) is not None:
+    if member.status and (whole := reported_statuses.decoded(member.status)) is not None:
         return whole
     numbers = _Numbers(member.available, member.ready, member.replicas, member.updated)
     status = _plain(_Generations(member.generation, member.observed_generation, member.template_generation))
@@ -80,16 +81,6 @@ def member_status(
     if kind_status is not None:
         return {**status, **kind_status}
     return status | (_plain(numbers) if has_replicas and kind != kind_statuses.JOB else {})
-
-
-def _whole(text: str) -> Json | None:
-    """Decode a whole status; None if it is not a JSON object, which producers other than agents can report."""
-    if records.is_deeper(text.encode(), limits.RECORD_DEPTH_MAX):
-        return None
-    try:
-        return msgspec.json.decode(text, type=Json)
-    except (msgspec.MsgspecError, ValueError):
-        return None
 
 
 def _plain(struct: Struct) -> Json:

@@ -65,3 +65,14 @@ async def test_quota_that_a_policy_propagates_under_the_same_name_has_precedence
     assert list(await story.running(FEW)) == ["member1"]
     await story.submit(inputs.deleted("few", QUOTA))
     assert list(await story.running(FEW)) == ["member1", "member2"]
+
+
+async def test_status_that_is_no_json_object_counts_as_none(story: Story) -> None:
+    await story.submit(joined("member1"), quota("few", member1="1"))
+    work = (await story.running(FEW))["member1"]
+    for status in ("not json", "[]", '{"used":1e999}', '{"hard":' + "[" * 3_000 + "]" * 3_000 + "}"):
+        await story.submit(
+            health.WorkloadReported(cluster="member1", key=FEW, term=work.term, step=work.step, status=status)
+        )
+    last = (await story.recorded(decisions.StatusAggregated, FEW))[-1]
+    assert (last.members[0].applied, last.fields) == (True, {})

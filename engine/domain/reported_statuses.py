@@ -1,0 +1,16 @@
+"""Whole statuses of objects, as members report them in JSON. Pure."""
+
+import msgspec
+
+from events import limits, records
+from events.json_values import Json
+
+
+def decoded(text: str) -> Json | None:
+    """Decode a whole status; None if it is not a JSON object, which producers other than agents can report."""
+    if records.is_deeper(text.encode(), limits.RECORD_DEPTH_MAX):
+        return None
+    try:
+        return msgspec.json.decode(text, type=Json)
+    except (msgspec.MsgspecError, ValueError):
+        return None
