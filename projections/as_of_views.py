@@ -56,7 +56,13 @@ class AsOfViews:
         else:
             self._kept.remove(projector)
         self._kept.append(projector)
-        await projector.fold_to(number)
+        try:
+            await projector.fold_to(number)
+        except BaseException:
+            # The thread may still commit a batch after a cancellation, so the tables may get ahead of ``folded``.
+            self._kept.remove(projector)
+            projector.close()
+            raise
         return projector
 
 

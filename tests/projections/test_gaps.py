@@ -1,12 +1,14 @@
 """Gaps in numbers, as on Kafka: a view at a number contains the records up to it, and no later ones."""
 
 import asyncio
+import threading
 
 import pytest
 
 from events.validation import manifests
 from projections.as_of_views import AsOfViews, number_at
-from projections.port import Found, NotKeptError
+from projections.fold import Fold
+from projections.port import Found, NotKeptError, Rows
 from projections.runner import Projector
 from projections.store import Store
 from tests.projections.gaps import GappedLog
@@ -66,3 +68,37 @@ async def test_instant_of_deleted_records_is_refused() -> None:
 
     with pytest.raises(NotKeptError, match=f"no longer has number {log.records[-1].number + 1}"):
         await number_at(log, 2**42)
+
+
+async def test_cancelled_as_of_query_does_not_change_what_later_ones_see(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = await a_log(20)
+    views = AsOfViews(log, manifests.check)
+    first, last = (log.records[len(log.records) // part].number for part in (4, 2))
+    async with views.at(first) as store:
+        before = await asyncio.to_thread(store.dump)
+    flush, started, is_cancelled = Fold.flush, asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def slow(fold: Fold, rows: Rows) -> None:
+        loop.call_soon_threadsafe(started.set)
+        is_cancelled.wait()
+        flush(fold, rows)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Fold, "flush", slow)
+        query = asyncio.create_task(_dumped(views, last))
+        await started.wait()
+        query.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await query
+        is_cancelled.set()
+    assert await _dumped(views, first) == before
+    assert await _dumped(views, last) == await folded(log, last)
+    await views.close()
+
+
+async def _dumped(views: AsOfViews, number: int) -> Dump:
+    async with views.at(number) as store:
+        return await asyncio.to_thread(store.dump)
