@@ -135,7 +135,7 @@ def subject_key(data: Observation) -> str:
         return ""
     try:
         subject = _EVENT.decode(data.manifest).involved_object
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, ValueError):
         return ""
     return timeline_key(subject.kind, subject.namespace, subject.name) if subject.name else ""
 

@@ -74,13 +74,13 @@ class ClientEvents:
         number: int,
         envelope: Envelope,
         data: observations.KubernetesEventWritten | observations.KubernetesEventDeleted,
-    ) -> None:
-        """Fold the next record about an Event."""
+    ) -> bool:
+        """Fold the next record about an Event; return False, without effect, if the Event is not a JSON object."""
         key = data.record_key
         self._newest = number
         if isinstance(data, observations.KubernetesEventDeleted):
             self._changed[key] = None
-            return
+            return True
         previous = self._get(key, number)
         event = ClientEvent(
             number,
@@ -89,8 +89,12 @@ class ClientEvents:
             times.from_text(envelope.time) if previous is None else previous.created_ms,
             data.manifest,
         )
-        involved = event.document.text_at("involvedObject", "name")
+        try:
+            involved = event.document.text_at("involvedObject", "name")
+        except (msgspec.MsgspecError, ValueError):
+            return False  # producers may record anything; the write API records objects only
         self._changed[key] = event, (key, number, data.namespace, involved, _encode(event))
+        return True
 
     def flush(self, rows: Rows) -> None:
         changed, self._changed = self._changed, {}

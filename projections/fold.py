@@ -164,8 +164,8 @@ class Fold:
                 data=observations.KubernetesEventWritten() | observations.KubernetesEventDeleted() as data,
                 envelope=envelope,
             ):
-                self._counts.add(_NAMES[type(data)])
-                self._client_events.take(record.number, envelope, data)
+                is_taken = self._client_events.take(record.number, envelope, data)
+                self._counts.add(_NAMES[type(data)] if is_taken else f"{record.topic}.skipped")
             case _:
                 self._counts.add(f"{record.topic}.skipped")
 

@@ -51,7 +51,16 @@ _DECODER: Final = msgspec.json.Decoder(Remedy)
 
 
 def read(rows: Rows) -> list[Remedy]:
-    return [_DECODER.decode(manifest) for (manifest,) in rows.select(_REMEDIES)]
+    """Return all Remedies, without those whose fields have other types, which producers can record."""
+    decoded = (_decoded(manifest) for (manifest,) in rows.select(_REMEDIES))
+    return [remedy for remedy in decoded if remedy is not None]
+
+
+def _decoded(manifest: bytes) -> Remedy | None:
+    try:
+        return _DECODER.decode(manifest)
+    except (msgspec.MsgspecError, ValueError):
+        return None
 
 
 def with_actions(cluster: KubeObject, remedies: list[Remedy]) -> KubeObject:

@@ -5,13 +5,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from events import catalogue, keys, records, topics
+from events import catalogue, codec, keys, observations, records, topics
+from events.records import Envelope
 from events.validation import manifests
-from projections import object_tables, query
+from projections import client_events, object_tables, query
 from projections.fold import Fold
 from projections.store import Store
 from tests.builders.documents import document_of
-from tests.builders.inputs import deployment
+from tests.builders.inputs import configuration, deployment, joined
+from tests.builders.manifests import manifest
 from tests.projections.logs import Pen
 from tests.projections.stories import Story
 
@@ -136,3 +138,57 @@ def fold_all(store: Store, batch: list[records.Record]) -> None:
             fold.take(records.stored(record, ends.get(where, 0), number))
             ends[where] = ends.get(where, 0) + 1
         fold.flush(rows)
+
+
+@pytest.mark.parametrize(
+    "event", [b"[]", b"5", b'{"a": 1e999}', b'{"involvedObject": {"name": "\xff"}}', b'{"involvedObject": 5}']
+)
+def test_kubernetes_event_with_odd_content_is_skipped_or_shown(event: bytes) -> None:
+    written = observations.KubernetesEventWritten(
+        name="odd", namespace="default", manifest=msgspec.Raw(event)
+    )
+    observed = observations.ObjectObserved(
+        kind="Event", namespace="default", name="odd", version=1, manifest=msgspec.Raw(event)
+    )
+    store = Store()
+    fold_all(store, [_observation(written), _observation(observed)])
+
+    with store.reading() as rows:
+        shown = client_events.listed(rows, 2)
+        skipped = query.counts(rows).get("observations.skipped", 0)
+    assert len(shown) + skipped == 1
+    assert msgspec.json.encode([each.document.document for each in shown])
+    store.close()
+
+
+def _observation(data: observations.KubernetesEventWritten | observations.ObjectObserved) -> records.Record:
+    head = Envelope(id="1", source="/hostile", type="", time="2026-11-25T12:00:00.000Z")
+    return codec.encode(data, head, partition=0, key=data.record_key)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        None,
+        {"actions": None},
+        {"actions": [5]},
+        {"clusterAffinity": {"clusterNames": "member1"}},
+        {"decisionMatches": [{"clusterConditionMatch": {"conditionType": 5}}]},
+    ],
+)
+def test_clusters_are_shown_beside_a_remedy_with_odd_fields(spec: object) -> None:
+    pen = Pen()
+    remedies = [
+        manifest("remedy.karmada.io/v1alpha1", "Remedy", name, spec=fields)
+        for name, fields in (("odd", spec), ("good", {"actions": ["TrafficControl"]}))
+    ]
+    store = Store()
+    fold_all(
+        store, [pen.input(joined("member1")), *(pen.input(configuration(remedy)) for remedy in remedies)]
+    )
+
+    with store.reading() as rows:
+        cluster = object_tables.get(rows, SHOWN[1], "", "member1")
+    assert cluster is not None
+    assert cluster.list_at("status", "remedyActions") == ["TrafficControl"]
+    store.close()
