@@ -239,7 +239,7 @@ def _damage_reported(path: Path | None) -> Generator[None]:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what tells a file from another at the same path, while it is open; None if there is none."""
+    """Return what identifies the file at a path while it is open; None if there is none."""
     with suppress(FileNotFoundError):
         found = path.stat()
         return found.st_dev, found.st_ino

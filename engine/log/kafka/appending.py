@@ -49,14 +49,13 @@ class Appender:
 
     def __init__(self, address: Address) -> None:
         self._address = address
-        self._producer: clients.Producer | None = None
-        self._starting = asyncio.Lock()
+        self._producer = clients.SharedProducer(address)
         self._queues: dict[Slot, list[_Part]] = {}
         self._writing: dict[Slot, asyncio.Task[None]] = {}
 
     async def open(self) -> None:
         """Connect; raises KafkaError if no broker answers."""
-        await self._started()
+        await self._producer.started()
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
         """Append a batch; raises OutcomeUnknownError if some of it may not have been appended.
@@ -82,8 +81,7 @@ class Appender:
         """Stop the producer after writing everything that was submitted."""
         if self._writing:
             await asyncio.wait(self._writing.values())
-        if self._producer is not None:
-            await clients.stopped(self._producer)
+        await self._producer.close()
 
     def _put(self, slot: Slot, its: list[Record]) -> _Part:
         part = _Part(its, asyncio.get_running_loop().create_future())
@@ -116,32 +114,16 @@ class Appender:
         producer: clients.Producer | None = None
         try:
             async with asyncio.timeout(COMMIT_S):
-                producer = await self._started()
+                producer = await self._producer.started()
                 offsets = iter(await send(producer, self._address, batch))
         except Exception as error:  # noqa: BLE001  # whatever it is, every caller must be answered
             for part in group:
                 part.outcome.set_result(error)
             if producer is not None:
-                await self._give_up(producer)
+                await self._producer.give_up(producer)
         else:
             for part in group:
                 part.outcome.set_result(list(itertools.islice(offsets, len(part.records))))
-
-    async def _started(self) -> clients.Producer:
-        """Return the producer; start a new one if the former one failed."""
-        async with self._starting:
-            if self._producer is None:
-                self._producer = await clients.started(clients.producer(self._address))
-            return self._producer
-
-    async def _give_up(self, failed: clients.Producer) -> None:
-        """Drop a producer that lost a batch.
-
-        Its sequence numbers have a gap, so brokers refuse its next batch in those partitions.
-        """
-        if failed is self._producer:
-            self._producer = None
-            await clients.stopped(failed)
 
 
 def _indexes(batch: Sequence[Record]) -> dict[Slot, list[int]]:

@@ -115,6 +115,36 @@ def producer(address: Address, transactional_id: str | None = None) -> Producer:
     return created
 
 
+class SharedProducer:
+    """A producer of single records for many tasks; it is started when it is first used, and again after failures."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._producer: Producer | None = None
+        self._starting = asyncio.Lock()
+
+    async def started(self) -> Producer:
+        """Return the producer. Raises KafkaError if it must be started and no broker answers."""
+        async with self._starting:
+            if self._producer is None:
+                self._producer = await started(producer(self._address))
+            return self._producer
+
+    async def give_up(self, failed: Producer) -> None:
+        """Drop a producer that lost a batch.
+
+        Its sequence numbers have a gap, so brokers refuse its next batch in those partitions.
+        """
+        if failed is self._producer:
+            self._producer = None
+            await stopped(failed)
+
+    async def close(self) -> None:
+        """Stop the producer after it has sent what was submitted."""
+        if self._producer is not None:
+            await stopped(self._producer)
+
+
 async def started(client: _Client) -> _Client:
     """Start a client and return it; if that fails or is cancelled, stop it and raise the error."""
     try:
@@ -141,12 +171,8 @@ async def introduce(consumer: Consumer, partitions: Iterable[TopicPartition]) ->
 async def stopped(producer: Producer) -> None:
     """Stop a producer, also a failed one; undelivered records are dropped."""
     with anyio.CancelScope(shield=True):
-        accumulator = _accumulator(producer)
         # Otherwise ``stop`` would wait for batches that no broker accepts.
-        accumulator.fail_all(KafkaTimeoutError())
-        for batches in (*accumulator._batches.values(), accumulator._pending_batches):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-            for batch in batches:
-                _retrieve_failure(batch)
+        _drop_undelivered(_accumulator(producer))
         stopping = asyncio.ensure_future(producer.stop())
         await asyncio.wait([stopping], timeout=_STOP_S)
         if not stopping.done():
@@ -165,6 +191,27 @@ async def closed(consumer: Consumer) -> None:
         await asyncio.wait([closing])
     if not closing.cancelled() and (error := closing.exception()) and not isinstance(error, KafkaError):
         raise error
+
+
+def _drop_undelivered(accumulator: MessageAccumulator) -> None:
+    """Fail all batches that no broker has confirmed, and let none be sent again.
+
+    The attributes are private, so an upgrade of aiokafka may break this.
+    """
+    # Batches that wait for a second attempt belong to the pending ones, of which aiokafka removes each that ends.
+    pending = accumulator._pending_batches  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    waiting = accumulator._batches  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    pending.update(batch for batches in waiting.values() for batch in batches)
+    waiting.clear()
+    accumulator.fail_all(KafkaTimeoutError())
+    for batch in pending:
+        _retrieve_failure(batch)
+    # The request of a failed batch may fail later; aiokafka would look for the batch among the pending ones.
+    accumulator.reenqueue = _ignore
+
+
+def _ignore(batch: MessageBatch) -> None:
+    """Do nothing with a batch that was to be sent again."""
 
 
 def _retrieve_failure(batch: MessageBatch) -> None:

@@ -9,17 +9,19 @@ older ones and the previous snapshot stays complete while the next is written. S
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
 import anyio.from_thread
 import msgspec
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, KafkaTimeoutError
 from msgspec import Struct
 
 from engine.log import port
-from engine.log.kafka import clients, range_reads, topics
+from engine.log.kafka import appending, clients, range_reads, topics
 from engine.log.kafka.address import Address
+from engine.log.kafka.clients import Slot
 from engine.log.kafka.topics import SNAPSHOTS
 from events.records import StoredRecord
 
@@ -49,13 +51,43 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_Head).decode
 
 
+class _Appender:
+    """Appends single records."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._producer = clients.SharedProducer(address)
+
+    async def append(self, slot: Slot, value: bytes | None, key: bytes | None = None) -> int:
+        """Append a record; return its offset.
+
+        Raises KafkaError; KafkaTimeoutError if no broker has accepted the record in time.
+        """
+        producer: clients.Producer | None = None
+        try:
+            # aiokafka drops no batch while it cannot connect to the partition's leader.
+            async with asyncio.timeout(appending.COMMIT_S):
+                producer = await self._producer.started()
+                topic = self._address.topic(slot[0])
+                return (await producer.send_and_wait(topic, value, key, slot[1])).offset
+        except (KafkaError, TimeoutError) as error:
+            if producer is not None:
+                await self._producer.give_up(producer)
+            if isinstance(error, KafkaError):
+                raise
+            raise KafkaTimeoutError(f"no broker has accepted it within {appending.COMMIT_S:.0f} s") from error
+
+    async def close(self) -> None:
+        await self._producer.close()
+
+
 class SnapshotTopic:
     """Snapshot storage of all shards, for one worker."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
         self._ranges = range_reads.Ranges(address)
-        self._producer: clients.Producer | None = None
+        self._appender = _Appender(address)
         self.is_shared = False
 
     def of(self, shards: Sequence[int]) -> Sequence[tuple["ShardKeeper", list[int]]]:
@@ -73,17 +105,13 @@ class SnapshotTopic:
     async def append(self, shard: int, key: str, value: bytes | None) -> int:
         """Append a piece and return its offset. Raises OSError if no broker accepts it."""
         try:
-            if self._producer is None:
-                self._producer = await clients.started(clients.producer(self._address))
-            topic = self._address.topic(SNAPSHOTS)
-            return (await self._producer.send_and_wait(topic, value, key.encode(), shard)).offset
+            return await self._appender.append((SNAPSHOTS, shard), value, key.encode())
         except KafkaError as error:
             raise OSError(f"{type(error).__name__}: {error}") from error
 
     async def close(self) -> None:
         await self._ranges.close()
-        if self._producer is not None:
-            await clients.stopped(self._producer)
+        await self._appender.close()
 
 
 class ShardKeeper:
@@ -175,7 +203,7 @@ class LineTopic:
         self._address = address
         self._slot = (name, 0)
         self._ranges = range_reads.Ranges(address)
-        self._producer: clients.Producer | None = None
+        self._appender = _Appender(address)
         self._is_prepared = False
 
     async def lines(self) -> list[bytes]:
@@ -197,17 +225,14 @@ class LineTopic:
         """Append a line; it is durable on return. Raises LogError."""
         await self._prepare()
         try:
-            if self._producer is None:
-                self._producer = await clients.started(clients.producer(self._address))
-            await self._producer.send_and_wait(self._address.topic(self._slot[0]), line, partition=0)
+            await self._appender.append(self._slot, line)
         except KafkaError as error:
             raise clients.failed(f"topic {self._slot[0]} was not written", error) from error
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._ranges.close()
-        if self._producer is not None:
-            await clients.stopped(self._producer)
+        await self._appender.close()
 
     async def _bounds(self) -> tuple[int, int]:
         await self._prepare()
