@@ -1,8 +1,8 @@
 """Event loop lag: a watchdog sleeps for a short time repeatedly and measures how late it wakes up.
 
-Whatever blocks the loop (a decision, a request, a recovery) delays everything else on it, signals included;
-users notice this delay. It also grows with the load of the machine. The processor time of the loop's thread
-does not, so it shows whether something blocked the loop.
+A task that blocks the loop (a decision, a request, a recovery) delays all other tasks and signals; users notice
+this delay. The delay also grows with the load of the machine. The processor time of the loop's thread does not,
+so it shows whether a task blocked the loop.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Gauge, Histogram, Metric
 from prometheus_client.registry import Collector
 
 EVERY_S: Final = 0.025
-"""Sleep time in seconds. Shorter delays may be missed; of a longer one, at most this much is not measured."""
+"""Sleep time in seconds. Shorter delays may be missed; a longer one may be measured up to this much too short."""
 
 _BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
@@ -64,7 +64,7 @@ class LoopLag(Collector):
 
 @contextlib.asynccontextmanager
 async def measured() -> AsyncGenerator[LoopLag]:
-    """Measure the running loop until the block ends."""
+    """Measure the running event loop until the ``async with`` block ends."""
     lag = LoopLag()
     watchdog = asyncio.create_task(lag.run(), name="event loop lag")
     try:

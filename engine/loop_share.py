@@ -35,11 +35,11 @@ class LoopShare:
 
     @property
     def is_used(self) -> bool:
-        """Whether this task has held the loop for a portion."""
+        """Whether this task has held the loop for at least ``PORTION_S``."""
         return time.monotonic() - self._since_s >= PORTION_S
 
     async def pause(self) -> None:
-        """Let other tasks run if this one has held the loop for a portion."""
+        """Let other tasks run if this one has held the loop for at least ``PORTION_S``."""
         if self.is_used:
             await self.yield_loop()
 

@@ -9,7 +9,7 @@ from types import ModuleType
 
 
 class _Absent(MetaPathFinder):
-    """Refuses some modules; all others are left to the next finder."""
+    """Import finder that refuses some modules and leaves all others to the next finder."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = frozenset(names)

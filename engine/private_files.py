@@ -29,8 +29,8 @@ _log = diagnostics.logger(__name__)
 def directory(path: Path) -> None:
     """Create a data directory and its missing parents, readable by the owner only.
 
-    In an existing directory, restrict the files that former releases left readable by others, and warn if
-    others may enter it.
+    In an existing directory, make files private that former releases left readable by other users, and warn if
+    other users may enter the directory.
     """
     for missing in reversed([each for each in (path, *path.parents) if not each.exists()]):
         missing.mkdir(mode=_DIRECTORY_MODE, exist_ok=True)
@@ -69,7 +69,7 @@ def opened(path: Path) -> IO[bytes]:
 
 
 def appended(path: Path) -> IO[bytes]:
-    """Open a file of lines for appending, without an incomplete last line that a crash may have left."""
+    """Open a file of lines for appending; remove an incomplete last line, which a crash may have left."""
     file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, _FILE_MODE), "r+b")
     file.truncate(file.read().rfind(b"\n") + 1)
     file.seek(0, os.SEEK_END)

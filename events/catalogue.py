@@ -31,7 +31,7 @@ _NAMESPACE: Final = "io.reballast"
 class EventType(Struct, frozen=True, kw_only=True):
     """One event type.
 
-    ``type`` is the CloudEvents type, such as ``io.reballast.template-applied.v1``; ``name`` lacks its version.
+    ``type`` is the CloudEvents type, such as ``io.reballast.template-applied.v1``; ``name`` is the middle part.
     """
 
     name: str

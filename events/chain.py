@@ -1,7 +1,7 @@
-"""Fold over a shard's partition of ``decisions`` that determines which steps count, that is, are in effect.
+"""Fold over a shard's partition of ``decisions`` that determines which steps are in effect.
 
-The fold is pure; owners and projections run the same one. A step counts only as the successor of the last step that
-counts: it must have the next number, the digest of that step as ``previous``, and a term that is not lower. Other
+The fold is pure; owners and projections run the same one. A step takes effect only as the successor of the last step
+in effect: it must have the next number, the digest of that step as ``previous``, and a term that is not lower. Other
 steps and their outputs are ignored; ``ignored`` is their number. So late appends of a fenced owner and repeated
 appends are harmless and visible.
 
@@ -20,7 +20,7 @@ from events import catalogue, decisions, ids, records, shapes
 _DIGEST_BYTES = 16
 _MARK_BYTES = 12
 MARK_CHARS = 17
-"""Length of a mark: a letter, and 12 bytes in base64."""
+"""Length of a mark, which identifies an output in ``StepTaken.declared``: a letter, and 12 bytes in base64."""
 
 
 def step_digest(value: bytes) -> str:
@@ -29,12 +29,12 @@ def step_digest(value: bytes) -> str:
 
 
 def mark_of(output: records.Record | records.StoredRecord) -> str:
-    """Return the mark that a step declares for an output: first letter of its topic, part of its checksum."""
+    """Return the mark by which a step declares an output: first letter of its topic, first bytes of its checksum."""
     return output.topic[0] + base64.b64encode(output.checksum[:_MARK_BYTES]).decode()
 
 
 def mark_at(declared: str, index: int) -> str:
-    """Return the mark of a step's output with this index (from 1); empty if there is none."""
+    """Return the mark of the output with this index (from 1) in a step's ``declared``; empty if there is none."""
     return declared[(index - 1) * MARK_CHARS : index * MARK_CHARS]
 
 
@@ -51,7 +51,7 @@ _STEP: Final = catalogue.BY_STRUCT[decisions.StepTaken].type
 
 
 class Chain(Struct):
-    """State of the fold of one shard; below, the last step is the last one that counts.
+    """State of the fold of one shard; "last step" means the last step in effect.
 
     ``number``, ``term``, ``outputs`` and ``declared`` are fields of the last step, ``digest`` is its ``step_digest``.
     While ``is_open``, more of its outputs may follow; ``last_index`` is the index of its last output so far. ``eras``
@@ -72,7 +72,7 @@ class Chain(Struct):
     bare: list[tuple[int, int]] = []
 
     def take(self, record: records.StoredRecord, data: shapes.Event) -> bool:
-        """Fold the next record of the shard's decisions; return whether it counts."""
+        """Fold the next record of the shard's decisions; return whether it takes effect."""
         counts = (
             self._take_step(record, data)
             if isinstance(data, decisions.StepTaken)
@@ -82,7 +82,7 @@ class Chain(Struct):
         return counts
 
     def gave(self, output: str) -> bool:
-        """Return whether ``output``, an output's id, names a step that counts and declared no digests."""
+        """Return whether an output's id names a step in effect that declared no digests."""
         try:
             shard, term, number = ids.step_of(output)
         except ValueError:
@@ -112,7 +112,7 @@ class Chain(Struct):
         return True
 
     def _take_output(self, record: records.StoredRecord) -> bool:
-        """Return whether an output counts. Indexes must ascend within a step, so a repeated output does not count."""
+        """Return whether an output takes effect. Indexes must ascend within a step, so a repeated output does not."""
         try:
             shard, term, number, index = map(int, record.headers.get("ce_id", "").split("-"))
         except ValueError:
@@ -135,9 +135,9 @@ class Chain(Struct):
         return any(first <= number <= last for first, last in reversed(self.bare))
 
     def _term_at(self, number: int) -> int:
-        """Return the term of a step that counts.
+        """Return the term of a step in effect.
 
-        Searches from the end: terms are few, and recent steps are asked for most.
+        Searches from the end, because terms are few and most callers need that of a recent step.
         """
         for first, term in reversed(self.eras):
             if first <= number:

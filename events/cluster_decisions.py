@@ -21,10 +21,10 @@ class ClusterSilenced(ClusterDecision, frozen=True, kw_only=True):
 
 
 class ClusterJudged(ClusterDecision, frozen=True, kw_only=True):
-    """Taints to add to and remove from a cluster, by the ClusterTaintPolicies and the status of its condition Ready.
+    """Taints to add to a cluster and to remove from it, by ClusterTaintPolicies and the cluster's health.
 
-    The owner shard then writes the changes as inputs. ``version`` is the write version of the cluster that was
-    evaluated.
+    The owner shard then writes the changes as inputs. ``status`` is that of the condition Ready, ``version`` the write
+    version of the cluster that was evaluated.
     """
 
     status: str

@@ -154,7 +154,7 @@ class ClusterTainted(ClusterEvent, frozen=True, kw_only=True):
 
 
 class ClusterUntainted(ClusterEvent, frozen=True, kw_only=True):
-    """The taint with this key and effect is removed from a cluster; with an empty effect all with this key."""
+    """The taint with this key and effect is removed from a cluster; with an empty effect, all taints with this key."""
 
     key: str
     effect: str = ""
@@ -163,14 +163,14 @@ class ClusterUntainted(ClusterEvent, frozen=True, kw_only=True):
 
 
 class NamespaceQuota(shapes.Shape, frozen=True, kw_only=True):
-    """Amounts that the ResourceQuotas of a namespace leave to further pods, by resource, as Kubernetes quantities."""
+    """Amounts that a namespace's ResourceQuotas leave for further pods, by resource, as Kubernetes quantities."""
 
     namespace: str
     free: dict[str, str]
 
 
 class CapacityReported(ClusterEvent, frozen=True, kw_only=True):
-    """Allocatable, allocated and soon allocated resources of a cluster, as Kubernetes quantities.
+    """Allocatable and allocated resources of a cluster, and those about to be allocated, as Kubernetes quantities.
 
     ``modelings`` are its free nodes by grade. ``nodes`` is the number of all nodes, ``nodes_ready`` that of ready
     nodes. ``quotas`` has an entry for each namespace whose pods a ResourceQuota limits.

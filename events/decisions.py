@@ -119,10 +119,10 @@ class BindingSuspended(BindingDecision, frozen=True, kw_only=True):
 
 
 class TemplateMarked(BindingDecision, frozen=True, kw_only=True):
-    """The labels and annotations of the template show this policy, which claims the template when it is next written.
+    """The template's labels and annotations name ``policy``, which claims the template at the next write to it.
 
     This is how a lazy policy preempts: ``preempted`` is the policy that claims the template until then. Without
-    ``preempted``, ``policy`` is the claiming policy, whose labels and annotations are shown again.
+    ``preempted``, ``policy`` is the claiming policy, and labels and annotations name it again.
     """
 
     policy: shapes.PolicyRef
@@ -143,7 +143,7 @@ class ClaimRefused(BindingDecision, frozen=True, kw_only=True):
 
 
 class PriorityResolved(BindingDecision, frozen=True, kw_only=True):
-    """The binding's priority from now on, and the PriorityClass it comes from; None if the policy sets no priority.
+    """The binding's priority from now on (None if the policy sets none), and the PriorityClass it comes from.
 
     With the ``preemption_policy`` Never the binding does not preempt others. ``fault`` is set if the class does not
     exist; until it does, the priority is 0.
@@ -178,7 +178,7 @@ class GroupFailure(shapes.Shape, frozen=True, kw_only=True):
 class ScheduleDecided(BindingDecision, frozen=True, kw_only=True):
     """The clusters of the binding from now on.
 
-    ``available`` are the available replicas of the chosen clusters when decided, ``excluded`` the number of
+    ``available`` are the chosen clusters' available replicas before the decision, ``excluded`` the number of
     other clusters by reason. ``mode`` is Steady or Fresh. ``failed`` are the affinity groups that were tried before.
     """
 
@@ -217,7 +217,7 @@ class DispatchedWork(shapes.Shape, frozen=True, kw_only=True):
     """A work of a binding in one cluster; ``state`` is ``applied``, ``removed`` or ``suspended``.
 
     ``replicas`` is -1 for kinds without replicas. ``overrides``, ``labels``, ``reading``, ``overwrites`` and
-    ``completions`` are those of the work.
+    ``completions`` are as in ``works.WorkApplied``.
     """
 
     cluster: str
@@ -328,9 +328,9 @@ class DependenciesDistributed(BindingDecision, frozen=True, kw_only=True):
 
 
 class RequiredBy(shapes.Shape, frozen=True, kw_only=True):
-    """A binding that depends on the object, and the clusters where it needs it; no clusters if it no longer does.
+    """A binding that depends on the object, and the clusters in which it does; no clusters if it no longer does.
 
-    ``overwrites`` and ``preserves`` are those of its policy.
+    ``overwrites`` and ``preserves`` are those of the binding's policy.
     """
 
     namespace: str
@@ -379,7 +379,7 @@ class CapacityWanted(BindingDecision, frozen=True, kw_only=True):
 
 
 class PreemptionDecided(BindingDecision, frozen=True, kw_only=True):
-    """The preemption victims of the binding, chosen from all shards' answers; without ``victims``, the reason.
+    """The preemption victims of the binding, chosen from all shards' answers, or the ``reason`` why there are none.
 
     A link, valid until ``again_ms``, asks each victim's shard to evict it; until then the binding chooses no other
     victims.

@@ -1,4 +1,4 @@
-"""Identifiers derived from their cause, so that a repetition produces the same ones."""
+"""Identifiers derived from their cause, so that processing it again produces the same identifiers."""
 
 import hashlib
 

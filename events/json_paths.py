@@ -27,7 +27,7 @@ _STEP: Final = re.compile(
 
 
 class _Step(Struct, frozen=True, kw_only=True):
-    """One step of a path: a name, an index, or all items, or items by value.
+    """One step of a path: a field name, an index, all items, or all items with a certain field value.
 
     Without ``name`` and ``place`` the step selects all items; with ``field`` only those whose field equals
     ``value``.

@@ -32,7 +32,7 @@ class _HasDocument(Protocol):
 if TYPE_CHECKING:
 
     class _Reader(Protocol[_Path, _ReadT_co]):
-        """A function that reads JSON. The type checker refuses structs, which it would read as empty values."""
+        """A function that reads JSON. Type checkers refuse a struct, which the function would read as empty."""
 
         @overload
         def __call__(

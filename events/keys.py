@@ -106,7 +106,8 @@ def group_key(namespace: str, label: str, value: str, *, apart: bool) -> str:
 def cluster_key(name: str) -> str:
     """Return a Cluster object's key, which is unique among the keys of all objects.
 
-    The records of the cluster have its bare name as key; this determines the shard but may equal the key of a binding.
+    The cluster's records have its bare name as key. The bare name determines the owner shard, but it may equal the key
+    of a binding.
     """
     return object_key("Cluster", "", name)
 

@@ -67,7 +67,7 @@ class KubeObject:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Namespace and name: the order of a list, and the identity among objects of one kind."""
+        """Namespace and name: they identify the object within its kind, and lists are sorted by them."""
         return self.namespace, self.name
 
     @property

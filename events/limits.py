@@ -27,7 +27,7 @@ LABEL_CHARS_MAX: Final = 63
 PORT_MAX: Final = 65_535
 
 SHOWN_CHARS_MAX: Final = 80
-"""Characters that a message quotes of a value from outside; longer values are cut."""
+"""Maximum number of characters of an input's value that a message quotes; longer values are cut."""
 
 CLUSTERS_MAX: Final = 65_536
 """Most member clusters of a control plane; bounds all arrays that have an entry per cluster."""
@@ -49,16 +49,16 @@ STATUS_RULES_MAX: Final = 16
 """Most rules in one list of status values to preserve or report."""
 
 STATUS_VALUES_MAX: Final = 64
-"""Most status values in a report; above the number of rules in all lists together."""
+"""Most status values in a report; more than the rules in all lists can request together."""
 
 STATUS_VALUE_CHARS_MAX: Final = 256
-"""Longest status value, in characters; the reporter cuts longer ones. A label holds at most 63."""
+"""Longest status value, in characters; the reporter cuts longer ones. As a label it may have at most 63."""
 
 STATUS_CHARS_MAX: Final = 8_192
-"""Characters of the whole status that a member reports of a custom kind; a longer one is not reported."""
+"""Longest whole status that a member reports of an object, in characters; a longer one is not reported."""
 
 STATUSES_CHARS_MAX: Final = 262_144
-"""Characters of all members' whole statuses in one aggregated status; a decision must fit into a record."""
+"""Most characters of all members' whole statuses in one ``StatusAggregated``, which must fit into a record."""
 
 RULES_MAX: Final = 1_000
 """Most entries in one list of rules in a new policy object: selectors, affinities, taints, weights."""

@@ -159,7 +159,7 @@ class ShadowReason(shapes.Shape, frozen=True, kw_only=True):
 
 
 class DecisionCompared(Observation, frozen=True, kw_only=True):
-    """A decision of another control plane's scheduler, compared with ours from the state that was observed before it.
+    """A decision of another control plane's scheduler, and ours from the state that was observed before that decision.
 
     ``version`` is the resourceVersion of the write that completed the decision, ``basis`` that of the binding from
     which it was made. ``verdict`` is ``same``, ``race`` (equal to ours from another state that the scheduler may have
@@ -177,7 +177,7 @@ class DecisionCompared(Observation, frozen=True, kw_only=True):
 
 
 class DecisionMade(Observation, frozen=True, kw_only=True):
-    """Our decision on a binding of another control plane, to be written to it.
+    """Our decision on a binding of another control plane, recorded before it is written there.
 
     It was made from the binding with this ``uid`` and ``generation`` at resourceVersion ``version``. ``clusters`` is
     the new assignment; ``places`` is True if it differs from the previous one. ``applied`` is the placement (JSON) to
@@ -203,7 +203,7 @@ class DecisionMade(Observation, frozen=True, kw_only=True):
 class _KubernetesEvent(shapes.Event, frozen=True, kw_only=True):
     """Base of the events about a Kubernetes Event of a client: the whole object, in the form of ``v1``.
 
-    No decision depends on them. They are listed only while they are recent.
+    No decision depends on these events. A Kubernetes Event is listed only while it is recent.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Decide which records outside the topic ``decisions`` count, that is, are outputs of a step in effect.
+"""Decide which records outside the topic ``decisions`` are outputs of a step in effect.
 
-A record counts once, and only if a step that counts declares it. The fold is pure, so all readers of a topic come to
-the same result. It needs the steps of all shards and every record that names a step. In some logs a record precedes
+A record takes effect once, and only if a step in effect declares it. The fold is pure, so all readers of a topic come
+to the same result. It needs the steps of all shards and every record that names a step. In some logs a record precedes
 its step in the sequence: it is stored in ``early`` and judged again after the step.
 """
 
@@ -19,7 +19,7 @@ EARLY_BYTES_MAX: Final = 16 * 1_048_576
 
 
 class Judgement(Enum):
-    """Whether a record counts as an output of a step; EARLY if the step that it names may still follow."""
+    """COUNTS: an output of a step in effect. EARLY: the step that the record names may still come. FOREIGN: neither."""
 
     COUNTS = 1
     EARLY = 2
@@ -42,7 +42,7 @@ class Outputs:
         self._named: set[tuple[int, int]] = set()
 
     def declare(self, shard: int) -> list[str]:
-        """Expect the outputs in these topics of the shard's last step that counts; return their ids."""
+        """Expect those outputs of the shard's last step in effect that are in these topics; return their ids."""
         chain = self._chains[shard]
         start = f"{shard}-{chain.term}-{chain.number}-"
         result: list[str] = []
@@ -54,7 +54,7 @@ class Outputs:
         return result
 
     def judge(self, record: StoredRecord) -> Judgement:
-        """Judge the next record; one that counts is no longer expected, so its repetition does not count."""
+        """Judge the next record. An expected output is then removed from ``awaited``, so its repetition is FOREIGN."""
         output = record.headers.get("ce_id", "")
         mark = self.awaited.get(output)
         if mark is not None:
@@ -69,7 +69,7 @@ class Outputs:
         chain = self._chains.get(shard)
         if chain is None:
             return Judgement.FOREIGN
-        # The step may still come: numbers and terms of steps that count never decrease.
+        # The step may still come: numbers and terms of steps in effect never decrease.
         if number > chain.number and term >= chain.term:
             return Judgement.EARLY
         return Judgement.COUNTS if chain.gave(output) else Judgement.FOREIGN
@@ -86,7 +86,7 @@ class Outputs:
         return gone
 
     def due(self, shard: int) -> list[StoredRecord]:
-        """Remove and return the early records that name the shard's last step that counts, to be judged again."""
+        """Remove and return the early records that name the shard's last step in effect, to be judged again."""
         step = (shard, self._chains[shard].number)
         if step not in self._named:
             return []

@@ -1,6 +1,6 @@
 """JSON Schemas and an AsyncAPI 3 document of all events, for producers in other languages.
 
-Both are generated from the structs that the engine decodes, so they cannot diverge from it.
+Both are generated from the structs that the engine decodes, so they always match the engine.
 """
 
 from typing import Final

@@ -27,7 +27,7 @@ Object = dict[str, msgspec.Raw]
 
 
 class Event(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Base of all event data: immutable, camelCase on the wire, absent fields left out.
+    """Base of all event data: immutable, camelCase on the wire, without fields that have their default value.
 
     A new field must have a default. A field never changes its meaning: a new meaning needs a new event type.
     """
@@ -147,7 +147,7 @@ Values = Annotated[
 
 
 Status = Annotated[str, Meta(max_length=limits.STATUS_CHARS_MAX)]
-"""The whole status of an object of a custom kind, as JSON; empty for other kinds, or if it exceeds the limit."""
+"""The whole status of an object, as JSON; empty if only single values of it are reported, or if it is too long."""
 
 
 class TargetCluster(Shape, frozen=True, kw_only=True):

@@ -8,15 +8,15 @@ GENERATION_KINDS: Final = frozenset(
 """Kinds for which members report two generations: the object's own, and the one that its status describes."""
 
 PHASE: Final = ".phase"
-"""For Pods, PersistentVolumes and PersistentVolumeClaims."""
+"""Phase of a Pod, PersistentVolume or PersistentVolumeClaim."""
 
 CONTAINERS_READY: Final = ".containerStatuses[*].ready"
 
 ADDRESSES: Final = ".loadBalancer.ingress[*].ip"
-"""For Services and Ingresses."""
+"""IP addresses of a Service or Ingress."""
 
 HOST_NAMES: Final = ".loadBalancer.ingress[*].hostname"
-"""For Services and Ingresses."""
+"""Host names of a Service or Ingress."""
 
 ACTIVE: Final = ".active[*].name"
 """Names of the running Jobs of a CronJob."""
@@ -47,7 +47,7 @@ LAST_SUCCESSFUL: Final = ".lastSuccessfulTime"
 
 
 def is_whole(api_version: str, kind: str) -> bool:
-    """Whether members report the whole status of a kind, unless the work requests single values of it."""
+    """Whether members report the whole status of a kind's objects if the work requests no single status values."""
     return is_custom(api_version) or (api_version, kind) == ("v1", "ResourceQuota")
 
 

@@ -72,7 +72,7 @@ TOPICS: Final[dict[str, Topic]] = {
         ),
     )
 }
-"""The topics by name; topics of causes precede those of effects, as records get numbers on Kafka in this order."""
+"""The topics by name. Topics of causes precede those of effects, since Kafka records are numbered in this order."""
 
 FACT_TOPICS: Final = (CLUSTERS, POLICIES)
 """Low-volume input topics that every shard reads, in the order in which a step folds them."""

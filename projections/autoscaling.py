@@ -1,4 +1,4 @@
-"""Queries for autoscaling in members: targets of propagated autoscalers, and templates that take members' replicas."""
+"""Queries for autoscaling in members: targets of propagated autoscalers, and templates whose replicas members set."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
@@ -36,7 +36,7 @@ class Span(NamedTuple):
 
     @property
     def places(self) -> list[Value]:
-        """The range of these records' keys in the table of changes: its first key, and the first key after it."""
+        """The range of these records in the table of changes: its first key, and the first key beyond it."""
         return [(self.after + 1) * changes.PLACES, (self.end + 1) * changes.PLACES]
 
 
@@ -91,13 +91,16 @@ def scaled(manifest: bytes, namespace: str) -> ScaleTarget:
 
 
 def changed(rows: Rows, span: Span) -> set[int]:
-    """Return the key ids of autoscalers that changed in a span, or were deleted."""
+    """Return the key ids of autoscalers that changed or were deleted in a span."""
     kind = changes.kind_of(f"{_GROUP}/v2", SCALER)
     return {key_id for (key_id,) in rows.select(f"{_IN_RANGE} AND kind = ?", [*span.places, kind])}
 
 
 def retaining(rows: Rows, span: Span | None) -> Iterator[Template]:
-    """Yield the templates with the label: all, or only those that changed, or whose binding changed, in ``span``."""
+    """Yield the templates with the label ``retain-replicas``.
+
+    With ``span`` these are only the templates that changed in it, or whose binding did.
+    """
     within = f" AND o.id IN ({_IN_RANGE})" if span else ""
     where: list[Value] = [f'"{marks.RETAIN_REPLICAS}"', *(span.places if span else ())]
     yield from _templates(rows, f"WHERE instr(o.labels, ?){within}", where)
@@ -145,7 +148,7 @@ def _decided(rows: Rows, binding: bindings.Binding, value: KubeObject) -> int | 
         and binding.scheduled_generation == binding.generation
         and {name for name, _ in binding.clusters} == {member.cluster for member in members}
     )
-    # An autoscaler runs at least one replica, so a member with none has not reported its own yet.
+    # An autoscaler sets at least one replica, so a member with 0 has not reported its replicas yet.
     if not is_settled or not members or not all(member.applied and member.replicas for member in members):
         return None
     placement = decoded(stored_placement(rows, binding.placement) or b"{}")

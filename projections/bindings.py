@@ -29,7 +29,7 @@ CREATE TABLE bindings (
 class Status(Struct, frozen=True, array_like=True, gc=False):
     """The aggregated reports of the members; ``since_ms`` is when ``fully_applied`` last changed.
 
-    ``observed_generation`` is the last generation of the template that all members run and describe.
+    ``observed_generation`` is the last generation of the template that the statuses of all members describe.
     """
 
     members: tuple[decisions.MemberStatus, ...]
@@ -44,9 +44,9 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
 
     ``number`` is that of the last record that changed the rendered binding, ``template_number`` that of the last one
     that changed the rendered template. ``replicas`` is None for kinds without replicas. ``condition_since_ms`` is when
-    the condition Scheduled last changed between success and failure, ``observed_generation`` the generation that the
-    last success describes. ``template_version`` is the template's resourceVersion when the binding was last declared
-    or claimed. ``dependencies`` are the objects that the template refers to and that were distributed with it;
+    the condition Scheduled last changed between success and failure, ``observed_generation`` the last generation that
+    was scheduled successfully. ``template_version`` is the template's resourceVersion when the binding was last
+    declared or claimed. ``dependencies`` are the objects that the template refers to and that were distributed with it;
     ``required`` has the bindings that depend on the template, by key, with the clusters where they need it.
     """
 
@@ -85,7 +85,10 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
 
     @property
     def conflict_resolution(self) -> str:
-        """The treatment of objects that exist in members already, set by the policy or else the dependent bindings."""
+        """The treatment of objects that exist in members already, set by the policy.
+
+        Without a policy, the dependent bindings set it.
+        """
         claim = self.last_claim
         if claim is not None:
             return claim.conflict_resolution
@@ -94,7 +97,10 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
 
     @property
     def preserves(self) -> bool:
-        """Whether members keep the object when it is deleted, set by the policy or else the dependent bindings."""
+        """Whether members keep the object when it is deleted, set by the policy.
+
+        Without a policy, the dependent bindings set it.
+        """
         claim = self.last_claim
         if claim is not None:
             return bool(claim.preserve_on_deletion)
@@ -117,7 +123,7 @@ _AFTER_SCHEDULING: Final = (
     decisions.BindingDispatched,
     decisions.StatusAggregated,
 )
-"""Decisions that a step takes after all changes of the binding's spec, so that a success includes these changes."""
+"""Decisions that a step takes after all changes of the binding's spec: a success then covers the new generation."""
 
 _BODIES: Final = """
 SELECT key, body FROM keys JOIN bindings USING (id) WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key
@@ -171,7 +177,7 @@ class Bindings:
             isinstance(data, _AFTER_SCHEDULING)
             and binding.observed_generation != binding.scheduled_generation
         ):
-            # Store it even if the decision is one of `_HIDDEN`: a restart must not lose it.
+            # Store the generation even if the decision is one of `_HIDDEN`: a restart must not lose it.
             binding.observed_generation = binding.scheduled_generation
             self._documents.put(key_id, binding)
         if not isinstance(data, _HIDDEN):
@@ -185,7 +191,7 @@ class Bindings:
         return True
 
     def follow_template(self, key_id: int, version: int) -> None:
-        """Record the resourceVersion of the template that a binding was just declared from."""
+        """Record the resourceVersion of the template from which a binding was just declared."""
         binding = self._documents.get(key_id)
         if binding is not None:
             binding.template_version = version
@@ -268,7 +274,7 @@ def _aggregate(binding: Binding, at_ms: int, data: decisions.StatusAggregated) -
 def _is_behind(member: decisions.MemberStatus, ref: shapes.WorkloadRef, generation: int) -> bool:
     """Whether a member's status does not describe this generation of the template yet.
 
-    Members that report no generation count as up to date once they have applied the object.
+    A member that reports no generation is up to date once it has applied the object.
     """
     if (ref.api_version, ref.kind) not in status_values.GENERATION_KINDS:
         return False

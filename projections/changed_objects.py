@@ -66,7 +66,10 @@ class ChangedObjects:
             self._changes.remove(number, changes.kind_of(row.api_version, row.kind), key_id, last)
 
     def binding_changed(self, key_id: int, number: int, *, added: bool) -> None:
-        """Record that a folded decision changed the binding, and its template if that changed too."""
+        """Record that the decision with this number changed the rendered binding, or also the rendered template.
+
+        Do nothing if it changed neither.
+        """
         binding = self._bindings.get(key_id)
         if binding is None or binding.number != number:
             return

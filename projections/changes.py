@@ -29,9 +29,9 @@ CREATE TABLE changes (
 PLACES: Final = 1 << 20
 """The primary key of a change is its record's number times this factor, plus its index among the record's changes.
 
-A single integer key saves space: SQLite stores documents of up to a page side by side. With a key of several
-columns it moves the part of each document beyond a quarter of a page to a page of its own, which left more than
-half of the table empty.
+A single integer key saves space: with it, SQLite keeps a document of up to a page in one piece. With a key of several
+columns, SQLite moves the part of a document beyond a quarter of a page to a separate page, so that more than half of
+the table was empty.
 """
 
 ADDED: Final = 1
@@ -44,7 +44,7 @@ CLUSTER_RESOURCE_BINDING: Final = "ClusterResourceBinding.work.karmada.io"
 WORK: Final = "Work.work.karmada.io"
 REBALANCER: Final = "WorkloadRebalancer.apps.karmada.io"
 STORED: Final = {WORK: "W", RESOURCE_BINDING: "B", CLUSTER_RESOURCE_BINDING: "b", CLUSTER: "C"}
-"""Short names in the table for the kinds that change most; all other kinds are stored as they are."""
+"""Short names under which the table stores the kinds that change most; other kinds keep their names."""
 
 _KINDS: Final = {stored: kind for kind, stored in STORED.items()}
 
@@ -69,7 +69,7 @@ class Changes:
         self._new[number, kind, key_id, member] = (ADDED if added else MODIFIED, None)
 
     def remove(self, number: int, kind: str, key_id: int, last: KubeObject, *, member: int = 0) -> None:
-        """Record that an object was removed; ``last`` is the object before, stored with the number of its removal."""
+        """Record that an object was removed; store its ``last`` document with the removal's resourceVersion."""
         removed = last.with_metadata({"resourceVersion": str(number)})
         self._new[number, kind, key_id, member] = (DELETED, _encode(removed.document))
 

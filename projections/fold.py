@@ -199,7 +199,7 @@ class Fold:
                 self._objects.put_status(key_id, taken, status, owned)
                 self._changed_objects.status_put(key_id, taken)
             case specs.DeletionAllowed() | specs.SuspensionWritten():
-                pass  # only the decisions that follow from it change anything
+                pass  # only the decisions that follow change objects
             case _ if taken.head is not None:
                 self._changed_objects.object_removed(key_id, record.number)
                 self._objects.remove(key_id)
@@ -257,7 +257,7 @@ class Fold:
                 self._touch_related(data, record.number)
                 self._share_quotas(record.number, data)
             case cluster_decisions.ClusterDecision():
-                # The effect follows as an input; the decision itself only appears on the cluster's timeline.
+                # An input follows that changes the cluster; the decision is only added to its timeline.
                 self._touch(keys.cluster_key(data.name), record.number)
             case _:
                 self._counts.add("decisions.misplaced")

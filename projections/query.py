@@ -23,7 +23,7 @@ from projections.port import Found, Rows, Value
 
 LIMIT_MAX: Final = 1_000
 ROWS_READ_MAX: Final = 20_000
-"""Most rows read for one page, for filters that few rows match."""
+"""Maximum number of rows read for one page, so that a filter that few rows match does not read the whole table."""
 
 _OBJECT_FIELDS: Final = """
     key, kind, namespace, name, api_version, number, version, generation, uid, created_ms, labels, manifest, status

@@ -62,8 +62,8 @@ class Projector:
         self._fold: Fold | None = None
         self._written = 0
         self._moved: asyncio.Future[None] | None = None
-        # Only one thread: it completes a batch even if the task is cancelled, and the next batch must wait
-        # for that.
+        # Use only one thread: it completes a batch even if the task is cancelled, and the next batch must not
+        # start before.
         self._thread = ThreadPoolExecutor(1, "projector")
 
     async def run(self) -> None:
@@ -99,8 +99,8 @@ class Projector:
         # Numbers may have gaps, so the last records read may be beyond the end.
         batch = [record for record in records if record.number <= end]
         if batch:
-            # Do this before the fold: folding a record marks its partition as remembered, and repetitions of
-            # ids that were never loaded would not be recognized.
+            # Do this before the fold, which marks the partition as remembered: without the recent ids from
+            # the log, repetitions of these ids would not be recognized.
             await self._remember(fold, batch)
             await self._in_thread(self._write, fold, batch)
         # A read that goes beyond `end` or finds nothing has covered all records up to `end`: show `end` itself,

@@ -38,7 +38,7 @@ _decode_headers = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class ShardSteps(Struct):
-    """The chain of a shard and facts of its last step: its number in the log, its time, release and input ends."""
+    """The chain of a shard, and its last step: number in the log, time, release, and end offsets of the inputs."""
 
     chain: Chain
     at_number: int = 0

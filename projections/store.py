@@ -20,7 +20,7 @@ FILE: Final = "views.sqlite"
 
 _CACHE_KIB: Final = 8_192
 _READER_CACHE_KIB: Final = 2_048
-"""Small, because every commit of the writer invalidates the caches of all readers."""
+"""Page cache of a reader's connection; small, because every commit of the writer invalidates it."""
 
 _BUSY_SECONDS: Final = 5.0
 _CHECKPOINT_PAGES: Final = 1_024

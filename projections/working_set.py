@@ -6,11 +6,11 @@ from typing import Final, Generic, TypeVar
 _Document = TypeVar("_Document")
 
 DOCUMENTS_MAX: Final = 32_768
-"""Most documents that stay in memory between batches; within a batch there may be more."""
+"""Maximum number of documents that stay in memory between batches; during a batch there may be more."""
 
 
 class WorkingSet(Generic[_Document]):
-    """Documents by key id; ``load`` reads one that is not in memory and returns None if there is none."""
+    """Documents by key id; ``load`` returns a document that is not in memory, None if it does not exist."""
 
     def __init__(self, load: Callable[[int], _Document | None], documents_max: int = DOCUMENTS_MAX) -> None:
         self._load = load

@@ -155,7 +155,7 @@ class Works:
         return True
 
     def bind(self, where: Where, number: int, binding: Binding, assigned: int | None) -> bool:
-        """Update the parts of a work that follow from its binding; return whether that changes the rendered work.
+        """Update a work's claim and replicas from its binding; return whether that changes the rendered work.
 
         ``assigned`` is the number of replicas that the binding assigns to the cluster, None if it assigns none. It only
         changes a suspended work, whose rendering has the replicas with which it would be dispatched now.

@@ -1,7 +1,7 @@
 """Execution of the actions that ``reconciliation`` decides: apply objects, remove them, or release them to the cluster.
 
-An existing object without this agent's label and annotation (``is_marked``) is only changed if its conflict resolution
-is Overwrite.
+An existing object without this agent's label and annotation (``is_marked``) is only changed if the work's conflict
+resolution is Overwrite.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -111,12 +111,12 @@ class ActionExecutor:
         return resource
 
     async def remove(self, entry: Entry, action: reconciliation.Remove) -> bool:
-        """Remove an object, or only the agent's labels and annotations from it.
+        """Delete an object, or (``preserved``) remove the agent's labels and annotations from it.
 
-        Return whether that is complete. Raises ApiError.
+        Return False while the object still exists although it must be deleted. Raises ApiError.
         """
         ref = action.ref
-        # Discovery omits groups whose servers do not respond: only the group itself shows that a kind is gone.
+        # Discovery omits groups whose servers do not respond, so ask the group itself whether the kind is gone.
         resource = await self._kinds.find(ref.api_version, ref.kind)
         if resource is None:
             resource = await self._kinds.find_alone(ref.api_version, ref.kind)
@@ -131,7 +131,7 @@ class ActionExecutor:
             _log.info("object released to the cluster", cluster=self._cluster, key=entry.work.key)
             return True
         if not live.is_ending:
-            # The uid as a precondition: the name may belong to another object by now.
+            # Require the uid: the name may belong to another object by now.
             uid = live.uid
             await self._gate.call(lambda: self._api.delete(resource, ref.namespace, ref.name, uid))
             _log.info("object removed", cluster=self._cluster, key=entry.work.key)
@@ -159,7 +159,7 @@ class ActionExecutor:
         """
         await self._kinds.refresh()
         for resource in self._kinds.served():
-            # Namespaces have no works here; ``namespaces`` removes them.
+            # Agents get no works for namespaces; the module ``namespaces`` deletes them.
             if not resource.watched or (resource.api_version, resource.kind) == kinds.NAMESPACES:
                 continue
             try:
@@ -167,7 +167,7 @@ class ActionExecutor:
                     lambda kind=resource: self._api.list(kind, f"{marks.MANAGED}=true")
                 )
             except RefusedError:
-                continue  # a kind that we may not list is one that we could not have applied
+                continue  # the agent may not list this kind, so it cannot have applied objects of it
             for item in listed.items:
                 ref = WorkloadRef(
                     api_version=resource.api_version,

@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 
 
 class Counts(Struct):
-    """Counters of one cluster. ``is_reachable`` is whether the last call to its API got a response."""
+    """Counters of one cluster. ``is_reachable``: the last call to its API got a response."""
 
     applied: int = 0
     drifts: int = 0

@@ -23,7 +23,7 @@ _LAST_S: Final = 30.0
 
 
 class Backoff:
-    """Exponential delays up to a limit, each randomized between half and all of it."""
+    """Exponential delays up to a limit, each multiplied by a random factor between 0.5 and 1."""
 
     def __init__(self, first_s: float = _FIRST_S, last_s: float = _LAST_S) -> None:
         self._first_s = first_s
@@ -42,7 +42,7 @@ class Backoff:
 
 
 class Gate:
-    """Gate through which all calls to one API go; ``is_reachable``: the last call got a response."""
+    """Limits all calls to one API (``call``). ``is_reachable``: the last call got a response."""
 
     def __init__(self, on_change: Callable[[], None], counts: Counts | None = None) -> None:
         self._limiter = anyio.CapacityLimiter(CALLS_MAX)
@@ -55,7 +55,7 @@ class Gate:
     async def call(self, request: Callable[[], Awaitable[_Result]]) -> _Result:
         """Wait until calls are permitted, then run one.
 
-        Raises its errors; ThrottledError and UnreachableError also delay all later calls.
+        Raises the errors of ``request``; ThrottledError and UnreachableError also delay all later calls.
         """
         # Check again after sleeping: another call may have extended the delay.
         while (wait_s := self._closed_until_s - anyio.current_time()) > 0:  # noqa: ASYNC110
@@ -76,7 +76,7 @@ class Gate:
         return result
 
     def answered(self) -> None:
-        """Record a successful response, also of a call outside of the gate."""
+        """Record a successful response; also for calls that were not made by ``call``."""
         self._backoff.reset()
         self._set(is_reachable=True)
 

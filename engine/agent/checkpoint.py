@@ -50,7 +50,7 @@ class Checkpoint:
             self._connection = _opened(path)
 
     def load(self, cluster: str) -> tuple[int | None, dict[str, Entry]]:
-        """The position of the feed (None: none yet), and the entries by key.
+        """Return the stored position in the feed of works (None: none yet), and the entries by key.
 
         A cluster with an unreadable entry is forgotten: its works and objects are listed again.
         """

@@ -27,8 +27,8 @@ _API_VERSION: Final = "client.authentication.k8s.io/v1"
 class Credentials:
     """Credentials for one API, read again when they expire.
 
-    ``certificate`` and ``key`` are a client certificate from a plugin or from files, ``authority`` the trusted
-    certificates from a file (all PEM). ``header`` sets them; they stay empty without a plugin or files.
+    ``header`` sets ``certificate`` and ``key`` to a client certificate from a plugin or from files, and ``authority``
+    to the trusted certificates from a file (all PEM); without a plugin or files they stay empty.
     """
 
     def __init__(self, access: Access) -> None:
@@ -46,7 +46,7 @@ class Credentials:
         if time.time() < min(self._until_s, self._authority_until_s):
             return self._header
         async with self._lock:
-            # Under the lock, so that concurrent requests do not start several plugins.
+            # Hold the lock, so that concurrent requests do not start several plugins.
             if time.time() >= self._authority_until_s:
                 self.authority, self._authority_until_s = await anyio.to_thread.run_sync(self._trusted)
             if time.time() >= self._until_s:
@@ -120,7 +120,7 @@ class Credentials:
 
 
 def _cluster_info(access: Access) -> Json:
-    """The cluster, in the form of an ``ExecCredential``."""
+    """The cluster, in the form of ``spec.cluster`` of an ExecCredential."""
     info: Json = {
         "server": access.server,
         "tls-server-name": access.server_name,

@@ -11,7 +11,7 @@ from events.json_values import Json, as_text, at, list_at, objects_at
 
 AGGREGATED_KIND: Final = "APIGroupDiscoveryList"
 ACCEPTED: Final = f"{records.JSON};g=apidiscovery.k8s.io;v=v2;as={AGGREGATED_KIND},{records.JSON}"
-"""Content types of discovery: all groups in one document if the server can, else a list of versions."""
+"""Accept header for discovery: all groups in one document if the server supports that, else separate lists."""
 
 
 class Resource(Struct, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class Resource(Struct, frozen=True, kw_only=True):
     watched: bool = True
 
     def path(self, namespace: str = "", name: str = "") -> str:
-        """The URL path of its collection, or of one object."""
+        """The URL path of all objects of this kind, of those in a namespace, or of one object."""
         root = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
         namespace_path = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced and namespace else ""
         return f"{root}{namespace_path}/{self.plural}" + (f"/{quote(name, safe='')}" if name else "")

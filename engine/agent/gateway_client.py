@@ -57,12 +57,12 @@ class Control:
         return await self._request("GET", "/namespaces", messages.Namespaces)
 
     async def report(self, batch_id: str, reports: Sequence[messages.Report]) -> messages.Cluster:
-        """Send reports; a repeated ``batch_id`` has no second effect."""
+        """Send reports, and return the cluster's state; a repeated ``batch_id`` has no second effect."""
         body = msgspec.json.encode(messages.Reports(id=batch_id, reports=tuple(reports)))
         return await self._request("POST", "/reports", messages.Cluster, body=body)
 
     async def follow(self, after: int | None) -> AsyncGenerator[messages.Line]:
-        """The lines of works after a position (None: a full list, then changes); ends when the connection does."""
+        """Yield the lines of the feed of works after a position (None: a full list first); ends with the connection."""
         try:
             async for line in self._lines("/works", {} if after is None else {"after": str(after)}):
                 yield _LINE.decode(line)
@@ -70,7 +70,7 @@ class Control:
             raise UnreachableError(f"/works: {error}") from None
 
     async def calls(self) -> AsyncGenerator[messages.Call]:
-        """Requests of users to the member's API; ends when the connection does."""
+        """Yield the requests of users to the member's API; ends with the connection."""
         try:
             async for line in self._lines("/calls", {}):
                 if (call := _CALL.decode(line)).id:
@@ -91,7 +91,7 @@ class Control:
             raise UnreachableError(f"replies: {error or type(error).__name__}") from None
 
     async def _lines(self, path: str, query: dict[str, str]) -> AsyncGenerator[str]:
-        """The lines of a feed; ends when the connection does."""
+        """Yield the lines of a feed; ends with the connection."""
         try:
             async with self._http.stream(
                 "GET", f"{self._path}{path}", params=query, timeout=_FOLLOW_TIMEOUT

@@ -1,4 +1,4 @@
-"""A queue of keys for several workers: each key is queued once, some not before a given time."""
+"""A queue of keys for several workers; each key is in it at most once, and may be queued with a delay."""
 
 import heapq
 import itertools
@@ -27,7 +27,7 @@ class Waiting:
         self._more.set()
 
     def put_later(self, key: str, seconds: float) -> None:
-        """Queue a key after a delay; an earlier due time that is set already stays."""
+        """Queue a key after a delay; do nothing if it is due earlier already."""
         due = anyio.current_time() + seconds
         if due >= self._due.get(key, due + 1.0):
             return

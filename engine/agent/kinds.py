@@ -46,7 +46,7 @@ class Kinds:
         return resource
 
     async def find_alone(self, api_version: str, kind: str) -> Resource | None:
-        """The kind, as the discovery document of its group version lists it; None if it is not served.
+        """Return the kind from the discovery document of its group version; None if it is not served.
 
         Raises ApiError.
         """
@@ -75,7 +75,7 @@ class Kinds:
 
 
 def enabled(listed: Sequence[Resource]) -> tuple[clusters.ApiKind, ...]:
-    """The kinds by group and version, for reports."""
+    """Return the kinds by group version, as they are reported."""
     groups: dict[str, dict[str, str]] = {}
     for resource in listed:
         groups.setdefault(resource.api_version, {}).setdefault(resource.kind, resource.plural)

@@ -20,7 +20,7 @@ from events.json_values import Json, as_text, list_at, object_at
 
 _LOOPBACK: Final = frozenset({"localhost", "::1"})
 _UNSUPPORTED: Final = frozenset({"auth-provider", "as", "as-uid", "as-groups", "as-user-extra"})
-"""Unsupported fields of users: a request that ignored them would have other rights than the user expects."""
+"""Unsupported fields of a user. They are errors: if they were ignored, requests would have unexpected rights."""
 
 _POD: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -103,7 +103,7 @@ def read(path: Path, context: str = "") -> Access:
 def tls(access: Access, certificate: str = "", key: str = "", authority: str = "") -> ssl.SSLContext:
     """The TLS context for connections; raises KubeconfigError if a certificate can't be loaded.
 
-    ``certificate``, ``key`` and ``authority``, from an exec plugin or a file, take precedence over those of the access.
+    ``certificate``, ``key`` and ``authority`` come from an exec plugin or files and replace those in ``access``.
     """
     try:
         context = ssl.create_default_context(cadata=authority or access.authority or None)
@@ -155,7 +155,7 @@ def _named(config: Json, many: str, one: str, name: str) -> Json:
 
 
 def _file(path: Path, fields: Json, name: str) -> str:
-    """The path of a file, relative to the kubeconfig; empty if its contents are in the kubeconfig."""
+    """The path of the file that a field names; empty without one, or if the kubeconfig contains the data."""
     return (
         str(path.parent / as_text(fields[name]))
         if fields.get(name) and not fields.get(f"{name}-data")
@@ -164,7 +164,7 @@ def _file(path: Path, fields: Json, name: str) -> str:
 
 
 def _content(path: Path, fields: Json, name: str) -> str:
-    """The value of a ``-data`` field, or the contents of the named file, relative to the kubeconfig."""
+    """The decoded ``-data`` field, or the contents of the named file; paths are relative to the kubeconfig."""
     if data := as_text(fields.get(f"{name}-data")):
         try:
             return base64.b64decode(data, validate=True).decode()

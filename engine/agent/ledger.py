@@ -40,7 +40,7 @@ class Ledger:
         return self._entries.get(key)
 
     def at(self, identity: Place) -> str | None:
-        """The key of the binding that an object belongs to, None if there is none."""
+        """Return the key of the binding that an object belongs to; None for other objects."""
         return self._keys.get(identity)
 
     def names(self) -> list[str]:
@@ -51,7 +51,7 @@ class Ledger:
         return iter(self._entries.items())
 
     def take(self, work: messages.Work) -> bool:
-        """Merge a work; false if it is not newer than the known one."""
+        """Merge a work into its binding's entry; return False if it is not newer than the known one."""
         entry = reconciliation.take(self._entries.get(work.key), work)
         if entry is None:
             return False
@@ -114,7 +114,7 @@ class Ledger:
             raise
 
     async def end(self) -> None:
-        """Delete the cluster from the checkpoint."""
+        """Delete the cluster's position and entries from the checkpoint."""
         await anyio.to_thread.run_sync(self._kept.forget, self._cluster)
 
     def _index(self, key: str, entry: Entry) -> None:

@@ -48,7 +48,7 @@ _CAPACITY_REPORT_S: Final = 1.0
 """Minimum interval between capacity reports."""
 
 _CALM_S: Final = 300.0
-"""Seconds: a drift is corrected at once if the last correction is longer ago than this, else after a growing delay."""
+"""For this many seconds after a correction of drift, further corrections wait; the delays grow."""
 
 _FAULT_FIRST_S: Final = 1.0
 _FAULT_LAST_S: Final = 60.0
@@ -59,13 +59,13 @@ _log = diagnostics.logger("agent")
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """A cluster without a heartbeat for ``grace_seconds`` is unreachable; the agent sends four in that time."""
+    """A cluster without a heartbeat for ``grace_seconds`` counts as unreachable; agents send four in that time."""
 
     grace_seconds: int = GRACE_SECONDS
 
 
 class _Pace(Struct):
-    """Retry delays of one binding, and when they were last used."""
+    """The retry delays of one binding; ``used_s`` is when the last delay began."""
 
     backoff: Backoff
     used_s: float
@@ -143,7 +143,7 @@ class MemberAgent:
                     tasks.start_soon(self._work)
         finally:
             with anyio.CancelScope(shield=True):
-                # A later member of this name must not continue from this one's position.
+                # A cluster that joins later with this name must not continue from this position.
                 await (self._ledger.end() if self._has_left else self._ledger.save())
                 await self._control.aclose()
                 await self._api.aclose()
@@ -177,7 +177,7 @@ class MemberAgent:
                 self._ledger.move(line.position)
 
     async def _settle_list(self, listed: set[str]) -> None:
-        """Handle the end of a full list: remove bindings that it lacks, and objects with our label but no work."""
+        """Handle the end of a full list: remove bindings that are not in it, and labelled objects without a work."""
         # A full list replaces all state: it does not name works that were removed while the feed was interrupted.
         for key in self._ledger.names():
             entry = self._ledger.get(key)
@@ -201,7 +201,7 @@ class MemberAgent:
             self._waiting.done(key)
 
     async def _carry_out(self, key: str, entry: Entry) -> None:
-        """Carry out the next action of one binding; retry a failure later, and set the fault if it may be permanent."""
+        """Carry out the next action of one binding; retry after a failure, and set ``fault`` if it may be permanent."""
         try:
             await self._act(key, entry)
         except (ThrottledError, UnreachableError) as error:
@@ -277,11 +277,11 @@ class MemberAgent:
         return pace.backoff.next_delay_s()
 
     def _rescaled(self, identity: Place) -> None:
-        """Reapply an object that an autoscaler starts or stops scaling, as the owner of its replicas changes."""
+        """Apply an object again when an autoscaler starts or stops scaling it: the owner of its replicas changes."""
         key = self._ledger.at(identity)
         entry = self._ledger.get(key) if key is not None else None
         if key is not None and entry is not None and entry.applied is not None:
-            # An empty digest never matches, so the next decision is to apply.
+            # An empty digest equals no other, so ``reconciliation.decide`` returns Apply.
             entry.applied = structs.replace(entry.applied, fields="")
             self._waiting.put(key)
 
@@ -365,7 +365,7 @@ class MemberAgent:
         return messages.HealthReport(ready=True, grace_seconds=grace, reason="ClusterReady", message=message)
 
     def _on_answer(self, cluster: messages.Cluster) -> None:
-        """Handle the cluster's state in an answer of the gateway; stop once it has left and the ledger is empty."""
+        """Handle the cluster's state from the gateway; end once the cluster has left and the ledger is empty."""
         if cluster.resource_models != self._models.resource_models:
             self._capacity_changed_event.set()
         self._models = cluster

@@ -163,7 +163,7 @@ class MemberApi:
                 raise
 
     async def list(self, resource: Resource, labels: str = "") -> Listed:
-        """List all objects of a kind with these labels, page by page; in one request if the pages have expired."""
+        """List all objects of a kind with these labels in pages; if the pages expire, list again in one request."""
         selected = {"labelSelector": labels} if labels else {}
         try:
             return await self._list(resource, {"limit": str(LIST_OBJECTS), **selected})
@@ -171,7 +171,7 @@ class MemberApi:
             return await self._list(resource, selected)
 
     async def newest_version(self, resource: Resource) -> str:
-        """The newest resourceVersion of the server; the resource can be any that may be listed."""
+        """The newest resourceVersion of the server; any ``resource`` that may be listed will do."""
         page = await self._json("GET", resource.path(), query={"limit": "1"})
         return as_text(at(page, "metadata", "resourceVersion"))
 
@@ -188,7 +188,7 @@ class MemberApi:
             query = {**query, "continue": str(metadata["continue"])}
 
     async def watch(self, resource: Resource, version: str, labels: str = "") -> AsyncGenerator[Change]:
-        """Changes after a version, until the server ends the watch; raises ExpiredError if it is too old."""
+        """Yield changes after a version until the server ends the watch; raises ExpiredError for too old versions."""
         query = {
             "watch": "true",
             "resourceVersion": version,
@@ -237,7 +237,7 @@ class MemberApi:
         except (msgspec.MsgspecError, RecursionError):
             raise UnreachableError(f"{method} {path}: the response is not a JSON object") from None
 
-    async def _send(  # the parts of a request
+    async def _send(  # one parameter per part of a request
         self,
         method: str,
         path: str,
@@ -320,7 +320,7 @@ class MemberApi:
                 credentials.forget()
                 credentials.forget_files()
                 raise
-            # Another task may have created it during the await.
+            # Another task may have created the session during the await.
             if self._session is None:
                 self._session, self._certificates = _session(context), (certificate, authority)
         return self._session
@@ -353,7 +353,7 @@ def _session(context: ssl.SSLContext) -> aiohttp.ClientSession:
 
 
 async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Yield the lines of a body, which may be longer than the reader's own limit."""
+    """Yield the lines of a body; a line may be longer than StreamReader allows in ``readline``."""
     rest = b""
     async for chunk in content.iter_any():
         *lines, rest = (rest + chunk).split(b"\n")
@@ -387,7 +387,7 @@ def _status(content: bytes) -> Json:
 
 
 def _seconds(text: str) -> float:
-    """The wait in ``Retry-After``; dates, which API servers don't send, count as 0."""
+    """The seconds in ``Retry-After``; 0 for dates, which API servers don't send."""
     return float(text) if text.isascii() and text.isdecimal() else 0.0
 
 

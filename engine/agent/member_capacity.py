@@ -95,7 +95,7 @@ def _graded(
     taken: Mapping[str, Mapping[str, int]],
     models: Sequence[clusters.ResourceGrade],
 ) -> tuple[clusters.GradeCount, ...]:
-    """Number of nodes per grade: a node counts for the highest grade whose minimum amounts it still has free."""
+    """Number of nodes per grade; the grade of a node is the highest one whose minimum amounts the node has free."""
     if not models:
         return ()
     ordered = sorted(models, key=lambda grade: grade.grade)

@@ -50,7 +50,7 @@ class Work(Shape, frozen=True, kw_only=True):
 
     @property
     def version(self) -> tuple[int, int]:
-        """Version of the work, as a sort key: of two works of a binding the higher one is in effect."""
+        """Version of the work; of all works of a binding, the agent applies the one with the highest version."""
         return self.term, self.step
 
 

@@ -1,7 +1,7 @@
-"""Namespaces of the control plane in the member: created, updated, and deleted with the original.
+"""Create, update and delete namespaces in the member, as the control plane propagates them.
 
-The agent labels the namespaces that it creates. It does not change one that exists without its label. While the cluster
-leaves, and after that, none is deleted: Kubernetes deletes a namespace with everything in it.
+The agent labels the namespaces that it creates. It does not change namespaces that exist without its label. While the
+cluster leaves, and after that, it deletes none, since Kubernetes deletes a namespace with everything in it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from engine.domain import marks
 from events.kube_objects import KubeObject
 
 _COMPARE_S: Final = 60.0
-"""Seconds between two comparisons of namespaces without a known change: other clients of the member change them too."""
+"""Seconds until namespaces are compared again without a known change, since other clients may change them."""
 
 _log = diagnostics.logger("agent")
 
@@ -66,7 +66,7 @@ class NamespaceSync:
         self._change = anyio.Event()
 
     def changed(self, number: int) -> None:
-        """Compare all namespaces soon if ``number``, the number of the last change of a namespace, is new."""
+        """Start a comparison of all namespaces if ``number``, that of the last change of a namespace, is new."""
         if number != self._number:
             self._number = number
             self._change.set()
@@ -98,7 +98,7 @@ class NamespaceSync:
         for manifest in todo.applied:
             await self._apply(manifest)
         for name, uid in todo.deleted:
-            # The uid as a precondition: the name may belong to another namespace by now.
+            # Require the uid: the name may belong to another namespace by now.
             await self._gate.call(lambda name=name, uid=uid: self._api.delete(resource, "", name, uid))
             _log.info("namespace removed", cluster=self._cluster, namespace=name)
 
@@ -117,7 +117,7 @@ class NamespaceSync:
         live = await self._gate.call(lambda: self._api.get(resource, "", name))
         if live is not None and not object_preparation.has_our_marks(live, self._cluster):
             return
-        # Not forced if it did not exist: another client may have created it since.
+        # Do not force if the namespace did not exist: another client may have created it since.
         await self._gate.call(lambda: self._api.apply(resource, manifest, force=live is not None))
         _log.info("namespace applied", cluster=self._cluster, namespace=name)
 

@@ -1,7 +1,7 @@
 """Conversion of a work's manifest into the object to apply: pure.
 
-Fields that the API server or the member's controllers set are removed, so that applying never claims them. Labels and
-annotations that name the owner are added, as Karmada does.
+Fields that the API server or the member's controllers set are removed, so that the agent never owns them. Labels and
+annotations that name the cluster and the work are added, as Karmada does.
 """
 
 import hashlib
@@ -59,10 +59,10 @@ def prepared(manifest: msgspec.Raw | bytes, owner: Owner) -> KubeObject:
 
 
 def retaining(manifest: KubeObject, current: KubeObject | None, paths: Sequence[Path]) -> KubeObject:
-    """The manifest with the fields at these paths left to the member, if the object in the member has them.
+    """Return the manifest with the fields at these paths left to the member, if the member's object has them.
 
-    Such a field is dropped if another manager owns it. If only we own it, its current value is kept:
-    server-side apply would remove a field that its last owner no longer names.
+    A field that another manager owns is removed from the manifest. A field that only the agent owns gets its current
+    value, because server-side apply would remove a field that its only owner no longer sets.
     """
     if current is None:
         return manifest
@@ -75,7 +75,7 @@ def retaining(manifest: KubeObject, current: KubeObject | None, paths: Sequence[
 
 
 def retained(value: KubeObject, reading: shapes.Reading | None, *, is_scaled: bool) -> tuple[Path, ...]:
-    """Paths left to the member: replicas if the member scales the object, and those its kind's interpreter retains."""
+    """Paths of fields left to the member: replicas if it scales the object, and those that an interpreter retains."""
     declared = reading.retained if reading else ()
     paths = tuple(tuple(path.removeprefix(".").split(".")) for path in declared)
     return (replicas_path(value, reading), *paths) if is_scaled else paths
@@ -125,7 +125,7 @@ def owned_digest(value: KubeObject, manager: str, without: Sequence[Path] = ()) 
     """Digest of the fields that a manager owns by server-side apply; empty if it owns none.
 
     A client that changes such a field takes over its ownership, so a different digest means drift.
-    ``without`` are fields that others may own.
+    The digest omits the fields at the paths ``without``, which others may own.
     """
     for entry in objects_at(value.metadata, "managedFields"):
         if (
@@ -197,7 +197,7 @@ def _prune_kind(value: Json) -> None:
 def _marked(value: KubeObject, owner: Owner) -> KubeObject:
     """The object with the labels and annotations by which the agent finds its objects.
 
-    The gateway has set all other labels and annotations of Karmada, because they need more facts.
+    The gateway has set all other labels and annotations of Karmada, since the agent does not know their values.
     """
     work = owner.work
     annotations: Json = {

@@ -1,7 +1,7 @@
-"""Reconciliation of one binding: works and observed state in, the next action out. Pure.
+"""Decide the next action for one binding from its work and the observed state. Pure.
 
-Level-triggered: an entry holds the desired, the last applied and the observed state; intermediate changes do
-not matter. The caller carries out the action and updates the entry.
+The decision is level-triggered: an entry holds the desired, the last applied and the observed state, and
+intermediate changes do not matter. The caller carries out the action and updates the entry.
 """
 
 from typing import Final, Literal
@@ -50,9 +50,9 @@ class Observed(Struct, frozen=True, kw_only=True):
 class Entry(Struct, kw_only=True):
     """Everything known of one binding in one cluster.
 
-    ``ref`` is the object that the newest work with a template named; it may exist although no apply is
-    recorded. ``seen`` is None until the object has been observed. ``fault`` is why the newest work could not
-    be applied.
+    ``ref`` is the object that the newest work with a template names; it may exist in the member although no apply
+    is recorded. ``seen`` is None until the object has been observed. ``fault`` is the reason why the newest work
+    could not be applied.
     """
 
     work: messages.Work
@@ -137,7 +137,7 @@ def is_adrift(entry: Entry) -> bool:
 
 
 def is_older(one: Observed, other: Observed) -> bool:
-    """Whether ``one`` is an earlier observation of the same object; false if versions are not numeric."""
+    """Whether ``one`` is an earlier observation of the same object than ``other``; False for non-numeric versions."""
     if one.uid != other.uid or not (one.version.isdecimal() and other.version.isdecimal()):
         return False
     return int(one.version) < int(other.version)
@@ -150,7 +150,7 @@ def report(entry: Entry) -> messages.WorkloadReport | None:
 
 
 def gone(entry: Entry) -> messages.GoneReport | None:
-    """The report that a removed binding no longer has an object; None before that."""
+    """The report that the object of a removed binding is gone; None while it may exist."""
     work = entry.work
     if work.state != "removed" or entry.applied is not None or entry.ref is not None:
         return None

@@ -15,7 +15,7 @@ from engine.agent.member_api import MemberApi
 from events.kube_objects import KubeObject
 
 _SILENT_FAILURES: Final = 3
-"""Consecutive failures before one is logged; a server that restarts is reachable again before the third."""
+"""Number of consecutive failures at which one is logged; a restarting server responds before the third."""
 
 _REFUSED_FIRST_S: Final = 5.0
 _REFUSED_LAST_S: Final = 300.0
@@ -86,7 +86,7 @@ async def follow(
 ) -> None:
     """Pass the objects of a kind with these labels to the follower, forever.
 
-    With a ``version`` it begins with the changes after it, if the server still has them, and not with a list.
+    With a ``version`` it begins with the changes after that version, without a list if the server still has them.
     """
     backoff, refused, failed = Backoff(), Backoff(_REFUSED_FIRST_S, _REFUSED_LAST_S), 0
     restored = history.restored

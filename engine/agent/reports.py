@@ -1,4 +1,4 @@
-"""Reports to the gateway, in batches; each holds the current state, not every change.
+"""Send reports to the gateway in batches. A report contains the current state, not each change.
 
 A batch with an unknown outcome is sent again under the same id, so that the gateway records it once.
 """

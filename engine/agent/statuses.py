@@ -1,4 +1,4 @@
-"""Interpretation of an object's status: replicas by state, and health. Pure.
+"""Read replica counts and health from an object's status. Pure.
 
 The rules are those of Karmada's default interpreter. Kinds without a rule (Job, HorizontalPodAutoscaler,
 custom resources) count as healthy once they are applied.

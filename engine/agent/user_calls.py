@@ -1,4 +1,4 @@
-"""Requests of the control plane's users to the member's API: forward each of them, and upload the response."""
+"""Forward requests of the control plane's users to the member's API, and upload the responses."""
 
 from collections.abc import AsyncGenerator
 from typing import Final
@@ -23,7 +23,7 @@ _log = diagnostics.logger("agent")
 
 
 class UserCalls:
-    """Carries out the requests of users; ``run`` follows them until the connection ends."""
+    """Forwards the requests of users; ``run`` receives them until the connection ends."""
 
     def __init__(self, cluster: str, control: Control, api: MemberApi) -> None:
         self._cluster = cluster

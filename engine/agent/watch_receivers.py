@@ -50,7 +50,7 @@ class Objects:
             return
         applied = entry.applied
         if applied is None:
-            # The response of the first apply may still be on its way; ``apply`` keeps the newer of the two.
+            # The response of the first apply may arrive later; ``apply`` then keeps the newer state.
             if entry.ref is not None and not is_gone and self._executor.is_marked(value):
                 entry.seen = self._executor.seen(
                     value, entry.ref, entry.work.reading, is_retained=object_preparation.retains(value)
@@ -60,7 +60,7 @@ class Objects:
         if entry.seen is not None and is_older(seen, entry.seen):
             return
         if is_gone:
-            # A late DELETED of an earlier object under that name; the known object has another uid.
+            # Ignore a late DELETED of an earlier object of that name: the known object has another uid.
             if entry.seen is not None and entry.seen.uid not in ("", seen.uid):
                 return
             seen = _GONE
@@ -128,7 +128,7 @@ class Pods:
 
 
 class Scalers:
-    """Track HorizontalPodAutoscalers; ``on_change`` gets each object that one starts or stops scaling."""
+    """Track HorizontalPodAutoscalers; ``on_change`` gets each object that an autoscaler starts or stops scaling."""
 
     def __init__(self, on_change: Callable[[Place], None]) -> None:
         self._found: dict[str, Place] = {}

@@ -1,8 +1,8 @@
 """Benchmark: a tenth of many clusters fail at once; time until the last affected workload is rescheduled.
 
 It runs the whole process: log with full sync, worker, members and views. Workloads are divided into groups;
-each group has ten clusters of its own, of which the first fails (gets a NoExecute taint). A second run with a
-tenth of the bindings shows how the time grows. The baseline is the cost of applying as many bindings in the
+each group has ten clusters of its own, of which the first fails (gets a NoExecute taint). An earlier measurement with
+a tenth of the bindings shows how the time grows. The baseline is the time to apply as many bindings in the
 same run.
 """
 
@@ -22,7 +22,7 @@ _PART: Final = 10
 
 
 def run(clusters: int, bindings: int, progress: Progress = lambda _: None) -> Figures:
-    """Measure with a tenth of the bindings and with all; return the figures.
+    """Measure with a tenth of the bindings, then with all of them; return the figures.
 
     Uses temporary directories. Raises ValueError if the number of clusters is not a multiple of ten.
     """

@@ -1,7 +1,7 @@
-"""Benchmark: growth of the cost of each kind of input, at sizes N, 10 N and 100 N, with its exponent.
+"""Benchmark: how the cost of each kind of input grows from size N to 10 N and 100 N.
 
 Two costs are measured: processor time, and a reproducible count of operations, which is executed lines of
-Python plus decided bytes in units of 64. The exponent is that of the growth from 10 N to 100 N: 1 for linear
+Python plus bytes of decided records divided by 64. An exponent describes the growth from 10 N to 100 N: 1 for linear
 cost, 2 for quadratic cost.
 """
 
@@ -51,7 +51,7 @@ HEADINGS: Final = (
 _START_MS: Final = times.from_text("2026-01-01T00:00:00Z")
 _UNIT_BYTES: Final = 64
 _VIEWED: Final = 512
-"""Records per transaction of the views."""
+"""Number of records that the views fold per transaction."""
 
 _ROOT: Final = str(Path(engine.__file__).parents[1])
 
@@ -107,7 +107,7 @@ class _Counter:
 
     def enter(self, frame: FrameType, _event: str, _argument: object) -> "_Trace | None":
         name = frame.f_code.co_filename
-        # How often the event loop yields depends on time, so its lines are not reproducible.
+        # ``loop_share`` yields depending on time, so the count of its lines is not reproducible.
         return self._line if name.startswith(_ROOT) and name != loop_share.__file__ else None
 
     def _line(self, _frame: FrameType, _event: str, _argument: object) -> "_Trace":
@@ -121,7 +121,7 @@ class _Counter:
         return None if active is None else active.enter(frame, event, argument)
 
     def cost(self, written: int) -> Cost:
-        """The cost, with ``written`` bytes of decided records."""
+        """The cost, including ``written`` bytes of decided records."""
         if not self._is_on:
             return Cost(seconds=self.seconds)
         return Cost(self.operations + written // _UNIT_BYTES)

@@ -1,4 +1,4 @@
-"""Inputs of ``bench growth``: for each kind, the events that make the state before it, and the measured events."""
+"""Inputs of ``bench growth``: for each kind, the events that create the initial state, and the measured events."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -24,7 +24,7 @@ _ON_ALL: Final[Json] = {"replicaScheduling": {"replicaSchedulingType": "Duplicat
 class Case(NamedTuple):
     """One kind of input; both functions take the size and return events.
 
-    ``before`` are not measured; each of the ``portions`` is decided completely before the next one is appended.
+    The events of ``before`` are not measured. Each of the ``portions`` is decided before the next one is appended.
     """
 
     before: Callable[[int], Events]
@@ -92,7 +92,7 @@ def gone(name: str) -> shapes.Event:
 
 
 def override(name: str, selectors: Sequence[Json], target: Json | None = None) -> shapes.Event:
-    """An OverridePolicy that adds a label to selected workloads, in the target's clusters."""
+    """An OverridePolicy that adds a label to selected workloads in the clusters that ``target`` selects."""
     rule: Json = {"overriders": {"labelsOverrider": [{"operator": "add", "value": {name: "x"}}]}}
     rules = [{**rule, "targetCluster": target} if target else rule]
     fields: Json = {"resourceSelectors": list(selectors), "overrideRules": rules}
@@ -161,7 +161,7 @@ def _clusters(count: int) -> Iterator[Events]:
 
 
 def _failing(count: int) -> Iterator[Events]:
-    """Clusters that fail together, with a policy that taints failed clusters NoExecute."""
+    """Clusters that fail together; a ClusterTaintPolicy gives failed clusters a NoExecute taint."""
     yield _emptying()
     yield list(_failures(count))
 
@@ -228,7 +228,7 @@ def _labels(count: int) -> Iterator[Events]:
 
 
 def _expressions(count: int) -> Iterator[Events]:
-    """A label selector with many conditions of few values, and one condition of many values."""
+    """A label selector that has many conditions with two values each, and one condition with many values."""
     conditions: list[Json] = [
         {"key": f"none{index}", "operator": "NotIn", "values": ["a", "b"]} for index in range(count)
     ]

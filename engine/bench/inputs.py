@@ -13,7 +13,7 @@ from events.records import Envelope, Record
 from events.times import to_text
 
 GROUP: Final = 10
-"""Clusters over which a policy divides its Deployments, in benchmarks with many clusters."""
+"""Number of clusters over which a policy divides its Deployments, in benchmarks with many clusters."""
 
 BATCH: Final = 500
 """Number of records per append."""
@@ -26,7 +26,7 @@ def members(count: int = 3) -> list[specs.MemberSpec]:
     """Member specs with enough capacity for everything and no start-up time."""
     return [
         msgspec.structs.replace(member, nodes=(_AMPLE_NODES,), startup_ms=0)
-        for member in (defaults.three_members(0) if count == 3 else defaults.many_members(count))  # noqa: PLR2004  # the tutorial's
+        for member in (defaults.three_members(0) if count == 3 else defaults.many_members(count))  # noqa: PLR2004  # the tutorial has three
     ]
 
 
@@ -41,7 +41,7 @@ async def append(log: _AppendedLog, batch: Sequence[Record]) -> None:
 
 
 def deployment(index: int, replicas: int = 3, group: int = 0) -> Record:
-    """One of many Deployments in the namespace default; ``group`` becomes a label."""
+    """The Deployment with this index in the namespace default; ``group`` becomes a label."""
     container = {
         "name": "main",
         "image": "nginx",

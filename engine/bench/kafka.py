@@ -1,8 +1,8 @@
 """Benchmark: workers on Kafka; inputs per second from append to last decision, and latency of a decision.
 
 Workers are real processes on the brokers that the address names. The baseline is a plain loop with the same
-client library and event loop, in the same run: it consumes the same inputs and produces as many records as
-the worker did, taken from the worker's output, in transactions and without decoding.
+client library and event loop, in the same run. It consumes the same inputs and produces, in transactions and without
+decoding, as many records as the worker did; these are copies of the worker's output.
 """
 
 # aiokafka has annotations but no py.typed marker.
@@ -54,7 +54,7 @@ def run(where: str, bindings: int, progress: Progress = lambda _: None) -> Figur
 
 
 class _Outputs:
-    """Output records per input, and samples of them, from the last measurement of workers."""
+    """Number of output records per input, and samples of output records, from the last measurement of workers."""
 
     def __init__(self) -> None:
         self.per_input = 0
@@ -147,7 +147,7 @@ class _CountingLog(partition_followers.FollowedLog):
 
 
 async def _replayed(where: str) -> dict[str, float]:
-    """Time to recover all shards from the first record, without snapshots."""
+    """Recover all shards from the first record, without snapshots; return the number of records, and per second."""
     at = address.parse(where)
     log = _CountingLog(at)
     await log.open()

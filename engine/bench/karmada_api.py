@@ -48,7 +48,7 @@ _BINDINGS: Final = "resourcebindings"
 
 
 class Api:
-    """The objects, and the successful write requests in order: (plural, namespace, name, subresource)."""
+    """The API with its objects; ``writes`` are the successful writes: (plural, namespace, name, subresource)."""
 
     def __init__(self) -> None:
         self.objects: dict[Place, Json] = {}
@@ -189,7 +189,7 @@ async def serving(routes: Sequence[BaseRoute]) -> AsyncGenerator[str]:
         config = uvicorn.Config(
             Starlette(routes=routes), log_level="critical", timeout_graceful_shutdown=0, lifespan="off"
         )
-        # Several servers may run at once in one thread, where signal handlers of one would outlive it.
+        # ``Server`` installs no signal handlers: with several servers in one thread, those of one would outlive it.
         server = Server(config)
         task = asyncio.create_task(server.serve(sockets=[listening]))
         try:
@@ -201,7 +201,7 @@ async def serving(routes: Sequence[BaseRoute]) -> AsyncGenerator[str]:
 
 
 def status(code: int, reason: str) -> Response:
-    """A failure, as Kubernetes writes it."""
+    """A failure response with a Status object, as in Kubernetes."""
     content = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code}
     return JSONResponse(content, status_code=code)
 
@@ -268,7 +268,7 @@ def binding(name: str, replicas: int, placement: Json, scheduler: str = "reballa
 
 
 class _Measured(Api):
-    """The API with the routes of the benchmark: it notes when each binding is created and first placed."""
+    """The API with the benchmark's routes; it records when each binding is created and when it is first written."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -36,7 +36,7 @@ _MODULE: Final = "engine.bench.kube_server"
 
 
 class Sizes(Struct, frozen=True, kw_only=True):
-    """Sizes of the parts: ``bare``, ``gets`` and ``paced`` count requests, ``events`` the events of each watch."""
+    """Sizes of the measurements: ``bare``, ``gets``, ``paced`` count requests; ``events`` is the number per watch."""
 
     bare: int = 8_000
     gets: int = 4_000
@@ -110,7 +110,7 @@ class Server:
                 each.close()
 
     async def write(self, path: str, event: bytes) -> None:
-        """Create the object in an event's manifest."""
+        """Create the object whose manifest is in an event."""
         manifest = msgspec.json.decode(event, type=dict[str, msgspec.Raw])["manifest"]
         async with self.connections(1) as (only,):
             await only.post(path, bytes(manifest))
@@ -247,7 +247,7 @@ async def _fanned_out(server: Server, sizes: Sizes) -> Figures:
 
 @asynccontextmanager
 async def _deciding(server: Server) -> AsyncGenerator[Mapping[bytes, float]]:
-    """Time at which a watch showed each binding's decision, by Deployment name."""
+    """Run a watch during the block; yields when it showed each binding's decision, by Deployment name."""
     seen: dict[bytes, float] = {}
     async with server.connections(1) as (only,):
         version = kube_requests.version_of(await only.get(f"{kube_requests.BINDINGS}?limit=1"))

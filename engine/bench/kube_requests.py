@@ -1,6 +1,6 @@
 """Requests of the Kubernetes API benchmark: a minimal HTTP/1.1 client over TLS, bodies, parsing of responses.
 
-It takes little of the measured time; bodies are bytes.
+Bodies are handled as bytes, so that the client takes little of the measured time.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _STAMP: Final = re.compile(rb'"data":\{"began":"([\d.]+)"')
 
 
 class BenchError(Exception):
-    """Unexpected response; the message is its beginning."""
+    """A response has an unexpected status; the message is the beginning of the response."""
 
 
 class Connection:
@@ -124,7 +124,7 @@ def stamped(index: int, began_s: float) -> bytes:
 
 
 def watch(path: str, version: str) -> str:
-    """The path of a watch from a resourceVersion on."""
+    """The path of a watch that begins after a resourceVersion."""
     return f"{path}?watch=true&resourceVersion={version}"
 
 
@@ -135,7 +135,7 @@ def version_of(listed: bytes) -> str:
 
 
 def decided(line: bytes) -> bytes:
-    """The workload of a binding in a watch line, if it has clusters; empty if not."""
+    """The workload name of the binding in a watch line; empty if the binding has no clusters."""
     match = _NAMED.search(line) if _CLUSTERS in line else None
     return match[1] if match else b""
 

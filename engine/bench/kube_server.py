@@ -1,7 +1,7 @@
 """Server process of ``bench kube``: ``python -m engine.bench.kube_server DIRECTORY [bare|tutorial]``.
 
-Runs the control plane with members of ample capacity, or with the tutorial's members; or with ``bare`` one
-route that returns the request body, on the same HTTP server, TLS and event loop.
+By default it runs the control plane with members of ample capacity, with ``tutorial`` with the tutorial's members.
+With ``bare`` it only serves a route that returns the request body, on the same HTTP server, TLS and event loop.
 """
 
 import sys

@@ -1,7 +1,6 @@
 """Benchmark: appends to and reads from the embedded log, with a disk sync for each commit.
 
-The baseline is SQLite in the same run: the same rows in the same tables, without checksums, threads and
-queued writers.
+The baseline is SQLite in the same run: the same rows in an equal table, without the log's threads and queue.
 """
 
 import asyncio

@@ -154,7 +154,7 @@ async def _measured(commands: int, directory: Path, progress: Progress) -> Figur
                 sent = commands * quarter // 100
                 figures |= await _resources(server.pid, directory, quarter)
             figures["commands_per_s"] = round(commands / (time.perf_counter() - start), 1)
-        # Records that follow from the last commands are counted too; wait for them.
+        # Wait for the records that follow from the last commands: they are counted too.
         await asyncio.sleep(_SETTLE_S)
         figures["records_per_command"] = round(await _records(directory) / commands, 1)
     return figures
@@ -173,7 +173,7 @@ async def _send_commands(clients: Sequence[_Client], count: int) -> None:
 
 
 async def _resources(pid: int, directory: Path, quarter: int) -> Figures:
-    """Number of records, memory of server and views in MiB, and size of all SQLite files with their logs."""
+    """Number of records, memory of server and views, and size of SQLite files with write-ahead logs (MiB)."""
 
     def measure() -> Figures:
         views = sum(map(processes.resident_of, processes.children(pid)))

@@ -1,4 +1,4 @@
-"""Benchmark: beside an existing Karmada; changes observed per second, and the time from a binding to its decision.
+"""Benchmark of ``observe`` and ``scheduler``: changes observed per second, time from a binding to its decision.
 
 Three processes: an in-memory Kubernetes API, the tested command, and this one, which only waits. The baseline reads
 the same changes from the same API and does nothing with them.
@@ -58,7 +58,7 @@ class _Placed(Struct):
 
 
 class Sizes(Struct, frozen=True, kw_only=True):
-    """Sizes of the paced parts: changes observed and bindings decided."""
+    """Numbers of changes and of bindings that are sent at a fixed rate."""
 
     changes: int = 2_500
     decided: int = 300
@@ -76,14 +76,14 @@ class _Command:
         self._endpoint = msgspec.json.decode((directory / FILE).read_bytes(), type=Endpoint)
 
     def appended(self) -> int:
-        """The number of records that it has appended."""
+        """The number of records that the command has appended."""
         headers = {"authorization": f"Bearer {self._endpoint.token}"}
         text = httpx.get(f"{self._endpoint.url}/metrics", headers=headers, trust_env=False, timeout=60).text
         match = _CHANGES.search(text)
         return int(float(match[1])) if match else 0
 
     def wait(self, count: int) -> None:
-        """Wait until it has appended that many records."""
+        """Wait until the command has appended ``count`` records."""
         while self.appended() < count:
             time.sleep(_POLL_S)
 
@@ -171,7 +171,7 @@ def _api() -> Generator[str]:
 
 @contextmanager
 def _command(name: str, url: str, directory: Path, *options: str) -> Generator[_Command]:
-    """Run a command on the API until the block ends."""
+    """Run ``reballast`` with this command on the API until the block ends."""
     directory.mkdir(exist_ok=True)
     kubeconfig = directory / "karmada.config"
     kubeconfig.write_bytes(

@@ -1,9 +1,9 @@
 """Benchmark: scheduling decisions per second, compared with Karmada's scheduler and a baseline.
 
 It uses fifty placements, a different request for each binding, and a capacity report of one cluster after
-every fifty decisions, so that only caches that survive such reports help. Each result is read as two lists,
+every fifty decisions, so that caches only help if such a report does not empty them. Each result is read as two lists,
 names of chosen clusters and replicas; ``pairs_per_s`` is the rate when it is read as (name, replicas) tuples
-instead. A rescale starts from a result whose columns are kept, as in a worker.
+instead. A rescale starts from an earlier result whose lists are still cached, as in a worker.
 """
 
 import heapq
@@ -23,7 +23,7 @@ REFERENCE: Final = {
     1_000: {"dynamic": 97, "duplicated": 99, "static": 71, "aggregated": 75, "region": 81},
     5_000: {"dynamic": 15.5, "duplicated": 16.4},
 }
-"""Decisions per second of Karmada's scheduler, upper end of each recorded range (two cores, one used)."""
+"""Decisions per second of Karmada's scheduler: the best recorded ones (on two cores, one of them used)."""
 
 _PLACEMENTS: Final = 50
 _BINDINGS: Final = 500
@@ -32,7 +32,7 @@ _REGIONS: Final = 8
 
 
 def run(clusters: int, mode: str, seconds: float, replicas: int = 100, grades: int = 0) -> Figures:
-    """Measure one mode for some seconds; the prefix ``steady-`` or ``fresh-`` rescales an earlier result.
+    """Measure one mode for some seconds; with the prefix ``steady-`` or ``fresh-``, earlier results are rescaled.
 
     With ``grades``, each cluster has a resource model with that many grades. Raises `ValueError` if the mode
     is unknown.
@@ -127,7 +127,7 @@ def _summary(number: int, turn: int, grades: int) -> clusters.ResourceSummary:
 
 
 def _placement(mode: str, number: int) -> placements.Placement:
-    """One of fifty placements of a mode; they differ in an excluded cluster name."""
+    """One of fifty placements of a mode; each excludes another cluster name, which does not exist."""
     everywhere = placements.ClusterAffinity(exclude=(f"nowhere-{number}",))
     tolerations = (placements.Toleration(key="edge", operator="Exists"),)
     return placements.Placement(
@@ -223,7 +223,7 @@ def _turn(
     read: Callable[[decisions.Decision], int],
     grades: int,
 ) -> Callable[[], None]:
-    """A function that decides all questions once, with a capacity report before every fifty.
+    """Return a function that decides all questions once, with a capacity report before every fifty questions.
 
     Each call adds to ``placed`` the number of questions that got clusters, and the number of all. ``read`` returns
     the number of clusters in a result.

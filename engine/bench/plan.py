@@ -3,7 +3,7 @@
 A log of many Deployments is recorded. Changes are planned on it as for real clusters: a policy edit and a taint that
 concern ``moved`` Deployments, then the failure of every cluster. The first plan rebuilds the engine from its
 snapshot; later plans use the same engine, which reads the records that were added to the log since. The baseline
-makes the same edit and taint for real, in the same run.
+makes the same edit and taint in the running engine, in the same run.
 
 Latency of decisions: the running engine decides on one Deployment after another, first without plans, then while
 plans are made without a pause.
@@ -65,7 +65,7 @@ class _Fleet:
         return inputs.deployment(index, replicas, group)
 
     def edit(self) -> Record:
-        """The policy with one more cluster."""
+        """The policy of the first group with one more cluster."""
         return inputs.policy(self.first[:3], 0)
 
     def taint(self) -> Record:
@@ -131,7 +131,7 @@ async def _append(directory: Path, record: Record) -> None:
 
 
 async def _made(running: installation.Installation, fleet: _Fleet) -> list[float]:
-    """Make the edit, then the taint; return for each the seconds until everything that follows from it is decided."""
+    """Make the edit, then the taint; return for each the seconds until all its consequences are decided."""
     took: list[float] = []
     for record in (fleet.edit(), fleet.taint()):
         start = time.perf_counter()
@@ -142,7 +142,7 @@ async def _made(running: installation.Installation, fleet: _Fleet) -> list[float
 
 
 async def _decided(running: installation.Installation, fleet: _Fleet, directory: Path) -> Figures:
-    """Measure how soon the running engine decides about an edit, without plans and while plans are being made."""
+    """Measure how long the running engine takes to decide on an edit, without plans and while plans are made."""
     alone = await _latencies(running, fleet, 4)
     async with contextlib.aclosing(PlanProcesses(directory, None, (), list)) as planner:
         planning_on = asyncio.create_task(_plan_on(_Plans(planner), fleet))
@@ -192,7 +192,7 @@ class _Plans:
         return time.perf_counter() - start, msgspec.json.decode(answer, type=Prediction)
 
     async def drilled(self, names: Sequence[str], number: int) -> float:
-        """Predict the failure of each cluster, as many at a time as ``drill`` does; return the seconds."""
+        """Predict the failure of each cluster, ``AT_ONCE_MAX`` at a time as ``drill`` does; return the seconds."""
         limit = asyncio.Semaphore(questions.AT_ONCE_MAX)
 
         async def fail(name: str) -> None:

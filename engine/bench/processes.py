@@ -10,8 +10,10 @@ from typing import Final
 _SAMPLE_S: Final = 0.2
 _SELF: Final = Path("/proc/self")
 _USER: Final = 11
+"""Index of the user time in /proc/PID/stat, counted after the command name."""
+
 _SYSTEM: Final = 12
-"""Indexes in /proc/PID/stat, counted after the command name."""
+"""Index of the system time in /proc/PID/stat, counted after the command name."""
 
 
 def resident_mb() -> float:
@@ -30,7 +32,7 @@ def resident_of(pid: int | str) -> float:
 
 
 def proportional_mb(pid: int) -> float:
-    """Resident memory of a process in MiB, shared pages divided among their users; 0 if it does not exist."""
+    """Resident memory of a process in MiB, with its share of pages that processes share; 0 if it does not exist."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
     except (FileNotFoundError, ProcessLookupError):
@@ -40,7 +42,7 @@ def proportional_mb(pid: int) -> float:
 
 @asynccontextmanager
 async def peak_mb(pids: Callable[[], Iterable[int]]) -> AsyncGenerator[list[float]]:
-    """Yield a list whose one value is the highest memory of some processes together, each shared page counted once."""
+    """Yield a list with one value: the highest sum of ``proportional_mb`` of the processes during the block."""
     peak = [0.0]
 
     async def sample() -> None:

@@ -22,7 +22,7 @@ _BATCH = 500
 
 
 def run(bindings: int) -> Figures:
-    """Record the history of that many Deployments, then replay it; figures are events per second."""
+    """Record the creation of ``bindings`` Deployments, then replay the log; figures are events per second."""
     with runs.directory() as directory:
         asyncio.run(_record(bindings, directory))
         return asyncio.run(_measure(bindings, directory))

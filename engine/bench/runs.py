@@ -10,7 +10,7 @@ WAIT_S: Final = 600
 """Seconds to wait for an effect before the benchmark fails."""
 
 Figures: TypeAlias = dict[str, float | str | Mapping[str, float] | None]
-"""Figures by name, with a text about the baseline; ``reference`` contains Karmada's figures of the same names."""
+"""Figures by name. ``baseline`` is a text about the baseline; ``reference`` has Karmada's figures by name."""
 
 Progress = Callable[[str], None]
 

@@ -1,7 +1,7 @@
-"""Benchmark: time from an input to the last decision that follows from it, visible in the views.
+"""Benchmark: time from an input until the last decision that follows from it is visible in the views.
 
 It runs the whole process: log with full sync, worker, three members and views. Times end when the views have
-folded the last decision; members report meanwhile. The baseline is to append as many records of the same size
+folded the last decision, and include reports of members. The baseline is to append as many records of the same size
 to the log, in the same run.
 """
 

@@ -1,4 +1,4 @@
-"""Time measurement of a running control plane, from an action to the last event, visible in the views."""
+"""Measure how long a running control plane takes from an action until its last event is visible in the views."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ Act = Callable[[], Awaitable[object]]
 
 
 class Timing:
-    """Run actions and wait for their events."""
+    """Runs actions and waits until the views have folded their events."""
 
     def __init__(self, running: installation.Installation) -> None:
         self._running = running

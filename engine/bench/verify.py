@@ -32,9 +32,9 @@ _ResultT = TypeVar("_ResultT")
 
 
 def run(count: int, parallel: int, reporting: int = 0, progress: Progress = lambda _: None) -> Figures:
-    """Record that many records, then prove parts of them and all; return the figures.
+    """Record ``count`` records, then prove a hundredth, a tenth and all of them; return the figures.
 
-    With ``reporting`` clusters each of them reports its health before each edit.
+    ``reporting`` is the number of clusters that report their health before each edit; 0 for none.
 
     Raises ValueError for too few records.
     """

@@ -138,7 +138,7 @@ def applied(
     chosen: kube_objects.Options = kube_objects.STRICT,
     source: manifests.Document | None = None,
 ) -> Result:
-    """Create or patch an object; retried from the newest version after a conflict. Returns the result."""
+    """Create or patch an object and return the result; after a conflict, try again from the newest version."""
     desired = three_way.with_memory(value)
     # A file that names a resourceVersion demands that version, so its conflicts are not retried.
     is_versioned = "resourceVersion" in desired.metadata
@@ -202,7 +202,7 @@ def _split(kind: str, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
 def _documents(
     objects: KubeObjects, files: list[tuple[str, bytes]], namespace: str
 ) -> Iterator[_Document | Result]:
-    """The objects in files, in order; a result with problems for each that can't be sent."""
+    """Yield the objects in files, in order; for an object that can't be sent, a result with its problems."""
     for name, content in files:
         for entry in manifests.read(content, file=name, limits=LIMITS):
             yield (
@@ -213,7 +213,7 @@ def _documents(
 
 
 def _document(objects: KubeObjects, source: manifests.Document, namespace: str) -> _Document | Result:
-    """Locate a document in the API; a result with problems if it is incomplete or of an unknown kind."""
+    """Return a document's object and API path; a result with problems if it is incomplete or of an unknown kind."""
     value = source.value
     metadata = object_at(value, "metadata")
     api_version, kind, name = value.get("apiVersion"), value.get("kind"), metadata.get("name")
@@ -270,12 +270,12 @@ def _without_status(value: KubeObject) -> KubeObject:
 
 
 def _at_version(desired: KubeObject, live: KubeObject) -> KubeObject:
-    """The desired object with the resourceVersion of the live one, unless it has a resourceVersion of its own."""
+    """Return the desired object; if it has no resourceVersion, with that of the live object."""
     return desired.with_fields({"metadata": {"resourceVersion": live.resource_version, **desired.metadata}})
 
 
 def _content(value: KubeObject) -> KubeObject:
-    """The parts of an object that users write; compared to see whether a patch changed it."""
+    """The parts of an object that users write; a patch that leaves them equal did not change the object."""
     volatile = {"resourceVersion", "managedFields", "generation"}
     metadata = {name: item for name, item in value.metadata.items() if name not in volatile}
     for name in ("labels", "annotations"):

@@ -154,7 +154,7 @@ def _show_example(example: audits.Difference) -> None:
 
 
 def _important_fields(data: Json) -> str:
-    """The most important fields of a decision."""
+    """The most important fields of a decision as text: ``name=value``, separated by spaces."""
     fields = [f"{name}={_text(data[name])}" for name in _IMPORTANT_FIELDS if data.get(name)]
     return " ".join(fields)
 
@@ -181,7 +181,7 @@ def _text(value: object) -> str:
 
 
 def _explanation_text(explained: Explained) -> str:
-    """An explanation in one line; --json has all of it."""
+    """Return an explanation in one line; ``--json`` prints the whole explanation."""
     placed = ", ".join(f"{name}: {count}" for name, count in explained.clusters.items()) or "nowhere"
     reason = f" ({explained.condition}: {explained.message})" if explained.message else ""
     return f"{explained.trigger}, {explained.mode}, {explained.replicas} replicas → {placed}{reason}"

@@ -15,7 +15,7 @@ from engine.cli import failures, server_location
 from engine.identity.endpoint import verification
 from events.json_values import Json, object_at
 
-# httpx's own command line loads click, rich and pygments: a third of the start of a command.
+# httpx's own command line would load click, rich and pygments: a third of a command's start-up time.
 with optional_imports.without("httpx._main"):
     import httpx
 
@@ -51,7 +51,7 @@ class Reply(NamedTuple):
 
 
 class Client:
-    """Client of the server that the environment names, or else of the server of a data directory.
+    """Client of the server that the environment names; if it names none, of the server with this data directory.
 
     With ``is_local`` the environment is ignored.
     """
@@ -81,7 +81,7 @@ class Client:
         return _read(self._send("GET", path, query=query), kind)
 
     def verify(self, kind: type[_T], *, views: bool = False) -> _T:
-        """Verify the log (and the views); waits as long as the proof of a long log takes. Raises Failure."""
+        """Verify the log (and the views), without a time limit, since a long log takes long. Raises Failure."""
         query = {"views": "true"} if views else {}
         timeout = httpx.Timeout(None, connect=_CONNECT_SECONDS)
         return _read(self._send("GET", "verify", query=query, timeout=timeout), kind)
@@ -100,7 +100,7 @@ class Client:
         query: Mapping[str, Parameter] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """Send a request to the Kubernetes API; refusals are returned.
+        """Send a request to the Kubernetes API; a refusal is returned like any other response.
 
         Raises Failure if the server is not reachable, is failing, or rejects the token.
         """

@@ -80,7 +80,7 @@ def _editable(value: KubeObject) -> KubeObject:
 
 
 def _sent(objects: KubeObjects, target: Target, before: KubeObject, after: Json) -> Result:
-    """Send the patch; retried after a conflict unless the same fields were changed by another client.
+    """Send the changes as a patch; after a conflict, try again unless another client changed the same fields.
 
     Without retries an edit would often fail, because the server writes to the same objects, for example a
     cluster's capacity.

@@ -101,7 +101,7 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
 
 
 def _show(selections: list[_Selection], tables: list[Listing]) -> None:
-    """Print the tables; of several kinds, only those that have objects."""
+    """Print the tables that have rows; if none has rows, print the first table."""
     filled = [table for table in tables if table.rows] or tables[:1]
     for count, table in enumerate(filled):
         if count:
@@ -110,7 +110,7 @@ def _show(selections: list[_Selection], tables: list[Listing]) -> None:
 
 
 def _watch(client: Client, selections: list[_Selection]) -> None:
-    """Print the tables, then each row that changes, apart from its age."""
+    """Print the tables, then each row that changes in any column but AGE."""
     wide = selections[0].form == "wide"
     number = live_feed.last_number(client)
     tables = _tables(client, selections)
@@ -214,7 +214,7 @@ def _table(
 
 
 def _without_memory(value: KubeObject) -> KubeObject:
-    """The object without the annotation of ``apply`` and without managed fields."""
+    """The object without the last-applied annotation and without ``managedFields``."""
     plain = three_way.without_memory(value)
     kept = {name: item for name, item in plain.metadata.items() if name != "managedFields"}
     return plain.with_fields({"metadata": kept})

@@ -24,7 +24,7 @@ MANAGER: Final = "reballast-cli"
 
 MERGE: Final = {"content-type": "application/merge-patch+json"}
 TRIES: Final = 20
-"""Maximum tries of a write after conflicts with other clients."""
+"""Maximum number of tries of a write that conflicts with writes of other clients."""
 
 REFUSED: Final = "refused"
 LATE: Final = "late"
@@ -164,7 +164,7 @@ class KubeObjects:
         return next((resource for resource in self._served[api_version] if resource.kind == kind), None)
 
     def target(self, kind_name: str, namespace: str, name: str) -> Target:
-        """The object of a kind in any of kubectl's names, such as ``deploy``; raises Failure if the kind is unknown."""
+        """The object; ``kind_name`` is any name that kubectl accepts: ``deploy``. Raises Failure if it is unknown."""
         kind = kinds.find(kind_name) or server_reads.discovered(self.client, kind_name)
         if kind is None:
             raise server_reads.unknown_kind(kind_name)
@@ -172,7 +172,7 @@ class KubeObjects:
         return Target(resource, namespace if resource.namespaced else "", name)
 
     def at(self, path: str, name: str = "") -> Target:
-        """The object at an API path, or ``name`` in the collection at it; raises Failure for an unknown kind."""
+        """The object at an API path; with ``name``, the path is a collection's. Raises Failure for an unknown kind."""
         root, *segments = path.split("/")
         group = segments[0] if root == "apis" else ""
         segments = segments[1 + bool(group) :]
@@ -211,7 +211,7 @@ class KubeObjects:
         return result(target, "deleted" + " (dry run)" * dry_run, reply)
 
     def change(self, target: Target, action: str, compute: Callable[[KubeObject], Json | None]) -> Result:
-        """Patch an object with a function of its current state; retried after a conflict.
+        """Patch an object by a function of its current state; after a conflict, try again.
 
         ``compute`` returns a merge patch, or None if nothing is to be changed. Returns the result of the write.
         """

@@ -14,7 +14,7 @@ _DATA: Final = "data:"
 
 
 class _Bookmark(Struct, frozen=True):
-    """The last event of a connection: it has no ``number`` of its own; ``after`` is the number to continue from."""
+    """The last message of a connection; it has no ``number``. The next connection starts after the number ``after``."""
 
     number: int | None = None
     after: int | None = None
@@ -26,14 +26,14 @@ def last_number(client: Client) -> int:
 
 
 def events(client: Client, after: int, topic: str = "") -> Iterator[Entry]:
-    """Records after a number as they are appended, until the server stops; reconnects after a bookmark."""
+    """Yield records after a number as they are appended, until the server stops; reconnect after each bookmark."""
     mark: int | None = after
     while mark is not None:
         mark = yield from _followed(client, mark, topic)
 
 
 def _followed(client: Client, after: int, topic: str) -> Generator[Entry, None, int | None]:
-    """Records of one connection; returns the number in the bookmark that ended it, None if the server stopped."""
+    """Yield the records of a connection; return the number in the bookmark that ended it; None if the server ended."""
     with client.stream("live", after=after, topic=topic) as lines:
         for line in lines:
             if not line.startswith(_DATA):

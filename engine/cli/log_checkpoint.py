@@ -59,7 +59,7 @@ SIGNING: Final = Signing()
 
 
 def place_of(log: str, server: options.Server) -> log_places.LogPlace:
-    """The log that is named, or else that of the data directory. Raises Failure if there is none."""
+    """Return the place of ``log`` or, if empty, of the data directory's log. Raises Failure if there is no log."""
     where = log or str(server.data or server_location.default_directory())
     try:
         return log_places.parse(where)
@@ -68,7 +68,7 @@ def place_of(log: str, server: options.Server) -> log_places.LogPlace:
 
 
 def read_private_key(path: Path | None) -> Ed25519PrivateKey:
-    """The key in a file, or else in the environment. Raises Failure."""
+    """Return the key in a file or, without a path, in the environment variable. Raises Failure."""
     text = os.environ.get(KEY_VARIABLE, "")
     try:
         if path is not None:
@@ -153,7 +153,7 @@ async def _sign(
 
 
 class _StandardOutput:
-    """A sink for checkpoints that prints them to standard output; it holds no earlier ones."""
+    """A sink that prints checkpoints to standard output; it has no earlier checkpoints."""
 
     async def lines(self) -> list[bytes]:
         return []

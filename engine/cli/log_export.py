@@ -1,4 +1,4 @@
-"""``log export`` and ``log import``: the log as files for other programs, and back into an empty log."""
+"""``log export`` and ``log import``: write the log to files, and load such files into an empty log."""
 
 import asyncio
 import time

@@ -95,7 +95,7 @@ def _verified(
     since_snapshot: bool,
     processes: int | None,
 ) -> verification.Report:
-    """Verify the log in processes of this command."""
+    """Verify the log without its server, in ``processes`` processes (by default one per CPU)."""
     try:
         missing = asyncio.run(_missing(place, expected)) if expected else []
         report = proofs.verify(

@@ -13,14 +13,14 @@ import msgspec
 from events import times
 
 SHOWN_MAX: Final = 5
-"""Names or lines of a long list in a message; the number of the others follows."""
+"""Maximum number of names or lines that a message lists; it ends with the number of the others."""
 
 _GAP: Final = "   "
 _BELOW: Final = 4
-"""Indent of a cell below its row."""
+"""Indent of a cell that ``table`` moves below its row."""
 
 _SHORTEST: Final = 20
-"""Fewest characters of wrapped text in a line."""
+"""Minimum width of wrapped text after its indent, in characters."""
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CLEAR_LINE: Final = "\r\x1b[K"

@@ -69,7 +69,7 @@ def work_table(works: list[ShownWork]) -> Listing:
 
 
 def pod(pod: Pod) -> KubeObject:
-    """A member's pod as a Kubernetes object, as far as it is known."""
+    """A member's pod as a Kubernetes object with its metadata and phase."""
     metadata = {
         "name": pod.name,
         "namespace": pod.namespace,

@@ -17,7 +17,7 @@ _START_SECONDS: Final = 20.0
 _STOP_SECONDS: Final = 15.0
 _POLL_SECONDS: Final = 0.02
 _VARIABLES: Final = "REBALLAST_"
-"""Prefix of environment variables that are not passed on, such as the address of another log."""
+"""Prefix of environment variables that the server does not inherit, such as the address of another log."""
 
 
 @contextlib.contextmanager

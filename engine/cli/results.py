@@ -1,4 +1,4 @@
-"""Results of writes, and their output as kubectl's: one line for each object, or its problems."""
+"""Results of writes, printed in kubectl's form: one line for each object, or its problems."""
 
 from collections.abc import Sequence
 

@@ -136,7 +136,7 @@ def answer_all(source: BinaryIO, sink: BinaryIO, *, explained: bool) -> int:
 
 
 def _lines(source: BinaryIO) -> Iterator[bytes]:
-    """Lines of a stream; of lines over the limit, no more than the limit plus one byte is kept."""
+    """Yield the lines of a stream; a line over the limit is cut to the limit plus one byte."""
     while line := source.readline(LINE_BYTES_MAX + 1):
         rest = line
         while len(rest) > LINE_BYTES_MAX and not rest.endswith(b"\n"):

@@ -259,7 +259,7 @@ def serve_with(
     members: bool,
     as_json: bool = False,
 ) -> int:
-    """Run a server with the chosen options until it is stopped; ``members`` adds the simulated ones."""
+    """Run a server with the chosen options until it is stopped; ``members`` adds three simulated members."""
     directory = (data or server_location.default_directory()).absolute()
     where = "" if data is None else f" --data {data}"
     options = chosen(

@@ -18,7 +18,7 @@ SERVER_VARIABLE: Final = "REBALLAST_SERVER"
 TOKEN_VARIABLE: Final = "REBALLAST_TOKEN"  # noqa: S105  # the name of a variable, no token
 
 AUTHORITY_VARIABLE: Final = "REBALLAST_CA"
-"""A PEM file with that server's certificate or CA; by default the system's CAs apply."""
+"""Path of a PEM file with the remote server's certificate or CA; by default the system's CAs apply."""
 
 
 def default_directory() -> Path:

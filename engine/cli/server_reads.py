@@ -32,7 +32,7 @@ _Item = TypeVar("_Item")
 
 
 class Page(Struct, Generic[_Item], rename={"continue_": "continue"}):
-    """A page of a query's items; ``continue_`` requests the next one, empty at the end."""
+    """A page of a query's items; ``continue_`` is the token for the next page, empty on the last one."""
 
     items: list[_Item]
     continue_: str = ""
@@ -43,7 +43,7 @@ class _Workloads(Struct):
 
 
 def kind_of(name: str, client: Client | None = None) -> kinds.Kind:
-    """Find a kind by name, with a client also custom kinds; an unknown name becomes the name of a namespaced kind."""
+    """Return the kind with this name, with ``client`` also a custom one; a namespaced kind if the name is unknown."""
     served = kinds.find(name)
     if served is None and client is not None:
         # The server of an observer has no Kubernetes API; queries take the name as it is.
@@ -142,7 +142,7 @@ def documents(
 
 
 def warn_of_observer(directory: Path | None) -> None:
-    """Print what to do if the server observes another control plane, and so has no objects of its own."""
+    """If the server observes another control plane, print that it has no own objects, and what to do."""
     endpoint = server_location.find(directory or server_location.default_directory())
     if endpoint.observes:
         output.warn(f"This server observes {endpoint.observes} and has no objects of its own.")

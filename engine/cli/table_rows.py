@@ -139,7 +139,7 @@ class _Interpreter(_Object, frozen=True, kw_only=True):
 
 
 def runs(binding: Binding, since_ms: Mapping[str, int]) -> list[Run]:
-    """A template's runs by cluster: as reported, or zeros where it is scheduled but not reported yet."""
+    """A template's run in each cluster, as reported; before a report, the scheduled replicas with none ready."""
     own = {target.name: target.replicas or 0 for target in binding.spec.clusters}
     desired = {name: own.get(name, 0) for name in binding.targets}
     by_cluster: dict[str, Run] = {
@@ -206,7 +206,7 @@ def _containers(template: KubeObject) -> Row:
 
 
 def listing(kind: str, objects: Sequence[KubeObject], now_ms: int) -> Listing:
-    """The table of objects of any other kind."""
+    """The table of objects that are not templates."""
     columns, wide, shown = _KINDS.get(kind, (("NAME", "AGE"), (), _Object))
     at = columns.index("AGE")
     rows: list[Row] = []
@@ -228,7 +228,7 @@ def created_ms(metadata: bindings.Metadata) -> int:
 
 
 def spread(binding: Binding) -> str:
-    """The assigned clusters with replicas, ``member1:2, member2:1``, then those where other bindings need it."""
+    """The assigned clusters with replicas, ``member1:2, member2:1``; then those that only dependent bindings need."""
     own = {target.name: target.replicas for target in binding.spec.clusters}
     texts = [name if count is None else f"{name}:{count}" for name, count in own.items()]
     return ", ".join(texts + sorted(binding.targets.keys() - own.keys()))

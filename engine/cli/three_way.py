@@ -13,7 +13,7 @@ from events.json_values import Json, as_object, object_at
 from events.kube_objects import KubeObject
 
 _MEMORY_BYTES_MAX: Final = 262_144
-"""Kubernetes' limit for all annotations of an object; beyond it the annotation is omitted, and removed fields stay."""
+"""Kubernetes' limit for an object's annotations. A larger last-applied annotation is omitted; no field is removed."""
 
 
 def with_memory(value: KubeObject) -> KubeObject:

@@ -327,7 +327,7 @@ class _Tour:
         self._print(f"  {'ok' if is_met else 'WRONG'}  {text} ({took_ms:.0f} ms)")
 
     def _running(self) -> dict[str, int]:
-        """The reported ready replicas of each cluster that is scheduled or still runs some."""
+        """The reported ready replicas by cluster; clusters with 0 are included only if they are scheduled."""
         binding = self._client.find(_BINDING, Binding) or Binding()
         scheduled = {target.name for target in binding.spec.clusters}
         ready = {

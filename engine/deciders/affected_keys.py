@@ -1,8 +1,8 @@
 """Find the keys of a shard that a changed fact touches.
 
-The keys depend only on the change (old and new value) and on the shard's own state. So neither the number of
-portions in which facts are folded nor the order of the two fact topics matters: a proof may fold them in another
-order than the owner of the shard did.
+The keys depend only on the change (old and new value) and on the shard's own state. Therefore the order of the two
+fact topics does not matter, nor how many facts are folded at a time: a verification may fold them in another order
+than the owner of the shard did.
 """
 
 from typing import Final
@@ -72,7 +72,7 @@ def _touch_readers(shard: ShardState, indexes: Indexes, change: fact_changes.Cha
 def _touch_ranked(shard: ShardState, indexes: Indexes, name: str, cause: Cause) -> None:
     """Touch bindings that wait for a PriorityClass, and the class's template if this shard owns it.
 
-    The template may differ from the changed fact; it is then announced again.
+    If the template differs from the changed fact, the shard publishes the class again.
     """
     class_key = keys.binding_key(priorities.KIND, "", name)
     if keys.shard_of(class_key) == shard.shard:
@@ -150,7 +150,7 @@ def _touch_watches(
 
 
 def _touch_departure(shard: ShardState, change: fact_changes.ClusterChanged, cause: Cause) -> None:
-    """Start or end the departure of a cluster; every shard takes part, also one without works there."""
+    """Start or end the departure of a cluster; each shard does so, even without works there."""
     name = change.name
     if change.new is None:
         is_change = name in shard.departures or name in shard.removals
@@ -195,7 +195,7 @@ def _apply_health_report(
 def defer_limits(
     shard: ShardState, indexes: Indexes, change: fact_changes.OverallChanged, cause: Cause
 ) -> None:
-    """Note for the next step that the overall quotas of a namespace changed, if that concerns the shard."""
+    """Note that the overall quotas of a namespace changed, if that concerns the shard; the next step queues keys."""
     namespace = change.namespace
     is_owner = keys.quota_key(namespace) in shard.ledgers
     is_switch = change.is_switch and any(True for _ in indexes.templates.in_namespace(namespace))
@@ -225,7 +225,7 @@ def touch_limited(shard: ShardState, indexes: Indexes) -> None:
 
 
 def defer_groups(shard: ShardState, indexes: Indexes, placements: Placements, cause: Cause) -> None:
-    """Note for the next step the bindings that may belong to workload groups but have no seat in one."""
+    """Note the bindings that may belong to a workload group but have no seat in one; the next step touches them."""
     for (digest, _affinity), group in indexes.by_group.items():
         if placements.get(digest).workload_affinity is not None:
             indexes.grouped |= {key: cause for key in sorted(group) if key not in shard.seats}
@@ -249,9 +249,9 @@ def touch_quotas(shard: ShardState, indexes: Indexes) -> None:
 def touch_troubled(
     shard: ShardState, indexes: Indexes, cluster_facts: facts.Facts, *, touches_all: bool = False
 ) -> None:
-    """Touch clusters in trouble: all of them if ``is_crowd`` changed, else only the next one to empty.
+    """Touch clusters that are not ready: all if ``shard.is_crowd`` changes, otherwise only the next one to empty.
 
-    Called once per step. So the cost of a report does not depend on how many clusters are in trouble; clusters that are
+    Called once per step, so the cost of a report does not depend on how many clusters are not ready. Clusters that are
     not touched have timers. The cause is that in ``indexes.crowd`` or ``indexes.emptied``, unless a newer input
     touched the cluster. ``touches_all``: touch all in any case, to replay steps of releases that did so.
     """

@@ -101,14 +101,14 @@ class PolicyIndex:
         self._drop(shapes.PolicyRef(kind=kind, name=name, namespace=namespace))
 
     def selection(self, ref: shapes.PolicyRef) -> Selection:
-        """Return what a policy selects; an empty selection if it does not exist."""
+        """Return the selection of a policy; an empty one if the policy does not exist."""
         return self._selections.get(ref, _NO_SELECTION)
 
     def get(self, kind: str, namespace: str, name: str) -> Policy | None:
         return self._policies.get(shapes.PolicyRef(kind=kind, name=name, namespace=namespace))
 
     def best(self, template: Template) -> Policy | None:
-        """Return the best policy that selects the template, whatever claims it now; None if no policy selects it."""
+        """Return the best policy that selects the template, without regard to its claim; None if no policy does."""
         for kind in _kinds(template):
             policy = self._first(kind, template)
             if policy is not None:
@@ -181,7 +181,7 @@ def claim(
 ) -> Verdict:
     """Return the verdict on the claim that policy ``claimed_by`` has on a template.
 
-    A deleted policy counts as no claim. ``preemption`` is an engine switch, off by default as in
+    If that policy was deleted, the template is unclaimed. ``preemption`` is an engine switch, off by default as in
     Karmada. Templates in namespaces of the control plane are never claimed.
     """
     if namespaces.is_reserved(template.ref.namespace):

@@ -28,11 +28,11 @@ PACE_MS: Final = 10_000
 """Minimum time in ms between the emptying of two clusters (Kubernetes' node eviction rate of 0.1 per second)."""
 
 STUCK_MS: Final = times.MINUTE_MS
-"""Maximum time in ms to wait for each cluster that is earlier in the queue, since that may never be emptied."""
+"""Maximum time in ms that a cluster waits for each cluster before it in the queue, which may never be emptied."""
 
 CROWD_MIN: Final = 3
 CROWD_PERCENT: Final = 55
-"""No cluster is emptied while at least ``CROWD_MIN`` clusters, and ``CROWD_PERCENT`` of all, are in trouble."""
+"""No cluster is emptied while at least ``CROWD_MIN`` clusters, and ``CROWD_PERCENT`` of all clusters, are not ready."""
 
 _CONDITION: Final = "Ready"
 _REASON: Final = "ClusterStatusUnknown"
@@ -60,7 +60,7 @@ _NOTHING: Final = Plan((), (), 0)
 
 
 def decide(watch: Watch, facts: Facts, emit: step_outputs.Emitter) -> None:
-    """Record a silence that exceeds the grace period, and the taint changes that are due."""
+    """Report the cluster as silent if its grace period is over, and emit the taint changes that are due."""
     if facts.fleet.get(watch.name) is None:
         return
     if watch.silent_ms and watch.silent_ms <= emit.time_ms and watch.silenced_ms != watch.heard_ms:
@@ -76,7 +76,7 @@ def decide(watch: Watch, facts: Facts, emit: step_outputs.Emitter) -> None:
         removed=plan.removed,
     )
     if judged == watch.judged:
-        # The same was decided on this version of the cluster; the taints are written and not read back yet.
+        # The same changes were decided for this version of the cluster; they are written but not read back yet.
         return
     emit.decide(judged)
     for taint in plan.removed:
@@ -105,7 +105,7 @@ def settle(watch: Watch, facts: Facts, at_ms: int) -> None:
 
 
 def is_crowd(facts: Facts) -> bool:
-    """Whether too many clusters are in trouble (``CROWD_MIN``, ``CROWD_PERCENT``), so that none may be emptied."""
+    """Whether so many clusters are not ready (``CROWD_MIN``, ``CROWD_PERCENT``) that none may be emptied."""
     troubles = len(facts.troubled)
     return troubles >= CROWD_MIN and troubles * 100 >= CROWD_PERCENT * len(facts.fleet)
 
@@ -158,9 +158,9 @@ def _confirmed_ms(watch: Watch, time_ms: int) -> int:
 
 
 def _next_check_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
-    """Return when a cluster in trouble may be emptied or is to be checked again; 0 while too many are in trouble.
+    """Return when a cluster that is not ready may be emptied or must be checked again; 0 while ``is_crowd`` holds.
 
-    The result equals ``time_ms`` if it may be emptied now.
+    The result equals ``time_ms`` if the cluster may be emptied now.
     """
     if is_crowd(facts):
         return 0
@@ -170,8 +170,8 @@ def _next_check_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
     # After the last emptied cluster, one interval must pass for each cluster up to and including this one.
     # If this cluster itself is the last emptied one, it does not wait.
     paced_ms = time_ms if emptied in ("", watch.name) else emptied_ms + (position + 1) * PACE_MS
-    # Clusters before it may never be emptied, for example if their shard is quarantined; pass them after a
-    # limit.
+    # Clusters before it may never be emptied, for example if their shard is quarantined: wait at most
+    # ``STUCK_MS`` for each of them.
     are_stuck = (
         watch.queued_ms and watch.queued_ms + position * STUCK_MS <= time_ms and not _is_late(watch, time_ms)
     )
@@ -190,7 +190,7 @@ def _is_late(watch: Watch, time_ms: int) -> bool:
 
 
 def _is_to_be_emptied(name: str, health: Health, facts: Facts) -> bool:
-    """Whether a cluster in trouble is to be emptied and is not emptied yet."""
+    """Whether a cluster that is not ready is to be emptied, and has no NoExecute taint for that yet."""
     cluster = facts.fleet.get(name)
     return cluster is not None and _has_no_execute(_taint_changes(cluster, health.status, facts)[0])
 
@@ -204,8 +204,8 @@ def _taint_changes(
 ) -> tuple[list[clusters.Taint], list[clusters.Taint]]:
     """Return the taints that the condition Ready and the policies add to and remove from the cluster.
 
-    A taint that the condition or a policy adds is not removed by another. ``ready`` is the status of the condition
-    Ready; empty if it is not reported or not in effect yet.
+    A taint to add is not removed, even if another policy removes it. ``ready`` is the status of the condition Ready;
+    empty if it is not reported or not in effect yet.
     """
     present = {(taint.key, taint.effect): taint.value for taint in cluster.spec.taints}
     adding: dict[tuple[str, str], manifests.Taint] = {}

@@ -2,7 +2,7 @@
 
 When the clusters or the references of a workload change, its shard sends a link to the shard of each dependency, with
 all clusters in which the workload needs it. A cluster from which the workload is evicted gracefully is included until
-the eviction ends. A need has no replicas, so scaling sends no links. A workload that lost its policy keeps its needs.
+the eviction ends. Links have no replicas, so scaling sends none. A workload that lost its policy keeps its requests.
 """
 
 import msgspec
@@ -17,7 +17,7 @@ from events.validation import names
 
 
 def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter, *, preserved: bool = False) -> None:
-    """Send links for the needs of the workload that changed or ended.
+    """Send a link for each dependency that was added or dropped, or that is required under new terms.
 
     ``preserved``: the workload is deleted but left running in its clusters; so are its dependencies.
     """

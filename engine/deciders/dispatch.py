@@ -1,10 +1,10 @@
-"""Dispatch works: one for each cluster whose work differs from the last one it got.
+"""Dispatch works: send one to each cluster whose work differs from the last one sent.
 
-A binding goes to the clusters of its placement and to those in which other bindings need it. A cluster from which the
+A binding goes to its assigned clusters and to those in which other bindings require it. A cluster from which the
 binding is evicted gracefully keeps its work until the eviction ends; a leaving cluster keeps only what the policy
 preserves. A suspended cluster gets one ``suspended`` work and nothing more until the suspension ends; removals
 are never suspended. A binding without policy keeps its works, also suspended ones, unless other bindings need it.
-A work names the override policies that select its cluster (errors in these show when the work is rendered), the
+A work names the override policies that select its cluster (errors in them are found when the work is rendered), the
 status values to report, the labels with preserved state (see ``state_preservation``), and whether it takes over
 objects that exist already.
 
@@ -42,8 +42,8 @@ def decide(
 ) -> None:
     """Emit changed and removed works, and one decision that lists them.
 
-    ``preserved``: removed works leave the workload running in their clusters. ``left``: clusters in which removed
-    works do so even without ``preserved``.
+    ``preserved``: removed works leave the workload running in their clusters. ``left``: clusters in which it is
+    left running even without ``preserved``.
     """
     dispatched: list[decisions.DispatchedWork] = []
     declared, claim = binding.declared, binding.claim
@@ -108,7 +108,7 @@ def _wanted(
 
 
 def _overwrites(binding: Binding, emit: step_outputs.Emitter) -> bool:
-    """Whether works overwrite existing objects: set by the template, its policy or, without one, a binding's need."""
+    """Whether works overwrite existing objects: by the template, its policy or, without policy, dependent bindings."""
     if binding.template is not None and binding.template.overwrites:
         return True
     if binding.claim is None:
@@ -117,7 +117,7 @@ def _overwrites(binding: Binding, emit: step_outputs.Emitter) -> bool:
 
 
 def _members(facts: Facts, quotas: Assignments) -> frozenset[str]:
-    """Return the clusters of assigned quotas that are members and do not leave."""
+    """Return the clusters of assigned quotas that are members and are not leaving."""
     return frozenset(name for name in quotas.quotas if facts.fleet.get(name) and name not in facts.leaving)
 
 
@@ -141,7 +141,7 @@ def _assigned_quotas(
 
 
 def _completions(binding: Binding, placements: Placements) -> dict[str, int]:
-    """Return a Job's completions by cluster, in proportion to the replicas as in Karmada; empty unless divided."""
+    """Return a Job's completions by cluster, in proportion to its replicas; empty unless the placement divides them."""
     template, claim = binding.template, binding.claim
     total = template.size.completions if template is not None else None
     if template is None or total is None or claim is None or not binding.clusters:
@@ -155,7 +155,7 @@ def _completions(binding: Binding, placements: Placements) -> dict[str, int]:
 
 
 def _targets(binding: Binding, declared: Declared, required: AbstractSet[str]) -> Targets:
-    """Return (cluster, replicas) where the binding is assigned, if a policy claims it, and where others need it."""
+    """Return (cluster, replicas) for the assigned clusters, if a policy claims the binding, and for required ones."""
     assigned = binding.clusters if binding.claim is not None else ()
     others = required - {name for name, _ in assigned}
     return (*assigned, *((name, declared.replicas or 0) for name in sorted(others)))

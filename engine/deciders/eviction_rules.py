@@ -1,6 +1,6 @@
 """Eviction rules: when a NoExecute taint evicts a workload, and when a graceful eviction ends.
 
-Times are integer milliseconds since 1970; an action takes place in the first step whose time has reached it.
+Times are integer milliseconds since 1970; an action takes place in the first step at or after its time.
 The rules are Karmada's. The scheduler replaces the evicted replicas; a scheduling filter excludes the
 cluster meanwhile.
 """
@@ -90,7 +90,7 @@ def assess(
 
     - ``healthy``: clusters that report the workload as healthy.
     - ``is_scheduled``: the scheduler has seen the binding's current state.
-    - ``grace_period_ms``: applies to tasks without a period of their own.
+    - ``grace_period_ms``: for tasks that set no grace period.
     - ``verdicts``: by cluster; a reason ends the task now, "" means that no grace period ends it.
 
     Without such a reason, the first assessment of a task only sets its ``created_ms``.

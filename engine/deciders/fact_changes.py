@@ -69,7 +69,7 @@ class OverrideChanged(Struct, frozen=True, gc=False):
 
 
 class QuotaChanged(Struct, frozen=True, gc=False):
-    """The assignments of the ResourceQuota with this binding key to clusters changed."""
+    """The assignments of a ResourceQuota to clusters changed; ``key`` is the key of its binding."""
 
     key: str
 

@@ -142,7 +142,7 @@ class Facts:
         return bool(self._prioritizing)
 
     def reading(self, ref: shapes.WorkloadRef) -> shapes.Reading | None:
-        """Return the rules that members need to read objects of a kind; None if the built-in rules suffice."""
+        """Return how members read objects of a kind, in addition to the built-in rules; None if these suffice."""
         interpreter = self.interpreter(ref)
         return (
             interpreter.reading if interpreter else interpretation.READINGS.get((ref.api_version, ref.kind))
@@ -172,7 +172,7 @@ class Facts:
         return head.uid if head else ""
 
     def waiting(self, is_waiting: Callable[[str, Health, "Facts"], bool]) -> list[tuple[int, str]]:
-        """Return (since_ms, name) of the clusters in trouble for which ``is_waiting`` holds, in order.
+        """Return (since_ms, name) of the ``troubled`` clusters for which ``is_waiting`` holds, in order.
 
         The result is cached per cluster: ``is_waiting`` is evaluated again only for clusters that changed, so all
         calls must pass the same predicate.

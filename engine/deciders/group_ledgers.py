@@ -27,7 +27,7 @@ def take(shard: ShardState, link: links.GroupAsked) -> bool:
 
 
 def answer(shard: ShardState, link: links.GroupAnswered) -> bool:
-    """Fold a verdict into the seat of a binding; return False if it is not about its newest claim."""
+    """Fold a verdict into a binding's seat; return False if it answers an older claim, or one granted already."""
     seat = shard.seats.get(link.key, {}).get(link.group)
     if seat is None or seat.number != link.number or seat.is_granted:
         return False

@@ -134,7 +134,8 @@ class Indexes:
 
     The other fields note changes for the next step, each with the newest fact as its cause:
 
-    - ``crowd``: the share of clusters in trouble may have changed; ``emptied``: the next cluster to empty, likewise.
+    - ``crowd``: the share of clusters that are not ready may have changed.
+    - ``emptied``: the next cluster to empty may have changed.
     - ``taint_policies``: a ClusterTaintPolicy changed.
     - ``quotas``: keys of ResourceQuotas whose assignments to clusters changed.
     - ``limited``: namespaces whose overall quotas changed (with ``OverallChanged.is_switch``).

@@ -65,7 +65,7 @@ def take(shard: ShardState, taken: verdicts.Taken) -> None:
 
 
 def touch(shard: ShardState, key: str, flags: int, taken: verdicts.Taken) -> None:
-    """Queue a key to be decided, caused by an input."""
+    """Queue a key to be decided, with the input ``taken`` as the cause."""
     envelope = taken.envelope
     story = envelope.correlationid or envelope.id
     waiting_keys.touch(
@@ -260,7 +260,10 @@ def _take_answer(shard: ShardState, taken: verdicts.Taken, answer: links.Resched
 def _take_need(
     shard: ShardState, taken: verdicts.Taken, link: links.DependencyNeeded | links.DependencyDropped
 ) -> None:
-    """Fold a need or its end; ignore a link that is not newer than the last one, and the end of an unknown need."""
+    """Fold the need of a binding for an object, or its end.
+
+    Ignore a link that is not newer than the binding's last one, and the end of an unknown need.
+    """
     key = taken.record.key
     is_needed = isinstance(link, links.DependencyNeeded)
     all_needs = needs.known(shard, key)

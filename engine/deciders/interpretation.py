@@ -78,7 +78,7 @@ Interpreters = dict[tuple[str, str], Interpreter]
 
 
 def put(known: Interpreters, name: str, raw: msgspec.Raw) -> list[Change]:
-    """Store the interpreter that the ReplicaInterpreter ``name`` declares, in place of its last one; return changes."""
+    """Store the interpreter that the ReplicaInterpreter ``name`` declares; replace its last one. Return the changes."""
     changes = drop(known, name)
     new = _declared(name, interpreters.decode(raw))
     known[new.api_version, new.kind] = new
@@ -107,7 +107,7 @@ def _declared(name: str, spec: interpreters.Interpretation) -> Interpreter:
 
 
 def _reading(spec: interpreters.Interpretation) -> shapes.Reading | None:
-    """Return the rules that members need to read the kind; None if the built-in rules suffice."""
+    """Return how members read objects of the kind, in addition to the built-in rules; None if these suffice."""
     health = None
     if spec.health is not None:
         path, values = interpreters.health_path(spec.health)

@@ -21,7 +21,10 @@ QuotaAmounts: TypeAlias = dict[str, dict[str, dict[str, int]]]
 
 
 class Queue:
-    """Clusters that wait to be emptied, sorted by time; the next call of ``ordered`` evaluates ``changed`` again."""
+    """Clusters that wait to be emptied, sorted by time.
+
+    The next call of ``ordered`` evaluates the clusters in ``changed`` again.
+    """
 
     def __init__(self) -> None:
         self.changed: set[str] = set()

@@ -1,6 +1,6 @@
-"""Needs of other bindings for one object, with derived data that is updated with each change.
+"""Needs: which bindings depend on an object, in which clusters and on which terms; with derived data.
 
-Thousands of bindings may need one object, so a decision looks only at the changed needs, not at all of them.
+Thousands of bindings may depend on one object, so a decision looks only at the needs that changed.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from events.shapes import WorkloadRef
 
 
 class Needs(dict[str, Need]):
-    """Needs by the key of the binding that has them. Change them with ``put`` and ``drop`` only.
+    """The needs for one object, by the key of the dependent binding. Change them with ``put`` and ``drop`` only.
 
     ``changed`` has the keys of needs that ended, or whose terms differ from those of the last decision. ``ref`` is the
     object of the last decision (None: unknown).
@@ -48,12 +48,12 @@ class Needs(dict[str, Need]):
 
     @property
     def overwrites(self) -> bool:
-        """Whether works of the object take over existing objects, because a binding that needs it asks for that."""
+        """Whether works of the object take over existing objects, because a dependent binding requests that."""
         return self._overwriting > 0
 
     @property
     def preserves(self) -> bool:
-        """Whether the object stays in its clusters when it is deleted, because a binding that needs it asks so."""
+        """Whether the object stays in its clusters when it is deleted, because a dependent binding requests that."""
         return self._preserving > 0
 
     def _count(self, old: Need | None, new: Need | None) -> None:
@@ -88,7 +88,7 @@ def put(shard: ShardState, key: str, by: str, need: Need) -> None:
 
 
 def apply(shard: ShardState, key: str, applied: Iterable[tuple[str, Terms]]) -> None:
-    """Record the decided terms of an object's needs; ``applied`` has them by the key of the binding with the need."""
+    """Record the terms that were decided for an object; ``applied`` has (key of the dependent binding, terms)."""
     needs = known(shard, key)
     for by, terms in applied if needs is not None else ():
         if needs is not None and by in needs:
@@ -106,7 +106,7 @@ def forget_applied(shard: ShardState, key: str) -> None:
 
 
 def forget_dropped(shard: ShardState, key: str) -> None:
-    """Remove the needs of an object that were dropped and whose drop its last decision has recorded."""
+    """Remove the needs for an object that were dropped, once a decision has recorded that they were dropped."""
     needs = known(shard, key)
     if needs is None:
         return
@@ -117,12 +117,12 @@ def forget_dropped(shard: ShardState, key: str) -> None:
 
 
 def overwrites(shard: ShardState, binding: Binding) -> bool:
-    """Return whether an object that no policy claims takes over existing objects, as a binding that needs it asks."""
+    """Return whether an object without policy takes over existing objects, because a dependent binding requests it."""
     needs = None if binding.last_claim else known(shard, binding.key)
     return needs is not None and needs.overwrites
 
 
 def preserves(shard: ShardState, binding: Binding) -> bool:
-    """Return whether an object stays in its clusters when deleted, as its policy or a binding that needs it asks."""
+    """Return whether an object stays in its clusters when deleted: its policy or a dependent binding requests that."""
     needs = None if binding.last_claim else known(shard, binding.key)
     return binding.preserves or (needs is not None and needs.preserves)

@@ -2,8 +2,8 @@
 
 A change that makes a binding use more than was granted to it waits until the owner shard of the namespace's quotas
 grants the new amounts. As in Karmada, a new assignment that exceeds a quota fails with the reason QuotaExceeded, and
-a template with new requests that exceed one is not applied. A change that needs no more is made at once and reported
-afterwards. Amounts that were in use before the quota existed are reported without a check.
+a template with new requests that exceed one is not applied. A change that uses no more than before is made at once and
+reported afterwards. Amounts that were in use before the quota existed are reported without a check.
 
 The owner adds up the amounts in use and grants claims in the order of their arrival, as long as no quota is
 exceeded. A refused claim stays open until the quotas suffice or the binding claims other amounts.
@@ -33,10 +33,11 @@ def admit(
     *,
     is_declared: bool = False,
 ) -> str | None:
-    """Return None if the binding may use these amounts, otherwise the reason; it is empty until the owner answers.
+    """Return the reason why the binding may not use these amounts; None if it may.
 
-    ``is_declared``: the amounts are for the declared version of the template. Nothing is requested for it while a
-    claim for a newer version is open.
+    An empty reason means that the owner shard of the namespace's quotas has not answered yet. ``is_declared``: the
+    amounts are for the declared version of the template, for which nothing is requested while a claim for a newer
+    version is open.
     """
     namespace, _ = keys.split(binding.key)
     limited = known.get(namespace) if namespace else None

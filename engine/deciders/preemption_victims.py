@@ -101,7 +101,7 @@ def _victim_order(occupant: shapes.Occupant) -> tuple[int, int, str, str]:
 
 
 def _may_leave(binding: Binding, cluster: str) -> bool:
-    """Whether evicting the binding would free capacity: it needs a policy, and works that are not suspended there."""
+    """Whether eviction would free capacity: a policy claims the binding, and its work there is not suspended."""
     return binding.claim is not None and not binding.is_suspended_in(cluster)
 
 

@@ -4,9 +4,9 @@ A claim holds until its policy is deleted, changes so that it no longer selects 
 Then the best other policy claims the template, or the binding is released and its workload keeps running. If the
 template changes so that its policy no longer selects it, the claim and the placement stay, as in Karmada. Deleting
 the template withdraws the binding from all clusters. A change of a lazy policy takes effect at the next write of the
-template; but if it preempts another policy, the template gets its labels and annotations at once. An imported
-template keeps an older placement of its lazy policy until its next write. A policy whose PriorityClass does not exist
-is not applied: the binding stays as it is, or is declared when the class is created.
+template; but a lazy policy that preempts another one sets its labels and annotations on the template at once. An
+imported template keeps an older placement of its lazy policy until the template's next write. A policy whose
+PriorityClass does not exist is not applied: the binding stays as it is, or is declared when the class is created.
 """
 
 from typing import Final
@@ -63,7 +63,7 @@ def decide(binding: Binding, flags: int, facts: Facts, emit: step_outputs.Emitte
 
 
 def _mark(binding: Binding, lazy: KnownPolicy | None, emit: step_outputs.Emitter) -> None:
-    """Show the labels of a lazy policy that will take the template over, or again those of the claiming policy."""
+    """Set the labels of the policy ``lazy``, which will take the template over; None restores the claiming policy's."""
     claim, marked = binding.claim, binding.marked
     if claim is None:
         return
@@ -220,7 +220,7 @@ def _claim(
         )
     ):
         return
-    # If the template shows the labels of a lazy policy, that decision has recorded the preemption.
+    # If the template has the labels of a lazy policy, the decision that set them has recorded the preemption.
     preempted = previous.policy if previous and is_preemption and binding.marked is None else None
     made = claimed(binding.key, chosen, preempted)
     if older is not None:

@@ -1,7 +1,7 @@
 """Static assignments of FederatedResourceQuotas: a ResourceQuota in each named cluster, and its reported status.
 
 The works have the binding key of a ResourceQuota with the same name; in Karmada the works of both share one name, too.
-So if a policy propagates such a ResourceQuota, it takes precedence over the assignments.
+Therefore a ResourceQuota of this name that a policy propagates takes precedence over the assignments.
 """
 
 import hashlib
@@ -68,7 +68,7 @@ def none(ref: shapes.WorkloadRef) -> Assignments:
 
 
 def put(known: dict[str, Assignments], assignments: Assignments) -> list[str]:
-    """Replace the assignments of a FederatedResourceQuota; return its key in a list, empty if no work can change."""
+    """Replace the assignments of a FederatedResourceQuota; return its key in a list, or [] if no work can change."""
     key = assignments.key
     is_known = known.pop(key, None) is not None
     if assignments.quotas:

@@ -1,9 +1,9 @@
 """Dependency distribution (``propagateDeps``), dependency side: apply the needs of other bindings to an object.
 
-A needed object gets a binding even if no policy selects it, and goes to the clusters of its own policy and to
-all in which it is needed. A need for an object that does not exist yet waits in the state. A binding that
-exists for needs only is withdrawn with the last of them. Without a policy of its own, an object is overwritten or
-preserved if one of the bindings that need it asks for that.
+A needed object gets a binding even if no policy selects it. It goes to the clusters of its policy and to those in
+which other bindings need it. A need for an object that does not exist yet waits in the state. A binding that
+exists for needs only is withdrawn with the last of them. An object without policy takes over existing objects, or is
+preserved when it is deleted, if one of the dependent bindings requests that.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -47,7 +47,7 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> frozen
 
 
 def clusters(shard: ShardState, key: str) -> frozenset[str]:
-    """Return the clusters in which others need the object with this key, as of the last decisions."""
+    """Return the clusters in which other bindings need the object with this key, as of the last decisions."""
     needs = all_needs.known(shard, key)
     return NO_CLUSTERS if needs is None else needs.applied()
 

@@ -1,4 +1,4 @@
-"""Schedule a binding: whether a pass is needed, what the scheduler decides, and whether that is a change.
+"""Schedule a binding: run a scheduling pass if one is needed, and emit its decision if it is a change.
 
 The triggers are Karmada's. A pass that repeats the current decision emits nothing. A failed pass is
 retried after a fact that may have caused the failure has changed, and not before a delay that doubles with
@@ -218,7 +218,7 @@ def _is_unchanged_decision(binding: Binding, claim: Claim, decision: Decision) -
 
 
 def _refusal(binding: Binding, replicas: int, facts: Facts, emit: step_outputs.Emitter) -> str | None:
-    """Return None if overall quotas suffice for so many replicas, else the reason (see ``overall_quotas.admit``)."""
+    """Return why overall quotas do not allow this many replicas; None if they do (see ``overall_quotas.admit``)."""
     amounts = quota_amounts.amounts(binding.declared.requests if binding.declared else None, replicas)
     return overall_quotas.admit(binding, amounts, facts.overall, emit, is_declared=True)
 
@@ -257,7 +257,7 @@ def _emit_decision(
         failed=_failed(decision),
     )
     emit.decide(decided)
-    # Only fills a cache: a replay does not come here, so no decision may depend on it.
+    # Only fills a cache: a replay does not run this line, so no decision may depend on it.
     if decision.chosen is not None:
         facts.fleet.learn(binding.clusters, *decision.chosen.numbers())
 

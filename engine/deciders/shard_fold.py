@@ -47,7 +47,7 @@ OUTPUTS_MAX: Final = 5_000
 
 _STEP_DIGEST_BYTES: Final = 16
 _RELEASES_TOUCHING_ALL: Final = ("0.1.0", "0.2.0", "0.3.0", "0.4.0")
-"""Releases in which each report of a cluster touched all clusters in trouble, as the replay of their steps must."""
+"""Releases in which each cluster report touched all troubled clusters; a replay of their steps must do the same."""
 
 _RELEASES_WITHOUT_QUOTAS: Final = (*_RELEASES_TOUCHING_ALL, "0.5.0")
 """Releases that did not act on FederatedResourceQuotas and ``workloadAffinity``."""
@@ -172,8 +172,8 @@ class ShardFold:
     ) -> Step:
         """Take a step: decide at most ``budget`` of the waiting keys, fewer if they emit many records.
 
-        A ``term`` other than the current one begins an ownership. The decision on key ``explained`` is
-        explained.
+        A ``term`` other than the current one begins an ownership. If the key ``explained`` is scheduled, the step
+        has the explanation.
         """
         portions = self.decide_in_portions(facts, time_ms, budget, term=term, explained=explained)
         while True:
@@ -295,7 +295,7 @@ class ShardFold:
             self._set_timer(watch, watch.due_ms)
 
     def _open(self, facts: Facts, at_ms: int, of_release: str) -> None:
-        """Touch clusters in trouble, fire due timers and end the intake, as the release that took the step did."""
+        """Touch troubled clusters, fire due timers and end the intake, as the release that took the step did."""
         affected_keys.touch_watched(self.state, self.indexes)
         touches_all = of_release in _RELEASES_TOUCHING_ALL
         affected_keys.touch_troubled(self.state, self.indexes, facts, touches_all=touches_all)
@@ -368,7 +368,7 @@ class ShardFold:
 
     def _inputs_digest(self) -> str:
         hasher = _hasher()
-        # In topic order: the digest is recorded, and proofs compute it again.
+        # In topic order: the digest is recorded, and verification computes it again.
         for digest in self._digests.values():
             hasher.update(digest.digest())
         return hasher.hexdigest()

@@ -147,10 +147,10 @@ NOT_NEEDED: Final = Terms()
 
 
 class Need(Struct, frozen=True, gc=False):
-    """The need of another binding for an object, from its newest link; dropped if ``terms`` has no clusters.
+    """The need of a binding for an object on which it depends; dropped if ``terms`` has no clusters.
 
-    ``number`` orders the links of one binding. ``preserved``: a dropped need leaves the object in its
-    clusters. ``applied`` holds the terms of the last decision on this need.
+    It is from the binding's newest link; ``number`` orders the links of one binding. ``preserved``: a dropped need
+    leaves the object in its clusters. ``applied`` holds the terms of the last decision on this need.
     """
 
     ref: WorkloadRef
@@ -194,7 +194,7 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
 
     @property
     def priority(self) -> int:
-        """Priority of the binding, highest first; 0 without a priority of its own, as in Karmada."""
+        """Priority of the binding, where a higher one comes first; 0 if none is resolved, as in Karmada."""
         return 0 if self.rank is None or self.rank.priority is None else self.rank.priority
 
     @property
@@ -210,13 +210,13 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
 
     @property
     def preserves(self) -> bool:
-        """Whether deleting the template leaves the workload in its clusters, by the last policy that claimed it."""
+        """Whether deleting the template leaves the workload in its clusters: set by the last policy that claimed it."""
         claim = self.last_claim
         return claim is not None and bool(claim.preserve_on_deletion)
 
     @property
     def deletes_last_copy(self) -> bool:
-        """Whether an eviction may delete the last running copy, by the last policy that claimed it."""
+        """Whether an eviction may delete the last running copy: set by the last policy that claimed the template."""
         claim = self.last_claim
         return claim is not None and claim.deletes_last_copy
 
@@ -225,7 +225,8 @@ class CapacityRequest(Struct, gc=False):
     """A capacity request to all shards, sent by a binding that lacks capacity, in the step with this ``number``.
 
     ``offers`` holds the answers by shard. When ``is_decided``, the victims are chosen (``has_victims``: there
-    are some) and the binding sends no further request before ``again_ms``. ``attempt`` counts its requests.
+    are some) and the binding sends no further request before ``again_ms``. ``attempt`` is the number of requests that
+    it has sent.
     """
 
     number: int
@@ -262,10 +263,10 @@ class Watch(Struct, gc=False):
 
     ``status`` is the condition Ready (empty: not reported yet); ``since_ms`` is its start as reported,
     ``known_ms`` the time of the first step that knew it (0: none yet). The cluster counts as silent at
-    ``silent_ms`` (0: never), which is ``grace_ms`` after its last report; ``silenced_ms`` is the ``heard_ms``
-    of the last recorded silence. ``judged`` is the last decision on its taints, ``act_ms`` the time at which
-    they are to be decided again even without a new report, ``queued_ms`` the time since which the cluster waits
-    for others to be emptied first (0: it does not wait).
+    ``silent_ms`` (0: never), which is ``grace_ms`` after its last report; ``silenced_ms`` was ``heard_ms`` when the
+    cluster was last recorded as silent. ``judged`` is the last decision on the cluster's taints, ``act_ms`` the time
+    at which they are to be decided again even without a new report, ``queued_ms`` the time since which the cluster
+    waits for others to be emptied first (0: it does not wait).
     """
 
     key: str
@@ -338,14 +339,14 @@ class ShardState(Struct):
     - ``waiting``: keys to be decided, in order; ``reported``: those that only member reports touched.
     - ``needs``: by key of the needed object (which may not exist yet), then by key of the binding that needs it.
     - ``wants``: capacity requests of this shard's bindings; ``questions``: open requests of all shards' bindings.
-    - ``preemptions``: evictions that other bindings ask of this shard's bindings.
+    - ``preemptions``: evictions of this shard's bindings that other bindings request.
     - ``removals``: removed works not confirmed as gone, by cluster and key, with the version of the removal.
     - ``departures``: leaving clusters.
     - ``quota_claims``: claims of this shard's bindings on overall quotas; ``ledgers``: all claims on the quotas that
       this shard owns, by ``keys.quota_key``.
     - ``seats``: seats of this shard's bindings in groups of workloads, by binding and group; ``groups``: the groups
       that this shard owns, by ``keys.group_key``.
-    - ``is_crowd``: too many clusters were in trouble at the last check (see ``cluster_health``).
+    - ``is_crowd``: the result of ``cluster_health.is_crowd`` at the last check.
     """
 
     shard: int

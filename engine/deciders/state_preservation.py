@@ -23,7 +23,7 @@ _SHOWN_CHARS_MAX: Final = 64
 
 
 class Preserved:
-    """State of a binding in a cluster that it leaves: ``labels`` that preserve it, and why others are ``missing``."""
+    """Preserved state of a binding that leaves a cluster: ``labels``, and in ``missing`` why others are not set."""
 
     def __init__(self, binding: Binding, cluster: str, rules: Sequence[shapes.StateRule]) -> None:
         self.labels: dict[str, str] = {}

@@ -75,7 +75,7 @@ def _fields(
 
 
 def _aggregate_values(aggregate: interpreters.Aggregate, texts: list[str]) -> int | str | None:
-    """Return one value for those of several members; Sum and Max ignore values that are not whole numbers."""
+    """Combine the values of several members into one; Sum and Max ignore values that are not whole numbers."""
     if aggregate == "First":
         return texts[0] if texts else None
     counts = [int(text) for text in texts if _COUNT.fullmatch(text)]

@@ -116,7 +116,7 @@ def _paced(binding: Binding, cluster: str, deadline_ms: int) -> int:
 
 
 def _is_left(binding: Binding, cluster: str, facts: Facts) -> bool:
-    """Whether the binding must be evicted from a leaving cluster because no scheduling moves it."""
+    """Whether the cluster is leaving and no policy claims the binding, so that the scheduler does not move it."""
     return cluster in facts.leaving and binding.claim is None
 
 

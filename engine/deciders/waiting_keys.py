@@ -13,7 +13,7 @@ _REPORTED_SHARE: Final = 8
 
 
 def touch(shard: ShardState, key: str, flags: int, cause: Cause) -> None:
-    """Queue a key to be decided, caused by an input or a timer."""
+    """Queue a key to be decided; ``cause`` is the input or timer that touched it."""
     new = Waiting(flags, cause, cause.at_ms)
     previous = shard.touched.get(key)
     shard.touched[key] = _merged(previous, new) if previous else new

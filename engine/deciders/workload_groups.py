@@ -74,7 +74,7 @@ def neighbours(binding: Binding, placements: Placements, shard: ShardState) -> N
 def admit(
     binding: Binding, clusters: Iterable[str], placements: Placements, emit: step_outputs.Emitter
 ) -> bool:
-    """Return whether the binding may have these clusters now; otherwise the owners of its groups are asked."""
+    """Return whether the binding may have these clusters now; if not, request them from the owners of its groups."""
     wanted = tuple(sorted(clusters))
     new = set(wanted).difference(_clusters(binding))
     is_admitted = True

@@ -20,7 +20,7 @@ DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 OURS: Final = "reballast"
 SCHEDULERS: Final = (DEFAULT_SCHEDULER, OURS)
-"""Values of ``schedulerName`` for which the engine schedules; it leaves the bindings of others unscheduled."""
+"""Values of ``schedulerName`` that the engine serves; it does not schedule bindings with other values."""
 
 _PLACEMENT_DIGEST_BYTES: Final = 8
 
@@ -36,8 +36,8 @@ def targets_text(clusters: Mapping[str, object]) -> str:
 class Claim(Struct, frozen=True, array_like=True, gc=False):
     """The policy version that claims the template, and what the policy sets for its workloads.
 
-    ``placement`` is the digest of the placement, under which it is stored once for all bindings. ``scheduler`` is
-    empty for the default scheduler.
+    ``placement`` is the digest of the policy's placement, which is stored once for all its bindings.
+    ``scheduler`` is empty for the default scheduler.
     """
 
     policy: shapes.PolicyRef
@@ -69,14 +69,17 @@ class Claim(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Mark(Struct, frozen=True, array_like=True, gc=False):
-    """A policy whose labels and annotations a template shows already before the policy claims the template."""
+    """A policy that has not claimed a template yet, although the template has its labels and annotations."""
 
     policy: shapes.PolicyRef
     permanent_id: str
 
 
 class Suspension(Struct, frozen=True, array_like=True, gc=False):
-    """Whether a client suspended scheduling, or dispatching of works, of a binding; its policy may suspend more."""
+    """Suspensions of a binding by a client: of its scheduling, of the dispatching of its works.
+
+    The binding's policy may suspend dispatching too.
+    """
 
     scheduling: bool = False
     dispatching: bool = False
@@ -119,11 +122,11 @@ class Binding(Struct):
 
     - ``generation``: number of changes of the binding's spec.
     - ``released``: the last claim while no policy claims the template.
-    - ``marked``: the lazy policy that will claim the template with its next write; None if there is none.
+    - ``marked``: the policy with lazy activation that claims the template at the template's next write.
     - ``applied``: digest of the placement that the last decision used.
     - ``condition``, ``message``: SUCCESS, or why the binding could not be scheduled; empty before the first
       decision.
-    - ``rank``: its resolved priority; None if it has none of its own.
+    - ``rank``: the resolved scheduling priority; None if no policy has set one.
     - ``suspension``: what a client suspended.
     """
 
@@ -157,7 +160,7 @@ class Binding(Struct):
 
     @property
     def last_claim(self) -> Claim | None:
-        """The claim, or the last one of a template that no policy claims any longer: the spec keeps showing it."""
+        """The current claim; if no policy claims the template any longer, the last one, which the spec still shows."""
         return self.claim or self.released
 
 
@@ -207,7 +210,7 @@ def apply(binding: Binding, data: shapes.Event) -> None:
 
 
 def not_scheduled_here(scheduler: str) -> str:
-    """Return why a binding whose policy names this scheduler waits; empty if the engine schedules it."""
+    """Return why the engine does not schedule bindings whose policy names this scheduler; empty if it does."""
     if not scheduler or scheduler in SCHEDULERS:
         return ""
     return (
@@ -221,8 +224,8 @@ def evict(
 ) -> tuple[Targets, tuple[EvictionTask, ...]]:
     """Return a binding's clusters and tasks after an eviction from one cluster.
 
-    Nothing changes if the binding is not in the cluster, and a cluster has at most one task, so a repeated
-    eviction changes nothing.
+    Nothing changes if the binding is not in the cluster, so a repeated eviction has no effect. A cluster that
+    has a task gets no second one.
     """
     remaining = tuple(target for target in clusters if target[0] != task.cluster)
     if len(remaining) == len(clusters) or any(other.cluster == task.cluster for other in tasks):

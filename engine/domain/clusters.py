@@ -28,7 +28,7 @@ DEFAULT_MODELS: Final = tuple(
         zip(pairwise((*_CPUS, _UNBOUNDED)), pairwise((*_GIB, _UNBOUNDED)), strict=True)
     )
 )
-"""Karmada's grades of nodes for a cluster whose client names none."""
+"""Karmada's default grades of nodes, for clusters whose client sets no resource models."""
 
 
 class Spec(Struct, frozen=True, array_like=True):
@@ -55,7 +55,7 @@ class Spec(Struct, frozen=True, array_like=True):
 class Health(Struct, frozen=True, array_like=True, gc=False):
     """Health of the cluster's control plane.
 
-    ``status`` is that of the condition Ready: True, False, or Unknown if its reporter missed its grace period.
+    ``status`` is the status of the condition Ready: True, False, or Unknown if no report arrived in time.
     ``since_ms`` is when the status last changed, ``heard_ms`` the time of the last report. The next report is
     due within ``grace_seconds`` (0: no limit).
     """
@@ -69,9 +69,9 @@ class Health(Struct, frozen=True, array_like=True, gc=False):
 
 
 def health_after(previous: Health | None, report: clusters.ClusterHealthChanged, at_ms: int) -> Health | None:
-    """Return a cluster's health after a report; None for an outdated report of silence.
+    """Return a cluster's health after a report; None if the report is ``silent`` but outdated.
 
-    It is outdated if the cluster has reported since, or has left.
+    A silent report is outdated if the cluster has reported since, or has left.
     """
     if report.silent and (previous is None or previous.heard_ms > report.heard_ms):
         return None
@@ -87,7 +87,10 @@ def health_after(previous: Health | None, report: clusters.ClusterHealthChanged,
 def conditions_after(
     previous: tuple[clusters.ClusterCondition, ...], report: clusters.ClusterConditionsReported, at_ms: int
 ) -> tuple[clusters.ClusterCondition, ...]:
-    """Return the reported conditions; a missing time is that of an equal previous condition, else the event's."""
+    """Return the reported conditions with their transition times.
+
+    A missing time is taken from the previous condition with the same type and status; otherwise it is ``at_ms``.
+    """
     since = {(old.type, old.status): old.last_transition_ms for old in previous}
     replace = msgspec.structs.replace
     return tuple(
@@ -163,7 +166,7 @@ def with_taint(taints: tuple[_TaintT, ...], taint: _TaintT) -> tuple[_TaintT, ..
 
 
 def without_taint(taints: tuple[_TaintT, ...], key: str, effect: str) -> tuple[_TaintT, ...]:
-    """Return the taints without those of a key and effect; an empty effect means any."""
+    """Return the taints except those with this key and effect; an empty effect matches all."""
     return tuple(old for old in taints if old.key != key or effect not in ("", old.effect))
 
 

@@ -1,7 +1,7 @@
 """FederatedResourceQuotas: the ResourceQuotas that they assign to clusters, and their status. Pure.
 
-A work refers to its assignment in the same form as to a rule of an override policy: by the offset of the
-FederatedResourceQuota, and the index of the assignment in it.
+A work refers to its assignment by an ``OverrideRef``, as to a rule of an override policy: it has the offset of
+the FederatedResourceQuota and the index of the assignment in it.
 """
 
 from collections.abc import Iterable
@@ -58,7 +58,7 @@ class MemberQuota(TypedDict, total=False):
 
 
 class ReportedStatus(TypedDict, total=False):
-    """The part of the status that members report."""
+    """The part of a FederatedResourceQuota's status that comes from the reports of members."""
 
     overallUsed: dict[str, int | str]
     aggregatedStatus: list[MemberQuota]
@@ -99,7 +99,7 @@ def shown(stored: Json, overall: Json) -> Json:
 
 
 def status(data: decisions.StatusAggregated) -> ReportedStatus:
-    """Return the part of the status that members report."""
+    """Return the part of a FederatedResourceQuota's status that comes from the reports of members."""
     reported: ReportedStatus = {}
     if data.fields:
         reported["overallUsed"] = dict(data.fields)

@@ -1,7 +1,7 @@
 """Names and marks (labels and annotations) by which Karmada's objects refer to one another.
 
-A template carries the marks of the policy that claims it, a binding and a Work their own, and an object in a
-cluster all of them. Permanent ids are the uids of policies, bindings and Works.
+A template carries the marks of the policy that claims it. A binding and a Work carry their own marks, an object in
+a cluster the marks of all. Permanent ids are the uids of policies, bindings and Works.
 """
 
 from collections.abc import Mapping
@@ -115,7 +115,7 @@ NO_CLAIM: Final = Claim()
 
 
 class Propagation(Struct, frozen=True, kw_only=True):
-    """The facts from which the marks of a template's object in a cluster are derived; empty facts set no mark."""
+    """The facts that set the labels and annotations of a template's object in a cluster; empty facts set none."""
 
     template: shapes.WorkloadRef
     cluster: str
@@ -128,7 +128,7 @@ class Propagation(Struct, frozen=True, kw_only=True):
 
 
 def depended_by(key: str) -> str:
-    """Return the label of a binding that another one depends on; ``key`` is the dependent binding's."""
+    """Return the name of the label that a binding has because the binding ``key`` depends on it."""
     return f"{_BINDING}/depended-by-{_safe_encoded(str(_fnv_1a(key)))}"
 
 
@@ -155,7 +155,7 @@ def work_namespace(cluster: str) -> str:
 
 
 def of_claim(policy: shapes.PolicyRef, permanent_id: str) -> Marks:
-    """Return the marks of a claimed template and of its binding."""
+    """Return the labels and annotations that a policy's claim sets on a template and on its binding."""
     domain = _POLICY_DOMAINS.get(policy.kind, f"{policy.kind.lower()}.karmada.io")
     annotations = {f"{domain}/name": policy.name}
     if policy.namespace:
@@ -164,7 +164,10 @@ def of_claim(policy: shapes.PolicyRef, permanent_id: str) -> Marks:
 
 
 def of_policy(kind: str, uid: str, value: KubeObject) -> KubeObject:
-    """Return a policy with its permanent id and its finalizer; an object of another kind as it is."""
+    """Return a policy with its permanent-id label and, unless it is being deleted, its finalizer.
+
+    Objects of other kinds are returned unchanged.
+    """
     if kind not in POLICY_IDS:
         return value
     labels = {**value.labels, POLICY_IDS[kind]: uid}
@@ -176,13 +179,13 @@ def of_policy(kind: str, uid: str, value: KubeObject) -> KubeObject:
 
 
 def finalizers(value: KubeObject) -> list[str]:
-    """Return the finalizers of an object except those that policies show."""
+    """Return the finalizers of an object except those in ``POLICY_FINALIZERS``."""
     shown = POLICY_FINALIZERS.values()
     return [str(each) for each in list_at(value.metadata, "finalizers") if each not in shown]
 
 
 def of_binding(template: shapes.WorkloadRef, uid: str) -> Marks:
-    """Return the marks that refer to the binding of a template. The binding itself has the label only."""
+    """Return the label and annotations that refer to a template's binding; the binding itself has only the label."""
     domain = _BINDING if template.namespace else _CLUSTER_BINDING
     annotations = {f"{domain}/name": keys.binding_name(template.kind, template.name)}
     if template.namespace:
@@ -191,7 +194,7 @@ def of_binding(template: shapes.WorkloadRef, uid: str) -> Marks:
 
 
 def of_work(propagation: Propagation) -> Marks:
-    """Return the marks of a Work; Works of namespaces have no binding and so no marks of one."""
+    """Return the labels and annotations of a Work. A Work without a binding (of a namespace) has only its id."""
     labels = {_WORK_ID: propagation.work_uid} if propagation.work_uid else {}
     if not propagation.binding_uid:
         return Marks(labels, {})
@@ -203,7 +206,7 @@ def of_work(propagation: Propagation) -> Marks:
 
 
 def propagated(template_object: KubeObject, propagation: Propagation) -> KubeObject:
-    """Return a template's object for a cluster, with all marks."""
+    """Return a template's object for a cluster, with all labels and annotations that Karmada sets on it."""
     claim, template = propagation.claim, propagation.template
     labels: Texts = {MANAGED: "true"}
     annotations: Texts = {
@@ -224,7 +227,7 @@ def propagated(template_object: KubeObject, propagation: Propagation) -> KubeObj
 
 
 def listed(value: KubeObject) -> KubeObject:
-    """Return the object with annotations that list its labels and annotations, as managed by the control plane."""
+    """Add two annotations that list the names of the object's labels and annotations, all of which are managed."""
     names = {*value.annotations, _MANAGED_ANNOTATIONS, _MANAGED_LABELS}
     lists = {_MANAGED_ANNOTATIONS: ",".join(sorted(names)), _MANAGED_LABELS: ",".join(sorted(value.labels))}
     return _merged(value, Marks({}, lists))

@@ -1,4 +1,4 @@
-"""Which namespaces are the control plane's own, and which exist in every cluster: pure."""
+"""Which namespaces belong to the control plane, and which are propagated to clusters. Pure."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -21,7 +21,7 @@ def is_reserved(name: str) -> bool:
 
 
 def is_propagated(name: str, labels: Mapping[str, str]) -> bool:
-    """Return whether clusters get a namespace: not one that every cluster has, nor the control plane's own."""
+    """Return whether a namespace is propagated: not ``default``, a reserved one, or one with the label ``SKIPPED``."""
     if name == DEFAULT or is_reserved(name):
         return False
     return labels.get(SKIPPED, "").lower() != _TRUE

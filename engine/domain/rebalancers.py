@@ -6,7 +6,7 @@ from events import rebalance_decisions, shapes
 
 
 class Observed(Struct, frozen=True, array_like=True, gc=False):
-    """A workload and the result for it; ``result`` is empty until the answer arrives.
+    """A workload and the result of rescheduling it; ``result`` is empty until it is recorded.
 
     ``generation`` is the generation of the rebalancer that requested to reschedule the workload.
     """

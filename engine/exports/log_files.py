@@ -72,7 +72,7 @@ class ExportedFile(Struct, frozen=True, kw_only=True):
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """The files of an export; ``number`` is the sequence number of the last record that was read for it."""
+    """The files of an export; ``number`` is the sequence number of the last record that the export has read."""
 
     format: str = _FORMAT
     records: Format
@@ -169,7 +169,7 @@ def _namespace_of(record: StoredRecord) -> str:
 async def load(log: port.NumberedLog, directory: Path, progress: Progress) -> int:
     """Append all records of an export to an empty log; return their number.
 
-    Raises ExportError if the export is incomplete, was changed, or would get other sequence numbers or offsets.
+    Raises ExportError if the export is incomplete or was changed, or if a record would get another number or offset.
     """
     manifest = await asyncio.to_thread(read_manifest, directory)
     if manifest is None:

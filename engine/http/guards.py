@@ -1,8 +1,8 @@
 """Authentication and security headers for every request.
 
-Only health and the error pages' style sheet are open; agents' routes check their own tokens. A browser sends
-the login code or the token once, as ``/?login=...`` or ``/?token=...``, and gets a session cookie, which only
-permits reads.
+Only the health routes and the error pages' style sheet need no token; the agents' routes check their own tokens.
+A browser sends the login code or the token once, as ``/?login=...`` or ``/?token=...``, and gets a session cookie,
+which only permits reads.
 """
 
 from http.cookies import CookieError, SimpleCookie
@@ -72,7 +72,8 @@ class Guard:
                 414, "query", f"the query has more than {_QUERY_BYTES_MAX} bytes", "send a shorter query"
             )
             return await errors.answer(Request(scope), refusal)
-        # Before the session check: a browser with a session may open the printed address again.
+        # Before the session check: a browser that has a session must still be redirected, so that the code or
+        # token does not stay in its address.
         if self._is_introduced(scope):
             return self._introduced(scope)
         path = str(scope["path"])

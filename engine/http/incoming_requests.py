@@ -1,8 +1,8 @@
 """Incoming requests of every server: the host that they name, their trace, and their body.
 
 A web page can point its own domain at the loopback address (DNS rebinding); the browser then sends the page's
-requests here. Such a request names the page's domain in its Host header and is refused. Hosts are loopback names, the
-server's own address, and configured names. Bodies are read with a size limit and a timeout for silent clients.
+requests here. Such a request names the page's domain in its Host header and is refused. Allowed are loopback names,
+the server's own address, and configured names. Bodies are read with a size limit and a timeout for silent clients.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _PORT: Final = re.compile(r":\d*$")
 _NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9_-]*[a-z0-9])?)*")
 
 HostRefusal = Callable[[Request, str], Awaitable[Response]]
-"""Makes the response to a request whose host (the second argument) is refused."""
+"""A function that returns the response to a request whose host (the second argument) is refused."""
 
 
 class Hosts:
@@ -44,9 +44,9 @@ class Hosts:
         self._allowed = frozenset(map(normal_host, allowed))
 
     def refused(self, scope: Scope) -> str:
-        """Return the host of a request if it is not a name of this server, shortened for a message; else an empty text.
+        """Return the host of a request that must be refused, shortened for a message; empty if it is allowed.
 
-        A request without a Host header is answered: no browser sends one.
+        A request without a Host header is allowed: browsers always send the header.
         """
         for name, value in scope["headers"]:
             if name == b"host":
@@ -143,7 +143,7 @@ class StalledError(Exception):
 
 
 def announced_bytes(request: Request) -> int:
-    """Content-Length in bytes; without it, just over the limit above which work is moved off the event loop."""
+    """Content-Length in bytes; ``LARGE_BYTES + 1`` if it is missing, so that the body is handled in a thread."""
     length = request.headers.get("content-length", "")
     return int(length) if length.isdecimal() else loop_share.LARGE_BYTES + 1
 

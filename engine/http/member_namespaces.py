@@ -1,6 +1,6 @@
-"""The namespaces that clusters get from the control plane, and the sequence number of their last change.
+"""Namespaces that the control plane propagates to clusters, after the ClusterOverridePolicies that select them.
 
-ClusterOverridePolicies that select namespaces are applied.
+``NamespaceChanges`` has the sequence number of the last change of any namespace.
 """
 
 from collections.abc import Mapping
@@ -68,7 +68,10 @@ _KIND: Final = changes.kind_of(*namespaces.KIND)
 
 
 class NamespaceChanges:
-    """Tracks the sequence number of the last change of any namespace; after a start it is an upper bound."""
+    """Track the sequence number of the last change of any namespace.
+
+    The first value after a start is an upper bound: the number up to which the views are folded.
+    """
 
     def __init__(self, services: Services) -> None:
         self._services = services

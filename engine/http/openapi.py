@@ -145,7 +145,7 @@ def _question(question: Question) -> Operation:
 
 
 def _member_paths() -> Paths:
-    """The routes of simulated members."""
+    """The paths of the routes of simulated members."""
     paths: Paths = {}
     for route in member_routes.ROUTES:
         operation: Operation = {
@@ -161,7 +161,7 @@ def _member_paths() -> Paths:
 
 
 def _agent_paths() -> Paths:
-    """The routes of agents."""
+    """The paths of the routes of agents."""
     paths: Paths = {}
     for route in routes.ROUTES:
         content = _content(route.gives)
@@ -180,7 +180,7 @@ def _agent_paths() -> Paths:
 
 
 def _plan_paths() -> Paths:
-    """The routes of plans."""
+    """The paths of the routes of plans."""
     paths: Paths = {}
     for route in plan_routes.ROUTES:
         success: Response = {"description": "Done."} if route.gives == "Nothing" else _content(route.gives)

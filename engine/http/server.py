@@ -33,7 +33,7 @@ _BACKLOG: Final = 256
 _STOP_SECONDS: Final = 5
 _FILES_MAX: Final = 65_536
 _FILES_OF_OTHERS: Final = 256
-"""Files that the process may have open in addition to connections."""
+"""Number of open files that the process needs in addition to connections."""
 
 _LOG_PAUSE_SECONDS: Final = 10.0
 _BODY: Final = (
@@ -94,8 +94,8 @@ class _Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        # Any data ends uvicorn's keep-alive timeout, also less than a request head, so limit the time for the
-        # head here. ``cycle`` is None before the first request, although uvicorn's annotation excludes None.
+        # uvicorn ends its keep-alive timeout at the first byte of a request head, so limit the time for the
+        # rest here. ``cycle`` is None before the first request, although its annotation excludes None.
         is_idle = not self.cycle or self.cycle.response_complete
         if is_idle and self._head is None and not self.transport.is_closing():
             self._expect_head()
@@ -150,7 +150,7 @@ def server(
 ) -> Server:
     """Return a server of an application, with TLS if certificates are given.
 
-    ``clients`` is the file of the authority whose certificates clients may present.
+    ``clients`` is a file with a CA certificate; client certificates signed by it are accepted but not required.
     """
     return Server(
         uvicorn.Config(

@@ -25,7 +25,7 @@ _AFTER_FAILURE_S: Final = 1.0
 
 
 class Inquiry(Protocol):
-    """Answers computed from the log and the rules instead of the views."""
+    """Explanations and verifications, computed from the log instead of the views."""
 
     async def explain(self, key: str, number: int | None) -> Explained | None:
         """Explain a binding's placement, now or at a sequence number of the log; None if there is no decision."""
@@ -59,7 +59,7 @@ class Services:
     browser session, ``hosts`` are further host names to answer for. ``collectors`` provide the metrics of the rest of
     the process and are called on the event loop. ``drilled`` has the results of the periodic drills, ``asked`` those
     of the newest drill that a client started. ``compared`` is the observer's report, None if no other control plane is
-    observed. ``sign`` makes client certificates (``identity.client_certificates``), None if the server can't. Set
+    observed. ``sign`` signs client certificates (``identity.client_certificates``); None disables that. Set
     ``stopping`` when the process shuts down: live feeds then end with a bookmark.
     """
 
@@ -94,8 +94,8 @@ class Services:
     async def known(self, after: int, limit: int) -> tuple[list[StoredRecord], int]:
         """Return folded records after a sequence number, and the number up to which they are complete.
 
-        At most ``limit`` records are read. Numbers have gaps, so some of these may not be folded yet; they are left
-        out.
+        At most ``limit`` records are read. Sequence numbers have gaps, so the read may return records that are not
+        folded yet; they are left out.
         """
         folded = self.views.folded
         records = await self.log.read_all(after, min(limit, folded - after))

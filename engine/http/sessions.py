@@ -17,7 +17,7 @@ from msgspec import Struct
 
 SESSION_SECONDS: Final = 8 * 3_600
 LOGIN_SECONDS: Final = 900
-"""Lifetime of a login code in seconds, unless it is printed on a terminal: other output may be kept in a log file."""
+"""Lifetime in seconds of a login code that is not printed on a terminal, since a log file may keep it."""
 
 _ID_BYTES: Final = 18
 _PURPOSE: Final = b"reballast session"

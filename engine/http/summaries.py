@@ -19,7 +19,7 @@ NOT_PREEMPTED: Final = {
     "TooMany": "too many bindings would have to be preempted",
     "RoomCame": "capacity became free meanwhile",
 }
-"""Texts for the reasons why no binding is preempted."""
+"""Text for each reason why a binding preempts no other one."""
 
 
 def event_name(event_type: str) -> str:

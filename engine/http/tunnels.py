@@ -43,7 +43,7 @@ class Call(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The member's response; ``chunks`` must be closed, and raise IncompleteError if the upload fails."""
+    """The member's response. The receiver closes ``chunks``; iteration raises IncompleteError if the upload fails."""
 
     status: int
     content_type: str
@@ -115,7 +115,7 @@ class Tunnels:
     async def reply(
         self, cluster: str, number: str, status: int, content_type: str, chunks: AsyncIterable[bytes]
     ) -> bool:
-        """Pass a response on to the client that waits for it, until the response ends or the client leaves.
+        """Forward a response to the waiting client, until the response ends or the client disconnects.
 
         Return False if no client waits for the response.
         """

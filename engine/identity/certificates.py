@@ -23,7 +23,7 @@ _AUTHORITY: Final = "kube-ca"
 _SERVER: Final = "kube-server"
 _AUTHORITY_DAYS: Final = 3_650
 _SERVER_DAYS: Final = 397
-"""The longest validity that clients accept."""
+"""Validity of a server certificate in days: the longest that clients accept."""
 
 _BEFORE: Final = dt.timedelta(days=1)
 """Certificates are valid from this long before their creation, since the clocks of clients may be behind."""
@@ -32,8 +32,7 @@ _BEFORE: Final = dt.timedelta(days=1)
 class Certificates(Struct, frozen=True, kw_only=True):
     """Paths of the server's certificate and key, and the authority's certificate as bytes, all PEM.
 
-    ``clients`` is the path of the authority's certificate that verifies client certificates; None if clients have
-    none.
+    ``clients`` is the path of the CA certificate that verifies client certificates; None if these are not used.
     """
 
     certificate: Path
@@ -113,7 +112,7 @@ def keep_authority(directory: Path, certificate: bytes, key: bytes) -> None:
 def own_authority(directory: Path, now: dt.datetime) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     """Load the authority of the directory; create one if it is missing, unreadable or expires too soon.
 
-    It must be valid for longer than a server certificate that is created now.
+    An authority expires too soon if a server certificate that is created now would be valid for longer.
     """
     certificate_path, key_path = directory / f"{_AUTHORITY}.pem", directory / f"{_AUTHORITY}.key"
     try:

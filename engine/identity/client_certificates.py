@@ -1,4 +1,4 @@
-"""Client certificates: read signing requests (PKCS #10), sign them by the local authority, read user and groups."""
+"""Client certificates: sign requests (PKCS #10) by the local authority, and read the user and groups of a client."""
 
 import datetime as dt
 import ssl
@@ -98,7 +98,7 @@ def _read(request: bytes) -> x509.CertificateSigningRequest:
         read = x509.load_pem_x509_csr(request)
         if not read.is_signature_valid:
             raise CertificateError("the request is not signed with its own key")
-        # Reading these attributes parses them, so malformed ones are refused here.
+        # The attributes are parsed when they are read, so read them here to refuse malformed ones.
         _ = read.public_key(), read.subject, read.extensions
     except _MALFORMED as error:
         raise CertificateError(str(error) or "not a certificate signing request") from None

@@ -30,7 +30,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     @property
     def login_url(self) -> str:
-        """Address that sets a browser's session cookie."""
+        """The address at which a browser gets its session cookie."""
         return f"{self.url}/?login={self.login}"
 
 
@@ -47,7 +47,7 @@ def verification(url: str, authority: str) -> ssl.SSLContext | bool:
     if not authority:
         return True
     context = ssl.create_default_context(cadata=authority)
-    # The authority may be the server's own certificate, which is no complete chain.
+    # The authority may be the server's own certificate: trust it, although its chain has no root certificate.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.check_hostname = where.hostname not in _LOOPBACK
     return context

@@ -38,7 +38,7 @@ def _of_servers(servers: Mapping[str, str], authority: bytes) -> dict[str, objec
 
 
 def write(directory: Path, url: str, token: str, authority: bytes, members: Sequence[str]) -> Path:
-    """Write the file, readable by its owner only, and return its path."""
+    """Write the kubeconfig to a file that only its owner can read; return the path."""
     servers = {CONTROL_PLANE: url, **{name: url + PROXY.format(name) for name in members}}
     config = {
         **_of_servers(servers, authority),

@@ -1,7 +1,7 @@
 """The server's token, created at the first start and stored in its data directory, which only its owner may read.
 
-Because it is kept, the kubeconfig and the service account tokens, which are signed with it, stay valid after a restart.
-Deleting the file invalidates all of them.
+A restart does not change the token, so the kubeconfig, which contains it, and the service account tokens, which are
+signed with it, stay valid. Deleting the file invalidates all of them.
 """
 
 import secrets

@@ -63,7 +63,7 @@ def _policy(value: KubeObject) -> KubeObject:
 
 
 def _static(value: Json, name: str) -> Json:
-    """Return an object with the fixed defaults of its type and of nested objects, but not of items of lists.
+    """Return an object with the fixed defaults of the type ``name`` and of nested objects, but not of list items.
 
     Defaults come before other fields and in alphabetical order, as they have always been recorded.
     """

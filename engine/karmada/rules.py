@@ -1,7 +1,7 @@
 """Validation of Karmada objects in the write API, as Karmada's schemas and admission webhooks do it.
 
 ``events.validation.manifests`` has the rules that every fold applies. Here are the rules that need the stored
-object, or that concern kinds no decider reads. Schema errors are 422 (Invalid), admission errors 403 (denied by
+object, or that concern kinds that no decider reads. Schema errors are 422 (Invalid), admission errors 403 (denied by
 the webhook that ``webhook`` names).
 """
 

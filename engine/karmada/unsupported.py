@@ -1,6 +1,6 @@
 """Kinds of Karmada that are stored and validated, but on which no controller acts.
 
-Each write of such an object returns a warning. A kind that has conditions also gets one with the reason.
+Each write of such an object returns a warning. Objects of kinds with conditions also get a condition with the reason.
 """
 
 from typing import Final
@@ -42,7 +42,7 @@ def warnings(value: KubeObject) -> tuple[str, ...]:
 
 
 def with_condition(value: KubeObject) -> KubeObject:
-    """Return the object with a condition that no controller acts on it, unless a client wrote conditions."""
+    """Add a condition that reports that no controller acts on the object, unless a client wrote conditions."""
     kind = value.kind
     missing = KINDS.get((value.api_version, kind))
     if missing is None or kind not in _CONDITIONS or value.at("status", "conditions"):

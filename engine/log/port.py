@@ -48,7 +48,7 @@ class UnnumberedError(LogError):
 
 
 class OutcomeUnknownError(LogError):
-    """An append may or may not have happened; read back before continuing."""
+    """An append has an unknown outcome; read the log to determine it before continuing."""
 
 
 def behind(batch: Sequence[StoredRecord], end: int) -> int:
@@ -72,7 +72,7 @@ class Partitions(Protocol):
 
 
 class Log(Partitions, Protocol):
-    """An append-only log of records in partitions, as far as this process follows it."""
+    """An append-only log of records in partitions; a process may follow only some of them."""
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
         """Append records to any topics; they are durable when it returns.
@@ -107,7 +107,7 @@ class Log(Partitions, Protocol):
 
 
 class NumberedLog(Log, Protocol):
-    """A log whose records are also numbered in one order; ``moves`` is the number of the newest one."""
+    """A log whose records are also numbered in one order; ``moves`` returns the number of the newest record."""
 
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
         """Return at most ``limit`` records of all partitions with a number above ``after``, in order.
@@ -147,7 +147,7 @@ class Owner(Protocol):
         ...
 
     async def check(self) -> None:
-        """Raise OwnershipLostError if a step of another owner is in effect."""
+        """Raise OwnershipLostError if a step of another owner continues the chain of an owned shard."""
         ...
 
     async def release(self, shards: Iterable[int]) -> None:

@@ -1,4 +1,4 @@
-"""Waits that any number of readers in one event loop share: for the end of a log to move, for a request's answer."""
+"""Waits that many readers in one event loop share: until the end of a log moves, or a request is answered."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

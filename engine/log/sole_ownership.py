@@ -25,7 +25,7 @@ class SoleOwner:
         """Do nothing: no other owner exists."""
 
     def begin(self, shard: int, number: int, term: int, digest: str) -> None:
-        """Do nothing: no other owner can write a step that would have to be recognized."""
+        """Do nothing: no step of another owner has to be detected."""
 
     async def commit(self, steps: Sequence[tuple[int, Sequence[Record]]]) -> dict[int, int]:
         offsets: dict[int, int] = {}
@@ -40,7 +40,7 @@ class SoleOwner:
         return offsets | await self._append(together)
 
     async def _append(self, steps: Sequence[tuple[int, Sequence[Record]]]) -> dict[int, int]:
-        """Append some steps atomically; return the offset of each by shard."""
+        """Append steps, all or none; return the offset of each step by shard."""
         stored = await self._log.append([record for _, batch in steps for record in batch])
         firsts = itertools.accumulate((len(batch) for _, batch in steps), initial=0)
         return {shard: stored[first].offset for (shard, _), first in zip(steps, firsts, strict=False)}

@@ -29,7 +29,7 @@ _GROUP_RECORDS_MAX: Final = 20_000
 """Maximum number of records in a group commit, so that no append waits too long."""
 
 _LOCK_S_MAX: Final = 1.0
-"""How long to wait for the lock.
+"""Seconds to wait for the lock.
 
 A process that was killed while it started a child leaves its lock with the child until the child executes
 another program; a restart waits for that.
@@ -45,7 +45,7 @@ class _Waiting(msgspec.Struct):
 
 
 class _Files(msgspec.Struct):
-    """An open log: its lock, connections for writer and reader, the end of each partition and the last number."""
+    """The files of an open log: lock, connections for writer and reader, end of each partition, last number."""
 
     lock: IO[bytes]
     writing: sqlite3.Connection

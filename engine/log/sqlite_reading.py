@@ -1,4 +1,4 @@
-"""Read the embedded log while another process holds it: up to a fixed end for long work, or following that process."""
+"""Read the embedded log while another process holds it, up to a fixed end or to one that the caller moves."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class SqliteReader:
         return sqlite_table.by_number(self._connection, after, limit)
 
     def read_share(self, share: sqlite_share.Share, after: int, limit: int) -> sqlite_share.Portion:
-        """Examine at most ``limit`` records after a number; return those of a share. Raises as ``read_all``."""
+        """Examine up to ``limit`` records after a number; return those of a share. Raises LogError (see ``port``)."""
         limit = max(0, min(limit, self._number - after))
         return share.of(sqlite_table.rows_by_number(self._connection, after, limit), after)
 
@@ -75,7 +75,7 @@ class SqliteReader:
 
 
 class SqliteTail(SqliteReader):
-    """A reader whose end the caller moves, for followers such as the views process."""
+    """A reader whose end the caller moves, for processes that follow the log, such as the views process."""
 
     def __init__(self, directory: Path, number: int) -> None:
         super().__init__(directory)

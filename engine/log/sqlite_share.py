@@ -11,7 +11,7 @@ from events import ids, topics
 from events.records import StoredRecord
 
 _OUTPUT: Final = re.compile(rb"\x01(\d{1,3})-\d{1,20}-\d{1,20}-\d{1,20}\x02shards/\d{1,3}\x03[^\\\x01\x02]*")
-"""Packed headers as a shard's owner writes them; the group is the number of the shard."""
+"""Pattern of packed headers as a shard's owner writes them; its group is the number of the shard."""
 
 _OWNER: Final = ids.SHARD_SOURCE.rpartition("/reballast/")[2].encode()
 """Rest of ``ids.SHARD_SOURCE`` in packed headers, where ``compact`` replaces ``/reballast/`` by a control byte."""
@@ -33,9 +33,9 @@ class Share:
     """The share of a log's records that the proof of some shards needs.
 
     It contains all records in the shards' partitions and in topics with one partition, except works and observations.
-    From any partition it contains the records that may claim to be an output of these shards. Of the other works in
-    the shards' partitions, and of the other observations, only the checksums are compared. The shares of all shards
-    together check all records.
+    It also contains each record of any partition that may claim to be an output of these shards. Other works in the
+    shards' partitions and other observations are not returned; only their checksums are compared. The shares of all
+    shards together check all records.
     """
 
     def __init__(self, shards: Collection[int]) -> None:
@@ -48,7 +48,7 @@ class Share:
             (self._checked if name in _OUTPUTS_ONLY else self._read).update(slots)
 
     def of(self, rows: Sequence[sqlite_table.Row], after: int) -> Portion:
-        """Return the share in the rows after a number; raises LogCorruptedError if the checksum of one differs."""
+        """Return the share's records in rows after a number; raises LogCorruptedError if a checksum differs."""
         wanted: list[sqlite_table.Row] = []
         checked: list[sqlite_table.Row] = []
         ends: dict[int, int] = {}
@@ -80,4 +80,4 @@ class Share:
 
 
 _OUTPUTS_ONLY: Final = (topics.WORKS, topics.OBSERVATIONS)
-"""Topics that no shard reads."""
+"""Topics that no shard reads; a share contains only outputs from them."""

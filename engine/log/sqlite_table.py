@@ -18,7 +18,7 @@ FILE: Final = "log.sqlite"
 _FORMATS: Final = "reballast-log-"
 _FORMAT: Final = f"{_FORMATS}2"
 _OLDER_FORMAT: Final = f"{_FORMATS}1"
-"""Logs with plain JSON headers, see ``compact``."""
+"""Format of logs whose headers are plain JSON (see ``compact``)."""
 
 _APPLICATION: Final = 0x52654C67
 """SQLite application id of log files, "ReLg"."""
@@ -69,9 +69,9 @@ _VALUE: Final = 5
 def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
     """Insert rows atomically in as few statements as possible.
 
-    With each statement the writer thread releases the GIL and must wait to get it back: beside a busy event
-    loop forty single-row statements take twenty times as long as one. A single statement is a transaction of
-    its own.
+    After each statement the writer thread must wait for the GIL: beside a busy event loop, forty single-row
+    statements take twenty times as long as one. A single statement needs no transaction, since SQLite runs it in
+    one.
     """
     if len(rows) <= _AT_ONCE_MAX:
         connection.execute(_insertion(len(rows)), list(chain.from_iterable(rows)))
@@ -112,14 +112,14 @@ def connect(path: Path, synchronous: str = "FULL") -> sqlite3.Connection:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """Open a connection that cannot write, beside the process that writes, or on a medium that is read-only."""
+    """Open a read-only connection: to a file that another process may write, or that is on a read-only medium."""
     address = f"{path.absolute().as_uri()}?mode=ro"
     connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()
     except sqlite3.OperationalError:
-        # Nothing can be written beside the file, so SQLite has no place for its index of the write-ahead log. Without
-        # such a log the file itself is complete, and nothing can change it.
+        # SQLite cannot create its index of the write-ahead log if nothing may be written beside the file. If there is
+        # no such log, the file is complete and does not change: open it as immutable.
         connection.close()
         wal = path.with_name(f"{path.name}-wal")
         if not path.exists() or (wal.exists() and wal.stat().st_size):
@@ -132,7 +132,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 
 
 def check_owner(path: Path) -> None:
-    """Raise LogError if another program created the file; reads it without changing anything.
+    """Raise LogError if another program created the file; the file is not changed.
 
     Logs of former releases have no application id and are recognized by their tables.
     """
@@ -235,12 +235,12 @@ def by_position(
 
 
 def by_number(connection: sqlite3.Connection, after: int, limit: int) -> list[StoredRecord]:
-    """Return existing records after a number; raises as ``by_position``."""
+    """Return records after a number; raises errors as ``by_position`` does."""
     return stored(rows_by_number(connection, after, limit))
 
 
 def rows_by_number(connection: sqlite3.Connection, after: int, limit: int) -> list[Row]:
-    """Return the rows of existing records after a number, unchecked; raises LogCutError if one is missing."""
+    """Return the rows of records after a number without checking checksums; raises LogCutError if a row is missing."""
     rows = _select(connection, _BY_NUMBER, (after, limit))
     if limit > 0 and (not rows or rows[-1][0] != after + len(rows)):
         number = next((after + index for index, row in enumerate(rows, 1) if row[0] != after + index), 0)

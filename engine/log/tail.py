@@ -42,7 +42,7 @@ class Tail:
         """Return records after a number; None if some of them have been dropped."""
         if not self._all or number < self._all[0].number - 1:
             return None
-        # By index: the embedded log has no gaps in numbers, nor (see ``read``) in the offsets of a partition.
+        # Compute the index: the embedded log has no gaps in numbers, nor in the offsets of a partition (``read``).
         return _part(self._all, number + 1 - self._all[0].number, limit)
 
     def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord] | None:

@@ -26,7 +26,7 @@ JUDGED_KINDS: Final = frozenset(
 
 
 class Target(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The custom kind."""
+    """The custom kind that a ReplicaInterpreter describes."""
 
     api_version: str
     kind: str

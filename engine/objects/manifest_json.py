@@ -55,7 +55,7 @@ def integer(text: str) -> int:
 
 
 def fraction(text: str) -> float:
-    """Return a finite number; raises Unreadable for others."""
+    """Return a number as a float; raises Unreadable if it is not finite."""
     value = float(text)
     if not math.isfinite(value):
         _not_finite(text)

@@ -1,9 +1,9 @@
 """YAML documents by the core schema of YAML 1.2, built from the parser's events.
 
 Only ``true``, ``false``, ``null`` and decimal, octal (``0o17``) and hexadecimal numbers are not strings:
-``no``, ``on``, ``1:30`` and dates stay text. Tags and keys that are not strings are refused; so are duplicate
-keys, unless the caller collects them. Aliases and ``<<`` are expanded within a budget. The text is first
-split at its ``---`` lines, so that one broken document does not affect the others.
+``no``, ``on``, ``1:30`` and dates stay text. Tags are refused, and so are keys that are not strings, and duplicate
+keys unless the caller collects them. Aliases and ``<<`` are expanded within a budget. The text is first split at
+its ``---`` lines, so that one broken document does not affect the others.
 """
 
 import itertools
@@ -86,7 +86,7 @@ def _pieces(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _after_marker(piece: str) -> bool:
-    """Return whether the marker's line has content: ``--- {a: 1}``."""
+    """Return whether the line of the marker ``---`` has content after it, as in ``--- {a: 1}``."""
     first = piece.partition("\n")[0]
     return first.startswith("---") and bool(first[3:].strip()) and not first[3:].lstrip().startswith("#")
 

@@ -20,7 +20,7 @@ _VALUE_MAX: Final = 2**31 - 1
 
 
 class PriorityClass(Struct, frozen=True, gc=False, rename="camel"):
-    """A PriorityClass: workloads with a higher ``value`` come first; ``global_default`` is for those that name none."""
+    """A PriorityClass; a higher ``value`` comes first. ``global_default``: it is for workloads that name no class."""
 
     value: int = 0
     global_default: bool = False

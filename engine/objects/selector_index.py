@@ -74,7 +74,7 @@ class Selection:
             cells = self._scopes.setdefault(scope_of(selector.namespace, selector), {})
             for handle in handles(selector):
                 entries = cells.setdefault(handle, [])
-                # None matches every template with this handle, so one of it is enough.
+                # None matches every template with this handle, so one such entry is enough.
                 if compiled is not None or None not in entries:
                     entries.append(compiled)
 

@@ -15,7 +15,7 @@ def values(status: Json, reading: shapes.Reading | None) -> dict[str, str]:
 
 
 def whole(api_version: str, kind: str, status: Json, reading: shapes.Reading | None) -> str:
-    """Return the whole status as JSON; empty if it is too long, or if only single values or nothing is reported."""
+    """Return the whole status as JSON; empty if it is too long, or if members do not report it for this kind."""
     is_reported = status_values.is_whole(api_version, kind) and not (reading is not None and reading.values)
     if not status or not is_reported:
         return ""

@@ -1,4 +1,4 @@
-"""Size of a workload: the replicas of a template and the resource requests of each.
+"""Size of a workload: the number of replicas of a template, and the resource requests of one replica.
 
 Built-in kinds are read as by Karmada, custom kinds by the paths that their interpreter declares. Other kinds
 have no replicas.
@@ -132,7 +132,7 @@ def size(api_version: str, kind: str, manifest: msgspec.Raw | bytes) -> Size:
 
 
 def job_replicas(parallelism: int | None, completions: int | None) -> int:
-    """Return how many pods of a Job run at once: no more than have to succeed."""
+    """Return how many pods of a Job run at once: ``parallelism``, but no more than ``completions``."""
     count = 1 if parallelism is None else parallelism
     return count if completions is None else min(count, completions)
 
@@ -165,7 +165,7 @@ def _value_at(root: object, path: str) -> object:
 
 
 def _requests(pod: _PodSpec) -> Requests | None:
-    """Requests of one pod: per resource, the sum over its containers or the largest init container; plus overhead."""
+    """Requests of a pod: per resource, the containers' sum or the largest init container if larger; plus overhead."""
     if len(pod.containers) == 1 and not pod.init_containers and not pod.overhead:
         requests = _container_requests(pod.containers[0])
         return tuple(sorted(requests.items())) or None

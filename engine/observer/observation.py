@@ -1,6 +1,6 @@
-"""Known objects of another control plane: turns lists and changes into events, each change once.
+"""The known objects of another control plane. Lists and changes are compared with them: one event per change.
 
-Pure. It is rebuilt from the log after a restart, so recorded changes are not recorded again.
+Pure. They are rebuilt from the log after a restart, so recorded changes are not recorded again.
 """
 
 import hashlib
@@ -94,7 +94,7 @@ class Observations:
     def changed(self, value: KubeObject, *, is_gone: bool, is_listed: bool = False) -> Observation | None:
         """Return the event of a change; None if it is known already or the value is not an object.
 
-        ``is_listed``: a list showed it, not a watch.
+        ``is_listed``: the value comes from a list, not from a watch.
         """
         kind, name = value.kind, value.name
         version = _version_of(value)

@@ -37,7 +37,7 @@ class Suspension(Struct, frozen=True):
 
 
 class WorkloadGroups(Struct, frozen=True, rename="camel"):
-    """The groups whose workloads share their clusters with this one, or have none in common."""
+    """The groups of a workload: one whose workloads share all clusters, and one whose workloads share none."""
 
     affinity_group: str = ""
     anti_affinity_group: str = ""

@@ -47,7 +47,7 @@ KINDS: Final = (
     ("", "Namespace"),
     ("", "Event"),
 )
-"""Groups and kinds that are always observed; templates are those that policies select."""
+"""Groups and kinds that are always observed, in addition to the kinds that policies select."""
 
 _POLICIES: Final = frozenset({"PropagationPolicy", "ClusterPropagationPolicy"})
 GATHER_S: Final = 0.02
@@ -69,7 +69,7 @@ _log = diagnostics.logger(__name__)
 
 
 class Observer:
-    """Observes one control plane; ``source`` names it in events. ``ours`` is the name of our own scheduler there."""
+    """Observes a control plane; ``source`` names it in events, ``ours`` is this engine's scheduler there."""
 
     def __init__(
         self,
@@ -263,7 +263,7 @@ class Observer:
         loop.call_later(_DOUBT_S, self._arrived.set)
 
     async def _append_reconsidered(self) -> None:
-        """Compare the unexplained decisions again that have waited for ``_DOUBT_S``, and append the results."""
+        """Compare again the unexplained decisions that have waited for ``_DOUBT_S``, and append the results."""
         now_s = asyncio.get_running_loop().time()
         batch: list[Record] = []
         while self._doubtful and self._doubtful[0][0] <= now_s:
@@ -322,7 +322,7 @@ class _Receiver:
         self._resource = resource
 
     def begin(self) -> None:
-        """Do nothing: this receiver keeps no state of its own."""
+        """Do nothing: this receiver keeps no state."""
 
     def listed(self, items: list[KubeObject]) -> None:
         self._observer.listed(*group_kind(self._resource.api_version, self._resource.kind), items)

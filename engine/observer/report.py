@@ -1,4 +1,4 @@
-"""Comparisons of another control plane's decisions with ours: numbers by verdict, and the newest differing ones."""
+"""Comparisons of another control plane's decisions with this engine's: numbers by verdict, and newest differences."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ from engine.placement.decisions import SUCCESS
 from events import observations
 
 EXAMPLES_MAX: Final = 20
-"""Maximum number of examples that are kept of each verdict: the newest ones."""
+"""Maximum number of examples per verdict; the newest ones are kept."""
 
 
 class Report(Struct, rename="camel"):
@@ -22,7 +22,7 @@ class Report(Struct, rename="camel"):
     examples: dict[str, list[observations.DecisionCompared]] = {}
 
     def take(self, compared: observations.DecisionCompared) -> None:
-        """Count a decision."""
+        """Count a compared decision, and keep it as an example unless its verdict is ``same``."""
         self.decisions += 1
         self.verdicts[compared.verdict] = self.verdicts.get(compared.verdict, 0) + 1
         if compared.verdict != shadow.SAME:

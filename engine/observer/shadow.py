@@ -1,4 +1,4 @@
-"""Shadow decisions: this engine's decision for each one of Karmada's scheduler, on the state observed before it."""
+"""Shadow decisions: for each decision of Karmada's scheduler, this engine's decision on the state observed before."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ UNEXPLAINED: Final = "unexplained"
 VERDICTS: Final = (SAME, RACE, KNOWN, UNEXPLAINED)
 
 _FLEETS_MAX: Final = 512
-"""Maximum number of states of the clusters that are kept: the newest ones."""
+"""Maximum number of states of the clusters; the newest ones are kept."""
 
 _EARLIER_MAX: Final = 64
 """Maximum number of earlier states of the clusters that are tried as the basis of a decision."""
@@ -63,7 +63,7 @@ class _State(NamedTuple):
 
 
 class Explained(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A decision of Karmada's scheduler: the comparison, and this engine's decision, explained.
+    """A decision of Karmada's scheduler: the comparison, and an explanation of this engine's decision.
 
     The explanation is for the state that fits best, with the clusters of resourceVersion ``clusters``.
     ``compared.computed`` is for the clusters of ``latest``, the newest resourceVersion before the decision.
@@ -79,14 +79,14 @@ class Explained(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 Decided: TypeAlias = tuple[str, str, str, int]
-"""A decision: kind, namespace and name of its binding, and the version that ended it."""
+"""A decision: kind, namespace and name of its binding, and the binding's version that completed the decision."""
 
 
 class Shadow:
     """Compares the decisions in a stream of observed objects.
 
-    ``explained`` is the kind, namespace and name of a binding whose newest decision is kept explained. ``ours``
-    is the name of our own scheduler there, whose decisions are not compared.
+    ``explained`` is the kind, namespace and name of a binding; ``explanation`` explains its newest decision. ``ours``
+    is the name of this engine's scheduler there, whose decisions are not compared.
     """
 
     def __init__(self, explained: tuple[str, str, str] | None = None, ours: str = "") -> None:
@@ -102,7 +102,7 @@ class Shadow:
     def take(
         self, kind: str, manifest: msgspec.Raw, *, skipping: bool = False
     ) -> observations.DecisionCompared | None:
-        """Take the next version of an object; return the comparison of the decision that it ends, if any.
+        """Take the next version of an object; if it completes a decision, return the comparison.
 
         With ``skipping``, versions before it may be missing: a decision that may be based on them is not
         compared. Raises `msgspec.MsgspecError` or `questions.UnreadableError` for an object that cannot be read; a
@@ -112,7 +112,7 @@ class Shadow:
             metadata = _HEAD.decode(manifest).metadata
             questions.read_fleet(
                 b"[" + bytes(manifest) + b"]"
-            )  # one that cannot be read would fail every comparison
+            )  # a cluster that cannot be read would fail every comparison
             self._clusters[metadata.name] = bytes(manifest)
             self._remember_fleet(int(metadata.resource_version))
             return None
@@ -276,7 +276,7 @@ def decided(compared: observations.DecisionCompared) -> Decided:
 
 
 def _assumed(state: _State, latest: _State) -> str:
-    """Return a text: from which state a decision was made, and how that differs from the newest state before it."""
+    """Describe the state from which a decision was made, and how it differs from the newest one before the decision."""
     which = f"on the binding of {state.binding} " if state.binding != latest.binding else ""
     text = f"decided {which}with the clusters of {state.clusters.version}"
     if state.clusters.version == latest.clusters.version:
@@ -302,7 +302,7 @@ def _agrees(observed: observations.ShadowCondition, ours: placing.Decision, *, i
 def _reasons(
     observed: observations.ShadowCondition, request: requests.Request, known: fleet.Fleet
 ) -> tuple[observations.ShadowReason, ...]:
-    """Return this engine's reasons about the clusters in either result."""
+    """Return this engine's reasons for the clusters that are in either result."""
     computed = schedule.schedule(request, known, explain=True)
     shown = observed.clusters.keys() | dict(computed.clusters).keys()
     groups = computed.explanation.groups if computed.explanation is not None else ()
@@ -336,9 +336,9 @@ def _difference(observed: observations.ShadowCondition, request: requests.Reques
 
 
 def _differs_by_a_tie(placed: Mapping[str, int], ours: placing.Decision, request: requests.Request) -> bool:
-    """Whether two results differ only in which of several clusters with equal capacity get which replicas.
+    """Whether two results differ only in how they distribute replicas over clusters with equal capacity.
 
-    Karmada's sort is stable for up to twelve clusters, so such a difference needs more of them.
+    Karmada's sort is stable for up to twelve clusters, so such a difference needs more than twelve.
     """
     chosen, before = dict(ours.clusters), dict(request.current)
     differing = sorted(name for name in placed.keys() | chosen.keys() if placed.get(name) != chosen.get(name))

@@ -37,11 +37,11 @@ _EMBEDDED: Final = Limits(content_bytes_max=2**20, documents_max=1, depth_max=10
 
 
 COST_MAX: Final = 4 * 2**20
-"""Budget of all overriders of one object: containers, labels and arguments visited, bytes parsed and written."""
+"""Maximum cost of all overriders of one object: containers, labels and arguments visited, plus characters of text."""
 
 
 class OverrideError(Exception):
-    """A rule that cannot be applied; ``field`` is the overrider by its position within the rule."""
+    """A rule that cannot be applied; ``field`` is the path of the overrider in it, such as ``imageOverrider[0]``."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}")
@@ -260,7 +260,7 @@ class OverrideApplication:
         self._apply_patch([{"op": "replace", "path": overrider.field_path, "value": new}])
 
     def _containers(self, part: str) -> Iterator[_Container]:
-        """Yield the containers of the pods of a known kind."""
+        """Yield the containers in the field ``part`` of the pod spec; none for kinds without a known pod spec."""
         pod_path = _POD_PATHS.get(self.value.kind)
         if pod_path is None:
             return

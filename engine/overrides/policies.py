@@ -1,6 +1,6 @@
 """Override policies: the templates and clusters that their rules select (policy.karmada.io/v1alpha1).
 
-Only the selection is decoded; overriders stay raw JSON for the applier. Field names on the wire are
+Only the selection is decoded; overriders stay raw JSON, which ``application`` decodes. Field names on the wire are
 Karmada's; unknown fields are ignored.
 """
 
@@ -71,9 +71,8 @@ class OverridePolicy(Struct, frozen=True, kw_only=True, rename="camel"):
     def selectors(self) -> tuple[ResourceSelector, ...]:
         """The selectors with their namespaces; an empty namespace matches any.
 
-        Without selectors the policy selects everything in its scope, which a selector without kind expresses.
-        A selector of an OverridePolicy with another namespace than the policy's selects nothing and is left
-        out.
+        A policy without selectors selects everything in its scope; it then has one selector without a kind. A
+        selector of an OverridePolicy that names another namespace than the policy's selects nothing and is left out.
         """
         own = self.metadata.namespace
         if not self.spec.resource_selectors:

@@ -1,7 +1,7 @@
 """Which override policies apply to a template in a cluster, and in which order (Karmada's rules).
 
 ClusterOverridePolicies come first, then the OverridePolicies of the template's namespace. Within these, policies that
-select the template by kind come first, then by labels, then by name; equals are in the order of their own names. Later
+select the template by kind come first, then by labels, then by name; equal ones are ordered by the policy's name. Later
 policies override earlier ones.
 """
 
@@ -68,7 +68,7 @@ class Overrides:
         self._refs.pop(ref, None)
 
     def selection(self, ref: shapes.PolicyRef) -> Selection:
-        """Return what a policy selects; an empty selection if it does not exist."""
+        """Return the selection of a policy; an empty one if the policy does not exist."""
         return self._selections.get(ref, _NO_SELECTION)
 
     def policies_for(self, template: Template) -> Sequence[KnownOverride]:
@@ -85,7 +85,7 @@ class Overrides:
     def rules_for(
         self, overrides: Sequence[KnownOverride], cluster: str, fleet: fleets.Fleet
     ) -> tuple[shapes.OverrideRef, ...]:
-        """Return references to those rules of the policies that apply in a cluster; omit policies without any."""
+        """Return, for each policy with rules that apply in a cluster, a reference to these rules."""
         refs: list[shapes.OverrideRef] = []
         for override in overrides:
             rules = tuple(

@@ -1,4 +1,4 @@
-"""Replicas of each chosen cluster: the division strategies, and overflow tier by tier.
+"""Assign replicas to the chosen clusters: the division strategies, applied to one overflow tier after another.
 
 Steady mode moves as little as possible: a scale-up adds to the running replicas, a scale-down divides the new
 total in the previous proportions. Fresh mode divides all replicas again, as if the workload had never been
@@ -39,7 +39,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 def assign(context: scheduling_context.Context, chosen: encoded_columns.Integers | None) -> list[Share]:
     """Divide the replicas over the chosen positions (None: all candidates); return one share per overflow tier.
 
-    The replicas of several shares are to be added. Raises `failures.UnschedulableError` if the capacity is
+    Callers add up the replicas of the shares. Raises `failures.UnschedulableError` if the capacity is
     insufficient, `failures.PlacementError` if no cluster is chosen or the strategy is unknown.
     """
     if context.tiers is None:

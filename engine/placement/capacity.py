@@ -19,7 +19,7 @@ FREE_MAX: Final = 2**44
 
 
 class Grade(msgspec.Struct, frozen=True, gc=False):
-    """Number of free nodes of one grade, and the least units by resource that such a node holds (0 to `UNITS_MAX`)."""
+    """Free nodes of one grade: their number, and the least units of each resource that such a node has."""
 
     count: int
     holds: dict[str, int]
@@ -34,7 +34,7 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def capacity(cluster: clusters.ClusterManifest) -> Capacity:
-    """Return the free capacity in a cluster's report; none without a summary.
+    """Return the free capacity that a cluster reports; an empty one without a resource summary.
 
     Raises `quantity.QuantityError` if a quantity is malformed.
     """

@@ -46,7 +46,7 @@ def search(regions: list[Region], least: int, most: int, clusters_min: int) -> l
     since it needs fewer regions.
     """
     regions = sorted(regions, key=lambda region: (region.size, -region.score, region.name))
-    # Entries differ in `number`, so tuples are never compared by their members.
+    # Entries differ in `number`, so the lists of regions in them are never compared.
     ranked = [
         (-score, -clusters, number, members)
         for number, (score, clusters, members) in enumerate(_combinations(regions, least, most, clusters_min))

@@ -18,7 +18,7 @@ DYNAMIC: Final = "DynamicWeight"
 AGGREGATED: Final = "Aggregated"
 
 POOLS_MAX: Final = 16
-"""Maximum number of cached pools of one placement, one per affinity group and kind; cleared when it is full."""
+"""Maximum number of pools cached per placement: one per affinity group and kind. A full cache is cleared."""
 
 NO_API: Final = "cluster(s) did not have the API resource"
 NOT_SELECTED: Final = "cluster(s) did not match the placement cluster affinity constraint"
@@ -28,7 +28,7 @@ _PROPERTIES: Final = {"provider": "provider", "region": "region", "zone": "zones
 
 
 class Filter:
-    """One filter rule: for each cluster, the index of the message why it is excluded (0: it passes)."""
+    """One filter rule; ``codes`` has, for each cluster, the index in ``texts`` of why it is excluded (0: it passes)."""
 
     __slots__ = ("codes", "excused", "texts")
 
@@ -47,7 +47,8 @@ class Group:
     def __init__(self, name: str, inline: encoded_columns.Mask, overflow: list[encoded_columns.Mask]) -> None:
         """Number the tiers.
 
-        0 is for the affinity's own clusters, n for those that match overflow entry n (from 1) and none before it.
+        Tier 0 has the clusters of the affinity itself, tier n those that match overflow entry n, counted from 1,
+        and no earlier one.
         """
         self.name = name
         self.inline = inline
@@ -114,7 +115,10 @@ class Pool:
         self.excludable = bool(self.excusable.any())
 
     def first_reason(self, position: int, *, excused: bool) -> str:
-        """Return the first message that excludes a cluster; empty if it passes."""
+        """Return the message of the first filter that excludes a cluster; empty if it passes.
+
+        ``excused``: the cluster is in the binding's previous assignment.
+        """
         for rule in self.filters:
             code = 0 if excused and rule.excused else int(rule.codes[position])
             if code:
@@ -166,7 +170,7 @@ class Compiled:
 
 
 def presence(fleet: encoded_columns.ClusterColumns) -> encoded_columns.Column[bool]:
-    """Column of whether each cluster is present, that is, not being deleted."""
+    """Column with True for each cluster that is present, that is, not being deleted."""
     return fleet.column("present", lambda it: it.metadata.deletion_timestamp is None)
 
 
@@ -292,7 +296,7 @@ def _property(constraint: placements.SpreadConstraint) -> str:
 def _property_filter(
     constraint: placements.SpreadConstraint, fleet: encoded_columns.ClusterColumns
 ) -> Filter:
-    """Filter that excludes clusters without the property of a spread constraint, even of an ignored constraint."""
+    """Filter that excludes clusters without the property of a spread constraint, even if the constraint is ignored."""
     match constraint.spread_by_field:
         case "provider":
             missing = fleet.column("provider", lambda it: it.spec.provider).mask(lambda value: not value)
@@ -320,7 +324,7 @@ def _ignores_spread(preference: placements.ReplicaSchedulingStrategy | None) -> 
 def _static_weights(
     placement: placements.Placement, fleet: encoded_columns.ClusterColumns
 ) -> encoded_columns.Integers | None:
-    """Return each cluster's highest weight of the rules that match it; None without weights or static division."""
+    """Return, per cluster, the highest weight of the rules that match it; None without static weights."""
     preference = placement.replica_scheduling
     if preference is None or preference.weight_preference is None or strategy(preference) != STATIC:
         return None

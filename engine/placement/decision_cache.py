@@ -11,8 +11,10 @@ from engine.placement import compiled, decisions, division, encoded_columns, req
 from engine.placement import fleet as fleets
 
 DECISIONS_MAX: Final = 4_096
+"""Maximum number of cached decisions; a full cache is cleared."""
+
 CELLS_MAX: Final = 2**20
-"""Maximum number of cached decisions, and of that number times the fleet's size; a full cache is cleared."""
+"""Maximum number of cached decisions times clusters in the fleet."""
 
 
 class DecisionCache:
@@ -48,8 +50,8 @@ class DecisionCache:
 def _cache_key(request: requests.Request, masks: compiled.Compiled) -> tuple[object, ...]:
     """The key of a request: everything that a decision reads.
 
-    Of the uid only the order in which it breaks ties matters. The masks represent the placement: equal
-    placements share one `Compiled`.
+    The uid is replaced by the order in which it breaks ties, and the placement by its masks: equal placements
+    share one `Compiled`.
     """
     return (
         masks,

@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 
 class Chosen:
-    """The chosen clusters in name order: names as indexes into a shared column, replicas, free replicas."""
+    """The chosen clusters in name order, as columns: indexes into all names, replicas, and free replicas."""
 
     __slots__ = (
         "_available",
@@ -167,7 +167,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def columns(self) -> Columns:
-        """The targets as two columns, names and replicas; cheaper than pairs for thousands of clusters."""
+        """``clusters`` as two columns, names and replicas; cheaper than pairs for thousands of clusters."""
         if self.chosen is None:
             return tuple(name for name, _ in self.current), tuple(replicas for _, replicas in self.current)
         return self.chosen.columns()

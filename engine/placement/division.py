@@ -15,11 +15,11 @@ import numpy as np
 from engine.placement import encoded_columns
 
 _A_LITTLE_LESS_THAN_HALF: Final = 0.5 * (1 - 1e-15)
-"""Slightly below 1/2, to remove more than three roundings can add: so the estimated seats are never too many."""
+"""Slightly below 1/2: it removes more than three roundings can add, so the estimate of seats is never too high."""
 
 
 def breaks_ties_descending(uid: str) -> bool:
-    """Return whether ties go to the later name: for a workload with a uid whose FNV-1a-32 hash is odd.
+    """Return whether ties go to the later name: True if the workload has a uid whose FNV-1a-32 hash is odd.
 
     The lowest bit of that hash depends only on the lowest bits of the bytes: the offset basis and the prime
     are odd, so each round flips the bit exactly if the byte is odd.
@@ -28,9 +28,10 @@ def breaks_ties_descending(uid: str) -> bool:
 
 
 def divide(votes: encoded_columns.Integers, seats: int, *, descending: bool) -> encoded_columns.Integers:
-    """Return the seats of each party; parties are in name order, which breaks the last ties (``descending``: reversed).
+    """Return the seats of each party; without votes or seats, every party gets 0.
 
-    Without votes or seats, every party gets 0.
+    Parties are in name order. Of parties with equal quotients and seats, the first one gets the next seat
+    (``descending``: the last one).
     """
     if len(votes) <= encoded_columns.FEW:
         return np.array(

@@ -14,9 +14,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
 class ClusterExplanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One cluster in one affinity group.
 
-    ``failed`` are all filters that exclude it; the numbers are set only if it passes them. ``allocatable``
-    are free replicas, ``available`` those plus the running ones. ``weight`` are its votes in the division,
-    ``kept`` the running replicas that it keeps in addition to its seats.
+    ``failed`` has the messages of all filters that exclude the cluster; numbers are set only if none does.
+    ``allocatable`` are free replicas, ``available`` those plus the running ones. ``weight`` is the number of its
+    votes in the division, ``kept`` the number of running replicas that it keeps in addition to its seats.
     """
 
     name: str

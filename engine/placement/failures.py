@@ -12,7 +12,7 @@ SCHEDULER_ERROR: Final = "SchedulerError"
 
 
 class PlacementError(Exception):
-    """An attempt failed; ``reason`` is that of the Scheduled condition, the text its message."""
+    """An attempt failed; ``reason`` and the error's text become reason and message of the Scheduled condition."""
 
     reason = SCHEDULER_ERROR
 

@@ -32,7 +32,7 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def candidates(pool: compiled.Pool, request: requests.Request, fleet: fleets.Fleet) -> Candidates:
-    """Return the clusters of a pool, changed by the binding's exceptions."""
+    """Return the clusters of a pool, without those that the binding excludes and with those that it readmits."""
     has_neighbours = bool(request.apart) or request.together is not None
     is_exceptional = request.evicting or pool.excludable or has_neighbours
     exceptions = _exceptions(pool, request, fleet) if is_exceptional else {}
@@ -81,7 +81,7 @@ def _of_neighbours(request: requests.Request, name: str) -> str:
 def _exclude_by_neighbours(
     pool: compiled.Pool, request: requests.Request, fleet: fleets.Fleet, exceptions: dict[int, str]
 ) -> None:
-    """Add the candidates that other workloads exclude to the exceptions."""
+    """Add to ``exceptions`` the clusters of the pool that other workloads exclude."""
     current = {name for name, _ in request.current}
     concerned = request.apart if request.together is None else fleet.positions
     for name in concerned:
@@ -101,7 +101,7 @@ def fit_message(total: int, excluded: Mapping[str, int]) -> str:
 
 
 def _exceptions(pool: compiled.Pool, request: requests.Request, fleet: fleets.Fleet) -> dict[int, str]:
-    """Return, by fleet position, where the binding differs from the pool: reason to exclude, or "" to admit."""
+    """Return the binding's exceptions by fleet position: the reason to exclude a cluster, or "" to admit it."""
     exceptions: dict[int, str] = {}
     if pool.excludable:
         previous = fleet.previous(request.current).known

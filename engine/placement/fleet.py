@@ -21,7 +21,10 @@ CLUSTERS_MAX: Final = 2**16
 COMPILED_MAX: Final = 4096
 COMPILED_MIN: Final = 64
 COMPILED_CELLS_MAX: Final = 2**22
-"""Maximum number of compiled placements, fewer (at least ``COMPILED_MIN``) in large fleets; a full cache is cleared."""
+"""The cache of compiled placements is cleared when placements times clusters reach this number.
+
+It is also cleared at ``COMPILED_MAX`` placements, and never with fewer than ``COMPILED_MIN``.
+"""
 
 SENTINEL: Final = 2**31 - 1
 """Karmada's value for "not estimated"; clusters with that many free pods need a correction in `estimate`."""
@@ -152,7 +155,7 @@ class Fleet:
         positions: encoded_columns.Integers,
         replicas: encoded_columns.Integers,
     ) -> None:
-        """Cache the columns of a new assignment; a change of the fleet invalidates ``positions``, so call it before."""
+        """Cache the columns of a new assignment. Call it before the fleet changes, which invalidates ``positions``."""
         self._previous_assignments.learn(pairs, positions, replicas)
 
     def nodes(self) -> resource_models.Models | None:

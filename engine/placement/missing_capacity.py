@@ -15,7 +15,7 @@ from engine.placement import fleet as fleets
 
 
 class Victim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Replicas whose eviction from a cluster is considered, and the requests of each."""
+    """Replicas that may be evicted from a cluster, and the resource requests of one replica."""
 
     cluster: str
     replicas: int

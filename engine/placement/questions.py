@@ -65,7 +65,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One scheduling question; ``clusters`` stays raw, so that lines with equal clusters can share a fleet."""
+    """One scheduling question; ``clusters`` is not decoded, so that lines with equal clusters can share a fleet."""
 
     clusters: msgspec.Raw
     spec: Spec
@@ -91,7 +91,7 @@ class UnreadableError(ValueError):
 
 
 def located(error: msgspec.ValidationError, within: str = "") -> UnreadableError:
-    """Convert a decoding error; ``within`` is the path of the decoded part in the line."""
+    """Convert a decoding error to one that names the field; ``within`` is the path of the decoded part in the line."""
     match = _AT.match(str(error))
     if match is None:
         return UnreadableError(within, str(error))
@@ -183,7 +183,7 @@ def read_time(text: str) -> dt.datetime | None:
 
 
 def read_placement(text: str) -> placements.Placement:
-    """Return a placement in JSON. Raises `msgspec.ValidationError` or `msgspec.DecodeError` if it is malformed."""
+    """Decode a placement from JSON. Raises `msgspec.ValidationError` or `msgspec.DecodeError` if it is malformed."""
     return _PLACEMENT.decode(text)
 
 

@@ -12,7 +12,7 @@ from engine.placement import fleet as fleets
 def schedule(request: requests.Request, fleet: fleets.Fleet, *, explain: bool = False) -> decisions.Decision:
     """Return the decision for a workload.
 
-    Never raises for valid requests and clusters: failures are conditions of the decision.
+    Never raises for valid requests and clusters: the decision's condition reports a failure.
     """
     if request.trigger == triggers.NONE:
         return decisions.Decision(

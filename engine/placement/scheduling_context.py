@@ -20,7 +20,7 @@ _POSITIONS_MASK: Final = (1 << _POSITION_BITS) - 1
 
 
 class PreviousClusters(NamedTuple):
-    """Positions of the candidates in the previous assignment, in its order, and their replicas there."""
+    """Candidates that are in the previous assignment, in the order of that assignment: positions and replicas."""
 
     positions: encoded_columns.Integers
     replicas: encoded_columns.Integers
@@ -53,7 +53,7 @@ class Context:
 
     @functools.cached_property
     def previous(self) -> PreviousClusters:
-        """The clusters of the previous assignment that are candidates, in its order."""
+        """The candidates that are in the previous assignment."""
         return (
             _previous_candidates(self._fleet.previous(self.request.current), self.candidates)
             if self.request.current

@@ -32,7 +32,7 @@ def select(context: scheduling_context.Context) -> encoded_columns.Integers | No
 def _select_clusters(
     context: scheduling_context.Context, constraint: placements.SpreadConstraint
 ) -> encoded_columns.Integers:
-    """The first clusters in order, at most maxGroups; for divided replicas, with enough capacity together."""
+    """The first clusters in order, at most maxGroups; divided replicas must fit into them together."""
     if len(context.index) < constraint.min_groups:
         msg = "the number of feasible clusters is less than spreadConstraint.MinGroups"
         raise failures.SpreadError(msg)
@@ -75,7 +75,7 @@ def _select_regions(
     cluster_constraint: placements.SpreadConstraint | None,
     ranks: tuple[list[str], encoded_columns.Integers],
 ) -> encoded_columns.Integers:
-    """Return positions of the chosen candidates: the best one of each chosen region, then the best others there.
+    """Return positions of the chosen candidates: the best of each chosen region, then the best of the rest there.
 
     Raises `failures.SpreadError` if there are too few regions, or too few clusters in every combination.
     """
@@ -143,7 +143,10 @@ def _score_few(
 
 
 def _divided_score(capacities: list[int], are_current: list[bool], target: int, least: int) -> int:
-    """Score of a region: 1000 per replica that fits, up to ``target``, plus the mean score of the clusters used."""
+    """Score of a region: 1000 per replica that fits, up to ``target``, plus the mean score of the clusters used.
+
+    The clusters used are the first ones that hold ``target`` replicas together, at least ``least`` of them.
+    """
     total = used = 0
     for free in capacities:
         if used >= least and total >= target:
@@ -162,7 +165,7 @@ def _score(
     clusters: placements.SpreadConstraint,
     ranks: tuple[list[str], encoded_columns.Integers],
 ) -> tuple[encoded_columns.Integers, list[combinations.Region]]:
-    """All candidates ordered by region, the best of each first; and the regions with their scores."""
+    """Return the candidates ordered by region, in each the best first, and the regions with their scores."""
     names, codes = ranks
     order = context.order
     coded = codes[context.index]

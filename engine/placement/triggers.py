@@ -20,7 +20,7 @@ NONE: Final = "None"
 
 
 def trigger(request: requests.Request, applied: placements.Placement | None, fleet: fleets.Fleet) -> str:
-    """Return the reason of a needed pass, or "None"; ``request.trigger`` is not read.
+    """Return why a scheduling pass is needed, or "None" if it is not; ``request.trigger`` is not read.
 
     ``applied`` is the placement recorded by the last pass, None if there was none. ``request.fresh`` means
     that a reschedule was requested after the last success.
@@ -50,7 +50,7 @@ def is_fresh(reschedule_triggered_s: int | None, last_scheduled_s: int | None) -
 def placement_changed(
     placement: placements.Placement, applied: placements.Placement | None, observed_affinity: str
 ) -> bool:
-    """Return whether the placement differs from the applied one in a part that affects the group in use."""
+    """Return whether the placement differs from the applied one in a part that affects ``observed_affinity``."""
     if applied is None:
         return True
     if applied == placement:

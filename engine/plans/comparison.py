@@ -33,7 +33,7 @@ _WORKLOADS_MAX: Final = 1_000
 """Maximum number of workloads for which a prediction names clusters that need capacity."""
 
 _CLUSTERS_MAX: Final = 100
-"""Maximum number of such clusters for one workload."""
+"""Maximum number of clusters that a prediction names for one such workload."""
 
 
 class Workload(Struct, frozen=True, kw_only=True, gc=False):
@@ -63,7 +63,7 @@ NOTHING: Final = Start({}, {}, {})
 
 
 def start_of(folds: Iterable[ShardFold], capacity: dict[str, clusters.CapacityReported]) -> Start:
-    """Return the state of an engine to compare with."""
+    """Return the state of an engine before a change, with which the state after the change is compared."""
     workloads = {key: workload for fold in folds for key, workload in _workloads(fold, fold.state.bindings)}
     keys_in: dict[str, list[str]] = {}
     for key, workload in workloads.items():
@@ -75,7 +75,7 @@ def start_of(folds: Iterable[ShardFold], capacity: dict[str, clusters.CapacityRe
 def compared(
     start: Start, folds: Sequence[ShardFold], records: Sequence[StoredRecord], failed: Collection[str]
 ) -> tuple[dict[str, Workload], dict[str, Workload]]:
-    """Return the bindings that the records are about or that ran in failed clusters: as of the start, and now."""
+    """Return the bindings that the records are about or that ran in failed clusters: their states at start, and now."""
     # The key of a decision's record is its shard; the subject is the binding.
     touched = {record.headers.get("ce_subject", "") for record in records if record.topic in _ABOUT_BINDINGS}
     for name in failed:
@@ -85,7 +85,7 @@ def compared(
 
 
 def _workloads(fold: ShardFold, keys: Iterable[str]) -> Iterator[tuple[str, Workload]]:
-    """Yield (key, workload) for those of the keys that are declared bindings of the shard."""
+    """Yield (key, workload) for each key that is a declared binding of the shard."""
     for key in keys:
         if (binding := fold.state.bindings.get(key)) is not None and binding.declared is not None:
             yield key, _workload(binding)
@@ -99,7 +99,7 @@ def changes(
 ) -> list[WorkloadChange]:
     """Return the workloads that differ or that lost ready replicas in between, sorted by key.
 
-    Replicas in ``failed`` clusters are not ready from the beginning, whatever these reported last.
+    Replicas in ``failed`` clusters are not ready from the beginning, even if the clusters reported them as ready.
     """
     lowest = _lowest_ready(before, happened, failed)
     result: list[WorkloadChange] = []
@@ -195,7 +195,7 @@ def events(found: Sequence[codec.Decoded], began_ms: int) -> list[PredictedEvent
 
 
 def decoded(records: Sequence[StoredRecord]) -> tuple[list[codec.Decoded], int]:
-    """Return the events in records, in order and without the steps, and the number of those that are left out.
+    """Return the events in records, in order and without steps, and the number of events that exceed EVENTS_MAX.
 
     All health reports, cluster events and rejections are included, since predictions follow from them; other events
     only while the result has fewer than EVENTS_MAX.
@@ -213,7 +213,7 @@ def decoded(records: Sequence[StoredRecord]) -> tuple[list[codec.Decoded], int]:
 
 
 def settled_ms(records: Sequence[StoredRecord], began_ms: int) -> int:
-    """Return after how much virtual time a decision or work last changed a binding; 0 if none did.
+    """Return the virtual time in milliseconds until a decision or work last changed a binding; 0 if none did.
 
     Aggregated statuses are ignored, since that of a CronJob changes forever. Replicas start after their work arrives,
     so reports that change the number of ready replicas are included.
@@ -298,7 +298,7 @@ def _is_unplaced(workload: Workload | None) -> bool:
 
 
 def _used(report: clusters.CapacityReported) -> dict[str, int]:
-    """Return the allocated and soon allocated resources, in billionths of their units."""
+    """Return the sums of allocated resources and of those about to be allocated, in billionths of their units."""
     used: dict[str, int] = {}
     for texts in (report.allocated, report.allocating):
         for resource, text in texts.items():

@@ -15,7 +15,7 @@ from events.kube_objects import KubeObject
 Domain = Literal["cluster", "zone", "region", "provider"]
 ALL: Final[tuple[Domain, ...]] = ("cluster", "zone", "region", "provider")
 Place = tuple[Domain, str]
-"""A domain of failure, and the name of one zone, region, provider or cluster."""
+"""A kind of failure domain, and the name of the cluster, zone, region or provider."""
 
 
 class Outage(Struct, frozen=True):
@@ -65,7 +65,7 @@ class Result(Struct, frozen=True, rename="camel"):
 class Latest(Struct):
     """The results of the newest drill, the log number at which it started, and when it ended.
 
-    ``ended_ms`` is in milliseconds since 1970; 0 before the first.
+    ``ended_ms`` is in milliseconds since 1970; 0 before the first drill.
     """
 
     results: list[Result] = []

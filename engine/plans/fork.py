@@ -43,7 +43,7 @@ class Fork:
         self._simulated = simulated
 
     async def start(self) -> None:
-        """Rebuild the engine at the fork; the shards stay as recorded until the first decision."""
+        """Rebuild the engine at the fork; the shards stay as recorded until ``take_over``."""
         await self.shards.follow(self.log)
         facts, folds = await self.shards.newest_facts(self.log), self.shards.folds
         models = member_models.read(facts, self._simulated)
@@ -84,8 +84,8 @@ class Fork:
     ) -> bool:
         """Pass virtual time until nothing is due before the horizon; return whether no decision is due after it either.
 
-        ``progress`` gets the virtual time that has passed. Raises PlanError if the engine does not
-        come to rest, and for a fault that no member can have.
+        ``progress`` gets the virtual time that has passed, in milliseconds. Raises PlanError if the engine does not
+        come to rest, or if a fault cannot be applied.
         """
         await self.take_over()
         # The real members have already tried to start the pods that wait for capacity; the members rebuilt

@@ -43,7 +43,7 @@ class Models(Struct, frozen=True, kw_only=True):
 
 
 class _Known(Struct, frozen=True, gc=False):
-    """A workload in a cluster as the state of a shard had it at one instant."""
+    """A workload in a cluster, as in the state of its shard at ``at_ms``."""
 
     declared: Declared
     work: Dispatched
@@ -205,7 +205,7 @@ def _take_works(histories: Mapping[str, member_history.History], shard: ShardSta
 
 
 def _take(history: member_history.History, cluster: str, key: str, known: _Known) -> None:
-    """Add the known state of a workload, unless a newer report has been read."""
+    """Add a workload to a cluster's history; keep the report in it if there is one, which is newer."""
     if history.capacity is not None and key not in history.reports and known.rests():
         history.resting[key] = known
         return

@@ -33,9 +33,9 @@ async def predict(
 
 
 async def prepare(log: port.NumberedLog, question: Question, shards: recorded_shards.RecordedShards) -> Fork:
-    """Return the engine as of the question's number, for one prediction from there; raises the log's errors.
+    """Return the engine at the question's log number, for one prediction; raises the log's errors.
 
-    ``shards`` are new ones, or those of a fork at the same number or an earlier one.
+    ``shards`` are new, or were used for a fork at this number or an earlier one.
     """
     forked = await fork_log.fork(log, question.number)
     fork = Fork(forked, question.simulated, question.began_ms, shards)
@@ -46,7 +46,7 @@ async def prepare(log: port.NumberedLog, question: Question, shards: recorded_sh
 async def predict_on(
     fork: Fork, question: Question, progress: Callable[[int], None] = lambda _: None
 ) -> Prediction:
-    """Apply a change to a prepared engine and return the effect; each prediction needs an engine of its own.
+    """Apply a change to a prepared engine and return the effect; prepare another engine for each prediction.
 
     Raises the same errors as ``predict``.
     """

@@ -17,14 +17,14 @@ HORIZON_MS: Final = 1_800_000
 
 
 class Input(Struct, frozen=True, kw_only=True):
-    """A hypothetical input, appended ``after_ms`` of virtual time from the fork on."""
+    """A hypothetical input, appended when ``after_ms`` of virtual time have passed."""
 
     record: Record
     after_ms: int = 0
 
 
 class Failure(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """A hypothetical fault of a member, ``after_ms`` of virtual time from the fork on; see ``simulation.faults``."""
+    """A hypothetical fault of a member (``simulation.faults``), after ``after_ms`` of virtual time."""
 
     member: str
     kind: faults.Kind = "down"
@@ -41,8 +41,8 @@ class Question(Struct, frozen=True, kw_only=True):
 
     ``simulated`` are the simulated members of the installation, ``faults`` the faults that they have now; all other
     clusters are modelled by their last reports. ``began_ms`` is the virtual time of the change, in milliseconds since
-    1970; ``number`` is that of the log to start from, None for its end. ``autoscaled`` maps the binding keys
-    of autoscalers to those of the workloads that they scale.
+    1970; ``number`` is the log number to start from, None for the end of the log. ``autoscaled`` maps the binding
+    keys of autoscalers to those of the workloads that they scale.
     """
 
     began_ms: int

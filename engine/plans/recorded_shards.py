@@ -41,7 +41,7 @@ class RecordedShards:
                 raise error
 
     async def newest_facts(self, log: fork_log.ForkLog) -> Facts:
-        """Return the facts of a fork, with those that came after the last step."""
+        """Return the facts at the end of a fork, including those after the last step."""
         _, facts = self.shards[0]
         ends = {topic: log.ends().get((topic, 0), 0) for topic in topics.FACT_TOPICS}
         if ends == facts.ends:

@@ -2,8 +2,8 @@
 
 The target of a propagated HorizontalPodAutoscaler gets the label ``resourcetemplate.karmada.io/retain-replicas``,
 so that members keep their number of replicas. The replicas of a Deployment with this label, if they are divided,
-become the sum of what its members run. Both are writes of a client, computed from the views: if several servers
-write, the first write wins and the others change nothing.
+become the sum of what its members run. Label and replicas are written like a client's writes and computed from the
+views: if several servers write, the first write wins and the others change nothing.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from projections.port import ProjectionError, Rows
 
 SOURCE: Final = "/reballast/autoscaling"
 MARKER: Final = "hpa-scale-target-marker"
-"""Field manager of the label. A label that a user has set is not removed."""
+"""Field manager of the label; only a label that this manager owns is removed."""
 
 _SYNCER: Final = "deployment-replicas-syncer"
 _DEPLOYMENT: Final = ("apps", "Deployment")
@@ -54,7 +54,7 @@ class Autoscaling:
         self._targets: dict[int, ScaleTarget] = {}
 
     async def run(self) -> None:
-        """Write until the process stops; failed reads and appends are repeated."""
+        """Process changes until the server stops; after a failed read or append start again."""
         position = -1
         while await self._services.is_more(position):
             try:
@@ -66,7 +66,7 @@ class Autoscaling:
             await asyncio.sleep(controller_writes.PAUSE_SECONDS)
 
     async def turn(self, after: int) -> int:
-        """Process the changes after a number (negative: everything); return the number up to which they are processed.
+        """Process the changes after a number (all objects if negative); return the last number that is processed.
 
         Raises LogError and ProjectionError.
         """

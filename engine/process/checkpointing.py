@@ -20,7 +20,7 @@ _log = diagnostics.logger(__name__)
 
 
 class Sink(Protocol):
-    """A place to which checkpoints are appended, one line each."""
+    """A file or topic to which checkpoints are appended, one line each."""
 
     async def lines(self) -> list[bytes]:
         """Return all lines. Raises OSError or port.LogError."""
@@ -81,9 +81,9 @@ async def sink(where: str) -> AsyncGenerator[Sink]:
 async def extend(
     log: port.NumberedLog, sink: Sink, key: Ed25519PrivateKey, time_ms: int
 ) -> list[checkpoints.Checkpoint]:
-    """Append checkpoints of the records after the last checkpoint; return them.
+    """Append checkpoints of the records after the last checkpoint; return the new ones.
 
-    Raises CheckpointError if the last one was signed by another key, or is not of this log.
+    Raises CheckpointError if the last one was signed by another key, or does not match the log.
     """
     line = await sink.last()
     last = checkpoints.read([line], key.public_key())[0] if line else None
@@ -95,7 +95,7 @@ async def extend(
 
 
 class Schedule(Struct, frozen=True):
-    """Make a checkpoint every ``every_s`` seconds, signed by ``key``; ``where`` is a file or an address on Kafka."""
+    """Make checkpoints every ``every_s`` seconds, signed by ``key``, in ``where``: a file or an address on Kafka."""
 
     key: Ed25519PrivateKey
     every_s: float

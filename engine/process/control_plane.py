@@ -51,7 +51,7 @@ from events.validation import manifests
 from projections import as_of_views
 
 if TYPE_CHECKING:
-    # For types only: loading it takes a tenth of the start-up time, and few servers observe.
+    # Import this module for types only: loading it takes a tenth of the start-up time, and few servers need it.
     from engine.process import observing
 
 _ANY: Final = "0.0.0.0"  # noqa: S104  # compared with, not listened on
@@ -63,12 +63,12 @@ class Options(Struct, frozen=True, kw_only=True):
     """Options of a server: data directory, listening address, simulated members.
 
     - ``kube_port``: port of the Kubernetes API, which always uses TLS.
-    - ``hosts``: names of the server for clients besides the loopback; ``connections_max`` applies to each API.
+    - ``hosts``: names, besides the loopback, that clients use for the server; ``connections_max`` is for each API.
     - ``tls``: serve the query API with TLS, with the local certificate or the ``configured_certificates``.
     - ``log``: address of a log on Kafka; None for the file in the directory.
     - ``works``: whether this process also owns shards (on Kafka).
     - ``token``: the server's token; empty to create one. ``login_seconds``: validity of the browser login code.
-    - ``tolerated``: for how long policies without tolerations of their own tolerate failing clusters.
+    - ``tolerated``: seconds for which policies that set no tolerations tolerate failing clusters.
     - ``checkpoints``: when and where checkpoints of the log are signed; None for never.
     - ``observed``: another control plane whose objects and decisions this one observes.
     - ``drill_every_s``: how often the failure of each cluster, zone, region and provider is predicted; 0 for never.
@@ -98,7 +98,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 async def serve(options: Options) -> None:
-    """Run until SIGTERM or SIGINT, then decide waiting inputs within a deadline and stop.
+    """Run a server until SIGTERM or SIGINT, then decide waiting inputs within a deadline and stop.
 
     Raises port.LogLockedError if another process uses the directory, OSError if a port is taken.
     """
@@ -180,8 +180,8 @@ async def serve_alone(application: http_server.Application, directory: Path) -> 
 
 def run(serving: Coroutine[object, object, None]) -> None:
     """Run a coroutine, such as ``serve(...)``, on a new event loop of the kind that the servers use."""
-    # anyio imports its asyncio backend at first use; do it here, where it does not block the loop of a
-    # starting server.
+    # anyio imports its asyncio backend at first use; cause that here, where the import does not block the event
+    # loop of a starting server.
     anyio.run(anyio.lowlevel.checkpoint)
     with asyncio.Runner(loop_factory=http_server.new_event_loop) as runner:
         runner.run(serving)

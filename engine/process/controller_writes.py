@@ -1,4 +1,4 @@
-"""Writes of the server's controllers, made as a client makes them, with the controller as the field manager."""
+"""Writes of the server's controllers: like those of clients, with the controller as the field manager."""
 
 import contextlib
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from engine.kubeapi.schema.resources import Resource
 from engine.writing.mutations import Mutation, Problem, Target, Written
 
 PAUSE_SECONDS: Final = 0.2
-"""Pause of a controller between two reads: members scale slowly, and a busy log costs one read per pause."""
+"""Pause of a controller between two reads of the views, so that a busy log does not cause a read per record."""
 
 AFTER_FAILURE_S: Final = 1.0
 _ATTEMPTS: Final = 5
@@ -59,7 +59,7 @@ class ControllerWrites:
             )
             with contextlib.suppress(AheadError):
                 return await self._services.write_api.change(mutation(writer), source=self._source)
-            # The object was written after ``newest`` was read. Once this server has read up to the log's end, it
-            # knows that write.
+            # The object was written after ``newest`` was read. Read up to the end of the log, so that the next
+            # attempt includes that write.
             await self._plane.newest()
         raise status_objects.conflict(resource, target.name)

@@ -1,8 +1,8 @@
 """Controller of CronFederatedHPAs: it scales their targets at the times of their rules.
 
-A rule sets the limits of a FederatedHPA, and the replicas of any other target. Both are writes of a client. If several
-servers run, the others find the execution that the first one recorded in the status, or at most repeat the same
-writes. Times that pass while no server runs are skipped.
+A rule sets the limits of a FederatedHPA, and the replicas of any other target; it does so by writes like a client's.
+The first server that executes a rule records this in the status. Other servers then skip the execution, or at most
+repeat the same writes. Times that pass while no server runs are skipped.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ _log = diagnostics.logger(__name__)
 
 
 class Reference(Struct, frozen=True, rename="camel"):
-    """The target of a scaler."""
+    """The target of a CronFederatedHPA."""
 
     api_version: str = ""
     kind: str = ""
@@ -54,7 +54,7 @@ class Reference(Struct, frozen=True, rename="camel"):
 
 
 class Rule(Struct, frozen=True, rename="camel"):
-    """A rule of a scaler: when it scales, and to what."""
+    """A rule of a CronFederatedHPA: when it scales the target, and to which replicas or limits."""
 
     name: str = ""
     schedule: str = ""
@@ -77,7 +77,7 @@ class _Scaler(Struct, frozen=True):
 
 
 class Job(Struct, frozen=True):
-    """A rule that is not suspended, of the scaler of this namespace and name."""
+    """A rule that is not suspended, with the namespace, name and target of its CronFederatedHPA."""
 
     namespace: str
     name: str
@@ -90,19 +90,19 @@ class Job(Struct, frozen=True):
         return self.namespace, self.name, self.rule.name, self.rule.schedule, self.rule.time_zone or ""
 
     def following_ms(self, now_ms: int) -> int | None:
-        """Return the first time of the rule after an instant, or None."""
+        """Return the first time of the rule after ``now_ms``; None if there is none or the schedule is invalid."""
         schedule = schedules.parse(self.rule.schedule, self.rule.time_zone or "")
         return None if schedule is None else schedule.next(now_ms)
 
     def limits(self) -> Json:
-        """Return the limits that a FederatedHPA gets."""
+        """Return the fields of a FederatedHPA's spec that the rule sets."""
         rule = self.rule
         named = {"minReplicas": rule.target_min_replicas, "maxReplicas": rule.target_max_replicas}
         return {name: count for name, count in named.items() if count is not None}
 
 
 class _Execution(Struct, frozen=True):
-    """A job that is due at ``due_ms`` and executed at ``now_ms``, and the next time of its rule."""
+    """A job that was due at ``due_ms`` and is executed at ``now_ms``; ``following_ms`` is the next time of its rule."""
 
     job: Job
     due_ms: int
@@ -124,7 +124,7 @@ class CronScaling:
         self._jobs: list[tuple[int, Job]] = []
 
     async def run(self) -> None:
-        """Scale until the process stops; failed reads and appends are repeated."""
+        """Scale targets until the server stops; after a failed read or append start again."""
         position = -1
         while not self._services.stopping.is_set():
             try:
@@ -158,7 +158,7 @@ class CronScaling:
         following = {job.timing: due_ms for due_ms, job in scheduled}
         for due_ms, job in due:
             await self._execute(_Execution(job, due_ms, now_ms, following.get(job.timing)))
-        # Only now: after a failed write, the next turn must carry out the due rules again.
+        # Remove due jobs only after their writes: if one fails, the next turn must carry them out again.
         self._jobs = [(due_ms, job) for due_ms, job in self._jobs if due_ms > now_ms] + scheduled
         return number
 
@@ -209,7 +209,7 @@ class CronScaling:
 
 
 async def _scheduled(jobs: list[Job], now_ms: int) -> list[tuple[int, Job]]:
-    """Return the next time of each job that has one; in a thread, as time zones are read from files."""
+    """Return each job that has a next time, with that time; uses a thread, since time zones are read from files."""
 
     def scheduled() -> list[tuple[int, Job]]:
         found = [(job.following_ms(now_ms), job) for job in jobs]
@@ -225,7 +225,7 @@ def _target(api_version: str, kind: str, namespace: str, name: str) -> Target:
 
 
 def _read(rows: Rows, after: int) -> tuple[int, list[Job] | None]:
-    """Return the views' number, and all jobs, or None instead of the jobs if no scaler changed after ``after``."""
+    """Return the number of the views and all jobs; None for the jobs if no scaler changed after ``after``."""
     number = query.checkpoint(rows)
     if after >= 0 and changes.is_kept(after, number):
         places = [(after + 1) * changes.PLACES, (number + 1) * changes.PLACES]
@@ -248,7 +248,7 @@ def _jobs(rows: Rows) -> Iterator[Job]:
 
 
 def _is_recorded(scaler: KubeObject, rule: str, due_ms: int) -> bool:
-    """Whether the scaler's status has the execution of a rule at ``due_ms``, perhaps by another server."""
+    """Whether the status contains the execution of a rule at ``due_ms``, perhaps by another server."""
     history = _history(scaler, rule)
     scheduled = times.to_seconds_text(due_ms)
     return any(
@@ -264,7 +264,7 @@ def _history(scaler: KubeObject, rule: str) -> Json:
 
 
 def _histories(scaler: KubeObject, done: _Execution, fault: str) -> list[Json]:
-    """Return a scaler's ``executionHistories`` with a new execution, the newest execution of each rule first."""
+    """Return a scaler's ``executionHistories`` with a new execution; each rule's newest execution is first."""
     rule = done.job.rule
     history = _history(scaler, rule.name)
     execution: Json = {

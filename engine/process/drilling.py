@@ -35,7 +35,7 @@ class Drills(Collector):
         self._clock_ms = clock_ms
 
     async def run(self) -> None:
-        """Drill until the process stops; failures are logged, and the former results stay."""
+        """Drill until the process stops; a failed drill is logged and keeps the results of the last one."""
         stopping = self._services.stopping
         while not stopping.is_set():
             drill = asyncio.create_task(self.drill())
@@ -60,7 +60,7 @@ class Drills(Collector):
             question = Question(began_ms=began_ms, failures=outage.failures, number=number)
             prediction = _PREDICTION.decode(await self._services.planner.predict(question, lambda _: None))
             results.append(drills.result(outage, prediction))
-            number = prediction.number  # questions about the same number share the rebuilt engine
+            number = prediction.number  # one number for all questions: they share the rebuilt engine
         latest = self._services.drilled
         latest.results, latest.ended_ms = results, self._clock_ms()
         lost = [f"{each.outage.domain} {each.outage.name}" for each in results if each.missing]

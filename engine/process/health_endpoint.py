@@ -18,7 +18,7 @@ _log = diagnostics.logger(__name__)
 
 
 class Watch(Struct, frozen=True, kw_only=True):
-    """Listening address of the health endpoint of a process without an API; port 0 for any."""
+    """Listening address of a health endpoint; port 0 means any free port."""
 
     host: str = LOOPBACK
     port: int = 0

@@ -1,7 +1,7 @@
 """One process of Reballast without its servers: log, worker, members and views.
 
-Start order: log, views, worker, members. Stop order: members, so that no new reports come; then the worker decides the
-waiting inputs and the views fold them, within a deadline; the log last.
+The start order is log, views, worker, members. Members and the worker's task stop first, so that no new inputs come.
+Then the worker decides the waiting inputs and the views fold them, within a deadline. The log is closed last.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class Installation(replica.Replica):
         self.collectors.append(worker_metrics.WorkerMetrics(self.worker, log))
 
     async def settled(self) -> None:
-        """Return when no input waits to be read, decided, applied by members or folded."""
+        """Return when nothing waits: all inputs are decided, all works applied by members, and all records folded."""
         while True:
             # Polling: several parts are awaited, and none of them can signal that all are done.
             while self._is_behind():  # noqa: ASYNC110

@@ -10,7 +10,7 @@ _SWITCH_S: Final = 0.000_5
 
 
 def collect_rarely() -> None:
-    """Make garbage collections rare: imports leave no garbage, and without collections they take a tenth less time."""
+    """Make garbage collections rare during imports, which leave no garbage and then take a tenth less time."""
     gc.set_threshold(*_LOADING_THRESHOLDS)
 
 
@@ -20,12 +20,12 @@ def skip_last_collection() -> None:
 
 
 def tune() -> None:
-    """Tune this process for an event loop with much live data, and threads that each work only for short times.
+    """Tune this process for an event loop with much live data, and for threads that need the GIL only briefly.
 
-    A garbage collection visits all live objects and finds hardly any cyclic garbage: rarer ones save a tenth
-    of the time at 20,000 bindings, and more beyond. A collection also stops all threads, so young generations
-    are limited to some 250,000 objects and the oldest one is hardly ever visited. A thread that returns from
-    a disk access waits up to one switch interval for the GIL: with the default of 5 ms, commits beside a busy
+    A garbage collection visits all live objects and finds hardly any cyclic garbage: rarer collections save a tenth
+    of the time at 20,000 bindings, and more with more bindings. A collection also stops all threads, so young
+    generations are limited to some 250,000 objects and the oldest one is hardly ever visited. A thread that returns
+    from a disk access waits up to one switch interval for the GIL: with the default of 5 ms, commits beside a busy
     event loop take five times as long.
     """
     gc.freeze()

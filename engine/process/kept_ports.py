@@ -20,7 +20,7 @@ class Ports(Struct, frozen=True, kw_only=True):
 
 
 def read(directory: Path) -> Ports:
-    """Return the stored ports; unknown ones if the file is missing or damaged."""
+    """Return the stored ports; both are 0 if the file is missing or damaged."""
     try:
         stored = msgspec.json.decode((directory / _FILE).read_bytes(), type=Ports)
     except (OSError, msgspec.MsgspecError):

@@ -1,4 +1,4 @@
-"""The place of a log: a data directory, a log file, or an address on Kafka; opened for reading only."""
+"""Open a log for reading by its place: a data directory, a log file, or an address on Kafka."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -14,14 +14,14 @@ from engine.reconcilers import snapshot_storage
 
 
 class LogPlace(Struct, frozen=True):
-    """A log: ``path`` of a directory or file, or ``address`` on Kafka (may hold a password); the other is empty."""
+    """Place of a log: ``path`` of a directory or file, or ``address`` on Kafka, which may contain a password."""
 
     path: str = ""
     address: str = ""
 
 
 def parse(text: str) -> LogPlace:
-    """Return the place that a user names. Raises port.LogError if there is no log."""
+    """Return the place of a log from a user's text. Raises port.LogError if the text names no log."""
     if text.startswith(_KAFKA):
         try:
             address.parse(text)
@@ -54,7 +54,7 @@ async def opened(place: LogPlace) -> AsyncGenerator[port.NumberedLog]:
 async def snapshots(place: LogPlace) -> AsyncGenerator[snapshot_storage.SnapshotStorage]:
     """Open the snapshots beside a log for reading."""
     if place.address:
-        from engine.log.kafka import side_topics  # noqa: PLC0415  # as above
+        from engine.log.kafka import side_topics  # noqa: PLC0415  # most logs need no client of Kafka
 
         topic = side_topics.SnapshotTopic(address.parse(place.address))
         try:

@@ -28,7 +28,7 @@ class LogInquiry:
         )
 
     async def explain(self, key: str, number: int | None) -> explained.Explained | None:
-        """Explain where a binding is now, or was at a number of the log; None without a decision."""
+        """Explain the newest decision on a binding, or the newest one up to ``number``; None if there is none."""
         return await self._read(lambda log: explanation.explain(log, key, number))
 
     async def verify(self, *, views: bool = False) -> verification.Report:

@@ -29,13 +29,13 @@ SOURCE: Final = "/observed/"
 """Prefix of the CloudEvents source of observed events; the name of the control plane follows."""
 
 _SOON_S: Final = 0.001
-"""Seconds for which changes are gathered if a scheduler's decisions wait for them."""
+"""Seconds for which changes are gathered if this process also schedules: decisions wait for the changes."""
 
 _log = diagnostics.logger(__name__)
 
 
 def identity_of(directory: Path | None) -> str:
-    """A name for this process.
+    """Return a name for this process, under which it holds a Lease.
 
     With a ``directory``, which only one process uses at a time, the name is the same after a restart, so that the
     process need not wait until the Lease of its killed predecessor expires.
@@ -45,7 +45,7 @@ def identity_of(directory: Path | None) -> str:
 
 
 class Scheduling(Struct, frozen=True):
-    """How to schedule: the bindings' ``schedulerName``, the namespace of the Lease, the rate limit of writes."""
+    """Settings of a scheduler: the bindings' ``schedulerName``, the namespace of its Lease, and its rate limit."""
 
     name: str
     namespace: str
@@ -62,12 +62,12 @@ class Observed(Struct, frozen=True):
     def observer(
         self, log: port.NumberedLog, clock_ms: Callable[[], int], directory: Path | None
     ) -> "Observing":
-        """Return its observer, which writes to ``log``; ``directory`` as in ``identity_of``."""
+        """Return the observer of this control plane, which writes to ``log``; ``directory`` as in ``identity_of``."""
         return Observing(log, self, clock_ms, identity_of(directory))
 
 
 class Observing(Collector):
-    """The observer of a control plane, and its scheduler if wanted; it also provides their metrics.
+    """The observer of a control plane, its scheduler if ``observed.scheduling`` is set, and their metrics.
 
     ``identity`` names this process as a holder of the Lease.
     """
@@ -103,7 +103,7 @@ class Observing(Collector):
 
     @property
     def report(self) -> Report:
-        """The compared decisions of the control plane."""
+        """The comparison of the control plane's scheduling decisions with Reballast's."""
         return self._observer.report
 
     def collect(self) -> Iterable[Metric]:

@@ -1,4 +1,4 @@
-"""Verification and audit of a log in several processes, each for a share of the shards."""
+"""Verify or audit a log in several processes; each of them handles some of the shards."""
 
 import asyncio
 import multiprocessing
@@ -26,7 +26,7 @@ _REPORT_S: Final = 0.05
 
 
 class Progress(Struct, frozen=True):
-    """The slowest process has read up to number ``records`` of ``until``; ``steps`` is the sum over all processes."""
+    """All processes have read up to number ``records`` of ``until``; ``steps`` is the sum of their steps."""
 
     records: int
     until: int
@@ -35,7 +35,7 @@ class Progress(Struct, frozen=True):
 
 Show: TypeAlias = Callable[[Progress], None]
 _Reading: TypeAlias = tuple[int, int, int]
-"""Index of a process, number of the last record that it has read, and its steps."""
+"""Index of a process, number of the last record that it has read, and number of its steps."""
 
 
 class _Part(Struct, frozen=True):
@@ -58,7 +58,7 @@ def verify(
 ) -> verification.Report:
     """Verify a part of a log, which may be written meanwhile.
 
-    With ``since_snapshot`` only the steps after the newest snapshot, which is trusted. Raises LogError.
+    With ``since_snapshot`` verify only the steps after the newest snapshot, which is trusted. Raises LogError.
     """
     whole = _Part(0, place, scope, since_snapshot)
     reports = _in_processes(_verify, whole, processes, show)
@@ -73,7 +73,7 @@ def audit(
     processes: int,
     show: Show | None = None,
 ) -> audits.Audit:
-    """Decide the steps of a log again with changed rules, or with those of this release. Raises LogError."""
+    """Decide the steps of a log again with changed rules or the rules of this release, and compare. Raises LogError."""
     results = _in_processes(_audit, _Part(0, place, scope, rules=changed), processes, show)
     found = audits.merged(msgspec.json.decode(result, type=audits.Audit) for result in results)
     asyncio.run(_explain(place, found, changed))
@@ -120,7 +120,7 @@ def _result(future: "Future[bytes]") -> bytes:
 
 
 def _collect(readings: "Queue[_Reading]", reached: dict[int, tuple[int, int]]) -> None:
-    """Take the progress that the processes have reported; wait a moment if there is none."""
+    """Update ``reached`` with the progress that the processes have reported; wait up to ``_POLL_S`` for some."""
     try:
         index, number, steps = readings.get(timeout=_POLL_S)
         while True:
@@ -131,7 +131,7 @@ def _collect(readings: "Queue[_Reading]", reached: dict[int, tuple[int, int]]) -
 
 
 def _shares(processes: int) -> list[tuple[int, ...]]:
-    """Return the shards of each process; there are at most ``processes``."""
+    """Divide all shards among at most ``processes`` processes; return the shards of each."""
     count = max(1, min(processes, topics.SHARDS))
     return [tuple(range(index, topics.SHARDS, count)) for index in range(count)]
 

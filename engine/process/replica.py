@@ -23,7 +23,7 @@ def clock_ms() -> int:
 class Replica:
     """A log, its views in a directory, and members on it; the creator runs them.
 
-    ``collectors`` hold the Prometheus metrics of these parts; collect on the event loop.
+    ``collectors`` have the Prometheus metrics of these parts; call their ``collect`` on the event loop.
     """
 
     def __init__(
@@ -42,8 +42,8 @@ class Replica:
     async def wait_ready(self) -> None:
         """On a new log, return when the views show the members' clusters.
 
-        Clients can then name these clusters at once. On an existing log return at once: rebuilding the members takes
-        longer.
+        Clients can then use these clusters immediately. On an existing log return at once, because rebuilding the
+        members takes longer.
         """
         if not self.log.ends().get((topics.CLUSTERS, 0)):
             await self.members.wait_joined()

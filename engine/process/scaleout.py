@@ -1,8 +1,8 @@
 """Parts of Reballast on Kafka; each can run in any number of processes.
 
 A **worker** owns shards: the consumer group assigns them, and its fencing producers make it the only writer
-of their steps. A **replica** holds the log in the sequence's order, its own views, and the servers in front
-of them. Neither needs the other; both may die at any time.
+of their steps. A **replica** has the log in the order of the sequence, its own views, and the servers that read
+them. Neither needs the other to run; both may be killed at any time.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class OwningWorker:
         self.log.nudge()
 
     def is_ready(self) -> bool:
-        """Whether the worker has an assignment, owns all of it, and its last turn succeeded."""
+        """Whether the worker has an assignment, owns all its shards, and its last turn succeeded."""
         return self._is_assigned and self.worker.is_steady()
 
     def reasons(self) -> list[str]:
@@ -125,7 +125,7 @@ async def replica_on(
 
 
 class SequenceMetrics(Collector):
-    """Prometheus metrics of a replica's log: the sequence and this replica's appends; collect on the event loop."""
+    """Prometheus metrics of a replica's log: the sequence, and this replica's appends to it."""
 
     def __init__(self, collect: Callable[[], sequence.Counts]) -> None:
         self._collect = collect

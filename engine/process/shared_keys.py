@@ -38,7 +38,7 @@ from projections import object_tables
 from projections.port import ProjectionError, Rows, Views
 
 ANSWER_SECONDS: Final = 3.0
-"""How long to wait for the keys. A replica that has them answers within half a second."""
+"""Seconds to wait for the keys. A replica that has the keys answers within half a second."""
 
 _POLL_SECONDS: Final = 0.1
 _REQUESTS_SECONDS: Final = 0.25
@@ -74,7 +74,7 @@ async def share(
     try:
         own = await asyncio.to_thread(kept, directory)
         unanswered = ""
-        # Another new replica may publish its keys first; these are then requested in the next iteration.
+        # Another new replica may publish its keys first; the next iteration then requests those.
         while (counting := await _counting(write_api, own, unanswered)) != own.fingerprint:
             received = await _requested_keys(write_api, stored, counting, answer_seconds)
             if received is not None:
@@ -110,7 +110,7 @@ async def _counting(write_api: WriteApi, own: Keys, instead: str) -> str:
 
 
 class _Publication(Struct, frozen=True):
-    """Publish keys unless others are valid already; those with the fingerprint ``instead`` are replaced."""
+    """Publish ``own`` keys unless other keys are published; keys with the fingerprint ``instead`` are replaced."""
 
     own: Keys
     instead: str

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT: a process shuts down in order, and exits in any case after ``END_SECONDS``."""
+"""SIGTERM and SIGINT: a process shuts down gracefully, and is ended after ``END_SECONDS`` if it has not exited."""
 
 import asyncio
 import contextlib
@@ -12,9 +12,9 @@ from typing import Final
 from engine.http import server as http_server
 
 END_SECONDS: Final = 15
-"""Seconds after a stop signal at which the process exits in any case.
+"""Seconds after a stop signal at which the process is ended even if it is not done.
 
-Clients of unreachable brokers would wait forever.
+Otherwise a process whose brokers do not respond would wait forever.
 """
 
 _NOT_IN_TIME: Final = b"error: did not stop in time and ends now; the next start recovers from the log\n"
@@ -22,7 +22,7 @@ _NOT_IN_TIME: Final = b"error: did not stop in time and ends now; the next start
 
 @contextlib.contextmanager
 def stopping_servers(servers: Sequence[http_server.Server], stopping: asyncio.Event) -> Generator[None]:
-    """Stop the servers in order at the first SIGTERM or SIGINT, at once at the second.
+    """Stop the servers gracefully at the first SIGTERM or SIGINT, immediately at the second.
 
     ``stopping`` ends open watches.
     """

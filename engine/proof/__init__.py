@@ -1,1 +1,1 @@
-"""Proofs of a log: every step computed again, signed checkpoints of its history, and an audit with other rules."""
+"""Prove a log by computing its steps again, sign checkpoints of its history, and audit it with other rules."""

@@ -23,10 +23,10 @@ _SCHEDULED: Final = (decisions.ScheduleDecided, decisions.ScheduleFailed)
 
 
 class Difference(Struct, rename="camel", kw_only=True):
-    """Decisions on a key in one step that differ from the recorded ones.
+    """Decisions of one step on one key that differ from the recorded decisions.
 
-    ``recorded`` and ``decided`` have the differing events of both sides, by type. Scheduling decisions have
-    explanations: of the new decision and, if rules are changed, of the recorded one as this release computes it.
+    ``recorded`` and ``decided`` have the differing events, by type. For scheduling decisions there are explanations:
+    of the new decision and, if rules are changed, of the recorded decision as this release computes it.
     """
 
     key: str
@@ -52,7 +52,7 @@ class Group(Struct, rename="camel"):
 
 
 class Audit(Struct, rename="camel", kw_only=True):
-    """The result: numbers of steps and decisions decided again and of those that differ, and the differences by reason.
+    """Result of an audit: numbers of repeated steps and decisions, of differing ones, and the differences by reason.
 
     ``manifests`` are the differences between the recorded manifests and those under the changed rules.
     """
@@ -81,7 +81,7 @@ async def audit(
     last: int | None = None,
     progress: verification.Progress | None = None,
 ) -> Audit:
-    """Decide the steps of these shards again that have numbers from ``first`` to ``last``, and compare."""
+    """Decide steps of these shards again, those with numbers from ``first`` to ``last``, and compare the decisions."""
     changed = audit_rules.ChangedLog(log, rules)
     result = Audit()
     groups: dict[str, _Collected] = {}
@@ -129,7 +129,7 @@ async def audit(
 
 
 def merged(audits: Iterable[Audit]) -> Audit:
-    """Return one result for a log from the results of audits of different shards."""
+    """Merge the results of audits of different shards into the result for the log."""
     total = Audit()
     groups: dict[str, Group] = {}
     audits = list(audits)
@@ -216,7 +216,7 @@ def _by_key(events: Iterable[shapes.Event]) -> dict[str, dict[str, Json]]:
 
 
 def _reason(before: dict[str, Json], after: dict[str, Json], names: Sequence[str]) -> str:
-    """Describe in a few words how the decisions on a key differ; only the first is named, as others follow from it."""
+    """Describe in a few words how the decisions on a key differ; names only the first one, as others follow from it."""
     lost = [name for name in names if name not in after]
     gained = [name for name in names if name not in before]
     if lost and gained:

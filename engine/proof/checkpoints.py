@@ -2,9 +2,9 @@
 
 The chain of steps needs no secret key: a process that can write the log could rewrite all of it, with valid digests.
 A checkpoint holds the digest of each shard's last step, which covers all steps before it with their inputs and
-outputs, and a digest over all records in number order. It also holds a mark (the first bytes of the digest) of each
-step since the checkpoint before, so that the first step that differs can be named. A log is compared with a
-checkpoint by making the same checkpoint again.
+outputs, and a digest over all records in number order. It also holds the first bytes of the digest of each step since
+the previous checkpoint, so that the first differing step can be named. To compare a log with a checkpoint, the
+checkpoint is made again from the log.
 """
 
 import base64
@@ -32,7 +32,7 @@ _STEPS_MAX: Final = 50_000
 class Head(Struct, frozen=True):
     """The last step of a shard: its number, term, digest and offset in decisions (0 and empty before the first).
 
-    ``marks`` has the first bytes of the digest of each step since the checkpoint before, in base64.
+    ``marks`` has the first bytes of the digest of each step since the previous checkpoint, in base64.
     """
 
     shard: int
@@ -46,8 +46,8 @@ class Head(Struct, frozen=True):
 class Checkpoint(Struct, frozen=True, kw_only=True):
     """The history of a log up to ``number``.
 
-    ``records`` is the digest over all records so far; ``previous`` is the SHA-256 of the content of the checkpoint
-    before, empty for the first one; ``time`` is when it was made.
+    ``records`` is the digest over all records so far; ``previous`` is the SHA-256 of the previous checkpoint's content,
+    empty for the first one; ``time`` is when the checkpoint was made.
     """
 
     format: str = _FORMAT
@@ -90,7 +90,7 @@ def read(lines: Iterable[bytes], key: Ed25519PublicKey) -> list[Checkpoint]:
 
 
 def digest(content: bytes) -> str:
-    """Return the digest by which the next checkpoint names this one."""
+    """Return the digest of a checkpoint's content, which the next checkpoint contains as ``previous``."""
     return hashlib.sha256(content).hexdigest()
 
 
@@ -126,7 +126,7 @@ class _History:
             self.steps += 1
 
     def checkpoint(self, time_ms: int, previous: str) -> Checkpoint:
-        """Return a checkpoint of the records taken so far, and begin the next one."""
+        """Return a checkpoint of the records taken so far; later steps belong to the next one."""
         heads = [
             Head(
                 shard,
@@ -152,10 +152,10 @@ class _History:
 async def made(
     log: port.NumberedLog, time_ms: int, last: Checkpoint | None = None
 ) -> AsyncIterator[Checkpoint]:
-    """Yield checkpoints of the records after the ``last`` one.
+    """Yield checkpoints of the records after the ``last`` checkpoint.
 
-    No checkpoint if there are no such records, several if there are many. Raises CheckpointError if the log does not
-    contain the steps that ``last`` ends with.
+    Yields nothing if there are no such records, and several checkpoints if there are many. Raises CheckpointError if
+    the log does not contain the steps that ``last`` ends with.
     """
     if last is not None:
         await _check_end(log, last)
@@ -169,13 +169,13 @@ async def made(
             checkpoint = history.checkpoint(time_ms, previous)
             previous, made_number = digest(encode(checkpoint)), checkpoint.number
             yield checkpoint
-    # Compare with the number of the last record: on Kafka numbers have gaps, so ``until`` may be no record's.
+    # Compare the number of the last record: on Kafka numbers have gaps, so no record may have the number ``until``.
     if history.number > made_number:
         yield history.checkpoint(time_ms, previous)
 
 
 async def differing(log: port.NumberedLog, checkpoints: Sequence[Checkpoint]) -> list[Finding]:
-    """Return the parts of the checkpoints (at least one) that the log does not contain, up to the first difference."""
+    """Compare a log with one or more checkpoints; return the findings of the first checkpoint that differs."""
     try:
         return await _differing(log, checkpoints)
     except port.LogCorruptedError as error:

@@ -42,7 +42,7 @@ class ManifestGroup(Struct):
 
 
 class OverrideAudit:
-    """Compares the works of shards; its memory grows with the works that differ, not with the history."""
+    """Compares the manifests of works with those under the changed policies; keeps only works that differ."""
 
     def __init__(self, log: port.Log, rules: Rules) -> None:
         self._log = log
@@ -62,7 +62,7 @@ class OverrideAudit:
         ]
 
     async def take(self, fold: ShardFold, facts: Facts, recorded: recovery.RecordedStep) -> None:
-        """Compare the works that a recorded step dispatched; the fold has taken the step."""
+        """Compare the works that a recorded step dispatched; the fold must have applied the step before."""
         for data in recorded.data:
             binding = fold.state.bindings.get(data.subject)
             if isinstance(data, decisions.BindingDispatched) and binding is not None:
@@ -71,7 +71,7 @@ class OverrideAudit:
                         await self._compare(binding, work.cluster, work, work.overrides, facts)
 
     async def close(self, fold: ShardFold, facts: Facts) -> None:
-        """Compare the works that a shard has at the end, since changed policies may select other workloads."""
+        """Compare all works that a shard has at the end: changed policies may select workloads without a new work."""
         for binding in fold.state.bindings.values() if self._rules.overrides else ():
             for cluster, work in binding.works.items():
                 if not work.suspended:
@@ -117,7 +117,7 @@ class OverrideAudit:
             examples.append(ManifestDifference(key=binding.key, cluster=cluster, diff=diff))
 
     def _overrides(self, facts: Facts) -> selection.Overrides:
-        """Return the existing override policies with the changes of the rules."""
+        """Return all override policies, with the changes of ``Rules.overrides``."""
         basis = facts, facts.ends[topics.POLICIES]
         if self._basis != basis:
             self._basis, self._changed, self._policies = basis, selection.Overrides(), {}
@@ -175,8 +175,8 @@ def _reasons(before: Iterable[OverrideRef], after: Iterable[OverrideRef]) -> Ite
 
 
 def _diff(before: bytes, after: bytes) -> list[str]:
-    """Return the lines that differ, each with one line around it."""
+    """Return the lines that differ, with one line of context."""
     old, new = (msgspec.json.format(each, indent=2).decode().splitlines() for each in (before, after))
-    # The first two lines name files.
+    # The first two lines contain file names.
     lines = list(difflib.unified_diff(old, new, n=1, lineterm=""))[2:]
     return [*lines[:_DIFF_LINES_MAX], *(["…"] if len(lines) > _DIFF_LINES_MAX else [])]

@@ -1,8 +1,8 @@
-"""Check the records of a log for its proof: the origin of each apparent engine output, and their order.
+"""Check the records of a log for its proof: which step emitted each engine output, and the order of records.
 
-One walk over all records in number order. A step is valid if it follows the last valid step of its shard
+All records are read once in number order. A step is valid if it follows the last valid step of its shard
 (``events.chain``). Each output must come after its step, and each step after its inputs. A record that looks
-like an output but that no valid step emitted is a finding if it has an effect, else a note.
+like an output although no valid step emitted it is a finding if it has an effect, else a note.
 """
 
 from collections.abc import Collection, Mapping
@@ -41,7 +41,7 @@ class _Kept(Struct, frozen=True, gc=False):
 
 
 class _Early(Struct):
-    """Outputs that come before their step in the log: (mark, position) by output id."""
+    """Outputs with smaller numbers than their step: (``chain.mark_of``, position) by output id."""
 
     marks: dict[str, tuple[str, str]] = {}
 
@@ -115,7 +115,7 @@ class RecordOrigins:
             self._take_output(record)
 
     def pass_by(self, ends: Mapping[Partition, int]) -> None:
-        """Note that partitions were read up to these ends; the skipped records concern none of the shards."""
+        """Record that partitions were read up to these ends; the skipped records do not concern the shards."""
         self._seen.update(ends)
 
     def pass_over(self, step: decisions.StepTaken) -> None:
@@ -125,9 +125,9 @@ class RecordOrigins:
             self._drop(self._firsts.pop(ids.output_id(step.shard, step.term, step.number, index), None))
 
     def output(self, output: str, checksum: bytes) -> bool | None:
-        """Consume a record that a step emitted.
+        """Mark an output as emitted by a step; ``output`` is its id.
 
-        Returns True if the log has it, False if it has another record with that id, None if it has neither.
+        Return True if the log has this record, False if another record has the id, None if no record has it.
         """
         first = self._firsts.get(output)
         if first is None:
@@ -178,7 +178,7 @@ class RecordOrigins:
         match decoded:
             case codec.Decoded(data=rejections.InputRejected() as data):
                 position = data.topic, data.partition, data.offset
-                # Other rejected inputs are no outputs, or were compared already: the set must not grow with them.
+                # Ignore other rejected inputs: they are no outputs or were compared already, and would fill memory.
                 if position in self._inputs or self._seen.get(position[:2], self._unseen) <= data.offset:
                     self._refused.add(position)
             case _:
@@ -194,7 +194,7 @@ class RecordOrigins:
         position = record.topic, record.partition, record.offset
         if record.number > self._until:
             if shard is None or ids.step_of(output)[2] > self.chains[shard].number:
-                return  # of a step that is not proved
+                return  # an output of a step that is not proved
             self._later.add(position)
         if not output:
             message = "it names a shard as its source, and has no id; it has no effect"

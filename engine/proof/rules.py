@@ -1,4 +1,4 @@
-"""Changed rules for an audit: the log as it would be if other policies had been written."""
+"""Changed rules for an audit: they show a log as if other policies had been written."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -24,7 +24,7 @@ _POLICY: Final = msgspec.json.Decoder(policy_objects.Policy)
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """Changes of policies: ``specs`` are new specs (with defaults) by policy, ``tolerated`` adds tolerations to all.
+    """Changes of policies: ``specs`` replaces specs (with defaults) by policy, ``tolerated`` adds tolerations to all.
 
     ``overrides`` replaces the specs of override policies, which affect manifests only.
     """
@@ -74,7 +74,7 @@ UNCHANGED: Final = Rules()
 
 
 class ChangedLog:
-    """A read-only log in which policies, and the claims by them, are changed by the rules.
+    """A read-only log whose policies and claims (``BindingClaimed``) are changed by the rules.
 
     Changed records keep their checksums, so digests over them equal the recorded digests.
     """

@@ -1,4 +1,4 @@
-"""One reading of a log in number order, for the checks of all records and for the replay of steps."""
+"""Read a log once in number order, both for the checks of all records and for the replay of steps."""
 
 import itertools
 from collections import deque
@@ -11,7 +11,7 @@ from events import topics
 from events.records import StoredRecord
 
 _HELD_MAX: Final = 5_000
-"""Maximum number of records held for the replay; beyond it the replay reads the log itself."""
+"""Maximum number of records held for the replay; if there are more, the replay reads from the log."""
 
 _ALL: Final = 2**63
 
@@ -19,7 +19,7 @@ _ALL: Final = 2**63
 class _Held:
     """Records of one partition that were read ahead and that the replay has not taken yet.
 
-    ``records`` holds all records that were read from offset ``start`` on; the log has earlier ones.
+    ``records`` holds all records read from offset ``start`` on; earlier ones must be read from the log.
     """
 
     def __init__(self, start: int) -> None:
@@ -28,10 +28,10 @@ class _Held:
 
 
 class SingleReading:
-    """Reads the records after a number as far ahead as they are needed, and passes each to ``origins``.
+    """Reads the records after a number, only as far as they are needed, and passes each to ``origins``.
 
-    Reading only so far keeps the memory constant: an output is kept from its reading until its step is computed,
-    and other records until the replay takes them. On SQLite, records that only other shards need are left out.
+    This keeps the memory constant, since outputs are kept until their steps are computed, and other records until the
+    replay takes them. On SQLite, records that only other shards need are skipped.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class SingleReading:
         self._waiting = 0
 
     async def read_past(self, number: int) -> None:
-        """Read at least up to a number, or to the end."""
+        """Read at least up to a number, or to the end of the log."""
         while self._after < number and await self.read_more():
             pass
 
@@ -120,7 +120,7 @@ class SingleReading:
         except port.LogCorruptedError as error:
             number = self._after + 1
             self.unreadable.append((number, error))
-            # Reading skips the damaged record, so the waiting records would have a gap: drop them.
+            # The damaged record is skipped, so the held records would have a gap: drop them.
             for waiting in self._held.values():
                 waiting.records.clear()
             self._waiting = 0

@@ -1,6 +1,6 @@
-"""Prove a log: compute every step again from its inputs; it must give the same bytes.
+"""Prove a log: compute every step again from its inputs and compare the bytes.
 
-Also checked: each record's checksum, the chain of step digests, that every output of a step is in the log
+The proof also checks each record's checksum, the chain of step digests, that every output of a step is in the log
 with a larger number than the step, and that no other record had an effect as an output. Foreign records
 without effect, such as late appends of a former owner, are noted and are no errors. Steps of another release
 are compared too; deviations are reported as differences between releases.
@@ -26,7 +26,7 @@ Progress = Callable[[int, int], None]
 class Scope(Struct, frozen=True):
     """The part of a log to prove: steps of ``shards`` with numbers from ``first`` to ``last`` (None: the end).
 
-    Steps before ``first`` are replayed as recorded: they are the basis of the others.
+    Steps before ``first`` are replayed as recorded, because the state before ``first`` depends on them.
     """
 
     shards: tuple[int, ...] = tuple(range(topics.SHARDS))
@@ -102,7 +102,7 @@ async def _number_of(log: port.Log, snapshot: snapshots.Snapshot, shards: Iterab
 
 
 def merged(reports: Iterable[Report]) -> Report:
-    """Return one report on a log from proofs of different shards; each proof has read all records."""
+    """Merge the reports on different shards of a log into one; each proof has read all records."""
     total = Report()
     for report in reports:
         total.steps += report.steps
@@ -122,7 +122,7 @@ async def _verify_shards(
     report: Report,
     snapshot: snapshots.Snapshot | None,
 ) -> dict[int, bool]:
-    """Compute the steps of the scope again; return for each readable shard whether all of them are right."""
+    """Compute the steps of the scope again; return for each readable shard whether all equal the recorded ones."""
     # Only the steps before the scope are applied as recorded, and only these need their outputs.
     replayed = replay.Replay(reading, scope.shards, snapshot, outputs=scope.first > 1)
     proved = dict.fromkeys(scope.shards, True)

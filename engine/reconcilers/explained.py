@@ -28,8 +28,8 @@ class Preemption(Struct, frozen=True, rename="camel"):
     """The last capacity request of the binding: missing replicas, clusters and chosen victims.
 
     ``victims`` are those of all attempts for this request. ``reason`` is why the last attempt chose none;
-    ``is_answered``: all shards have answered. The binding asks again not before ``again_at``, and only if it
-    fails again.
+    ``is_answered``: all shards have answered. The binding sends another request only if it fails again, not before
+    ``again_at``.
     """
 
     missing: int
@@ -52,7 +52,7 @@ class Preempted(Struct, frozen=True, rename="camel"):
 
 
 class Basis(Struct, frozen=True, rename="camel"):
-    """The basis of the decision: the step, which fixes all input positions, the time and the rules."""
+    """The step in which the decision was made; it determines the inputs (``ends``), the time and the rules."""
 
     shard: int
     step: int
@@ -90,8 +90,8 @@ class Explained(Struct, frozen=True, rename="camel"):
     not_preserved: dict[str, dict[str, str]] = {}
     """Labels that could not be preserved, each with the reason, by the cluster of an ongoing eviction."""
     priority: Priority | None = None
-    """Its resolved priority; None if its policy sets none."""
+    """The binding's resolved priority; None if its policy sets none."""
     preemption: Preemption | None = None
-    """Its last capacity request; None if it was met or the binding may not preempt."""
+    """The binding's last capacity request; None if it was met or the binding may not preempt."""
     preempted: dict[str, Preempted] = {}
     """Preemptions of this binding, by the cluster that it left and has not returned to."""

@@ -21,8 +21,8 @@ from events import decisions, keys, shapes, times
 class _Newest(Struct):
     """The newest decisions on a binding, up to the requested position.
 
-    ``placed`` is the number of the step that scheduled it, ``required`` the step with the newest needs of
-    others, ``waits`` the step since which no pass schedules it, with the reason (another scheduler, suspended).
+    ``placed`` is the number of the step that scheduled it, ``required`` the step in which the needs of other bindings
+    last changed, ``waits`` the step since which it is not scheduled, with the reason (another scheduler, suspended).
     """
 
     placed: int | None

@@ -12,7 +12,7 @@ from engine import diagnostics
 from engine.log import port
 
 UNREADABLE: Final = (port.LogCutError, port.LogCorruptedError)
-"""Errors in the records of one shard that say nothing about other shards."""
+"""Errors in the records of one shard, which do not concern other shards."""
 
 QUARANTINE_MS: Final = 1_000
 QUARANTINE_MS_MAX: Final = 30_000

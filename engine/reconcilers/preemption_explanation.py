@@ -13,16 +13,16 @@ from events import decisions, shapes, times
 class History(Struct):
     """Priority and preemption of one binding.
 
-    ``by_cluster`` holds clusters it was preempted from and has not returned to.
+    ``by_cluster`` holds the clusters from which the binding was preempted and to which it has not returned.
     """
 
     priority: Priority | None = None
     preemption: Preemption | None = None
     by_cluster: dict[str, Preempted] = {}
     is_placed: bool = False
-    """Whether it was scheduled since its last capacity request.
+    """Whether the binding was scheduled since its last capacity request.
 
-    The next successful decision then clears the request.
+    If so, the next successful decision clears the request.
     """
 
     def take(self, data: shapes.Event, time_ms: int) -> None:

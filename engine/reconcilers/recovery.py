@@ -26,7 +26,7 @@ _ALL: Final = 2**63
 
 
 class RecordedStep(Struct, frozen=True):
-    """A step in the chain of its shard, with its record and its outputs in decisions (records and decoded data)."""
+    """A step in the chain of its shard: its record, and its outputs in the topic ``decisions`` as records and data."""
 
     record: StoredRecord
     taken: decisions.StepTaken
@@ -51,8 +51,8 @@ async def steps(
 ) -> AsyncGenerator[RecordedStep]:
     """Yield the steps in the chain of a shard, in order, after the last step of ``shard_chain`` (default: all).
 
-    ``start`` is an offset after that last step; its remaining outputs are skipped. Without ``outputs`` the steps
-    have none.
+    ``start`` is an offset after that last step, whose remaining outputs are skipped. If ``outputs`` is False, the
+    steps are yielded without outputs.
     """
     shard_chain = shard_chain or chain.Chain(shard)
     current: RecordedStep | None = None

@@ -22,7 +22,7 @@ _AHEAD: Final = 64
 """Records per read. A step takes one or two from a partition, and a read costs as much as ten records."""
 
 _HELD_BYTES_MAX: Final = 512 * 1024
-"""A partition whose records are so large that a batch exceeds this is no longer read ahead."""
+"""If the records of a batch exceed this size, their partition is no longer read ahead."""
 
 
 class ReplayedStep(Struct, frozen=True):
@@ -109,7 +109,7 @@ class Replay:
 
     @property
     def shards(self) -> dict[int, tuple[shard_fold.ShardFold, Facts]]:
-        """The readable shards, each with the facts of its group; the shard has seen all of these."""
+        """The readable shards, each with the facts of its group, all of which the shard has seen."""
         return {
             shard.fold.state.shard: (shard.fold, group.facts)
             for group in self._groups
@@ -149,11 +149,11 @@ class Replay:
     def _earliest(self, group: _Group) -> tuple[_Replayed, recovery.RecordedStep] | None:
         """Return the shard whose next step had seen the fewest facts, and the step; None if no step is left.
 
-        If several steps had seen the same facts, take the one with the smallest number in the log, since a proof reads
-        the log in number order and holds what the replay has not taken yet.
+        If several steps had seen the same facts, take the one with the smallest number in the log: verification reads
+        the log in number order and keeps in memory what the replay has not taken yet.
 
         Of two workers' steps, each may have seen more facts than the other in some topic. No order of the facts
-        suits both, so shards that had seen fewer facts of a topic continue in a group of their own.
+        suits both, so shards that had seen fewer facts of a topic continue in a new group.
         """
         waiting = [(shard.fact_ends, shard.step.record.number, shard) for shard in group.shards if shard.step]
         if not waiting:
@@ -208,7 +208,7 @@ def _fact_ends(step: recovery.RecordedStep) -> tuple[int, ...]:
 
 
 async def rebuild(log: port.Log, shards: Sequence[int], snapshot: snapshots.Snapshot | None = None) -> Replay:
-    """Return a replay that has applied all recorded steps of the shards (with a snapshot, those after it).
+    """Return a replay that has applied all recorded steps of the shards; with a snapshot, only those after it.
 
     Without later steps the shards share the snapshot's own facts.
     """

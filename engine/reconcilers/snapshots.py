@@ -61,13 +61,13 @@ class _Header(Struct, frozen=True):
 
 
 class UnusableError(Exception):
-    """A snapshot cannot be used; the message says why."""
+    """A snapshot cannot be used; the message is the reason."""
 
 
 class Snapshot:
     """A loaded snapshot; ``number`` is its number in the storage.
 
-    ``facts`` is shared by its shards while none has later steps.
+    Its shards share ``facts``; a replay of later steps uses a copy.
     """
 
     def __init__(self, number: int, facts: memoryview, shards: Sequence[ShardSnapshot]) -> None:
@@ -91,7 +91,7 @@ def chain_of(state: ShardState) -> chain.Chain:
 
 
 def copied(fold: shard_fold.ShardFold) -> shard_fold.ShardFold:
-    """Return an independent fold of the same state; call it directly after a step, as a snapshot is taken."""
+    """Return an independent copy of a fold; call it only directly after a step."""
     encoded = msgspec.json.encode(ShardSnapshot(fold.state, fold.ends, fold.inputs, 0))
     snapshot = msgspec.json.decode(encoded, type=ShardSnapshot)
     sharing.compact_shard(snapshot.state, snapshot.inputs)
@@ -119,9 +119,9 @@ async def save(
 async def newest(
     log: port.Log, store: snapshot_storage.SnapshotStore, shards: Sequence[int], *, discards: bool = True
 ) -> Snapshot | None:
-    """Return the newest snapshot of these shards that matches the log; delete snapshots that do not if ``discards``.
+    """Return the newest snapshot of these shards that matches the log; None if there is none.
 
-    None if there is none.
+    With ``discards``, delete newer snapshots that cannot be used.
     """
     try:
         numbers = await anyio.to_thread.run_sync(store.numbers)

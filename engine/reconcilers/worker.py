@@ -112,8 +112,8 @@ class Worker:
     async def _take_over(self, shards: Sequence[int]) -> None:
         """Take shards over: each takes a step first, then its facts are folded up to the same end as the others'.
 
-        Unreadable shards are quarantined. If it fails otherwise, the next turn recovers, which releases the
-        shards.
+        Unreadable shards are quarantined. If the takeover fails for another reason, the next turn recovers, which
+        releases the shards.
         """
         self._is_in_sync = False
         await self._owner.own(shards)
@@ -343,7 +343,7 @@ class Worker:
             except port.OwnershipLostError as error:
                 self._fail()
                 self.fence(error.shards)
-                # Without a pause: these shards have a pause of their own, and the others must not wait.
+                # No pause here: the fenced shards have their own pauses, and the other shards must not wait.
                 continue
             except port.LogError as error:
                 self._fail()

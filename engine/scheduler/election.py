@@ -1,4 +1,4 @@
-"""Leader election by a Lease: of several schedulers with one name, one writes.
+"""Leader election by a Lease: of several schedulers with the same name, only one writes.
 
 The lease of another process counts as expired if it was not renewed for its duration, measured by this process's own
 clock, so the clocks of machines need not agree. The leader stops well before others may take over.
@@ -21,7 +21,7 @@ from events.json_values import Json, as_text
 from events.kube_objects import KubeObject
 
 DURATION_S: Final = 15
-"""Seconds without a renewal after which others may take over."""
+"""Seconds without a renewal after which other processes may take over."""
 
 _LEADS_S: Final = 10.0
 """Seconds without a renewal after which this process writes no more."""
@@ -98,7 +98,7 @@ class Election:
         self._until_s = started_s + _LEADS_S
 
     def _is_free(self, lease: KubeObject, version: str, now_s: float) -> bool:
-        """Whether the lease is ours, given up or expired."""
+        """Whether this process may take the lease: it holds it already, or the lease was released or has expired."""
         spec = lease.object_at("spec")
         holder = as_text(spec.get("holderIdentity"))
         if holder in {"", self._identity}:
@@ -122,7 +122,7 @@ class Election:
         return spec
 
     async def _release(self) -> None:
-        """Give the lease up, so that another takes over at once."""
+        """Release the lease, so that another process can take over at once."""
         if not self.leads():
             return
         self._until_s = 0.0

@@ -119,7 +119,7 @@ class Writer:
         decision: DecisionMade | None = None
         done: DecisionMade | None = None
         while self._leads():
-            # The observer may have seen our last write already, and the decision is then no longer pending.
+            # The observer may have seen this writer's last write already; the decision is then no longer pending.
             decision, observed = self._decider.pending(key) or decision, self._decider.binding(key)
             if decision is None or decision is done or observed is None:
                 return
@@ -163,7 +163,7 @@ class Writer:
         return _parsed(answered)
 
     async def _read(self, key: Key) -> ObservedBinding | None:
-        """Return the binding as the API has it now; None if it does not answer or the binding is gone."""
+        """Return the newest version of the binding from the API; None if the API fails or the binding is gone."""
         kind, namespace, name = key
         try:
             value = await self._gate.call(lambda: self._api.get(_RESOURCES[kind], namespace, name))

@@ -1,4 +1,4 @@
-"""Pure: the writes that a decision still needs, given the newest version of its binding, and its Events.
+"""The writes that a decision still needs, by the newest version of its binding, and the decision's Events. Pure.
 
 A write is valid for that version only (its resourceVersion is a precondition), so lost writes are repeated and nothing
 is written twice. A binding whose spec was changed by others after the decision gets a new decision instead.
@@ -40,7 +40,7 @@ def next_write(binding: ObservedBinding, decision: DecisionMade) -> Write | None
 
 
 def is_shown(binding: ObservedBinding, decision: DecisionMade) -> bool:
-    """Whether a binding shows a decision."""
+    """Whether the binding has everything that the decision writes: clusters, placement, condition and status."""
     if not _is_placed(binding, decision):
         return False
     status, condition = binding.status, binding.scheduled
@@ -65,7 +65,7 @@ def moves_time(decision: DecisionMade) -> bool:
 
 
 def _decided_generation(decision: DecisionMade) -> int:
-    """Return the binding's generation once the decision is written: a decision that places also changes the spec."""
+    """Return the binding's generation once the decision is written; ``places`` adds one, since it changes the spec."""
     return decision.generation + decision.places
 
 

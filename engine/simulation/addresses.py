@@ -12,7 +12,7 @@ _PODS: Final = ipaddress.IPv4Network("10.0.0.0/9")
 _NODE_PORTS: Final = range(30_000, 32_768)
 _SERVICES: Final = ipaddress.IPv4Network("10.128.0.0/9")
 _BALANCERS: Final = ipaddress.IPv4Network("198.18.0.0/15")
-"""Reserved for benchmarks (RFC 2544), so that no public address is shown."""
+"""Addresses of load balancers. The range is reserved for benchmarks (RFC 2544), so none of them is public."""
 
 
 def of_node(cluster: str, name: str) -> str:

@@ -1,6 +1,6 @@
 """Objects that a member's own API shows: workloads, pods, namespaces.
 
-They are computed on request from the member's counts and the manifest of the work.
+They are computed on request from the member's replica counts and the manifests of the works.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def workload_object(
 ) -> KubeObject:
     """Return a workload as the member has it: the work's manifest with the member's replicas and status.
 
-    ``propagation`` has Karmada's labels and annotations of the object; None if it was released to the cluster.
+    ``propagation`` has Karmada's labels and annotations, which are added; None for an object without them.
     """
     ref = workload.ref
     try:
@@ -152,8 +152,7 @@ def namespaces(
     """Return the namespaces of a member: built-in ones, those with workloads, ``propagated`` and ``written`` ones.
 
     ``written`` are those that clients of the member wrote. A propagated namespace keeps the labels and annotations
-    that clients added, and is deleted with the control plane's namespace; one that clients created first is not
-    taken over.
+    that clients added. A namespace that a client had created before its propagation is returned as it was written.
     """
     used = {workload.ref.namespace for workload in state.workloads.values() if workload.ref.namespace}
     names = (*BUILT_IN_NAMESPACES, *used)
@@ -195,7 +194,7 @@ def _namespace(name: str, created_ms: int, texts: Json, uid: str) -> KubeObject:
 
 
 def _pod_status(pod: listed_statuses.Pod, names: list[str], since: str, unschedulable: str) -> Json:
-    """The status of a pod; ``unschedulable`` is why it has no node if it waits for capacity."""
+    """The status of a pod; ``unschedulable`` is the scheduler's message for a pod that waits for a node."""
     if unschedulable and pod.ready_ms is None and not pod.waiting and pod.phase != lists.SUCCEEDED:
         condition = {
             "type": "PodScheduled",

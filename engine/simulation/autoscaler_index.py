@@ -6,9 +6,9 @@ from events import keys
 
 
 def record(state: MemberState, key: str, namespace: str, scaler: Scaler | None) -> None:
-    """Record the autoscaler of an object and queue its target for a check.
+    """Index an object if it is an autoscaler, and queue its target for a check.
 
-    ``scaler`` is None if the object is not an autoscaler.
+    ``scaler`` is None for all other objects.
     """
     forget(state, key)
     if scaler is not None:
@@ -19,7 +19,7 @@ def record(state: MemberState, key: str, namespace: str, scaler: Scaler | None) 
 
 
 def forget(state: MemberState, key: str) -> None:
-    """Forget an object if it is an autoscaler."""
+    """Remove an object from the index if it is an autoscaler."""
     former = state.scalers.pop(key, None)
     if former is not None:
         target, _ = former

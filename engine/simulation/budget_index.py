@@ -13,13 +13,13 @@ from engine.kubeapi.values.selectors import LabelSelector
 from engine.works.budgets import Budget
 
 Place = tuple[str, str, str]
-"""Namespace, name of a label, and its value; both empty for the whole namespace."""
+"""Namespace, label name and label value; name and value are empty for the whole namespace."""
 
 _ANY: Final[tuple[str, str]] = ("", "")
 
 
 class BudgetIndex(Struct, kw_only=True):
-    """The budgets by one label that all their pods have, and the workloads by each label of their pods."""
+    """Budgets, each under one label that all its pods have; workloads, each under every label of its pods."""
 
     budgets: dict[Place, dict[str, Budget]] = {}
     workloads: dict[Place, dict[str, None]] = {}
@@ -53,7 +53,7 @@ class BudgetIndex(Struct, kw_only=True):
                     yield key, budget
 
     def hints(self, namespace: str, selector: LabelSelector) -> dict[str, None]:
-        """Return the keys of workloads that may have pods that the selector selects; the caller may remove keys."""
+        """Return the keys of workloads whose pods the selector may select; the caller may delete outdated keys."""
         return self.workloads.get(_place(namespace, selector), {})
 
 

@@ -17,7 +17,7 @@ from events.json_values import Json, object_at, objects_at
 from events.kube_objects import KubeObject
 
 Group = tuple[Workload, bytes]
-"""Replicas of one pod template (``rollouts.groups``), and their manifest."""
+"""A workload with the replicas of one pod template (``rollouts.groups``), and the manifest with that template."""
 
 
 def sets(state: MemberState, groups: Sequence[Group]) -> Iterator[KubeObject]:
@@ -106,7 +106,7 @@ def started_jobs(state: MemberState, workload: Workload, manifest: bytes) -> Ite
 
 
 def controller_revisions(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[KubeObject]:
-    """Yield the ControllerRevisions of a StatefulSet or DaemonSet: of earlier pod templates, and of the current one."""
+    """Yield the ControllerRevisions of a StatefulSet or DaemonSet: one per kept pod template, the current one last."""
     item = state.unmanaged.get(workload.object_key) if workload.is_unmanaged else None
     template = api_objects.template_of(manifest)
     current = Revision(1, msgspec.json.encode(template), workload.template.digest, workload.created_ms)
@@ -135,7 +135,7 @@ def controller_revisions(state: MemberState, workload: Workload, manifest: bytes
 
 
 def claims(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[KubeObject]:
-    """Yield the claims of a StatefulSet's pods, by its volumeClaimTemplates."""
+    """Yield the PersistentVolumeClaims of a StatefulSet's pods, from its volumeClaimTemplates."""
     templates = objects_at(msgspec.json.decode(manifest), "spec", "volumeClaimTemplates")
     for pod in lists.pods_of(state.spec.name, workload) if templates else ():
         for template in templates:
@@ -160,7 +160,7 @@ def claims(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[
 
 
 def bound_claim(value: KubeObject) -> KubeObject:
-    """Return a claim with the name, the size and the access modes of its volume."""
+    """Return a PersistentVolumeClaim with the name, the size and the access modes of its volume."""
     spec, status = value.object_at("spec"), value.object_at("status")
     volume: Json = {"volumeName": f"pvc-{value.uid}", "volumeMode": "Filesystem"}
     size: Json = {

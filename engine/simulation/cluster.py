@@ -97,7 +97,7 @@ def advance(state: MemberState, at_ms: int) -> list[reports.Report]:
 
 
 def controller_writes(state: MemberState, at_ms: int) -> list[clusters.MemberWrite]:
-    """Return the writes of controllers since the last call; none if the member is cut off or modelled.
+    """Return the writes of controllers since the last call; none if the member is cut off, or modelled (``specs``).
 
     They are recorded like those of clients, so that the log contains the controllers' decisions.
     """
@@ -136,7 +136,7 @@ def due_ms(state: MemberState) -> int | None:
 
 
 def is_behind(state: MemberState) -> bool:
-    """Whether the last turn left reports to be sent."""
+    """Whether reports are left over from the last turn."""
     return bool(state.dirty) and not state.faults.cut_off
 
 
@@ -195,7 +195,7 @@ def _refuse(
     at_ms: int,
     cause: ReportCause,
 ) -> None:
-    """Record a work that cannot be applied; the former one continues to run."""
+    """Record a work that cannot be applied; the work that was applied before it continues to run."""
     version = (work.term, work.step)
     if workload is None:
         workload = Workload(key=work.key, ref=work.template, version=version, known=version, created_ms=at_ms)
@@ -263,7 +263,7 @@ def _start_due(state: MemberState, at_ms: int) -> None:
 
 
 def _follow_rollout(state: MemberState, workload: Workload, at_ms: int, *, has_progressed: bool) -> None:
-    """Take the next steps of a rollout if replicas became ready; it is stalled after its deadline."""
+    """Take the next steps of a rollout if replicas became ready; mark it as stalled after its deadline."""
     strategy = workload.template.strategy
     if strategy is None or not workload.progress_ms:
         return
@@ -284,7 +284,7 @@ def _admit(state: MemberState, at_ms: int) -> list[Workload]:
     template was removed.
     """
     rolling: list[Workload] = []
-    # Sorted, so that works of different shards have the same outcome in any order.
+    # Sorted, so that the outcome does not depend on the order in which works of different shards are read.
     created = sorted(state.unplaced, key=lambda key: _age(state, key))
     keys = [*state.waiting, *created] if state.capacity_freed else created
     state.capacity_freed = False

@@ -28,8 +28,8 @@ _NO_ENDS: Final[port.Ends] = {}
 class CountingWorks:
     """Follows the steps of all shards and judges each record of ``works`` once, in partition order.
 
-    It begins after the steps in ``chains``, the shards' chains up to the offsets ``ends``; by default at the beginning
-    of the log.
+    ``chains`` are the shards' chains as of the offsets ``ends``; later steps are read from there. Steps of a shard
+    without a chain are read from the beginning of the log.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class CountingWorks:
                     if _is_step(record) and self._take(chain, record):
                         works_due += self._take_due(shard)
                 self._ends[shard] = port.behind(batch, end)
-                await asyncio.sleep(0)  # after a restart it reads all steps
+                await asyncio.sleep(0)  # let other tasks run: after a restart this reads all steps
         while len(self._outputs.awaited) > _AWAITED_MAX:
             del self._outputs.awaited[next(iter(self._outputs.awaited))]
         return works_due
@@ -63,7 +63,7 @@ class CountingWorks:
     def judge(self, record: records.StoredRecord) -> bool:
         """Judge the next record of its partition; return whether members apply it.
 
-        Early works are kept for ``follow``.
+        A work whose step has not been read yet is kept for ``follow``.
         """
         judgement = self._outputs.judge(record)
         if judgement is not Judgement.COUNTS:

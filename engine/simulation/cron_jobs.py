@@ -30,7 +30,7 @@ def follow(state: MemberState, workload: Workload, at_ms: int) -> None:
         workload.ended_ms = end_ms
     elif workload.scheduled_ms:
         dues.append(end_ms)
-    # One timer at a time, or each change would set more of them.
+    # Set one timer at a time: otherwise each call would add another one.
     if dues and workload.change_ms != min(dues):
         workload.change_ms = min(dues)
         heapq.heappush(state.starts, (workload.change_ms, workload.key))

@@ -48,7 +48,7 @@ _DIGITS: Final = 4
 
 
 def three_members(startup_ms: int = STARTUP_MS) -> list[MemberSpec]:
-    """Return member1, member2 and member3: equally large, so ties are decided by name, each in its own region."""
+    """Return member1, member2 and member3, each in its own region. They are equally large, so names decide ties."""
     return [
         _member("member1", "us", "huaweicloud", "us-east-1", startup_ms),
         _member("member2", "us", "huaweicloud", "cn-south-1", startup_ms),

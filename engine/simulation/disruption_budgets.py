@@ -9,7 +9,7 @@ from events.json_values import Json
 
 
 def record(state: MemberState, workload: Workload) -> None:
-    """Index a workload: as a budget if it is one, and by the labels of its pods, which budgets may select."""
+    """Index a workload: as a budget if it is one, and by the labels of its pods if it has replicas."""
     budget = workload.template.budget
     if budget is not None and not workload.is_unmanaged:
         _index(state).add_budget(workload.key, workload.ref.namespace, budget)
@@ -18,7 +18,7 @@ def record(state: MemberState, workload: Workload) -> None:
 
 
 def forget(state: MemberState, workload: Workload) -> None:
-    """Forget a workload if it is a budget."""
+    """Remove a workload from the index if it is a budget."""
     budget = workload.template.budget
     if budget is not None and state.budgets is not None:
         state.budgets.remove_budget(workload.key, workload.ref.namespace, budget)
@@ -32,7 +32,7 @@ def touch(state: MemberState, workload: Workload) -> None:
 
 
 def record_unmanaged(state: MemberState, key: str, namespace: str, budget: Budget | None) -> None:
-    """Record the budget of an object that clients of the member wrote; None if the object is not a budget."""
+    """Index an object that clients of the member wrote if it is a budget; ``budget`` is None for other objects."""
     forget_unmanaged(state, key, namespace)
     if budget is not None:
         _index(state).add_budget(UNMANAGED + key, namespace, budget)
@@ -44,7 +44,7 @@ def forget_unmanaged(state: MemberState, key: str, namespace: str) -> None:
 
 
 class BudgetStatus(TypedDict):
-    """The status of a budget: the pods of the workloads that it selects, and how many may be disrupted."""
+    """The status of a budget: counts of the pods that it selects, and how many of them may be disrupted."""
 
     currentHealthy: int
     desiredHealthy: int
@@ -97,7 +97,7 @@ def _selected(state: MemberState, namespace: str, budget: Budget) -> list[Worklo
 
 
 def _index(state: MemberState) -> BudgetIndex:
-    """Return the index; it is built for the first budget, since most members have none."""
+    """Return the index. It is built when the first budget is added, since most members have no budget."""
     if state.budgets is None:
         state.budgets = BudgetIndex()
         for workload in state.workloads.values():

@@ -1,4 +1,4 @@
-"""Faults of a member on request, and their removal. All are deterministic."""
+"""Add faults to a member and remove them. Their effects are deterministic."""
 
 from http import HTTPStatus
 from typing import Final, Literal
@@ -68,7 +68,7 @@ def refusal(faults: Faults, number: int) -> int:
 
 
 def is_reachable(joined: clusters.ClusterJoined) -> bool:
-    """Whether a Cluster object has no address, or that of the simulated member's API."""
+    """Whether a Cluster's ``apiEndpoint`` is empty or the address of the simulated member's API."""
     return not joined.api_endpoint or joined.api_endpoint.endswith(f"/clusters/{joined.name}/proxy")
 
 

@@ -26,7 +26,7 @@ _FINALIZERS: Final = "finalizers"
 _DELETED: Final = "deletionTimestamp"
 _MARKS: Final = (_OWNERS.encode(), FOREGROUND.encode())
 _KEPT: Final = frozenset({"ControllerRevision", "EndpointSlice", "Endpoints", "Event", "Namespace", "Node"})
-"""Kinds that a member derives from others; an owner of such a kind is assumed to exist."""
+"""Kinds whose objects a member derives from other objects; an owner of such a kind is assumed to exist."""
 
 _SOURCES: Final = {"Job": "CronJob", "ReplicaSet": "Deployment"}
 """Kinds of workloads by the kind of their derived objects, whose names are the workload's name and a suffix."""
@@ -36,7 +36,7 @@ _WRITES_MAX: Final = 1_000
 
 
 def record(state: MemberState, key: str, item: Unmanaged) -> None:
-    """Record the owners in the manifest of a written object."""
+    """Index an object that a client wrote by the owners in its manifest."""
     if key in state.owners or any(mark in item.manifest for mark in _MARKS):
         owner_index.record(state, key, _owner_keys(state, item))
 
@@ -65,7 +65,7 @@ def writes(state: MemberState, at_ms: int) -> list[clusters.MemberWrite]:
 
 
 def _collected(state: MemberState, item: Unmanaged, at_ms: int) -> Iterator[clusters.MemberWrite]:
-    """Delete an object if all its owners were deleted; else remove its references to deleted owners."""
+    """Yield the write that deletes an object without remaining owners, or removes its references to deleted owners."""
     value = _value(item)
     owners = _owners(value)
     kept = [each for each in owners if _exists(state, item.ref.namespace, each)]
@@ -81,7 +81,7 @@ def _collected(state: MemberState, item: Unmanaged, at_ms: int) -> Iterator[clus
 
 
 def _released(state: MemberState, key: str, item: Unmanaged) -> Iterator[clusters.MemberWrite]:
-    """Delete the dependents of an object that is deleted in the foreground, and the object once none blocks it."""
+    """Delete the dependents of an object with foreground deletion, and the object once no dependent blocks it."""
     value = _value(item)
     finalizers = list_at(value.metadata, _FINALIZERS)
     if _DELETED not in value.metadata or FOREGROUND not in finalizers:
@@ -118,12 +118,12 @@ def _owner_keys(state: MemberState, item: Unmanaged) -> Iterator[str]:
 
 
 def _keys(kind: str, namespace: str, name: str) -> tuple[str, str]:
-    """Return the keys that an owner may have: as an object of the namespace, or of the cluster."""
+    """Return the keys that an owner may have: as a namespaced or as a cluster-scoped object."""
     return keys.binding_key(kind, namespace, name), keys.binding_key(kind, "", name)
 
 
 def _source(state: MemberState, kind: str, namespace: str, name: str) -> str | None:
-    """Return the key of the workload from which a pod, a ReplicaSet or a Job is derived."""
+    """Return the key of the workload from which a pod, a ReplicaSet or a Job is derived; None if there is none."""
     if kind == templates.POD:
         found_pod = lists.find_pod(state, namespace, name)
         return None if found_pod is None else found_pod.workload.object_key

@@ -9,13 +9,13 @@ from events.json_values import Json, as_object, at, object_at
 
 
 def taken_over(item: Unmanaged) -> Kept:
-    """Return the content that an object keeps when the control plane takes it over."""
+    """Return the labels and annotations that an object keeps when the control plane takes it over."""
     kept = kept_in(item.manifest)
     return Kept(labels=kept.labels, annotations=kept.annotations)
 
 
 def retained(workload: Workload, kept: Kept, template: templates.Template) -> Kept:
-    """Return the content that an object keeps under a template, replicas included if the template retains them."""
+    """Return ``kept`` with a replica count if the template leaves replicas to its members, otherwise without one."""
     if not template.retains:
         return structs.replace(kept, replicas=None)
     counts = (kept.replicas, workload.replicas, workload.desired)
@@ -23,7 +23,7 @@ def retained(workload: Workload, kept: Kept, template: templates.Template) -> Ke
 
 
 def kept_in(manifest: bytes) -> Kept:
-    """Return the kept content in the manifest that a client wrote for a managed object."""
+    """Return the content to keep from the manifest that a client wrote for a managed object."""
     value: Json = msgspec.json.decode(manifest, type=dict[str, object])
     metadata = object_at(value, "metadata")
     status = as_object(value.get("status"))
@@ -37,7 +37,7 @@ def kept_in(manifest: bytes) -> Kept:
 
 
 def kept_manifest(workload: Workload) -> Json:
-    """Return the part of a managed object that it keeps, in the form that `kept_in` reads."""
+    """Return the content that a managed object keeps (except replicas) as a manifest that ``kept_in`` can read."""
     ref, kept = workload.ref, workload.kept
     metadata: Json = {"name": ref.name, **({"namespace": ref.namespace} if ref.namespace else {})}
     for field, texts in (("labels", kept.labels), ("annotations", kept.annotations)):

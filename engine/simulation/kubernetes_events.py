@@ -1,7 +1,7 @@
 """Kubernetes Events of a member about its pods: those that the scheduler, the kubelet and the owner's controller write.
 
-They are derived from the pods that exist, and are shown for an hour; those about pods that quotas refuse last as
-long as the pods are missing.
+Events about existing pods are derived from the pods and shown for an hour. Events about pods that quotas refuse are
+shown as long as the pods are missing.
 """
 
 import zlib
@@ -17,7 +17,7 @@ from events.kube_objects import KubeObject
 
 SHOWN_MS: Final = times.HOUR_MS
 PODS_MAX: Final = 1_000
-"""Maximum number of pods whose Events one list has: the first ones, ordered by workload."""
+"""Maximum number of pods whose Events a list contains; these are the first pods in the order of workloads."""
 
 _INVOLVED: Final = ("apiVersion", "kind", "name", "uid")
 _SCHEDULER: Final = "default-scheduler"

@@ -1,4 +1,4 @@
-"""Lists of pods and workloads for users, computed on request from a member's counts.
+"""Lists of pods and workloads for users, computed on request from a member's replica counts.
 
 A pod's name is derived from its cluster, its workload and its index, so it is the same on each request.
 """
@@ -47,7 +47,7 @@ def pods_of(cluster: str, workload: Workload) -> Iterator[Pod]:
 
 
 def find_pod(state: MemberState, namespace: str, name: str) -> FoundPod | None:
-    """Return the workload and the slot of a pod that runs or waits; None if a workload has no such pod."""
+    """Return the workload and the slot of a pod that runs or waits; None if no workload has such a pod."""
     for workload in state.workloads.values():
         if workload.ref.namespace != namespace or not name.startswith(workload.ref.name):
             continue
@@ -103,7 +103,7 @@ def status_of(state: MemberState, workload: Workload) -> WorkloadStatus:
 
 
 def pod_name(cluster: str, workload: Workload, slot: int) -> str:
-    """Return the name of a workload's pod in this slot, in the form that its kind gives to pods."""
+    """Return the name of a workload's pod in this slot; its form depends on the workload's kind, as in Kubernetes."""
     name, digest, slot = workload.ref.name, workload.template.digest, slot % rollouts.FORMER_SLOTS
     if workload.ref.kind == "StatefulSet":
         return f"{name}-{slot}"

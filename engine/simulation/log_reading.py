@@ -74,10 +74,10 @@ async def rebuild(
     clock_ms: Callable[[], int],
     known: Mapping[str, member_history.History],
 ) -> tuple[dict[str, MemberState], dict[str, int], frozenset[str]]:
-    """Return the members as of ``ends``.
+    """Return the states of the members as of ``ends``.
 
-    The result is their states; for each member that is down the offset of its first work not applied; and the
-    names of members that have never joined. ``known`` are histories that need not be read from the log.
+    Also return, for each member that is down, the offset of its first work not applied, and the names of the members
+    that have never joined. ``known`` are histories that need not be read from the log.
     """
     read = {spec.name: member_history.History() for spec in members if spec.name not in known}
     behind = await _read(log, read, ends, counting) if read else {}
@@ -115,7 +115,7 @@ def work_in(record: StoredRecord) -> tuple[works.Work, records.Envelope] | None:
 
 
 def write_in(record: StoredRecord, decoded: codec.Decoded) -> member_history.ObjectWrite | None:
-    """Return the write of a client of the member in a record of ``clusters``; None for other and for invalid events."""
+    """Return the write of a member's client in a record of ``clusters``; None for other events and for invalid ones."""
     data = decoded.data
     if not isinstance(data, clusters.MemberWrite):
         return None
@@ -130,7 +130,7 @@ def write_in(record: StoredRecord, decoded: codec.Decoded) -> member_history.Obj
 
 
 def undecoded_write_in(record: StoredRecord) -> member_history.ObjectWrite | None:
-    """Return ``write_in`` of a record without decoding events of other types."""
+    """Return ``write_in`` of a record; records of other event types are not decoded."""
     if record.headers.get("ce_type") not in _WRITES:
         return None
     decoded = codec.decode(record)
@@ -187,7 +187,7 @@ async def _take_works(
 
 
 def take_report(histories: Mapping[str, member_history.History], record: StoredRecord) -> None:
-    """Fold a record of ``health`` into the history of the member that reported it; ignore it without a history."""
+    """Fold a record of ``health`` into the history of the member that reported it, if the member has a history."""
     decoded = codec.decode(record)
     match decoded:
         case codec.Decoded(data=health.WorkloadReported() | health.WorkloadGone() as report):
@@ -200,7 +200,7 @@ def take_report(histories: Mapping[str, member_history.History], record: StoredR
 async def _settle_overridden(
     renderer: manifests.Renderer, history: member_history.History
 ) -> dict[str, Template]:
-    """Decide which work of each workload runs if the newest has overrides; return the rendered templates."""
+    """Decide which work runs for each workload whose newest work has overrides; return the rendered templates."""
     templates: dict[str, Template] = {}
     overridden = [
         (key, workload, workload.applied)
@@ -209,8 +209,8 @@ async def _settle_overridden(
     ]
     for index, (key, workload, newest) in enumerate(overridden):
         if index % counted_works.READ == 0:
-            # Most works can be applied: render all of them at once, so that the calls below are answered by
-            # the cache.
+            # Render many works in one call, because most of them can be applied; the calls below then use the
+            # renderer's cache.
             await renderer.render_all(
                 manifests.input_of(work) for _, _, work in overridden[index : index + counted_works.READ]
             )

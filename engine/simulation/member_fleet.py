@@ -34,7 +34,7 @@ Clock = Callable[[], int]
 """Milliseconds since 1970."""
 
 _WORKS_MAX: Final = 1_000
-"""Maximum number of works per partition and turn; bounds how long a report waits for its append."""
+"""Maximum number of works per partition and turn, so that reports do not wait long to be appended."""
 
 _FOLLOWED: Final = frozenset(
     codec.catalogue.BY_STRUCT[struct].type
@@ -99,7 +99,7 @@ class Members:
             return await self._turn()
 
     def is_behind(self) -> bool:
-        """Whether the members wait to be rebuilt, or works or reports are left over from the last turn."""
+        """Whether a turn has work to do: members to rebuild, works to apply, or reports left from the last turn."""
         if self._is_stale or self._touched:
             return True
         ends = self._log.ends()
@@ -262,8 +262,8 @@ class Members:
         for name in self._touched:
             batch += self._advance(name, now_ms)
             await asyncio.sleep(0)
-        # Until the append has succeeded it is unknown which reports the log has; if it fails, the next turn
-        # rebuilds.
+        # Until the append has succeeded it is unknown which reports the log contains. After a failure the next
+        # turn rebuilds the members.
         self._is_stale = bool(batch)
         await self._log.append(batch)
         self._is_stale = False
@@ -341,7 +341,7 @@ class Members:
             self._touched[record.key] = None
 
     async def wake(self) -> None:
-        """Restore all resting workloads now; this affects only the cost of later turns."""
+        """Restore all workloads that wait for a work (``Resting``) now; this changes only the cost of later turns."""
         await self._resting.wake_all(self._states, self._states, self._clock_ms())
 
     async def _follow_clusters(self, end: int) -> None:
@@ -369,7 +369,7 @@ class Members:
             case clusters.ClusterLeft():
                 reports.set_joined(state, joined=False)
             case clusters.ClusterHealthChanged(ready=ready) if ready != state.reported_ready:
-                # Another reporter has overwritten the member's own report: it reports again.
+                # Another reporter has overwritten the report of the member, so the member reports again.
                 state.reported_ready = ready
             case _:
                 return

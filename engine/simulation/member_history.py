@@ -1,6 +1,6 @@
 """A member according to the log: works, writes of its clients and its own reports, folded one by one.
 
-Exact ages of replicas survive scaling, but not a change of the pod template.
+Replicas keep their exact ages when a workload is scaled, but not when its pod template changes.
 """
 
 from collections import deque
@@ -41,12 +41,15 @@ EARLIER_MAX: Final = 16
 
 
 class WorkloadHistory(Struct):
-    """One workload according to the log: its newest work that may run, and the ages of its replicas.
+    """One workload according to the log.
 
-    ``applied`` is the newest work; ``earlier`` holds the works before it, newest first, if it has overrides, which
-    may not be applicable. Before the workload is restored, ``choose_work`` sets ``applied`` to the work that runs, if
-    any, ``newest`` to the newest one, and ``fault`` to the reason why that cannot be applied. ``first`` is the
-    version that created the object, ``edited`` the number of the last edit of it by a client of the member.
+    - ``applied`` is the newest work. If it has overrides, which may fail, ``earlier`` has the works before it, newest
+      first. Before the workload is restored, ``choose_work`` replaces ``applied`` by the work that runs, if any.
+    - ``newest`` and ``fault``: the newest work, and the reason why it cannot be applied; set by a conflict or by
+      ``choose_work``.
+    - ``ages`` are the replicas as (count, created_ms), oldest first.
+    - ``first`` is the version of the work that created the object.
+    - ``edited`` is the record number of the last edit of the object by a client of the member.
     """
 
     known: Version
@@ -97,8 +100,8 @@ class History(Struct):
     ``down_since`` is the number of the record that reported the member as down (0: it is up). ``writes`` are not
     folded yet; ``unmanaged`` and ``ages`` are the objects of the member's own clients, and the ages of their
     replicas. ``replaced`` are the slots of deleted pods, by the key of the object; ``orphans`` as in
-    ``MemberState``. ``reports`` are the last reports of workloads, ``running`` the last reports of running ones,
-    with the numbers of the reports' records. ``resting`` workloads are restored when a work comes for them.
+    ``MemberState``. ``reports`` has the last report on each workload, ``running`` the last WorkloadReported with
+    its record number. ``resting`` workloads are restored when a work comes for them.
     """
 
     workloads: dict[str, WorkloadHistory] = {}
@@ -120,7 +123,7 @@ class History(Struct):
 
 
 class Past(Struct, frozen=True, kw_only=True):
-    """Histories of members from the state of the shards instead of the log, and the shards' chains in that state."""
+    """Histories of members, built from the shards' state instead of the log, and the shards' chains in that state."""
 
     histories: dict[str, History]
     chains: dict[int, Chain]
@@ -211,7 +214,7 @@ def take_work(history: History, work: works.Work, at_ms: int, cause: ReportCause
 def choose_work(
     past: WorkloadHistory, newest: works.WorkApplied, running_work: works.WorkApplied | None, fault: str
 ) -> None:
-    """Set which work of a workload runs, and the fault of the newest one."""
+    """Set the work of a workload that runs, its newest work, and the reason why the newest cannot be applied."""
     past.newest, past.applied, past.fault = newest, running_work, fault
     _scale(past.ages, (running_work.replicas or 0) if running_work else 0, past.created_ms)
 
@@ -224,7 +227,7 @@ def take_report(history: History, report: Report, number: int) -> None:
 
 
 def positions(history: History) -> Iterator[tuple[str, template_loading.TemplatePosition]]:
-    """Return the keys of the workloads whose templates are needed, with the templates' positions."""
+    """Yield the keys of the workloads whose templates must be loaded, with the templates' positions in the log."""
     for key, workload in history.workloads.items():
         applied = workload.applied or workload.conflict
         if applied is not None and template_loading.needs_template(applied):

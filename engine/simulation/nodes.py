@@ -1,4 +1,4 @@
-"""Nodes of a member: derived from its configuration and its clients' writes; and the pods that run on them."""
+"""Nodes of a member, derived from its configuration and its clients' writes, and the node of each pod."""
 
 import functools
 import itertools
@@ -38,7 +38,7 @@ def control_plane(state: MemberState) -> str:
 
 
 class Places:
-    """The nodes of a workload's pods, by their slots; a pod avoids nodes that refused it when it was created."""
+    """Chooses the node of each pod by its slot; nodes that refused the pod when it was created are skipped."""
 
     def __init__(self, state: MemberState, workload: Workload) -> None:
         self._nodes = _Nodes(state)
@@ -61,7 +61,7 @@ class Places:
 
 
 class _Node(NamedTuple):
-    """The facts of a node by which pods are scheduled; clients last changed them at ``changed_ms`` (0: never)."""
+    """The fields of a node that scheduling reads; clients last changed the node at ``changed_ms`` (0: never)."""
 
     labels: Mapping[str, object]
     is_cordoned: bool
@@ -108,7 +108,7 @@ def _is_bound(state: MemberState, workload: Workload) -> bool:
 
 
 def _refusals(state: MemberState, workload: Workload) -> Counter[str]:
-    """Return how many nodes refuse new pods of a workload, by kube-scheduler's reasons."""
+    """Return, for each of kube-scheduler's reasons, how many nodes refuse new pods of a workload."""
     if not _is_bound(state, workload):
         return Counter()
     nodes, rules = _Nodes(state), workload.template.scheduling
@@ -135,7 +135,7 @@ def _index(state: MemberState, name: str) -> int:
 
 
 def has_none(state: MemberState, workload: Workload) -> bool:
-    """Whether no node of a member takes new pods of a workload, whatever its capacity."""
+    """Whether all nodes of a member refuse new pods of a workload, whatever their capacity."""
     count = sum(group.count for group in state.spec.nodes)
     return _refusals(state, workload).total() >= max(count, 1)
 

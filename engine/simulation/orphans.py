@@ -44,7 +44,7 @@ def forget(index: Index, key: str, item: Unmanaged) -> None:
 
 
 def replica_sets_of(cluster: str, key: str, deployment: Unmanaged, replicas: int) -> dict[str, Unmanaged]:
-    """Return the ReplicaSets of a deleted Deployment by key: of earlier revisions first, that of the pods last."""
+    """Return a deleted Deployment's ReplicaSets by key; the last one has the pods, the others are earlier revisions."""
     value = KubeObject(msgspec.json.decode(deployment.manifest, type=dict[str, object]))
     result: dict[str, Unmanaged] = {}
     for each in deployment.revisions:
@@ -97,7 +97,7 @@ def pods_of(cluster: str, workload: Workload, manifest: bytes) -> dict[str, Unma
 
 
 def adopted(cluster: str, workload: Workload, count: int, pods: Iterable[Unmanaged]) -> Adoption:
-    """Return which of ``count`` replicas of a new workload already exist as pods with its name and pod template."""
+    """Return the replicas of a new workload that exist already: orphaned pods with its pod names and pod template."""
     digest = workload.template.digest
     created = {
         pod.ref.name: pod.created_ms

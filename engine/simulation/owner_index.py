@@ -23,7 +23,7 @@ def forget(state: MemberState, key: str) -> None:
 
 
 def touch(state: MemberState, key: str) -> None:
-    """Queue the dependents of an object, or of its pods, for a check: the object may have been replaced."""
+    """Queue the dependents of an object, or of its pods, for a check, since the owner may no longer exist."""
     if state.owned and (owned := state.owned.get(key)):
         state.to_collect.update(owned)
 

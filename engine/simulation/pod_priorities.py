@@ -107,7 +107,7 @@ def _replicas_without(state: MemberState, victims: list[_Victim], amounts: Amoun
 
 
 def _displace(state: MemberState, workload: Workload, at_ms: int) -> None:
-    """Evict the youngest replica; a new one is pending instead."""
+    """Evict the youngest replica of a workload; a pending one takes its place."""
     replicas.drop_at(state, workload, workload.admitted - 1)
     capacity.add(state.capacity.pending, workload.template.amounts, 1)
     quotas.count(state, workload.ref.namespace, workload.template, 1)

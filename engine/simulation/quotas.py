@@ -1,4 +1,4 @@
-"""ResourceQuotas of a member: they refuse pods that would exceed them, and count the use by existing ones."""
+"""ResourceQuotas of a member: they refuse pods that would exceed them, and count what existing pods use."""
 
 from collections.abc import Iterator
 from typing import Final, TypedDict
@@ -17,7 +17,7 @@ _POD: Final = ("v1", "Pod")
 
 
 def record(state: MemberState, key: str, ref: shapes.WorkloadRef, quota: Quota | None) -> None:
-    """Record the quota in an object and count the namespace's pods for it; None: the object is not a quota."""
+    """Record an object if it is a quota, and count the namespace's pods; ``quota`` is None for other objects."""
     forget(state, key, ref.namespace)
     if quota is None:
         return
@@ -39,7 +39,7 @@ def forget(state: MemberState, key: str, namespace: str) -> None:
 
 
 def count(state: MemberState, namespace: str, template: Template, pods: int) -> None:
-    """Count pods that were created, or removed if ``pods`` is negative."""
+    """Add ``pods`` created pods to the use of a namespace's quotas; a negative number removes pods."""
     limited = state.quotas.get(namespace)
     if limited is not None:
         for key, (_, quota) in limited.quotas.items():
@@ -57,7 +57,7 @@ def touch(state: MemberState, namespace: str) -> None:
 
 
 def allowed(state: MemberState, workload: Workload, pods: int) -> int:
-    """Return how many of ``pods`` more pods of a workload the quotas allow; those refused are tried again later."""
+    """Return how many of ``pods`` new pods of a workload the quotas allow; refused pods are tried again later."""
     limited = state.quotas.get(workload.ref.namespace)
     if limited is None:
         return pods
@@ -76,7 +76,7 @@ def allowed(state: MemberState, workload: Workload, pods: int) -> int:
 
 
 def free(state: MemberState) -> Iterator[clusters.NamespaceQuota]:
-    """Yield the amounts that the quotas of each namespace leave to any further pod; quotas with scopes are ignored."""
+    """Yield, for each namespace with quotas, the amounts left for further pods; quotas with scopes are ignored."""
     for namespace, limited in sorted(state.quotas.items()):
         least: dict[str, int] = {}
         for key, (_, quota) in limited.quotas.items():
@@ -135,7 +135,7 @@ def freed(state: MemberState) -> list[str]:
 
 
 def refusal(state: MemberState, namespace: str, template: Template) -> str:
-    """Return why the quotas of a namespace refuse one more pod, in Kubernetes' words; empty if they allow it."""
+    """Return Kubernetes' message if the quotas of a namespace refuse one more pod; empty if they allow it."""
     limited = state.quotas.get(namespace)
     for key, (name, quota) in () if limited is None else sorted(limited.quotas.items(), key=_name):
         if not quota.counts(template.pod):
@@ -226,7 +226,7 @@ def _pods(state: MemberState, namespace: str) -> Iterator[tuple[Template, int]]:
 
 
 def _counted_names(ref: shapes.WorkloadRef) -> tuple[str, ...]:
-    """Return the names under which a quota counts the objects of a kind."""
+    """Return the names that a quota may use for the number of objects of a kind, such as ``count/jobs.batch``."""
     group = ref.api_version.rpartition("/")[0]
     plural = known_kinds.plural_of(ref.api_version, ref.kind)
     return (f"{_COUNT}{plural}.{group}",) if group else (f"{_COUNT}{plural}", plural)

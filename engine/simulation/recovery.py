@@ -40,7 +40,7 @@ _SUCCEEDED: Final = ".succeeded"
 def restore(
     state: MemberState, history: member_history.History, templates: Mapping[str, Template], at_ms: int
 ) -> None:
-    """Restore a state from a history; ``templates`` has, by key of the workload, all templates that are not empty."""
+    """Restore a state from a history; ``templates`` has all non-empty templates, by workload key."""
     state.joined = history.joined
     state.reported_capacity = history.capacity
     state.reported_ready = history.ready
@@ -81,7 +81,7 @@ def restore_workloads(
         if past.conflict is not None:
             state.conflicts[key] = Conflict(past.conflict, templates.get(key, EMPTY), past.cause)
     if state.budgets is None:
-        # With budgets all keys stay dirty, because the report of a budget depends on those of other
+        # With budgets all keys stay dirty, because the report of a budget depends on the pods of other
         # workloads.
         for key in [key for key in state.dirty if reports.is_current(state, key)]:
             del state.dirty[key]
@@ -142,7 +142,7 @@ def _restore_workload(
         ready = report.ready
         workload.succeeded, workload.ended_ms = _ended(report)
     else:
-        # A preserved workload stopped reporting when it was released; assume that its replicas are ready.
+        # Preserved workloads are no longer reported; assume that the replicas are ready.
         ready = (count or 0) if past.preserved else 0
     count = workload.replicas or 0
     if isinstance(report, health.WorkloadReported) and quotas.is_limited(state, workload.ref.namespace):
@@ -156,7 +156,7 @@ def _restore_workload(
 def _retained(
     past: member_history.WorkloadHistory, last: tuple[int, health.WorkloadReported] | None
 ) -> int | None:
-    """Return the replicas that a member decided on: those reported last, or those of a later edit by a client."""
+    """Return the replica count that a member decided on: from its last report or a client's later edit; else None."""
     number, report = last or (0, None)
     if past.kept.replicas is not None and past.edited > number:
         return past.kept.replicas
@@ -198,21 +198,21 @@ def _restore_removal(
 
 
 class Called(NamedTuple):
-    """A workload for which a work came."""
+    """A member, and the key of one of its workloads."""
 
     member: str
     key: str
 
 
 class RestingWorkloads:
-    """The resting workloads of all members."""
+    """Workloads of all members that are restored only when a work comes for them."""
 
     def __init__(self, loader: TemplateLoader, histories: Mapping[str, member_history.History]) -> None:
         self._loader = loader
         self._resting = {name: history.resting for name, history in histories.items() if history.resting}
 
     async def wake(self, states: Mapping[str, MemberState], called: Iterable[Called], at_ms: int) -> None:
-        """Restore the workloads for which works came."""
+        """Restore the workloads in ``called`` that are not restored yet."""
         result: dict[str, member_history.History] = {}
         for member, key in called:
             resting = self._resting.get(member, {}).pop(key, None)
@@ -233,9 +233,10 @@ class RestingWorkloads:
         contents: Iterable[Template],
         at_ms: int,
     ) -> None:
-        """Restore all workloads of the members in ``names`` that have an object that acts on other workloads.
+        """Restore all workloads of each member in ``names`` that has an object which acts on other workloads.
 
-        If the templates of new works (``contents``) include such an object, restore those of all members in ``names``.
+        Such objects are quotas, budgets, autoscalers and priority classes. If the templates of new works (``contents``)
+        include one, restore the workloads of all members in ``names``.
         """
         if self._resting:
             gets = any(map(_acts_on_others, contents))
@@ -251,7 +252,7 @@ class RestingWorkloads:
 def running_templates(
     states: Mapping[str, MemberState], called: Iterable[Called]
 ) -> dict[TemplatePosition, Template]:
-    """Return the templates that the members run already; most works need no other, so the log is not read for them."""
+    """Return the templates that the members run already, so that works with the same template need no read."""
     running = (states[member].workloads.get(key) for member, key in called)
     return {
         (workload.shard, workload.offset): workload.template
@@ -261,7 +262,7 @@ def running_templates(
 
 
 def _acts_on_others(template: Template) -> bool:
-    """Whether an object affects pods of other workloads in its cluster, or its own pods may displace them."""
+    """Whether an object affects pods of other workloads in its cluster, or its own pods may preempt such pods."""
     of_others = template.rank, template.budget, template.scaler, template.quota
     return bool(template.priority_class) or any(each is not None for each in of_others)
 

@@ -10,7 +10,7 @@ REVISION: Final = "deployment.kubernetes.io/revision"
 
 
 def name(deployment: str, digest: str) -> str:
-    """Return the name of the ReplicaSet of a Deployment with the pod template of this digest."""
+    """Return the name of a Deployment's ReplicaSet; ``digest`` is that of its pod template."""
     return f"{deployment}-{digest}"
 
 

@@ -1,4 +1,4 @@
-"""Replicas of a workload in a member: created, admitted to the free capacity, removed youngest first."""
+"""Create, admit and remove replicas of a workload in a member; the youngest are removed first."""
 
 import heapq
 from typing import Final
@@ -25,7 +25,7 @@ Beyond it the oldest ones are merged, which loses their exact ages but not their
 
 
 def run(state: MemberState, workload: Workload, replicas: int, template: Template, at_ms: int) -> None:
-    """Bring a workload to a number of replicas of a pod template; its strategy decides how a changed one rolls out."""
+    """Run this many replicas of a pod template; if it has changed, the workload's strategy decides how it rolls out."""
     if template.digest != workload.template.digest:
         _begin_rollout(state, workload, template, at_ms)
     disruption_budgets.forget(state, workload)
@@ -53,7 +53,7 @@ def run(state: MemberState, workload: Workload, replicas: int, template: Templat
 
 
 def _begin_rollout(state: MemberState, workload: Workload, template: Template, at_ms: int) -> None:
-    """Keep the ready replicas until the rollout of another template replaces them; remove the others."""
+    """Keep the ready replicas until a rolling update replaces them and remove the others; else remove all replicas."""
     disruption_budgets.touch(state, workload)
     workload.succeeded = 0
     strategy = template.strategy
@@ -130,7 +130,7 @@ def _proceed_in_order(
 
 
 def remove_former_replica(state: MemberState, workload: Workload, at_ms: int) -> bool:
-    """Remove a replica of a former pod template if those of the current one lack capacity; return whether it did.
+    """Remove a replica of a former pod template if the current one lacks capacity; return whether one was removed.
 
     Kubernetes would wait until capacity is freed. Here the rollout must end, because a member that is rebuilt from
     the log has completed its rollouts.
@@ -162,7 +162,7 @@ def _former_position(workload: Workload, slot: int) -> int:
 
 
 def drop_at(state: MemberState, workload: Workload, position: int, count: int = 1) -> int:
-    """Remove ``count`` admitted replicas of one cohort from a position on, and return their number."""
+    """Remove ``count`` admitted replicas, all of one cohort, beginning at a position; return ``count``."""
     template, cohort = rollouts.template_at(workload, position), _cohort_at(workload, position)
     capacity.add(
         state.capacity.running if cohort.running else state.capacity.starting, template.amounts, -count
@@ -192,7 +192,7 @@ def desired(state: MemberState, ref: shapes.WorkloadRef, count: int | None, temp
 
 
 def completions(workload: Workload, parallelism: int) -> int:
-    """Return how many pods of a Job must succeed here: its share, if its parallelism is divided over clusters."""
+    """Return how many pods of a Job must succeed in this cluster: a share if the Job is divided over clusters."""
     if workload.completions is not None:
         return workload.completions
     total = workload.template.completions
@@ -205,7 +205,7 @@ def still_to_run(workload: Workload, replicas: int) -> int:
 
 
 def finish(state: MemberState, workload: Workload, at_ms: int) -> None:
-    """End the pods of a Job whose time is over, and start those that are still to run.
+    """End the pods of a Job whose running time is over, and create those that must still run.
 
     In a modelled cluster no Job ends, since nothing is known about how long it runs.
     """
@@ -277,7 +277,7 @@ def _cohort_at(workload: Workload, place: int) -> Cohort:
 
 
 def add_replicas(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
-    """Create ``count`` more replicas of a workload, as far as quotas allow; they wait for capacity."""
+    """Create up to ``count`` more replicas of a workload, as many as quotas allow; they wait for capacity."""
     count = quotas.allowed(state, workload, count)
     quotas.count(state, workload.ref.namespace, workload.template, count)
     workload.pending += count
@@ -362,7 +362,7 @@ def end_rollout(state: MemberState, workload: Workload) -> None:
 
 def merge(workload: Workload) -> None:
     cohorts = workload.cohorts
-    # Replicas of different pod templates share no cohort.
+    # During a rollout do not merge: a cohort must not contain replicas of different pod templates.
     while (
         not workload.former_pods and len(cohorts) > _COHORTS_MAX and cohorts[0].running and cohorts[1].running
     ):

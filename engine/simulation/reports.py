@@ -26,10 +26,10 @@ RETRY_MS: Final = 1_000
 """Milliseconds after a loss at which the report is sent again."""
 
 SHIFT_MS: Final = 1_000
-"""Milliseconds for which a capacity change that leaves the free capacity unchanged is held back."""
+"""Milliseconds by which the report of a change that leaves the free capacity unchanged is delayed."""
 
 REPORTS_MAX: Final = 1_000
-"""Maximum number of workloads that a member reports per turn; bounds how long others wait."""
+"""Maximum number of workloads that a member reports per turn, so that other members do not wait long."""
 
 NO_WORK: Final = ReportCause()
 """Cause of reports about the member itself."""
@@ -70,7 +70,7 @@ class ReportRecords:
 
 
 def collect(state: MemberState, at_ms: int) -> list[Report]:
-    """Return due reports and mark them as sent, except for lost ones.
+    """Return due reports and mark them as sent; a report that a fault loses is due again after ``RETRY_MS``.
 
     At most REPORTS_MAX workloads are reported; the others stay ``dirty`` and come first next time.
     """
@@ -250,7 +250,7 @@ def _report_capacity(state: MemberState, batch: list[Report], at_ms: int) -> boo
 
 
 def _is_shift(report: clusters.CapacityReported, previous: clusters.CapacityReported) -> bool:
-    """Whether the reports differ only in how many of the counted replicas are ready."""
+    """Whether two reports differ only in how the used capacity is divided into ``allocated`` and ``allocating``."""
     return _without_shift(report) == _without_shift(previous)
 
 

@@ -30,7 +30,7 @@ def is_ordered(workload: Workload) -> bool:
 
 
 def slots(replaced: Mapping[int, int], count: int) -> Iterable[int]:
-    """Return the slots of ``count`` replicas in the order of their ages: replaced ones last."""
+    """Return the slots of ``count`` replicas, oldest replica first: slots whose pods were replaced come last."""
     if not replaced:
         return range(count)
     return [
@@ -40,7 +40,7 @@ def slots(replaced: Mapping[int, int], count: int) -> Iterable[int]:
 
 
 def current_slots(workload: Workload) -> Iterable[int]:
-    """Return the slots of the replicas of the current pod template in the order of their ages, ended ones first."""
+    """Return the slots of the current pod template's replicas, oldest first; ended pods of a Job come first."""
     count = workload.succeeded + workload.admitted + workload.pending
     if not workload.former_pods:
         return slots(workload.replaced, count)
@@ -60,7 +60,7 @@ def template_at(workload: Workload, position: int) -> Template:
 
 
 def cohorts_at(workload: Workload, position: int, count: int) -> list[Cohort]:
-    """Return the cohorts of ``count`` replicas of one pod template from a position on."""
+    """Return the cohorts of ``count`` replicas of one pod template, beginning at a position."""
     result: list[Cohort] = []
     before = 0
     for cohort in workload.cohorts:
@@ -97,7 +97,7 @@ def next_slot(workload: Workload, strategy: Strategy, replicas: int) -> int | No
 
 
 def groups(workload: Workload) -> list[Workload]:
-    """Return a workload's replicas by pod template as workloads of their own, the current one last."""
+    """Return one workload per pod template, each with the replicas of that template; the current template is last."""
     if not workload.former_pods:
         return [workload]
     result: list[Workload] = []

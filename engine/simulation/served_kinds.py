@@ -19,7 +19,7 @@ def record_manifest(state: MemberState, key: str, kind: str, manifest: bytes) ->
 
 
 def report(state: MemberState) -> clusters.ClusterApisReported | None:
-    """Return a report of all served kinds; None if they are those of the last report."""
+    """Return a report of all served kinds; None if it would equal the last one."""
     if not state.definitions and state.reported_apis is None:
         return None
     apis = _served(state)
@@ -41,7 +41,7 @@ def _served(state: MemberState) -> tuple[clusters.ApiKind, ...]:
 
 
 def _api(group: str, names: dict[str, str]) -> clusters.ApiKind:
-    """The kinds of a group; names that follow from the kinds are left out."""
+    """Return the kinds of a group; plural names are omitted if all of them follow from the kinds."""
     kinds = tuple(sorted(names))
     derived = all(names[kind] == known_kinds.plural_of(group, kind) for kind in kinds)
     return clusters.ApiKind(

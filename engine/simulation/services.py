@@ -14,7 +14,7 @@ from events.kube_objects import KubeObject
 _WITH_NODE_PORTS: Final = ("LoadBalancer", "NodePort")
 _SERVICE_NAME: Final = "kubernetes.io/service-name"
 _SLICE_ENDPOINTS_MAX: Final = 1_000
-"""Maximum number of endpoints of a slice in the Kubernetes API; more are left out."""
+"""Maximum number of endpoints of an EndpointSlice in the Kubernetes API; further ones are omitted."""
 
 
 def with_addresses(cluster: str, service: KubeObject) -> KubeObject:

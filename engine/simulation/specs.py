@@ -14,7 +14,7 @@ _UID_NAMESPACE: Final = uuid.UUID("5b0f6a34-54a4-4d7e-8f4c-2d3c7c5a9f11")
 """UUID namespace of the uids in members."""
 
 STARTUP_MS: Final = 200
-"""Time from a replica's admission until it is ready; long enough to be visible, short enough to wait for."""
+"""Default time from a replica's admission until it is ready: visible to users, but short."""
 
 RELEASE: Final = "v1.36.2"
 """The release of Kubernetes whose API members serve."""
@@ -31,8 +31,8 @@ class MemberSpec(Struct, frozen=True, kw_only=True):
     """One simulated cluster.
 
     ``apis`` are the kinds that it serves, custom ones included. With ``startup_ms`` 0 a replica is ready in the
-    turn of its admission. A ``modelled`` cluster is a real one, known by its reports: replicas that it reported
-    as ready run, even if they exceed its capacity.
+    turn of its admission. A ``modelled`` cluster represents a real one, of which only reports are known:
+    replicas that it reported as ready run, even if they exceed its capacity.
     """
 
     name: str

@@ -58,7 +58,7 @@ class Kept(Struct, frozen=True, gc=False):
 
 
 class Revision(Struct, frozen=True, gc=False):
-    """A pod template of a Deployment: its number, JSON and digest, and when it was used first."""
+    """A pod template of a workload: its number, JSON and digest, and when it was used first."""
 
     number: int
     template: bytes
@@ -76,10 +76,10 @@ class Origin(Struct, frozen=True, gc=False):
 class Unmanaged(Struct, frozen=True, kw_only=True, gc=False):
     """An object that clients of the member wrote and the control plane does not manage.
 
-    ``manifest`` is the object as written, with its status if a client wrote one; ``digest`` that of its spec,
-    whose changes ``generation`` counts and whose last change was at ``changed_ms``. ``revisions`` are the last
-    pod templates of a Deployment, the current one last; a ReplicaSet with an ``origin`` has one, its own. If an
-    owner with the key of the ``origin`` is created again, it adopts the object.
+    ``manifest`` is the object as written, with its status if a client wrote one. ``digest`` is the digest of its spec;
+    ``generation`` counts the changes of the spec, the last one at ``changed_ms``. ``revisions`` are the last pod
+    templates of a workload, the current one last; a ReplicaSet with an ``origin`` has only its own. If an owner with
+    the key of the ``origin`` is created again, it adopts the object.
     """
 
     ref: shapes.WorkloadRef
@@ -119,7 +119,7 @@ class Workload(Struct, kw_only=True):
     - ``replicas`` is None for kinds without replicas; ``desired`` is the number in its work.
     - ``cohorts`` are sorted by age, oldest first; a pod's position is its index in that order. ``pending`` replicas
       come last.
-    - ``preserved``: the control plane has released it, and it keeps running.
+    - ``preserved``: the control plane no longer manages it, and it keeps running.
     - ``fault`` is the reason why the newest work could not be applied; the former one then keeps running.
     - ``labels`` and ``reading`` are those of its work; ``uid`` is set if it was taken over from an unmanaged object.
     - ``is_unmanaged``: it runs an unmanaged object and is not reported.
@@ -128,9 +128,9 @@ class Workload(Struct, kw_only=True):
     - The last Job of a CronJob began at ``scheduled_ms``; the CronJob's next change is at ``change_ms``.
     - ``replaced`` counts by slot the pods that clients deleted; the slot replaced last comes last.
     - ``origin`` is the key of the deleted Deployment whose ReplicaSet this is.
-    - ``former_pods`` are the replicas of former pod templates, first in ``cohorts``; ``source`` is the current
-      template's.
-    - ``progress_ms`` is the last progress of the rollout; ``is_stalled``: its deadline has passed since.
+    - ``former_pods`` are the replicas of former pod templates, first in ``cohorts``; ``source`` is that of the
+      current template.
+    - ``progress_ms`` is when the rollout last progressed; ``is_stalled``: no progress within its deadline.
     - ``held_until_ms`` is when the next report of the rollout is due. Only ``rollouts.groups`` sets ``slots``.
     """
 
@@ -265,9 +265,9 @@ class MemberState(Struct, kw_only=True):
     - ``quotas``: its ResourceQuotas, by namespace.
     - ``ranks``: its PriorityClasses by name; ``is_ranked``: whether any template names one.
     - ``refused``: workloads whose first work could not be applied, so that nothing runs.
-    - ``unplaced``, ``waiting``: workloads with pending replicas: not tried yet, or without capacity.
+    - ``unplaced``: workloads with pending replicas that are not tried yet; ``waiting``: those without capacity.
     - ``rolling``: workloads that have begun a rollout.
-    - ``starts``: heap of (time, key) at which replicas become ready.
+    - ``starts``: heap of (time, key): when replicas of a workload become ready, or another of its timers is due.
     - ``dirty``: workloads that may have changed since their last report.
     - ``lost``: workloads whose report was lost; sent again at ``retry_ms``.
     - ``shift_ms``: time of the capacity report that was held back (see ``reports``).

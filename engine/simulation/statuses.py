@@ -1,4 +1,4 @@
-"""Status of workloads as a member's own API shows it, computed from the counts of replicas."""
+"""Status of workloads as a member's own API shows it, computed from their replica counts."""
 
 from collections.abc import Mapping
 from typing import Final, TypedDict
@@ -26,7 +26,7 @@ _PHASES: Final = {
     ("v1", "PersistentVolume"): {"phase": "Available"},
     ("v1", "PersistentVolumeClaim"): {"phase": "Bound"},
 }
-"""Phases of objects that are available at once, since a simulation has nothing to wait for."""
+"""Phases of kinds whose objects are available at once, since the simulation has nothing to wait for."""
 
 
 class _JobStatus(TypedDict, total=False):
@@ -106,7 +106,7 @@ class _ReplicasStatus(TypedDict, total=False):
 def status(state: MemberState, workload: Workload) -> Json:
     """Return the status of a workload in a member.
 
-    It has the workload's counts or addresses, the simulated status in its template, and what clients wrote.
+    It has the workload's replica counts or addresses, the simulated status in its template, and clients' writes.
     """
     if workload.replicas is not None:
         return {

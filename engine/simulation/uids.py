@@ -1,4 +1,4 @@
-"""Uids of the objects in a member; those of derived objects follow from their names and ages."""
+"""Uids of the objects in a member; those of derived objects are computed from their names and creation times."""
 
 from engine.simulation.specs import uid
 from engine.simulation.state import Workload

@@ -50,12 +50,12 @@ def managed(state: MemberState, key: str) -> Workload | None:
 
 
 def running(state: MemberState, key: str) -> Workload | None:
-    """Return the workload that runs an unmanaged object; None if it has no replicas."""
+    """Return the workload that runs the unmanaged object with this key; None if it has no replicas."""
     return state.workloads.get(UNMANAGED + key)
 
 
 def workload_of(key: str, item: Unmanaged) -> Workload:
-    """Return a workload for an unmanaged object, which runs nothing yet."""
+    """Return a workload for an unmanaged object; it runs nothing yet."""
     return Workload(
         origin="" if item.origin is None else item.origin.key,
         key=UNMANAGED + key,
@@ -96,7 +96,7 @@ def apply(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> None:
 def delete(
     state: MemberState, ref: shapes.WorkloadRef, at_ms: int, *, keeps_pods: bool = False
 ) -> list[Conflict]:
-    """Delete an object, with the contents if it is a namespace; return the works that were in conflict with them.
+    """Delete an object (a namespace with its contents); return the works that were in conflict with deleted objects.
 
     ``keeps_pods``: the ReplicaSets of a Deployment and the pods of other workloads stay (``orphans``).
     """
@@ -232,7 +232,7 @@ def _keep(state: MemberState, workload: Workload, kept: Kept, at_ms: int) -> Non
 
 
 def _released(state: MemberState, key: str) -> Unmanaged | None:
-    """Turn a workload that the control plane released into an unmanaged object; None if there is none."""
+    """Turn a workload that the control plane no longer manages into an unmanaged object; None if there is none."""
     workload = state.workloads.pop(key, None)
     if workload is None:
         return None
@@ -319,7 +319,7 @@ def take_orphans(state: MemberState, owner: Workload) -> None:
 
 
 def resume_orphans(state: MemberState, workload: Workload, pods: list[Unmanaged]) -> None:
-    """Mark those replicas of a workload as running that adopt the pods of its predecessor."""
+    """Mark those replicas of a workload as running that exist as ``pods`` of a deleted workload with its key."""
     adoption = orphans.adopted(state.spec.name, workload, workload.replicas or 0, pods)
     if adoption.ages:
         workload.replaced = adoption.replaced

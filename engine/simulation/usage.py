@@ -1,7 +1,7 @@
 """Resource usage in a member's metrics API (``metrics.k8s.io``), derived from the requests.
 
-Nothing is measured: a ready replica is assumed to use its requests; one without requests uses nothing. The load
-in a workload's annotation is used by its ready replicas and their containers in equal parts.
+Nothing is measured: a ready replica is assumed to use its requests; one without requests uses nothing. If a workload's
+annotation sets a load, its ready replicas and their containers use equal parts of that.
 """
 
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ def single_pod_usage(state: MemberState, pod: KubeObject, now_ms: int) -> Iterat
 
 
 def node_usage(state: MemberState, now_ms: int) -> Iterator[KubeObject]:
-    """Yield the usage of a member's nodes: the total in equal parts."""
+    """Yield the usage of a member's nodes: each has an equal part of the total."""
     all_nodes = list(nodes.objects(state, now_ms))
     usage = {
         name: quantity.of_nano(name, state.capacity.running.get(name, 0) // max(len(all_nodes), 1))

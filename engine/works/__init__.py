@@ -1,1 +1,1 @@
-"""Content of works: for one cluster each, a template with its replicas, labels and override policies."""
+"""Content of works. A work has a template for one cluster, with its replicas, labels and override policies."""

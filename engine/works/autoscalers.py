@@ -29,7 +29,7 @@ _SOURCES: Final = {
     "Object": ("object", "metric"),
     "External": ("external", "metric"),
 }
-"""Path of the object with a metric's name, by the metric's type; the target is in the path's first field."""
+"""Path to the object with a metric's name, by the metric's type; ``target`` is a field of the path's first object."""
 
 RESOURCES: Final = ("Resource", "ContainerResource")
 

@@ -30,7 +30,7 @@ _OBJECT: Final = msgspec.json.Decoder(dict[str, object])
 
 
 class RenderInput(NamedTuple):
-    """The position of a template, and its changes for one cluster."""
+    """The position of a template in the log, and the replicas, labels and overrides of one cluster."""
 
     shard: int
     offset: int
@@ -63,7 +63,7 @@ def input_of(work: works.WorkApplied) -> RenderInput:
 
 
 def declared_replicas_path(reading: shapes.Reading | None) -> str:
-    """Return the path of the replicas of a kind if it is not the usual one; empty otherwise."""
+    """Return the path of a kind's replica count if its interpreter declares another than the default; else empty."""
     return reading.replicas if reading else ""
 
 

@@ -61,7 +61,7 @@ ANY: Final = NodeRules()
 
 
 def read(template: msgspec.Raw) -> NodeRules:
-    """Return the rules of a pod template; those of one that can't be read allow every node."""
+    """Return the rules of a pod template; if it can't be read, rules that allow every node."""
     if not any(mark in bytes(template) for mark in _MARKS):
         return ANY
     try:

@@ -8,7 +8,10 @@ from msgspec import Struct
 from engine.works import budgets
 
 ORDERED: Final = ("StatefulSet", "DaemonSet")
-"""Kinds that replace their pods one after another in their slots; Deployments create the new pods first."""
+"""Kinds whose pods are replaced one after another in their slots (ordinals or nodes).
+
+Deployments create the new pods first.
+"""
 
 _KINDS: Final = ("Deployment", *ORDERED)
 _QUARTER: Final = "25%"
@@ -22,7 +25,8 @@ Limit = int | str
 class Strategy(Struct, frozen=True, gc=False):
     """Limits of a rolling update: numbers of pods, or percentages such as ``25%``; unused if ``is_recreating``.
 
-    ``partition``: slots below it keep their pods. ``deadline_s``: seconds without progress until a rollout has failed.
+    ``partition``: pods with a lower ordinal are not replaced. ``deadline_s``: seconds without progress after which a
+    rollout has failed.
     """
 
     is_recreating: bool
@@ -37,7 +41,7 @@ class Strategy(Struct, frozen=True, gc=False):
         return budgets.count_of(self.max_surge, replicas)
 
     def unavailable(self, replicas: int) -> int:
-        """Return how many of the replicas may be unavailable, at least 1 without surge; percentages are cut down."""
+        """Return how many of the replicas may be unavailable, at least 1 without surge; percentages round down."""
         limit = self.max_unavailable
         count = limit if isinstance(limit, int) else budgets.count_of(limit, replicas, is_least=True)
         return min(count, replicas) if count or self.surge(replicas) else 1

@@ -1,7 +1,7 @@
 """The part of a template that a member needs to run its replicas.
 
-Kinds with replicas, built-in or custom, are read by their pod template at ``spec.template``; replicas of a
-kind without one request nothing.
+Kinds with replicas, built-in or custom, are read by their pod template at ``spec.template``. Replicas without a pod
+template request nothing.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ RUN_SECONDS: Final = "simulation.reballast.io/run-seconds"
 """Annotation of a Job: how long each of its pods runs in simulated members until it succeeds."""
 
 COUNTED_BY_MEMBERS: Final = ("DaemonSet", "ReplicaSet", "ReplicationController")
-"""Kinds whose replicas the control plane does not divide: each member runs those of its nodes or of the manifest."""
+"""Kinds whose replicas the control plane does not divide: a member runs one per node, or the number in the manifest."""
 
 _MISSING_IMAGE: Final = re.compile(r"fake/|[^/]*\.invalid(:[0-9]+)?/")
 """Images of registries that do not exist."""
@@ -82,8 +82,8 @@ class Template(Struct, frozen=True, gc=False):
     number of replicas in the manifest; of a Job, ``completions`` its completions and ``run_ms`` how long a pod runs
     until it succeeds (0 for kinds that don't end). ``is_balanced``: a load balancer
     answers for the Service or Ingress. ``budget`` is that of a PodDisruptionBudget; ``cron`` says when a CronJob starts
-    Jobs. ``retains``: the template leaves its replicas to its members. ``lacks_image``: no registry has an image of the
-    pods, so that they do not start. ``load`` is the annotation ``autoscalers.LOAD``, ``scaler`` the content of a
+    Jobs. ``retains``: members decide the number of replicas. ``lacks_image``: no registry has an image of the pods, so
+    that they do not start. ``load`` is the annotation ``autoscalers.LOAD``, ``scaler`` the content of a
     HorizontalPodAutoscaler, ``quota`` that of a ResourceQuota; ``limits`` are those of one replica.
     ``is_terminating``: the pods have a deadline. ``strategy``: how they are replaced; None for all at once.
     ``scheduling``: which nodes take them.
@@ -293,7 +293,7 @@ def _served(decoded: _Manifest, manifest: bytes | msgspec.Raw) -> tuple[Resource
 
 
 def _pod_template(manifest: bytes | msgspec.Raw) -> Json:
-    """Return the pod template with the API's defaults: the digest is then the same if a client writes them or not."""
+    """Return the pod template with the API's defaults: its digest does not depend on whether a client writes them."""
     value = built_in_defaults.with_defaults(KubeObject(_ANY.decode(manifest)))
     return value.object_at("spec", "template")
 

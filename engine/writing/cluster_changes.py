@@ -20,12 +20,12 @@ from projections.documents.clusters import FINALIZER, plurals, shown_models
 
 
 def leaving(cluster: Cluster) -> clusters.ClusterLeaving:
-    """The event that starts a cluster's departure; expects its current version."""
+    """The event that starts a cluster's departure; it takes effect only if the cluster's version is unchanged."""
     return clusters.ClusterLeaving(name=cluster.name, expects=cluster.head.version)
 
 
 def left(cluster: Cluster) -> clusters.ClusterLeft:
-    """The event that ends a cluster's membership; expects its current version."""
+    """The event that ends a cluster's membership; it takes effect only if the cluster's version is unchanged."""
     return clusters.ClusterLeft(name=cluster.name, uid=cluster.head.uid, expects=cluster.head.version)
 
 
@@ -35,7 +35,7 @@ def is_released(cluster: Cluster, value: KubeObject) -> bool:
 
 
 def built_in_apis() -> tuple[clusters.ApiKind, ...]:
-    """API kinds assumed of a cluster until it reports its own: Kubernetes' built-in ones."""
+    """Kubernetes' built-in API kinds, which a cluster is assumed to serve until it reports its own."""
     groups: dict[str, list[str]] = {}
     for kind in kinds.KINDS:
         if kind.route in {"template", "namespace"}:
@@ -69,7 +69,7 @@ def events_of(name: str, cluster: Cluster | None, spec: Spec) -> tuple[shapes.Ev
 
 
 def _small_events(cluster: Cluster, facts: Spec, changes: set[str]) -> list[shapes.Event]:
-    """Small events for these changed fields; empty if only the whole cluster can express them."""
+    """Small events for changes of these fields; empty if only an event with the whole cluster expresses them."""
     name, expects, owned = cluster.name, cluster.head.version, facts.managed_fields
     if changes == {"labels"}:
         labelled = clusters.ClusterLabelled(
@@ -103,8 +103,9 @@ def _small_events(cluster: Cluster, facts: Spec, changes: set[str]) -> list[shap
     events: list[shapes.Event] = [*untainted, *tainted]
     if len(events) == 1:
         return [msgspec.structs.replace(events[0], expects=expects)]
-    # Several events expect no version: the first one changes it, so the fold would refuse the others as late.
-    # Each changes its own taint, so they stay valid if another client writes in between.
+    # If there are several events, none expects a version: the first one changes the version, so the fold
+    # would refuse the others as late. Each changes its own taint, so all stay valid if another client writes
+    # in between.
     return events
 
 
@@ -138,9 +139,9 @@ def _joined(name: str, spec: Spec, expects: int) -> clusters.ClusterJoined:
 
 
 def spec_of(value: KubeObject, cluster: Cluster | None, reported: KubeObject | None) -> Spec:
-    """The spec of a validated Cluster object, with the API kinds and the release in the status of ``reported``.
+    """The spec of a validated Cluster object, with the API kinds and Kubernetes version in the status of ``reported``.
 
-    If that status has no kinds or no release, those of ``cluster`` are kept.
+    Kinds or a version that this status does not have are taken from ``cluster``.
     """
     spec = value.object_at("spec")
     status = {} if reported is None else reported.object_at("status")
@@ -181,8 +182,8 @@ def _apis(enablements: Sequence[object]) -> tuple[clusters.ApiKind, ...]:
             )
             derived = plurals(api)
             names = tuple(str(entry.get("name") or name) for entry, name in zip(served, derived, strict=True))
-            # Names are not recorded if they are the plurals derived from the kinds, so that a spec with these
-            # names equals one without names.
+            # Record no names that equal the plurals derived from the kinds: then a spec with these names
+            # equals a spec without names.
             apis.append(msgspec.structs.replace(api, names=() if names == derived else names))
     return tuple(apis)
 
@@ -228,7 +229,10 @@ def _reference(value: object) -> clusters.SecretRef | None:
 
 
 def _models(grades: Sequence[object], cluster: Cluster | None) -> tuple[clusters.ResourceGrade, ...]:
-    """Return the resource models to record: the recorded ones, if the written ones equal those that reads show."""
+    """Return the resource models to record for ``grades``, which a client wrote.
+
+    If they equal the models that reads show, return those of ``cluster``, so that shown defaults are not recorded.
+    """
     models = tuple(_grade(item) for item in grades)
     return cluster.spec.resource_models if cluster and models == shown_models(cluster.spec) else models
 

@@ -33,7 +33,7 @@ def mutated(target: Target, cluster: Cluster, edited: Edited) -> Mutated:
             }
             details: StatusDetails = {"name": target.name, "kind": "Cluster", "causes": [cause]}
             raise StatusError(422, "Invalid", message, details)
-    # A write of the cluster comes last, so that the version of the last event shows whether all took effect.
+    # An event that writes the cluster is the last one: its version shows whether all events took effect.
     is_report = bool(events) and not isinstance(events[-1], clusters.ClusterJoined)
     action = Action.CONFIGURED if events else Action.UNCHANGED
     return Mutated(
@@ -61,7 +61,7 @@ def _events(target: Target, cluster: Cluster, desired: KubeObject) -> list[shape
     whole = before.with_fields({"metadata": desired.metadata})
     managed = cluster_document(cluster, managed=True)
     if _fields(desired) == _fields(managed):
-        # A repeated report changes nothing but the times of its field owners; keep the stored times, or each
+        # A repeated report changes only the times of its field owners. Keep the stored times; otherwise each
         # heartbeat would write the cluster.
         whole = managed
     return [

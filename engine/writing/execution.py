@@ -246,7 +246,8 @@ class WriteExecution:
             target = turn.mutation.target
             current = stored.get(target.key)
             outcome = await loop_share.apart(_size(turn, current), _outcome, turn.mutation, stored)
-            # The views may include records after these ends: begin after the last write that was read.
+            # The views may include records after ``ends``, so search from the last write that was read, if
+            # that is later.
             start = max(ends.get(target.slot, 0), _version(current))
             applied.append(_Applied(turn, outcome, current.number if current is not None else 0, start))
         return applied
@@ -295,9 +296,9 @@ class WriteExecution:
     ) -> bool:
         """Return whether the fold accepted a write.
 
-        It did if the object has the version of the write. It also did if the write was accepted and overwritten since:
-        then the partition has no record of the object between the read (``start``) and the write, and has one after
-        the write.
+        It did if the object has the version of the write. Otherwise another client may have overwritten an accepted
+        write: then the partition has no record of the object between the read (``start``) and the write, but has one
+        after it.
         """
         if _version(current) == offsets.last + 1 or (mutated.is_report and current is not None):
             return True
@@ -346,7 +347,7 @@ def _separate(waiting: Sequence[Turn]) -> tuple[list[Turn], list[Turn]]:
             later.append(turn)
         else:
             turns.append(turn)
-        # Also for turns that wait: a later turn on the same object must not overtake them.
+        # Mark the object of a waiting turn too: a later turn on the same object must not overtake it.
         busy.add(target.key)
     return turns, later
 

@@ -77,7 +77,11 @@ class Target(Struct, frozen=True, kw_only=True):
 
 
 class StoredObject(Struct, frozen=True, kw_only=True):
-    """A stored object: the bytes as written, and the metadata that the fold keeps of it."""
+    """A stored object: ``manifest`` as written, and the metadata that the fold derives (``head``).
+
+    ``number`` is the sequence number of its last write, ``owners`` the field owners of its ``status``; all bytes are
+    JSON.
+    """
 
     number: int
     head: Head
@@ -196,7 +200,7 @@ class BindingChange(Struct, frozen=True, kw_only=True):
         return self.scheduling is not None or self.dispatching is not None
 
     def apply(self, stored: StoredState) -> Mutated | Problem:
-        """Return one event for each change."""
+        """Return one event for each cluster in ``clusters``, and one for the suspensions if any changes."""
         if stored is None:
             return not_found(self.target)
         template = self.target.reference

@@ -145,8 +145,8 @@ class Preconditions(Struct, frozen=True, kw_only=True):
 class Removal(Struct, frozen=True, kw_only=True):
     """Delete an object; if it has finalizers, only mark it as terminating. Removing its last finalizer then deletes it.
 
-    ``is_kept``: only mark the object, also without finalizers. ``is_final``: do nothing unless the object is marked
-    already and has no finalizers.
+    ``is_kept``: only mark the object, even if it has no finalizers. ``is_final``: do nothing unless the object is
+    already marked and has no finalizers.
     """
 
     target: Target
@@ -243,7 +243,7 @@ def live_object(target: Target, stored: StoredObject) -> KubeObject:
 
 
 def _live_cluster(stored: Cluster) -> KubeObject:
-    """The Cluster with the resourceVersion of its last write: later reports must not cause conflicts for clients."""
+    """The Cluster with the resourceVersion of its last write, since later reports must not cause conflicts."""
     return cluster_document(msgspec.structs.replace(stored, number=stored.written), managed=True)
 
 

@@ -46,8 +46,8 @@ class PlannedWrites:
         turn, target = Turn(0, mutation, tracing.CURRENT.get(), body_bytes), mutation.target
         answer = raised((await self._execution.carry_out([turn], dry_run=True, source=source))[0])
         if isinstance(answer, Written):
-            # Expect no versions: the log may grow before the plan forks it, and earlier changes of the plan
-            # have none yet.
+            # The events expect no versions: the log may grow before the plan forks it, and objects that the
+            # plan changed before have no version yet.
             events = tuple(map(_for_any_version, answer.mutated.events))
             self.records += self._appending.records_of([Writing(target, events, turn.trace)], source)
             await self._views.take(target, answer.mutated)
@@ -71,7 +71,7 @@ class _PlannedViews:
         ]
 
     async def take(self, target: Target, mutated: Mutated) -> None:
-        """Store the object as a change leaves it, if the change writes or deletes the object."""
+        """Store the state of the object after a change that writes or deletes it."""
         if target.route == "cluster":
             self._clusters[target.name] = _changed(await self.cluster(target.name), mutated)
             return

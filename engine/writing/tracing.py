@@ -1,6 +1,7 @@
 """The trace of the current request, for the envelopes of the events that it writes.
 
-A context variable, because the layers between HTTP and envelope do not use it; each request has its own context.
+It is a context variable, so that the layers between HTTP and envelope need not pass it; each request has its own
+context.
 """
 
 from contextvars import ContextVar

@@ -1,12 +1,12 @@
 """The write API: turn changes of objects into events, append them, and answer each one.
 
-Each event names the version of the object that it was computed from. If another client wrote in between, the
-change is computed again from the newest version, a few times. A write is answered once the views have folded
-it, so the client can read it back.
+Each event names the version of the object from which it was computed. If another client wrote in between, the
+change is computed again from the newest version, a limited number of times. A write is answered once the views
+have folded it, so the client can read it back.
 
-Concurrent writes share one read of the current state, one append and one wait for the views. Batching adds no
-delay: if fewer than ``GROUPS_MAX`` groups are running, a new one starts at once. Writes that arrive meanwhile
-form the next group.
+Writes are batched in groups, which share one read of the current state, one append and one wait for the views.
+Batching adds no delay: if fewer than ``GROUPS_MAX`` groups are running, a new one starts at once. Writes that
+arrive while ``GROUPS_MAX`` groups are running form the next group.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ _Request = TypeVar("_Request")
 _Answer = TypeVar("_Answer")
 
 GROUPS_MAX: Final = 2
-"""Groups in flight at once: one is being decided while the other waits for the log and the views."""
+"""Maximum number of running groups: one is computed while the other waits for the log and the views."""
 
 MEMBERS_MAX: Final = 256
 
@@ -197,8 +197,8 @@ def cluster_target(name: str) -> Target:
 class StoredViews:
     """``Views`` on the projections' tables.
 
-    A few objects are read on the event loop, because a thread switch would take longer than the query. More of
-    them are read in a worker thread, so that the event loop stays responsive.
+    Up to ``_AT_ONCE_MAX`` objects are read on the event loop, because a thread switch would take longer than the
+    query. More objects are read in a worker thread, so that the event loop stays responsive.
     """
 
     def __init__(self, views: Projections) -> None:

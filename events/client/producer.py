@@ -36,7 +36,7 @@ from events import kube_objects, limits, records, shapes, topics
 from events.client import broken_connections, connection_options, statements
 
 PENDING_BYTES_MAX: Final = 32 * 1024 * 1024
-"""Most bytes that may wait for their acknowledgement; the default of Kafka's Java client."""
+"""Maximum size of the unacknowledged records, in bytes; the default of Kafka's Java client."""
 
 ACKNOWLEDGED_MS_MAX: Final = 30_000
 REQUEST_MS_MAX: Final = 10_000
@@ -156,7 +156,7 @@ class Producer:
     ) -> list[records.Position]:
         """Append several events in order and return their positions once all are durable.
 
-        Nothing is sent if one of them is refused for its form. This is not a transaction: after any other
+        Nothing is sent if the form of an event is invalid. This is not a transaction: after any other
         ProducerError some of the events may be in the log; append all of them again with the same ids.
         """
         made = [self._record(event) for event in batch]
@@ -172,7 +172,7 @@ class Producer:
         return await self._enqueue(self._record(event))
 
     async def flush(self) -> None:
-        """Wait until nothing is pending; each event's result is in its future."""
+        """Wait until no event is pending; each event's result is in its future."""
         if self._pending:
             await asyncio.wait(list(self._pending))
 
@@ -212,9 +212,9 @@ class Producer:
     def _follow(
         self, sent: asyncio.Future[RecordMetadata], record: records.Record, size: int
     ) -> asyncio.Future[records.Position]:
-        """Convert the client's future to one with a position or a ProducerError.
+        """Return a future that gets the record's position or a ProducerError when aiokafka's future ``sent`` is done.
 
-        The buffer space is released when aiokafka's future is done.
+        The buffer space is released at the same time.
         """
         loop = asyncio.get_running_loop()
         appended: asyncio.Future[records.Position] = loop.create_future()

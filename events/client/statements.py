@@ -1,7 +1,7 @@
 """Conversion of an event into a record for the log: key, partition, id and a check of its form.
 
-Nothing is sent here. The check runs the same fold as readers do, so an event whose form they would refuse is refused
-before it is sent. Checks that depend on earlier records (expected versions, repeated ids) are left to readers.
+Nothing is sent here. The check runs the fold that readers run, so it refuses an event whose form they would refuse.
+Checks that depend on earlier records (expected versions, repeated ids) are left to readers.
 """
 
 import hashlib

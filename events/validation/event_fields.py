@@ -1,7 +1,7 @@
 """Validation of the fields of events about clusters, PriorityClasses and links, beyond their types.
 
-Every fold does this for its verdicts, because the engine computes with these names, taints and quantities whichever
-producer wrote them. Names in a link become keys of works and fields of bindings.
+Every fold validates them for its verdicts, because the engine computes with these names, taints and quantities, and
+any producer may have written them. Names in a link become keys of works and fields of bindings.
 """
 
 import re

@@ -3,13 +3,13 @@
 A file maps names of types, such as ``policy.karmada.Placement``, to OpenAPI v3 schemas with Kubernetes'
 extensions. The Kubernetes API takes its types and the texts of ``kubectl explain`` from the same files.
 
-``$ref`` is the name of a type; keys beside it belong to the field. ``allOf`` adds the fields of other types,
-before or after the type's own, as the keys are written. ``format`` is the width of an integer or the syntax
-of a string (``names.FORMATS``). ``default`` is what the write API sets (``engine.karmada.defaults``).
-Reballast's own extensions, all of them of fields:
+``$ref`` is the name of a type; keys beside it belong to the field. ``allOf`` adds the fields of other types:
+before the type's own fields if it precedes ``properties``, otherwise after them. ``format`` is the width of an
+integer or the syntax of a string (``names.FORMATS``). ``default`` is what the write API sets
+(``engine.karmada.defaults``). Reballast's own extensions, all of them of fields:
 
 - ``x-reballast-optional``: the API requires the field, but a record may omit it.
-- ``x-reballast-form``: the schema by which records are checked, where it is not that of the API.
+- ``x-reballast-form``: the schema by which records are checked, if it differs from that of the API.
 - ``x-reballast-pointer``: whether an absent value differs from zero. By default, it does for optional references and
   does not for other fields.
 """

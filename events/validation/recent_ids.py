@@ -1,4 +1,4 @@
-"""Window of the ids last seen in a partition; an id takes only 25 bytes, as a busy log has hundreds of thousands."""
+"""Window of the ids last seen in a partition, at 25 bytes an id, since all windows may hold hundreds of thousands."""
 
 from typing import Final
 

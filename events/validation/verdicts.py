@@ -257,7 +257,7 @@ class PartitionFold:
         at_ms: int,
         head: Head,
     ) -> Verdict:
-        """Take an event about an existing object. Only a status is a write of the object."""
+        """Return the verdict on an event about an existing object. Only a status changes the version."""
         if isinstance(data, specs.SuspensionWritten):
             return Taken(record, envelope, data, at_ms)
         if isinstance(data, specs.DeletionAllowed):
@@ -271,7 +271,7 @@ class PartitionFold:
         return Taken(record, envelope, data, at_ms, head)
 
     def _check_join(self, data: shapes.Event) -> None:
-        """Refuse an event of a cluster that is not a member, except a join while fewer than ``CLUSTERS_MAX`` exist."""
+        """Raise Refusal unless the event is a join, and fewer than ``CLUSTERS_MAX`` clusters are members."""
         if not isinstance(data, clusters.ClusterJoined):
             raise kube_objects.Refusal("name", "the cluster is no member; join it first")
         if len(self.state.heads) >= limits.CLUSTERS_MAX:
@@ -340,9 +340,9 @@ def _manifest_of(data: shapes.Event) -> kube_objects.Manifest | None:
 
 
 def head_named(data: shapes.Event, head: Head) -> Head | None:
-    """Return ``head`` with the identity that an event names; equal to ``head`` if the event is about its object.
+    """Return ``head`` with the identity that an event names; None if no object can have that identity.
 
-    None if no object can have that identity.
+    The result equals ``head`` if the event names the stored object.
     """
     match data:
         case (

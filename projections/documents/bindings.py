@@ -146,7 +146,7 @@ def _spec(binding: Binding, placement: bytes | None, dependents: Dependents) -> 
 
 
 def _set_claimed(spec: binding_fields.BindingSpec, binding: Binding) -> None:
-    """Set the fields, except the placement, that come from the policy or else from the dependent bindings."""
+    """Set the fields, except the placement, that the policy determines; without a policy the dependent bindings do."""
     claim = binding.last_claim
     if claim is None:
         if binding.required:
@@ -238,7 +238,7 @@ def _preservation(rules: tuple[shapes.StateRule, ...]) -> binding_fields.Preserv
 
 
 def _suspension(binding: Binding) -> binding_fields.Suspension:
-    """Return the field ``suspension``, which combines what the policy and what clients suspend."""
+    """Return the field ``suspension``, which combines the suspensions by the policy and by clients."""
     claim, suspension = binding.last_claim, binding.suspension
     rendered: binding_fields.Suspension = {"scheduling": True} if suspension.scheduling else {}
     if suspension.dispatching or (claim is not None and claim.suspended):

@@ -19,7 +19,7 @@ from projections.works import Work
 
 API_VERSION: Final = "cluster.karmada.io/v1alpha1"
 FINALIZER: Final = "karmada.io/cluster-controller"
-"""Keeps a deleted Cluster until all its works are removed."""
+"""Finalizer that keeps a deleted Cluster until all its works are removed."""
 
 
 class _Resource(TypedDict):

@@ -59,14 +59,17 @@ def fault_of(member: decisions.MemberStatus) -> str:
 
 
 def _has_reported(member: decisions.MemberStatus) -> bool:
-    """Whether the cluster has ever applied the object; its last applied version runs even if a newer one failed."""
+    """Whether the cluster has ever applied the object; the applied version runs even if a newer one has failed."""
     return member.applied or bool(member.generation or member.replicas or member.values)
 
 
 def member_status(
     member: decisions.MemberStatus, ref: shapes.WorkloadRef, *, has_replicas: bool
 ) -> _Numbers | Json | UnsetType:
-    """The reported part of the status: the whole one, or replica counts and the values that the work requested."""
+    """Return the reported status: as a whole if the member reported it so, else from replica counts and values.
+
+    UNSET for a kind without replicas if the member reported neither a status nor values.
+    """
     if member.status and (whole := reported_statuses.decoded(member.status)) is not None:
         return whole
     numbers = _Numbers(member.available, member.ready, member.replicas, member.updated)

@@ -157,7 +157,7 @@ def _assigned_quota(
 
 
 def _owner(work: Work, template: ObjectRow | None) -> OwnerReference | None:
-    """The owner reference of a namespace's work. Other works are removed by their bindings."""
+    """Return the reference to the owner of a namespace's work, which is the namespace; None for other works."""
     ref = work.template
     if template is None or (ref.api_version, ref.kind) != namespaces.KIND:
         return None

@@ -1,4 +1,4 @@
 """Help texts of the commands; the first line is shown in the list of commands.
 
-They are separate from the commands, so that the list can be shown without loading any of them.
+They are separate from the commands, so that the list can be shown without loading any command.
 """

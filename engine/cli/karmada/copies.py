@@ -1,4 +1,4 @@
-"""A temporary copy of an existing Karmada in a server of its own: changes are planned on it, Karmada is only read."""
+"""A temporary copy of an existing Karmada in a separate server, to plan changes on; Karmada itself is only read."""
 
 import asyncio
 import contextlib
@@ -41,7 +41,7 @@ def live_state(kubeconfig: Path, context: str, as_of: str) -> states.State:
 
 
 def recorded_state(log: str, server: options.Server, as_of: str) -> states.State:
-    """Read an observed control plane from a log, or from that of a server's data directory; raises Failure."""
+    """Read an observed control plane from ``log``, or from the log in the server's data directory; raises Failure."""
     log_place = log_checkpoint.place_of(log, server)
     try:
         state = asyncio.run(_of_log(log_place, as_of))

@@ -41,8 +41,8 @@ class Moved(Struct, rename="camel"):
 class Report(Struct, rename="camel"):
     """Numbers of created, changed and unchanged (``same``) objects by kind, and the refused ones with their reasons.
 
-    ``bindings`` is the number of imported bindings, ``moved`` are those that are placed otherwise than before.
-    ``notes`` name what else is not imported.
+    ``bindings`` is the number of imported bindings; ``moved`` has those whose placement differs from the original.
+    ``notes`` name other things that are not imported.
     """
 
     created: dict[str, int]
@@ -128,7 +128,7 @@ def _count(report: Report, kind: str, result: Result) -> None:
 
 
 def _copied(objects: KubeObjects, value: KubeObject, *, dry_run: bool, takes_over: bool) -> Result:
-    """Write an object, and the status of a cluster; return the result."""
+    """Write an object (of a Cluster also its status), and return the result."""
     chosen = kube_objects.Options("Warn", dry_run)
     resource = objects.resource(*value.type_meta)
     if resource is None:

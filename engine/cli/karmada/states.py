@@ -42,7 +42,7 @@ _POLICIES: Final = _KINDS[-2:]
 POLICY_KINDS: Final = frozenset(kind for _, kind in _POLICIES)
 _KARMADA: Final = ".karmada.io"
 _DERIVED: Final = frozenset({"Work", "WorkloadRebalancer"})
-"""Kinds of Karmada that are not copied: derived from other objects, or with an effect that other objects show."""
+"""Karmada's kinds that are not copied: other objects determine a Work, and contain the effect of a rebalancer."""
 
 _OWN_NAMES: Final = frozenset({"kube-root-ca.crt", "kubernetes"})
 """Names of the objects that every Kubernetes API has."""
@@ -207,7 +207,7 @@ def clean(value: KubeObject) -> KubeObject:
 
 
 def placement_of(binding: Binding) -> imported_placements.ImportedPlacement:
-    """Return where a binding is placed; without a policy if the binding exists only as a dependency of others."""
+    """Return a binding's clusters, affinity group and policy; no policy if it exists only as a dependency of others."""
     clusters = {target.name: target.replicas or 0 for target in binding.spec.clusters}
     affinity = binding.status.scheduler_observing_affinity_name
     policy = marks.claiming_policy(binding.metadata.annotations)
@@ -250,7 +250,7 @@ def _reference(policy: KubeObject) -> shapes.PolicyRef:
 def _taken_over_placement(
     binding: _Bound, lazy: Collection[shapes.PolicyRef]
 ) -> imported_placements.ImportedPlacement:
-    """Return where a binding is placed; if its policy is lazy, with the binding's own placement, which may be older."""
+    """Return a binding's placement; if its policy is lazy, with the placement rules that the binding still uses."""
     taken = placement_of(binding)
     if taken.policy not in lazy or not binding.spec.placement:
         return taken

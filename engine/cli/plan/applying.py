@@ -1,4 +1,4 @@
-"""Save a plan, and apply it later if it still holds; otherwise name the inputs that changed its basis."""
+"""Save a plan, and apply it later if it still holds; if not, name the changes since the plan that affect it."""
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator
@@ -34,7 +34,7 @@ _REPORTS: Final = frozenset(
         clusters.ClusterConditionsReported,
     )
 )
-"""Types of the periodic reports of clusters; they are named as changes only if they caused a decision."""
+"""Event types of clusters' periodic reports; a report is named as a change only if it caused a decision."""
 
 
 class _BasedRequest(NamedTuple):

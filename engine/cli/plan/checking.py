@@ -1,7 +1,7 @@
 """``plan check``: the predicted effects of an applied plan beside the actual ones.
 
-All records that the requests of an applied plan cause carry its id as their trace, so that they can be found, and
-later changes by other clients do not count as its effects.
+All records that the requests of an applied plan cause have the plan's id as their trace. So they can be found, and
+later changes by other clients are not counted as effects of the plan.
 """
 
 from pathlib import Path
@@ -103,7 +103,7 @@ def show(found: Check) -> None:
 
 
 def _read(client: Client, plan: str) -> tuple[str, Prediction]:
-    """Return the id and the prediction of a saved plan, or of one that the server keeps."""
+    """Return id and prediction of the plan in the file ``plan``, or of the plan with this id on the server."""
     if Path(plan).exists():
         saved = applying.read(Path(plan))
         return saved.id, saved.prediction

@@ -1,6 +1,6 @@
-"""The commands below ``plan``: each computes the same writes as the command that would make the change.
+"""``plan`` and its subcommands: each computes the same writes as the command that would make the change.
 
-They print the prediction: a summary, each workload with bars, the clusters, and the warnings.
+They print the prediction: a summary, the replicas of each workload as bars, the clusters, and the warnings.
 """
 
 from collections.abc import Callable, Sequence
@@ -250,7 +250,7 @@ def _planned(
 
 
 def _clusters_in(client: Client, as_of: str, chosen: dict[drills.Domain, Sequence[str]]) -> list[str]:
-    """Return the clusters of the chosen domains; raises Failure for one without clusters."""
+    """Return the clusters in the chosen zones, regions and providers; raises Failure for one that has no cluster."""
     result: dict[drills.Place, list[str]] = {}
     if any(chosen.values()):
         result = drills.places(server_reads.objects(client, "clusters", asOf=as_of))

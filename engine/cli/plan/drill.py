@@ -1,4 +1,4 @@
-"""``reballast drill``: the failure of each cluster, zone, region and provider, each predicted on a fork of its own."""
+"""``reballast drill``: predict the failure of each cluster, zone, region and provider on a separate fork of the log."""
 
 import itertools
 from collections.abc import Sequence

@@ -98,7 +98,7 @@ class PlanningClient(Client):
         query: Mapping[str, Parameter] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """Send a read as it is, and a write as a dry run; see ``Client.kubernetes``."""
+        """Send a read unchanged, and a write as a dry run; see ``Client.kubernetes``."""
         if method in _READS:
             planned = self._changes.read(path)
             return planned or self._changes.with_kinds(
@@ -134,7 +134,7 @@ class PlanningClient(Client):
         return _set_fields(object_at(request.unversioned().body), live)
 
     def make(self, request: Request, headers: Mapping[str, str]) -> Reply:
-        """Send a planned request, now not as a dry run, with further headers; see ``Client.kubernetes``."""
+        """Send a planned request without dry run, with additional headers; see ``Client.kubernetes``."""
         path, _, query = request.path.partition("?")
         sent = {"content-type": request.content_type} if request.content_type else {}
         body = None if request.body is UNSET else request.body
@@ -144,7 +144,7 @@ class PlanningClient(Client):
 
 
 def _set_fields(patch: Json, value: Json) -> Json:
-    """Return the fields of an object that a merge patch sets; None for those that are absent."""
+    """Return the fields of ``value`` that a merge patch sets, with None for absent ones."""
     fields: Json = {}
     for name, item in patch.items():
         inner, present = as_object(item), as_object(value.get(name))
@@ -166,8 +166,8 @@ def predicted(
     For a drill, ``outage`` is the outage to plan and ``failed`` is empty. Raises Failure if the plan cannot be made.
     An interrupted command deletes the plan on the server.
     """
-    # No resourceVersions: a cluster's changes with each report, and objects had others at an earlier
-    # position.
+    # Send no resourceVersions: that of a Cluster changes with each report, and at an earlier position
+    # objects have other ones.
     body = _PlanRequest(
         requests=[each.unversioned() for each in requests],
         failures=failed,
@@ -212,7 +212,7 @@ class _PlannedChanges:
         )
 
     def with_kinds(self, path: str, reply: Reply) -> Reply:
-        """Return the answer to a read of the kinds in an API group and version, with those that the plan defines."""
+        """Return ``reply``, the kinds of an API group and version, with the kinds added that the plan defines."""
         kinds = [
             {"kind": kind.kind, "name": kind.plural, "namespaced": kind.namespaced}
             for kind in self._defined()
@@ -226,7 +226,7 @@ class _PlannedChanges:
     def computed(self, method: str, path: str, body: Json | None) -> Reply | None:
         """Return the answer to a write that depends on an earlier request.
 
-        None for others: the server answers them.
+        Return None for any other write: the server answers it.
         """
         name = _object_path(method, path, KubeObject(body or {}))
         if name not in self._objects and not self._is_within_created(path):

@@ -1,1 +1,1 @@
-"""The agents' API: works and manifests for the agents of member clusters, and their reports."""
+"""API for the agents of member clusters: it serves works and manifests, and takes reports."""

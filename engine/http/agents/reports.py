@@ -1,4 +1,7 @@
-"""Convert agents' reports into events about their own cluster; event ids make repeated requests idempotent."""
+"""Convert an agent's reports into events about its cluster.
+
+The events of a repeated request have the same ids as before, so they take effect only once.
+"""
 
 from typing import Final
 
@@ -28,7 +31,7 @@ class Reporting:
         self._write_api = api
 
     async def report(self, cluster: str, message: messages.Reports, *, is_member: bool) -> None:
-        """Append the reports of one request; if the cluster is not a member, only the reports about workloads.
+        """Append the reports of one request; without ``is_member`` only those about workloads.
 
         Raises RefusalError if any report is invalid, and then appends none; raises LogError if the log fails.
         """
@@ -49,7 +52,7 @@ class Reporting:
         await self._write_api.report(events, SOURCE + cluster)
 
     async def _serve(self, cluster: str, report: messages.ApisReport) -> None:
-        """Write the cluster's API kinds and release to the status of its Cluster object, if they changed."""
+        """Write the cluster's API kinds and Kubernetes version to the status of its Cluster object, if they changed."""
         change = StatusChange(target=cluster_target(cluster), edit=_ServedEdit(cluster, report))
         try:
             answer = await self._write_api.change(change, source=SOURCE + cluster)
@@ -61,7 +64,7 @@ class Reporting:
 
 
 class _ServedEdit(Struct, frozen=True):
-    """Set the API kinds and the release in a Cluster's status."""
+    """Set ``apiEnablements`` and ``kubernetesVersion`` in a Cluster's status."""
 
     cluster: str
     report: messages.ApisReport

@@ -1,7 +1,7 @@
 """The agents' API, under ``/api/v1/agents/NAME``: the works of one cluster, their manifests, and reports.
 
-An agent that gives no position gets a list of all works, then each change; with a position, the changes after it. An
-agent sees nothing else of the log, and only manifests that its cluster must run now.
+Without a position, the feed of works lists all works and then sends each change; with a position it sends only the
+changes after it. An agent sees nothing else of the log, and only manifests that its cluster must run now.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -283,7 +283,7 @@ class _Agents:
             self._followers -= 1
 
     async def _list(self, name: str) -> AsyncGenerator[bytes]:
-        """Lines of all current works; changes made meanwhile come from the feed that follows."""
+        """Yield a line for each current work; the feed that follows repeats changes made meanwhile."""
         after = 0
         while True:
             page = await self._reader.read(
@@ -296,7 +296,10 @@ class _Agents:
                 return
 
     async def _feed(self, name: str, after: int) -> AsyncGenerator[bytes]:
-        """Yield a line for each new work or change of namespaces; during silence, lines with the position alone."""
+        """Yield a line for each new version of a work and each change of namespaces.
+
+        After ``_QUIET_SECONDS`` without a line, yield a line with only the position.
+        """
         partition = keys.shard_of(name)
         sent_s = anyio.current_time()
         namespaces: int | None = None
@@ -326,8 +329,7 @@ class _Agents:
     ) -> list[tuple[int, messages.Work]]:
         """Return the valid works of a cluster among these records, each with the offset of the next record.
 
-        Works of steps without effect (of a fenced owner) and outdated versions, which a later record replaces,
-        are left out.
+        Works recorded by a fenced owner have no effect and are left out, as are versions that a later record replaced.
         """
         works = [
             (record.offset + 1, work)
@@ -354,7 +356,7 @@ class _Agents:
 
 
 def _is_current(work: messages.Work, current: agent_queries.Placed | None) -> bool:
-    """Whether no later version replaces a work; ``current`` is its version in the projection, None if removed."""
+    """Whether a work is the latest version; ``current`` is the one in the projection, None if the work is removed."""
     if current is None:
         return work.state == "removed"
     return current.version >= work.version

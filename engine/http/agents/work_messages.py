@@ -1,4 +1,4 @@
-"""Works and manifests as agents get them: from records of the log, and from the projection.
+"""Messages to agents about works and manifests, built from log records or from the projection.
 
 Manifests have the labels and annotations that refer to their template, policy, binding and Work (``domain.marks``).
 """
@@ -69,9 +69,9 @@ def _of_event(data: shapes.Event) -> messages.Work | None:
 
 
 def _digest(work: Work | works.WorkApplied) -> str:
-    """Return a digest of what differs from works of the same template and replicas, empty if nothing does.
+    """Return a digest of a work's overrides, labels, completions and reading rules; empty if it has none of them.
 
-    These are overrides, labels, completions and the rules by which members read the object.
+    Works of the same template with the same replicas differ only in these fields.
     """
     if work.completions is not None:
         differs = _encode((work.overrides, work.labels, work.reading, work.completions))
@@ -83,9 +83,9 @@ def _digest(work: Work | works.WorkApplied) -> str:
 
 
 def manifest_message(rendered: Rendered, propagation: marks.Propagation) -> messages.Manifest:
-    """Return the message with the manifest and its marks (``domain.marks``).
+    """Return the message with the manifest and its propagation labels and annotations (``domain.marks``).
 
-    If rendering failed, the message has the fault instead, and the manifest has no marks.
+    If rendering failed, the message has the fault too, and its manifest does not have them.
     """
     if rendered.fault:
         return messages.Manifest(manifest=msgspec.Raw(rendered.manifest), fault=rendered.fault)

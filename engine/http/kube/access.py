@@ -1,9 +1,9 @@
 """Access to the Kubernetes API: the user of a request, and whether its roles permit the request.
 
-Users are authenticated by certificates, the server's own token, service accounts, members' clients, and impersonation.
-The server's token belongs to ``system:masters``. Bootstrap tokens are Secrets (``engine.kubeapi.rights``). Other
-tokens are signed (``engine.kubeapi.rights.service_tokens``) and valid as long as the account, cluster or bound object
-they were issued for exists. Roles and bindings are read from the views, again when one of them has changed.
+A user is authenticated by a client certificate or a token, and may then impersonate another user. The server's own
+token belongs to ``system:masters``. Bootstrap tokens are Secrets (``engine.kubeapi.rights``). Other tokens are signed
+(``engine.kubeapi.rights.service_tokens``); they are valid as long as the service account, cluster or bound object for
+which they were issued exists. Roles and bindings are read from the views, and read again when one has changed.
 """
 
 import asyncio
@@ -83,7 +83,7 @@ class Authorizer:
         return self._rights
 
     async def rights_of(self, user: User) -> Rights:
-        """The rights that apply to a user: in its member for a member's service account, else in the control plane."""
+        """The rights that apply to a user: those of its member for a member's service account, otherwise ``rights``."""
         if user.is_account and self.member_rights is not None:
             return await self.member_rights(user.member)
         return await self.rights()
@@ -253,7 +253,7 @@ def _no_member(_name: str) -> None:
 
 
 def keep_user(request: Request, user: User) -> None:
-    """Store the user of a request."""
+    """Store the user in the scope of a request."""
     request.scope[_KEY] = user
 
 
@@ -266,7 +266,7 @@ def user_of(request: Request) -> User:
 
 
 class UserInfo(TypedDict, total=False):
-    """A user in the form of review resources."""
+    """A user as review resources such as TokenReview represent it."""
 
     username: str
     groups: list[str]
@@ -275,7 +275,7 @@ class UserInfo(TypedDict, total=False):
 
 
 def user_info(user: User) -> UserInfo:
-    """Return the user in the form of review resources."""
+    """Return the user as review resources represent it."""
     fields: UserInfo = {"username": user.name, "groups": list(user.groups)}
     if user.uid:
         fields["uid"] = user.uid

@@ -34,7 +34,7 @@ _BOUND: Final = {"Secret": "secrets", "Pod": "pods"}
 class AccountTokens:
     """Issue signed tokens for service accounts.
 
-    They are accounts of a simulated ``member``, or of the control plane if it is empty.
+    The accounts belong to the simulated member ``member``, or to the control plane if ``member`` is empty.
     """
 
     def __init__(self, plane: Plane, key: bytes, clock_ms: Callable[[], int], member: str = "") -> None:

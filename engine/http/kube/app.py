@@ -1,6 +1,6 @@
 """The Kubernetes API server: the control plane at the root, each simulated member behind its cluster's proxy.
 
-Requests are authenticated by token and authorized by RBAC; errors are Status objects.
+Requests are authenticated by client certificate or token, and authorized by RBAC; errors are Status objects.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ _USERS_MAX: Final = 10_000
 
 
 class _TokenBucket(Struct):
-    """A token bucket: remaining requests as of ``at_s``."""
+    """A token bucket: the number of remaining requests at the time ``at_s``, in seconds of a monotonic clock."""
 
     requests: float
     at_s: float
@@ -241,7 +241,7 @@ def _write_requests(
 ) -> WriteRequests:
     """Return the handlers of write requests.
 
-    With ``planned`` they write to this API, and dry runs get no forecast.
+    With ``planned`` the handlers write to that write API, and dry runs get no forecast.
     """
     writes, forecasts = (
         (services.write_api, Forecasts(services, clock_ms)) if planned is None else (planned, None)

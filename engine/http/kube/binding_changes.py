@@ -1,7 +1,7 @@
 """The writable fields of a binding; the engine decides everything else.
 
-As in Karmada, ``suppressDeletion: false`` of an eviction task permits to delete a workload that a graceful eviction has
-kept, and a queueing controller holds a workload back by ``suspension.scheduling``.
+As in Karmada, ``suppressDeletion: false`` in an eviction task allows the deletion of a workload that a graceful
+eviction keeps, and a queueing controller delays a workload by ``suspension.scheduling``.
 """
 
 from typing import Final

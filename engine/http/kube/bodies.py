@@ -137,7 +137,10 @@ NO_PRECONDITIONS: Final = Preconditions()
 
 
 class DeleteOptions(Struct, frozen=True, kw_only=True):
-    """The options of a deletion; ``policy`` is the propagation policy, empty for the default."""
+    """The options of a deletion.
+
+    ``policy`` is the propagation policy, empty for the default; ``orphans`` is the older ``orphanDependents``.
+    """
 
     dry_run: bool = False
     policy: str = ""

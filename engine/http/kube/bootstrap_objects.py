@@ -37,7 +37,7 @@ ROOT_AUTHORITY: Final = "kube-root-ca.crt"
 _PUBLIC: Final = "kube-public"
 _CLUSTER_INFO: Final = "cluster-info"
 CLUSTER_INFO_PATH: Final = f"/api/v1/namespaces/{_PUBLIC}/configmaps/{_CLUSTER_INFO}"
-"""Clients without credentials may read this object."""
+"""Path of the ConfigMap ``cluster-info``, which clients may read without credentials."""
 
 _SOURCE: Final = "/reballast/given"
 _MEMBERS: Final = "SELECT key FROM clusters JOIN keys USING (id) ORDER BY key"
@@ -45,7 +45,7 @@ NAMES: Final[dict[object_tables.Kind, str]] = {
     ACCOUNT: dependencies.DEFAULT_ACCOUNT,
     CONFIG_MAP: ROOT_AUTHORITY,
 }
-"""Names of the objects that every namespace contains."""
+"""Name of the object that every namespace contains, by kind."""
 
 
 def _roles() -> dict[tuple[str, str, str], KubeObject]:

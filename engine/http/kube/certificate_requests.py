@@ -28,7 +28,10 @@ from events.json_values import Json, list_at, objects_at
 from events.kube_objects import KubeObject
 
 Sign = Callable[[bytes, dt.datetime, dt.timedelta], bytes]
-"""Return the certificate (PEM) for a request (PEM), a time and a validity; raises CertificateError."""
+"""A function that returns the certificate (PEM) for a request (PEM), the current time and a validity.
+
+It raises CertificateError.
+"""
 
 _GROUP: Final = "certificates.k8s.io"
 _PLURAL: Final = "certificatesigningrequests"
@@ -116,13 +119,13 @@ class Admission(Struct, frozen=True, kw_only=True):
 
 
 class AutomaticApproval(Struct, frozen=True, kw_only=True):
-    """Approves a request and adds its certificate."""
+    """An edit that approves a CertificateSigningRequest and adds its certificate."""
 
     now_ms: int
     sign: Sign | None
 
     def apply(self, live: KubeObject | None) -> Edited:
-        """Return the approved request; one that was decided meanwhile is left as it is."""
+        """Return the approved request; one that was approved or denied meanwhile is returned unchanged."""
         if live is None or _kinds(live) & {*_DECISIONS}:
             return Edited(live or KubeObject({}))
         approved: Json = {

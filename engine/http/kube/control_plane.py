@@ -165,9 +165,9 @@ class ControlPlane:
             bootstrap_values = await self.bootstrap.listed(resource, namespace)
         chosen: dict[int, KubeObject] = {}
 
-        # The filter renders each stored object; keep the rendered one by the id() of the stored one. The page
-        # returns the same stored objects and keeps them alive; copying them in ``object_tables.page`` would
-        # break this.
+        # The filter renders each stored object; ``chosen`` keeps the result by the id() of the stored object.
+        # This works because ``object_tables.page`` returns the same objects, not copies, and keeps them
+        # alive.
         def is_wanted(item: KubeObject) -> bool:
             value = self.shown(resource, item)
             if fits(value):
@@ -204,7 +204,7 @@ class ControlPlane:
         return self._query_views(query)
 
     async def _known_kinds(self, number: int) -> Catalogue:
-        """The served kinds; the views have folded ``number`` already."""
+        """The served kinds as of the sequence number ``number``, which the views have already folded."""
         if number != self._refreshed_at:
             await self.peek(self._refresh_kinds)
             self._refreshed_at = number

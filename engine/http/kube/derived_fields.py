@@ -1,8 +1,8 @@
 """Derived fields of rendered objects, which are never stored.
 
 Objects of built-in kinds get the API's defaults, Works the manifests that result from override policies,
-CustomResourceDefinitions an Established status, and token Secrets a signed token. Objects of kinds without a
-controller get a condition that names this reason.
+CustomResourceDefinitions an Established status, and token Secrets a signed token. Objects on which no controller
+acts get a condition that says so.
 """
 
 import base64
@@ -72,7 +72,7 @@ class Showing:
     def with_token(self, value: KubeObject, member: str = "") -> KubeObject:
         """Return the Secret with a token for the service account that it names.
 
-        The account is one of ``member``, or of the control plane if that is empty.
+        The account belongs to ``member``, or to the control plane if ``member`` is empty.
         """
         account = value.annotations.get(ACCOUNT_NAME)
         if not isinstance(account, str) or not account:

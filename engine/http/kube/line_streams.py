@@ -12,7 +12,7 @@ from events import records
 
 SECONDS_MAX: Final = 3_600
 SECONDS: Final = 1_800
-"""Duration if the client sets no timeout."""
+"""Duration of a stream in seconds if the client sets no timeout."""
 
 _SEND_SECONDS: Final = 30
 """A client that accepts no data for this long is disconnected."""
@@ -41,8 +41,8 @@ class Lines(Response):
             for task in (sending, gone):
                 task.cancel()
             ended, _ = await asyncio.gather(sending, gone, return_exceptions=True)
-            # Close the generator explicitly: its ``finally`` ends the subscription, garbage collection would
-            # be too late.
+            # Close the generator explicitly, so that its ``finally`` ends the subscription now and not at a
+            # later garbage collection.
             await self._lines.aclose()
             if self.ended is not None:
                 self.ended()

@@ -1,10 +1,9 @@
 """Deletion of namespaces: mark the namespace as terminating, delete its contents, and remove it when it is empty.
 
-As in Kubernetes, the contents stay for a grace period after the mark, so that clients can still write them or end a
+As in Kubernetes, the contents stay for a grace period after the mark; meanwhile clients can still write them or end a
 protection. Objects with finalizers are only marked and keep the namespace until their last finalizer is removed.
 Objects that are protected against deletion keep it until their protection ends. A terminating namespace accepts no new
-objects. It is removed by the delete that leaves it empty. A deletion that was interrupted by a stop continues at the
-next start.
+objects. The namespace is removed with its last object. A deletion that a stop interrupts continues at the next start.
 """
 
 import asyncio

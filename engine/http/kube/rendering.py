@@ -23,7 +23,7 @@ encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 class ObjectList(TypedDict):
-    """Objects, or their metadata, as a list of their kind."""
+    """A list of the objects of one kind, or of their metadata."""
 
     kind: str
     apiVersion: str

@@ -12,7 +12,7 @@ from events import records
 
 _OF_NAMESPACES: Final = ("status", "finalize")
 _RESOURCE_STEPS: Final = 3
-"""Plural, name and subresource."""
+"""Number of path segments that name a resource: plural, name and subresource."""
 
 Validation = Literal["Strict", "Warn", "Ignore"]
 
@@ -46,7 +46,7 @@ _VERSIONS: Final = ("v1", "v1beta1")
 
 
 class ApiPath(Struct, frozen=True, kw_only=True):
-    """The parts of a path; absent ones are empty. ``rest`` is the path after the subresource, for proxies."""
+    """A parsed path; absent fields are empty. ``part`` is the subresource, ``rest`` the path after it, for proxies."""
 
     group: str
     version: str
@@ -158,7 +158,7 @@ def media_type(request: Request) -> str:
 
 
 def version_fault(text: str) -> str:
-    """Why a text is not a valid resourceVersion; empty if it is valid or empty."""
+    """Return the error of a text that is not a valid resourceVersion; empty if the text is valid or empty."""
     if not text or (text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX):
         return ""
     detail = f'strconv.ParseUint: parsing "{text[:_SHOWN_CHARS_MAX]}": invalid syntax'
@@ -168,7 +168,7 @@ def version_fault(text: str) -> str:
 class Form(Struct, frozen=True, kw_only=True):
     """The form of objects in a response: whole, as a table, or only their metadata.
 
-    ``table`` and ``partial`` (metadata) are the API version of that form, empty if the client does not want it.
+    ``table`` is the API version of the table, ``partial`` that of the metadata; empty if another form is accepted.
     """
 
     table: str = ""

@@ -22,7 +22,10 @@ from events.kube_objects import KubeObject
 
 Verb = Callable[[Request, Resource, ApiPath], Awaitable[Response]]
 Guard = Callable[[Request, ApiPath | None, str], Awaitable[None]]
-"""Authorize a request for a resource, or for another path; raises StatusError if the user may not send it."""
+"""A function that raises StatusError if the user may not send the request.
+
+The last argument is the path of the request; it is checked if the ``ApiPath`` is None.
+"""
 
 _TOKEN_CHARS_MAX: Final = 4_096
 

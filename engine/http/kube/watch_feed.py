@@ -103,7 +103,7 @@ class Subscriber:
         """
         self._queue.clear()
         self._unreported.clear()
-        # A watch that was cut keeps its signal; otherwise it would end only after the next bookmark.
+        # Keep ``more`` set for a watch that was cut; otherwise it would end only after the next bookmark.
         if not self.is_cut:
             self.more.clear()
         self.floor = since
@@ -149,7 +149,7 @@ class Subscriber:
 
 
 class Feed:
-    """Read changes for all subscribers; runs only while there are any."""
+    """Read changes for all subscribers; runs only while there are subscribers."""
 
     def __init__(self, services: Services, plane: ControlPlane, limits: Limits) -> None:
         self._limits = limits
@@ -215,8 +215,8 @@ class Feed:
                 _log.warning("watch feed stalled", error=str(error))
                 await asyncio.sleep(_AFTER_FAILURE_S)
             except Exception:  # noqa: BLE001  # a defect at one change must not end the feed silently
-                # Continue after the change, or the feed would fail forever; then only watches that read it
-                # again fail.
+                # Skip the change, or the feed would fail forever. Only watches that read the change again
+                # then fail.
                 _log.exception("watch feed failed; watches end")
                 for subscriber in self._subscribers:
                     subscriber.cut()
@@ -230,9 +230,9 @@ class Feed:
         waiting = self._open()
         while waiting:
             # Subscribers may join while others are served. Serve all of them up to the same ``end``, where
-            # the next turn begins, or the new ones would miss changes. For a watch that is ahead of the feed,
-            # begin at its own number: if a deletion and creation that it has reported were merged with a
-            # later change, that change would become ADDED.
+            # the next turn begins, or the new ones would miss changes. Read changes from the subscriber's own
+            # ``start``: merged with an earlier deletion and creation, which the watch has reported, a later
+            # change would become ADDED again.
             start = min(subscriber.start for subscriber in waiting)
             served = {subscriber for subscriber in waiting if subscriber.start == start}
             resources = {_key(subscriber.resource): subscriber.resource for subscriber in served}
@@ -249,8 +249,8 @@ class Feed:
     def _open(self) -> set[Subscriber]:
         """The subscribers whose watches have not ended.
 
-        A client may read slowly and notice the end late. Its old position must not be read again for it: a change
-        that the server fails to show would then end all other watches too.
+        A watch that was cut stays subscribed until its client has read the end. Do not read from its old position: a
+        change there that the server fails to render would end all other watches too.
         """
         return {subscriber for subscriber in self._subscribers if not subscriber.is_cut}
 

@@ -1,7 +1,7 @@
-"""Watches: changes of one kind, line by line, from a resourceVersion on.
+"""Watches: the changes of one kind after a resourceVersion, as lines.
 
-A resourceVersion is a sequence number of the log, so a watch can be resumed on any replica. Numbers that are
-too old get 410, and the client lists again.
+A resourceVersion is a sequence number of the log, so a watch can be resumed on any replica. For a number that is
+too old the response is 410, and the client lists again.
 """
 
 import asyncio
@@ -134,7 +134,7 @@ class Watching:
         return {value.key for value in listed.items}
 
     async def _wait(self, subscriber: Subscriber) -> bool:
-        """Wait for changes; False when a bookmark is due. Also returns when the process stops."""
+        """Wait for changes or the stop of the process; return False if a bookmark is due first."""
         try:
             async with asyncio.timeout(_BOOKMARK_SECONDS):
                 await subscriber.more.wait()
@@ -144,7 +144,7 @@ class Watching:
 
 
 class _Watch:
-    """State of one watch; ``floor`` is the number up to which the client had seen all changes when the watch began."""
+    """State of one watch; ``floor`` is the sequence number up to which the client knew all changes when it began."""
 
     def __init__(
         self,

@@ -72,7 +72,7 @@ class WriteRequests:
         event_writes: EventWrites | None = None,
     ) -> None:
         self.sign: certificate_requests.Sign | None = None
-        """Makes the certificates of approved requests; None if this server signs none."""
+        """A function that signs the certificates of approved requests; None if this server signs none."""
 
         self._forecasts = forecasts
         self._event_writes = event_writes
@@ -254,8 +254,8 @@ class WriteRequests:
         ):
             await self._approve_at_once(write, mutated.value)
         if not dry_run and mutated.action == Action.DELETED and target.namespace:
-            # Only a terminating object is deleted by an edit. Its namespace may be terminating too, and now
-            # be empty.
+            # An edit deletes only a terminating object, by removing its last finalizer. The namespace may be
+            # terminating too, and empty now.
             await self.namespaces.finish(target.namespace)
         elif not dry_run and target.route == "namespace":
             await self.namespaces.finish(target.name)
@@ -290,8 +290,8 @@ class WriteRequests:
         try:
             answer = await self._changed(write, target, authorized)
         except AheadError:
-            # Another replica may have returned that version. Ask the log for its end, after which this server
-            # knows the version too.
+            # Another replica may have returned this resourceVersion. Query the log for its end, so that this
+            # server knows the resourceVersion too.
             writer = structs.replace(edit.writer, newest=await self._plane.newest())
             known = structs.replace(authorized, edit=structs.replace(edit, writer=writer))
             answer = await self._changed(write, target, known)

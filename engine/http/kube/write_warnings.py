@@ -1,7 +1,7 @@
 """Warnings of writes beyond validation.
 
-A dry run of an object with the annotation of ``ANNOTATION`` gets a forecast of its effect. An edit of a template gets
-a warning if the claiming policy no longer selects the template.
+The response to a dry run has a forecast of its effect if the object has the annotation ``ANNOTATION``. The response
+to an edit of a template has a warning if the claiming policy no longer selects the template.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Values for the pages about bindings: state, reason, and one bar for each cluster, all on one scale. No HTTP here."""
+"""Values for the pages about bindings: state, reason, and a bar for each cluster, on a common scale. No HTTP here."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,8 +14,8 @@ BAR_PIXELS_MAX: Final = 240
 class Bar(Struct, frozen=True, kw_only=True):
     """A cluster's share of a binding.
 
-    ``wanted`` are its assigned replicas, ``running`` the reported ones, ``ready`` the ready ones among them; all three
-    are None for kinds without replicas, of which only ``applied`` is reported. ``pending`` is wanted minus ready.
+    ``wanted`` is the number of assigned replicas, ``running`` of reported ones, ``ready`` of ready ones. For kinds
+    without replicas they are None, and only ``applied`` is reported. ``pending`` is wanted minus ready.
     ``leaving``: the cluster is no longer a target but still runs replicas.
     """
 
@@ -31,7 +31,7 @@ class Bar(Struct, frozen=True, kw_only=True):
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A binding; ``state`` is scheduled, failed, required or waiting.
+    """A binding; ``state`` is scheduled, failed, required (only as a dependency of other bindings) or waiting.
 
     ``ready`` excludes replicas in clusters that the binding is leaving. ``marks`` are short notes, such as suspensions
     and evictions.
@@ -77,7 +77,7 @@ def _row(binding: Binding, widest: int) -> Row:
 
 
 def _unplaced(spec: Spec) -> str:
-    """The state of a binding without a scheduling result: required by another binding as its dependency, or waiting."""
+    """The state of a binding without a scheduling result: ``required`` for a dependency, otherwise ``waiting``."""
     return "required" if spec.required_by else "waiting"
 
 
@@ -91,7 +91,7 @@ def _marks(spec: Spec) -> list[str]:
 
 
 def _bars(binding: Binding, widest: int) -> list[Bar]:
-    """Bars of the clusters that a binding or its dependents are assigned to, then of those that it is leaving."""
+    """Bars of the clusters to which a binding or its dependents are assigned, then of other clusters with replicas."""
     targets = binding.targets
     reports = {report.cluster_name: report for report in binding.status.aggregated_status}
     left = [name for name, report in reports.items() if name not in targets and report.count("replicas")]

@@ -32,9 +32,9 @@ class Cluster(Struct, frozen=True, kw_only=True):
 
 
 class Meter(Struct, frozen=True, kw_only=True):
-    """Use of a resource: ``allocated_pixels`` for running pods, ``used_pixels`` also for pods without a node yet.
+    """Use of a resource by pods; ``used_pixels`` includes pods without a node, ``allocated_pixels`` does not.
 
-    ``percent`` is the used part of the allocatable amount.
+    ``percent`` is the share of the allocatable amount that is used, pods without a node included.
     """
 
     resource: str
@@ -108,7 +108,7 @@ def _pixels(part: int, total: int) -> int:
 
 
 def _amount(resource: str, nano: int) -> str:
-    """An amount for display: bytes in the largest unit that gives at least 1, others as a decimal number."""
+    """An amount for display: bytes in the largest binary unit that fits, other resources as a decimal number."""
     if resource not in _BYTES:
         milli = quantity.ceil_milli(nano)
         return (

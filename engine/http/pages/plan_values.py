@@ -32,7 +32,7 @@ class Row(Struct, frozen=True, kw_only=True):
 class Bar(Struct, frozen=True, kw_only=True):
     """The replicas in a cluster before and after the planned change.
 
-    ``kept`` replicas stay, ``gone`` ones leave, ``new`` ones are added; all three are widths in pixels.
+    ``kept``, ``gone`` and ``new`` are the widths in pixels of the replicas that stay, leave and are added.
     """
 
     cluster: str
@@ -56,7 +56,7 @@ class Workload(Struct, frozen=True, kw_only=True):
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """A predicted event and the virtual time until it happens."""
+    """A predicted event; ``after`` is the virtual time until it happens, as text."""
 
     after: str
     name: str
@@ -78,11 +78,11 @@ class Shown(Struct, frozen=True, kw_only=True):
 
 
 class Outage(Struct, frozen=True, kw_only=True):
-    """A failure of the newest drill, and its predicted effect.
+    """A failure that the newest drill predicted, and its effect.
 
     ``moved`` and ``disturbed`` are numbers of workloads. ``missing`` is the number of replicas that no working cluster
-    runs at the end, ``needed`` the capacity for these. ``recovered`` is the time until all replicas run again and the
-    engine is at rest, or "never" if replicas are missing.
+    runs at the end, ``needed`` is their missing capacity. ``recovered`` is the time until the last change of
+    a binding or of its ready replicas, or "never" if replicas are missing.
     """
 
     domain: str
@@ -99,7 +99,7 @@ class Outage(Struct, frozen=True, kw_only=True):
 
 
 class Drill(Struct, frozen=True, kw_only=True):
-    """The newest drill; ``ended`` is empty before the first."""
+    """The newest drill; ``ended`` is its time as text, empty before the first drill."""
 
     ended: str
     outages: list[Outage]
@@ -107,7 +107,7 @@ class Drill(Struct, frozen=True, kw_only=True):
 
 
 class Summaries:
-    """Summaries of the kept plans, one sentence each; each is computed once."""
+    """One-sentence summaries of the kept plans; each is computed only once."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, str] = {}
@@ -157,7 +157,7 @@ def _row(plan: Plan, text: str) -> Row:
 
 
 def _effect(plan: Plan) -> str:
-    """Return the effect of a plan; while it is running its progress, if it failed the reason."""
+    """Return the progress of a running plan, the effect of a finished one, or the reason of a failed one."""
     if plan.state == State.RUNNING:
         passed, horizon = summaries.duration(plan.passed_ms), summaries.duration(plan.horizon_ms)
         return f"{passed} of {horizon} passed in virtual time"
@@ -165,7 +165,7 @@ def _effect(plan: Plan) -> str:
 
 
 def _workloads(changes: Sequence[predictions.WorkloadChange]) -> list[Workload]:
-    """Return the workloads; their bars share one scale."""
+    """Convert the changed workloads for display; their bars have a common scale."""
     counts = [count for each in changes for count in (*each.before.values(), *each.after.values())]
     most = max(counts, default=0)
     return [

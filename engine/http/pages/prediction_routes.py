@@ -1,7 +1,7 @@
 """HTML pages about predictions and comparisons: plans, the newest drill, decisions of an observed control plane.
 
-They show the present only. The log has no records of plans and drills, so a page whose content changes loads
-itself again periodically. ``plan_values`` computes the values of plans and drills.
+They show only the current state. Plans and drills are not in the log, so a page whose content changes reloads
+itself periodically. ``plan_values`` computes the values of plans and drills.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -110,7 +110,9 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 class Example(Struct, frozen=True, kw_only=True):
-    """A decision that differs: both results, the cause, and the computed reasons by cluster.
+    """A decision for which the observed and the computed result differ, with the cause (``why``).
+
+    ``reasons`` are the computed reasons, as (cluster, text).
 
     ``key`` is the timeline key of the binding.
     """

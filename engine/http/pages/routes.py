@@ -52,14 +52,17 @@ class PageQuery(parameters.OneQuery, frozen=True, kw_only=True):
 
 
 class ShownState(Struct, frozen=True):
-    """The state that a page shows, as of ``number`` (None: now). ``shown`` is the number of its last record."""
+    """The state that a page shows: as of ``number``, or the current one if it is None.
+
+    ``shown`` is the sequence number of the last record that the page includes.
+    """
 
     number: int | None
     shown: int
 
     @property
     def query(self) -> str:
-        """The query string with which a link shows the same state; empty for the current one."""
+        """The query string that makes a link show the same state; empty for the current state."""
         return "" if self.number is None else f"?asOf={self.number}"
 
 
@@ -125,8 +128,8 @@ class _Pages:
     async def binding(self, request: Request, _options: PageQuery, state: ShownState) -> _Page:
         """One binding: state, conditions, explanation and latest records.
 
-        For a binding that does not exist, its timeline with a note; raises RefusalError (404) if no record
-        touched the key.
+        If the binding does not exist, show the timeline of the key with a note. Raises RefusalError (404) if no
+        record touched the key.
         """
         key = str(request.path_params["key"])
         document = await self._reader.read(state.number, lambda rows: query.get_binding(rows, key))

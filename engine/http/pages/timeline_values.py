@@ -22,7 +22,7 @@ class Event(Struct, frozen=True, kw_only=True):
 
 
 class Seat(Struct, frozen=True, kw_only=True):
-    """A cluster in an explanation: its numbers, or in ``failed`` the reasons that excluded it.
+    """A cluster in an explanation; ``failed`` has the reasons that excluded it, empty for a candidate.
 
     ``kept`` are the replicas that it had before; ``capacity`` is its free capacity.
     """

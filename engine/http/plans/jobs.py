@@ -45,7 +45,10 @@ class Plan(Struct, kw_only=True, rename="camel", omit_defaults=True):
 
 
 class Jobs:
-    """Start plans, and keep them until newer ones replace them; ``drilled`` collects the results of drill outages."""
+    """Start plans, and keep finished ones until newer ones replace them.
+
+    ``drilled`` collects the results of plans that predict an outage of a drill.
+    """
 
     def __init__(
         self, planner: Planner, clock_ms: Callable[[], int], drilled: drills.Latest | None = None
@@ -57,7 +60,7 @@ class Jobs:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def start(self, question: Question, warnings: list[str], outage: drills.Outage | None = None) -> Plan:
-        """Start a plan; ``outage`` is the drill failure that it predicts, if any.
+        """Start a plan; ``outage`` is the outage that it predicts for a drill, None for another plan.
 
         Raises RefusalError if too many plans are running.
         """
@@ -127,6 +130,6 @@ def _size(plan: Plan) -> int:
 
 
 def _result(outage: drills.Outage, answer: bytes) -> tuple[drills.Result, int]:
-    """Return the drill result of an outage, and the sequence number from which it was predicted."""
+    """Return the drill result of an outage, and the sequence number at which its prediction starts."""
     prediction = msgspec.json.decode(answer, type=Prediction)
     return drills.result(outage, prediction), prediction.number

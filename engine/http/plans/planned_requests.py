@@ -1,4 +1,4 @@
-"""The change of a plan: requests to the Kubernetes API, handled as dry runs and collected as records."""
+"""Handle a plan's requests to the Kubernetes API as dry runs, and collect the records that they would append."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Final, Literal
@@ -18,7 +18,7 @@ with optional_imports.without("httpx._main"):
     import httpx
 
 PlanningApi = Callable[[Writes], ASGIApp]
-"""Makes a Kubernetes API whose writes go to a plan's write API."""
+"""A function that returns a Kubernetes API whose writes go to the write API of a plan."""
 
 REQUESTS_MAX: Final = 1_000
 _HOST: Final = "http://localhost/"
@@ -28,7 +28,7 @@ _APART: Final = frozenset({"proxy", "token", "exec", "attach"})
 
 
 class PlannedRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """A request to the Kubernetes API, as a client would send it; ``path`` without a slash at its beginning."""
+    """A request to the Kubernetes API, as a client would send it; ``path`` has no leading slash."""
 
     method: Literal["POST", "PUT", "PATCH", "DELETE"]
     path: Annotated[str, Meta(min_length=1, max_length=4_096)]

@@ -31,7 +31,7 @@ BODY_BYTES_MAX: Final = 16 << 20
 HORIZON_MS_MAX: Final = 7 * times.DAY_MS
 _NANOS: Final = 1_000_000
 _LOOK_BACK: Final = 2_000
-"""Number of records before a sequence number that are searched for the last step."""
+"""How many records before a sequence number are searched for a step."""
 
 
 class PlanRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -104,7 +104,7 @@ ROUTES: Final = (
 
 
 class _Plans:
-    """Answer the requests about plans."""
+    """Request handlers for plans."""
 
     def __init__(self, services: Services, planning_api: planned_requests.PlanningApi, jobs: Jobs) -> None:
         self._services = services
@@ -176,7 +176,7 @@ class _Plans:
 
 
 class _PastViews:
-    """The views as of a sequence number, in the form of ``projections.port.Views``."""
+    """The views as of a sequence number; implements ``projections.port.Views``."""
 
     def __init__(self, store: Tables, number: int) -> None:
         self.store = store

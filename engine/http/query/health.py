@@ -88,7 +88,7 @@ def _of_records(counts: dict[str, int], kept: dict[str, int]) -> Iterable[Metric
 
 
 def _of_shards(shards: Sequence[response_types.ShardLag]) -> Iterable[Metric]:
-    """Metrics of each shard's progress, from its steps in the log; they do not depend on the shard's current owner."""
+    """Metrics of each shard's progress, from its steps in the log; a change of the owner does not reset them."""
     step = CounterMetricFamily("reballast_shard_steps", "Steps that count.", labels=["shard"])
     term = CounterMetricFamily("reballast_shard_terms", "Ownerships that took a step.", labels=["shard"])
     ignored = CounterMetricFamily(
@@ -107,7 +107,7 @@ def _of_shards(shards: Sequence[response_types.ShardLag]) -> Iterable[Metric]:
         term.add_metric([name], shard.term)
         ignored.add_metric([name], shard.ignored)
         for taken in shard.inputs:
-            # Facts that do not affect a shard wait for its next step, however long that takes; that is no lag
+            # A fact that does not affect a shard may wait long for the shard's next step. That is not a lag
             # to alert on.
             if taken.topic in topics.OWN_TOPICS:
                 behind.add_metric([name, taken.topic], taken.waiting)

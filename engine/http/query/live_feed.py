@@ -23,7 +23,7 @@ from engine.log.port import LogCutError
 
 READERS_MAX: Final = 64
 BEHIND_RECORDS_MAX: Final = 50_000
-"""A reader that was up to date once is disconnected when it is this many sequence numbers behind."""
+"""A reader that has caught up is disconnected when it falls more than this many sequence numbers behind."""
 
 _BATCH_RECORDS: Final = 256
 _PING_SECONDS: Final = 15
@@ -65,10 +65,10 @@ def route(services: Services) -> Route:
 
 
 async def follow(services: Services, after: int, topic: str, key: str) -> AsyncGenerator[ServerSentEvent]:
-    """Matching records after a sequence number, until the client disconnects.
+    """Yield the matching records after a sequence number, until the client disconnects.
 
-    Ends with an event ``not-kept`` at deleted records, and with a ``bookmark`` to continue from if the reader
-    falls too far behind or the process stops.
+    Ends with an event ``not-kept`` if the next records were deleted, and with a ``bookmark`` to continue from if
+    the reader falls too far behind or the process stops.
     """
     was_level = False
     while await services.is_more(after):

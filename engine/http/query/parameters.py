@@ -68,7 +68,7 @@ class ClustersQuery(PageQuery, frozen=True, kw_only=True):
 
 
 class WorksQuery(PageQuery, frozen=True, kw_only=True):
-    """Query for works, of one cluster, one binding, or all."""
+    """Query for works; ``cluster`` and ``key`` (of the binding) filter them unless empty."""
 
     cluster: Text = ""
     key: Text = ""
@@ -92,7 +92,7 @@ class LogQuery(Query, frozen=True, kw_only=True):
 
 
 class LiveQuery(Query, frozen=True, kw_only=True):
-    """Query for the live feed after a number; without one, from now on."""
+    """Query for the live feed after the number ``after``; without it, for records from now on."""
 
     after: Number | None = None
     topic: Text = ""

@@ -24,7 +24,7 @@ _Item = TypeVar("_Item")
 
 
 class QueryRequest(Struct, frozen=True):
-    """One request: its query, the path parameter (``named``), and access to log and views."""
+    """One request: its query parameters, its path parameter (``named``), and access to the log and the views."""
 
     query: Struct
     named: str
@@ -143,7 +143,7 @@ async def _timeline(request: QueryRequest) -> response_types.Entries:
     assert isinstance(options, parameters.TimelineQuery)  # noqa: S101  # see QUESTIONS
     number = await request.reader.resolve(options.as_of)
     read_numbers = partial(query.timeline, key=request.named, limit=options.limit, after=options.after)
-    # A timeline only grows, so its state at an earlier number is a prefix of today's.
+    # A timeline only grows, so its state at an earlier number is a prefix of the current one.
     numbers = await request.reader.read(None, read_numbers)
     shown = [entry_number for entry_number in numbers if number is None or entry_number <= number]
     is_full = len(shown) == options.limit
@@ -157,7 +157,7 @@ async def _log(request: QueryRequest) -> response_types.Entries:
 
 
 async def _lag(request: QueryRequest) -> response_types.Lag:
-    # Do not ask the brokers: the lag must be reported also while they do not answer.
+    # Do not query the brokers for the end of the log: the lag must be available while they are down.
     await request.services.views.wait_folded(request.services.log.last_number())
     steps = await request.reader.peek(query.shard_steps)
     return shard_lag.lag(request.services.log, request.services.views.folded, steps)

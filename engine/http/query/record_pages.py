@@ -17,7 +17,10 @@ _PAGE_BYTES_MAX: Final = 8 * 1024 * 1024
 
 
 async def numbered(log: NumberedLog, numbers: Sequence[int], *, is_full: bool) -> response_types.Entries:
-    """The records with these numbers; ``is_full`` means there may be more. Raises LogCutError if one is not kept."""
+    """The records with these numbers; with ``is_full`` the page has ``after`` set, as more records may match.
+
+    Raises LogCutError if a record is no longer kept.
+    """
     items: list[Entry] = []
     size, share = 0, loop_share.LoopShare()
     for number in numbers:
@@ -42,8 +45,8 @@ def check_topic(topic: str) -> None:
 async def behind(log: NumberedLog, query: parameters.LogQuery) -> response_types.Entries:
     """One page of the matching records after a sequence number.
 
-    Raises RefusalError for an unknown topic, LogCutError if records in between are no longer kept. A filter
-    with few matches may return a short page that still has ``after`` set.
+    A page may be short and still have ``after`` set: the number of records searched is limited. Raises
+    RefusalError for an unknown topic, LogCutError if records after the number are no longer kept.
     """
     check_topic(query.topic)
     await log.newest()

@@ -36,7 +36,10 @@ class InputLag(Struct, frozen=True, kw_only=True):
 
 
 class ShardLag(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Progress of one shard's owner: its last step, and the lag of each input."""
+    """Progress of one shard: its last step, with its time and owner's term, and the lag of each input partition.
+
+    ``ignored`` is the number of steps without effect, written by fenced owners.
+    """
 
     shard: int
     step: int
@@ -47,7 +50,7 @@ class ShardLag(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Lag(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Records by which the views and the shards are behind the log."""
+    """Numbers of records by which the views (``behind``) and the shards are behind the log."""
 
     last_number: int
     folded: int
@@ -56,13 +59,13 @@ class Lag(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Counts(Struct, frozen=True, kw_only=True):
-    """Records by event type and effect."""
+    """Numbers of records by event type and effect."""
 
     counts: dict[str, int]
 
 
 class Moment(Struct, frozen=True, kw_only=True):
-    """The last record at an instant, a number or a position of the log, with its time."""
+    """Number and time of the last record up to an instant, a number or a position of the log."""
 
     number: int
     time: str

@@ -9,7 +9,7 @@ from projections.steps import ShardSteps
 
 
 def lag(log: port.NumberedLog, folded: int, steps: Mapping[int, ShardSteps]) -> response_types.Lag:
-    """Lag of the views and of all shards; shards without inputs and steps are left out."""
+    """Lag of the views and of all shards; a shard that has neither inputs nor steps is left out."""
     last, ends = log.last_number(), log.ends()
     shards = [_shard(shard, steps.get(shard), ends) for shard in range(topics.SHARDS)]
     return response_types.Lag(

@@ -1,4 +1,4 @@
-"""Reads of the views for a request, outside the event loop: caught up with the log, or as of an earlier number."""
+"""Reads of the views in a thread: after they have caught up with the log, or as of an earlier number."""
 
 import re
 from collections.abc import Callable

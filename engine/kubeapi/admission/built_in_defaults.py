@@ -1,7 +1,7 @@
 """Defaults that the API server sets in Kubernetes' own kinds, from the published API.
 
-Defaults are added when an object is read. The stored and propagated object is what the client wrote; writing
-it back with defaults changes nothing (``same``).
+An object is stored and propagated as the client wrote it; its defaults are added when it is read. Writing it back
+with its defaults is no change (``same``).
 """
 
 from collections.abc import Callable, Mapping
@@ -225,7 +225,7 @@ def _no_spec_defaults(spec: Json) -> Json:
 
 
 def _binding(value: Json) -> Json:
-    """Set the API group of subjects of kind User or Group, if it is missing, to that of RBAC."""
+    """Set the API group of User and Group subjects to that of RBAC if it is missing."""
     subjects = as_list(value.get("subjects"))
     if subjects is None:
         return value
@@ -343,7 +343,7 @@ _WHOLE: Final[Mapping[str, Callable[[Json], Json]]] = {
     "Secret": lambda value: {"type": "Opaque", **value},
     "StorageClass": lambda value: {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate", **value},
 }
-"""Functions that set defaults, for kinds whose defaulted fields are outside ``spec``; they get the whole object."""
+"""For kinds with defaulted fields outside ``spec``: the function that sets the defaults of the whole object."""
 
 _KINDS: Final[Mapping[tuple[str, str], Callable[[Json], Json]]] = {
     ("apps/v1", "Deployment"): _deployment,

@@ -1,8 +1,8 @@
-"""Fields and values of an object that do not fit the schema of its kind.
+"""Unknown fields and invalid values of an object, by the schema of its kind.
 
-Unknown fields are found, or removed; the caller applies the ``fieldValidation`` mode of the request (Strict, Warn,
-Ignore). Values are validated as the API server validates custom resources: types, required fields and enumerations of
-kinds that no decider reads; the rules of other kinds are in ``events.validation.manifests``.
+Unknown fields are returned or removed; the caller applies the ``fieldValidation`` mode of the request (Strict, Warn,
+Ignore). Values are validated as the API server validates custom resources: types, required fields and enumerations.
+Only kinds that no decider reads are validated here; the rules of others are in ``events.validation.manifests``.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ _TYPES: Final[dict[str, tuple[str, tuple[type, ...]]]] = {
     "intstr": ("integer or string", (int, str)),
 }
 _SERVERS: Final = ("apiVersion", "kind", "metadata", "status")
-"""Top-level fields that ``value_faults`` skips: validated elsewhere, or not written by clients."""
+"""Top-level fields that ``value_faults`` skips, because they are validated elsewhere or not written by clients."""
 
 
 def unknown_fields(value: object, schema: Schema) -> list[str]:
@@ -36,7 +36,7 @@ def unknown_fields(value: object, schema: Schema) -> list[str]:
 
 
 def _unknown(value: object, schema: Schema) -> list[str]:
-    """Return paths relative to the value.
+    """Return the paths of unknown fields, relative to the value.
 
     Most objects have no unknown field, so a path is only built once one is found below it.
     """

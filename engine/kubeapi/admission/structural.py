@@ -32,7 +32,7 @@ def defaulted(value: Json, schema: Json) -> Json:
 
 
 def faults(value: Json, schema: Json, *, part: str = "") -> Iterator[Cause]:
-    """Yield the errors of an object without its status, or of one top-level field (``part``) such as the status."""
+    """Yield the errors of an object except for its status, or those of one top-level field (``part``)."""
     properties = object_at(schema, "properties")
     if not part:
         for name in _texts(schema.get("required")):
@@ -62,7 +62,7 @@ def _object_defaulted(held: Json, schema: Json) -> Json:
         below = object_at(each)
         is_missing = result.get(name) is None and below.get("nullable") is not True
         if is_missing and "default" in below:
-            # Shared with the schema, not copied: callers must not change the object in place.
+            # The default is shared with the schema, not copied: callers must not change the object in place.
             result[name] = below["default"]
         elif is_missing and name in result:
             del result[name]

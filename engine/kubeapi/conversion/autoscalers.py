@@ -1,8 +1,8 @@
 """Conversion of HorizontalPodAutoscalers between autoscaling/v1 and autoscaling/v2.
 
-v1 has a field for the CPU target only. Metrics, behavior, status metrics and conditions are kept in
-annotations, as in Kubernetes, so that a round trip loses nothing; v2 objects have no such annotations. On
-conversion to v2 the CPU metric of v1 is appended to the other metrics.
+v1 has a field for the CPU target only. A v1 object has all other metrics, the behavior, the status metrics and the
+conditions in annotations, as in Kubernetes, so that a round trip loses nothing; v2 objects have no such annotations.
+On conversion to v2 the CPU metric of v1 is appended to the other metrics.
 """
 
 from typing import Final
@@ -101,7 +101,7 @@ def _with(value: KubeObject, api_version: str, spec: Json, status: Json, notes: 
 
 
 def _flat(metric: Json, word: str) -> Json:
-    """Return a v2 metric in the flat form of the annotation; ``word`` (target or current) begins its value fields."""
+    """Return a v2 metric in the annotation's flat form; names of value fields begin with ``word`` (target, current)."""
     name, source = _source(metric)
     figures, identity = _part(source, word), _part(source, "metric")
     share, mean, whole = (figures.get(each) for each in ("averageUtilization", "averageValue", "value"))
@@ -166,7 +166,7 @@ def _selector(name: str) -> str:
 
 
 def _source(metric: Json) -> tuple[str, Json]:
-    """Return the source of a metric (the field that its type names), and the name of that field."""
+    """Return the name and the value of the field that a metric's type names: its metric source."""
     kind = str(metric.get("type", ""))
     name = kind[:1].lower() + kind[1:]
     return name, _part(metric, name)

@@ -1,4 +1,4 @@
-"""Kubernetes Events in both API groups that serve them. They are kept in the form of ``v1``."""
+"""Conversion of Kubernetes Events between ``events.k8s.io/v1`` and ``v1``, the form in which they are stored."""
 
 from typing import Final
 

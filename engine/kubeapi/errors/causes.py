@@ -1,4 +1,4 @@
-"""Field errors in the types and wording of Kubernetes, and the conversion of ``Fault`` values into them."""
+"""Field errors (``Cause``) with Kubernetes' types and messages, and the conversion of ``Fault`` values to them."""
 
 import re
 from collections.abc import Iterable

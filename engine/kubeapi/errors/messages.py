@@ -75,7 +75,7 @@ def subdomain_faults(text: str) -> list[str]:
 
 
 def segment_faults(text: str) -> list[str]:
-    """Return the errors of a text as a URL path segment, which names of RBAC objects must be."""
+    """Return the errors of a text as a URL path segment, the form of the names of RBAC objects."""
     if text in (".", ".."):
         return [f"may not be '{text}'"]
     return [f"may not contain '{sign}'" for sign in ("/", "%") if sign in text]
@@ -137,7 +137,7 @@ def key_causes(path: str, key: str) -> Iterator[Cause]:
 
 
 def labels(value: object, path: str) -> Iterator[Cause]:
-    """Yield the errors of labels; all are reported at the path of the map, as Kubernetes does."""
+    """Yield the errors of a map of labels, each with the path of the map, as in Kubernetes."""
     for key, text in sorted(object_at(value).items()):
         if not names.is_label_name(key):
             yield from each_invalid(path, key, qualified_faults(key))

@@ -220,7 +220,7 @@ def strict_decoding(resource: Resource, faults: Iterable[str]) -> UndecodableErr
 
 
 def undecodable(resource: Resource, why: str, kind: str = "", version: str = "") -> UndecodableError:
-    """400 for a body of the wrong kind; ``kind`` and ``version`` are those of the body if they differ."""
+    """400 for a body that does not decode as this kind; ``kind`` and ``version`` are the body's, if they differ."""
     named = f'{kind or resource.kind} in version "{version or resource.version}"'
     return UndecodableError(f"{named} cannot be handled as a {resource.kind}: {why}", why)
 
@@ -339,7 +339,7 @@ def timed_out(message: str, retry_after_s: int = 1) -> StatusError:
 
 
 def _joined_messages(causes: Sequence[Cause]) -> str:
-    """Join the messages of the causes without repetitions, as the message of an invalid object lists them."""
+    """Return the message of an ``Invalid`` Status: the texts of all causes, each text once."""
     texts = list(dict.fromkeys(each.text for each in causes))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 

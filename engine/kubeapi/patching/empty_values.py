@@ -2,7 +2,7 @@
 
 The API treats a null field as absent, and a null text in a map, such as a label, as an empty text. Go's typed decoding
 also drops optional fields that are an empty text, list or map, zero or false, unless the type is a pointer. This module
-does so too: objects are read, stored and owned without such fields. Structures stay, even if empty.
+does so too: objects are read, stored and owned without such fields. Empty structs are kept.
 """
 
 from typing import Final

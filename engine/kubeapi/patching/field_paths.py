@@ -14,10 +14,10 @@ from engine.kubeapi.schema.types.parsing import resolved, schema_below
 from events.json_values import Json, as_list, as_object, has_parts
 
 HELD: Final = object()
-"""Marker in a survey for a path that is owned itself; its content has paths of its own below it."""
+"""Value in a ``survey`` for a list item or map entry: its path is owned, and so are the paths of its content."""
 
 INNER: Final = object()
-"""Marker in a survey for an object or list with owned content; only the manager that added it owns the path."""
+"""Value in a ``survey`` for an object or list with content: an update that adds it owns its path, an apply does not."""
 
 
 _WORDS: Final[Mapping[type, str]] = {
@@ -42,7 +42,7 @@ _SCALARS: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "str": _TEXT,
     "time": _TEXT,
 }
-"""By scalar form: the type as error messages name it, and the Python types of valid values.
+"""By scalar form: the name of the type in error messages, and the Python types of valid values.
 
 Other forms accept any scalar.
 """

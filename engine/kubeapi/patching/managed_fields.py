@@ -23,7 +23,7 @@ FieldsV1: TypeAlias = dict[str, "FieldsV1"]
 
 NO_FIELDS: Final[FieldSet] = frozenset()
 ITSELF: Final = "."
-"""Step of FieldsV1 for an owned path that has owned paths below it."""
+"""Key in FieldsV1 that marks a path as owned if there are also owned paths below it."""
 
 _DEPTH_MAX: Final = 128
 _KINDS: Final = ("f:", "k:", "v:", "i:")
@@ -37,7 +37,7 @@ APPLY: Final = "Apply"
 UPDATE: Final = "Update"
 ANCIENT: Final = "ancient-changes"
 _UPDATERS_MAX: Final = 10
-"""Update entries kept per object; the oldest beyond this are merged into one entry, as in Kubernetes."""
+"""Maximum number of Update entries per object; if there are more, the oldest are merged into one, as in Kubernetes."""
 
 MANAGER_BYTES_MAX: Final = 128
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\xa0]")
@@ -56,7 +56,7 @@ class Manager(Struct, frozen=True, kw_only=True, order=True):
 
 
 class Owned(Struct, frozen=True, kw_only=True):
-    """The fields of one manager, the apiVersion it wrote in, and the last time (RFC 3339; empty if unknown)."""
+    """The fields of one manager, and the apiVersion and time (RFC 3339; empty if unknown) of its last write."""
 
     fields: FieldSet
     api_version: str
@@ -125,7 +125,7 @@ def with_parents(fields: FieldSet) -> FieldSet:
 
 
 def beyond(fields: FieldSet, roots: Iterable[Path]) -> FieldSet:
-    """Return the set without these roots and everything below them."""
+    """Return the set without ``roots`` and all paths below them."""
     cut = frozenset(roots)
     if not cut:
         return fields
@@ -244,7 +244,7 @@ def renamed(value: KubeObject, rename: Callable[[Path], Path]) -> KubeObject:
 
 
 def write(owners: Owners) -> list[Json]:
-    """Return the entries: Apply before Update, then by time and name. Managers without fields are left out."""
+    """Return the entries of managers that own fields: Apply before Update, then by time and name."""
     entries = sorted(
         ((manager, owned) for manager, owned in _capped(owners).items() if owned.fields),
         key=lambda each: (
@@ -284,7 +284,7 @@ def is_name_too_long(name: str) -> bool:
 
 
 def unprintable(name: str) -> Iterator[str]:
-    """Yield the reason for each character that a manager name may not have, in order."""
+    """Yield an error for each character that a manager name must not contain, in order."""
     for result in _UNPRINTABLE.finditer(name):
         offset = result.start()
         yield f"should only contain printable characters, not U+{ord(result[0]):04X} (at position {offset})"

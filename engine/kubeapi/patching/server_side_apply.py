@@ -93,7 +93,7 @@ class ApplyError(ValueError):
 
 
 class _Changes(Struct, frozen=True):
-    """Difference of two objects, as paths of their leaves."""
+    """Difference of two objects as paths; ``modified`` has only leaves."""
 
     added: FieldSet
     modified: FieldSet
@@ -185,7 +185,7 @@ def owners_after_update(live: KubeObject | None, new: KubeObject, schema: Schema
 
 
 def _first_owner(value: KubeObject, schema: Schema, write: Write) -> list[Json]:
-    """Return the managedFields of a new object, whose writer owns all its fields; faster than a comparison of paths."""
+    """Return the managedFields of a new object, whose writer owns all its fields; faster than comparing two surveys."""
     metadata = value.metadata
     written = {
         name: item
@@ -212,7 +212,7 @@ def of_first_write(value: Json, schema: Schema) -> FieldsV1:
 
 
 def _add_beyond(found: FieldsV1, held: Json, schema: Schema, before: Json) -> None:
-    """Add the fields of an object that ``before``, a part of ``blank``, does not have."""
+    """Add the fields of ``held`` that ``before``, the same part of ``blank``, does not have."""
     for name in sorted(held):
         item, step = held[name], f"f:{name}"
         own: FieldsV1 = {}
@@ -237,7 +237,7 @@ def _add_beyond(found: FieldsV1, held: Json, schema: Schema, before: Json) -> No
 
 
 def _add(found: FieldsV1, value: object, schema: Schema) -> None:
-    """Add the fields below a new field to its FieldsV1, ``found``, which stays empty for a leaf."""
+    """Add the paths inside ``value``, a new field, to ``found``, the field's FieldsV1; a leaf adds nothing."""
     if not value or schema.atomic:
         return
     fields = as_object(value)

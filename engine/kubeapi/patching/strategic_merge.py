@@ -1,8 +1,8 @@
 """Strategic merge patches: merge patches that merge lists of built-in kinds by item.
 
 The type tables name the merge key of each list. Directives: ``$patch`` (replace, delete),
-``$setElementOrder/list``, ``$deleteFromPrimitiveList/list``, ``$retainKeys``. Custom kinds and the Karmada
-groups do not support them and take merge patches instead.
+``$setElementOrder/list``, ``$deleteFromPrimitiveList/list``, ``$retainKeys``. Custom kinds and kinds of the Karmada
+groups do not support strategic merge patches; clients send merge patches instead.
 """
 
 from collections.abc import Callable, Iterable
@@ -87,7 +87,7 @@ def _lists(live: list[object], patch: list[object], schema: Schema) -> list[obje
 def _merged(
     live: list[object], patch: list[object], schema: ListOf
 ) -> tuple[list[object], list[object], list[object]]:
-    """Return the merged items (new ones last), the items of the patch, and the live items that its directives keep."""
+    """Return the merged items (new ones last), the patch's items, and the live items that its directives keep."""
     if schema.patch_key == _SCALARS:
         return _distinct([*live, *patch]), patch, live
     identify = _identity(schema)
@@ -166,7 +166,7 @@ def _delete(found: Json, name: str, items: object) -> None:
 
 
 def _retained(live: Json, patch: Json) -> Json:
-    """Return the live object with the keys that ``$retainKeys`` lists; all keys without that directive."""
+    """Return the live object with only the keys that ``$retainKeys`` lists; unchanged if the patch has no such list."""
     if _RETAIN not in patch:
         return dict(live)
     keys = as_list(patch[_RETAIN])
@@ -196,7 +196,7 @@ def _plain(value: object) -> object:
 
 
 def _is_directive(item: object) -> bool:
-    """Whether the item has a ``$patch`` directive and therefore adds no content of its own."""
+    """Whether the item has a ``$patch`` directive; it is then not added as content."""
     return _PATCH in object_at(item)
 
 
@@ -223,9 +223,9 @@ def _ordered(
     live: Iterable[object],
     identify: Callable[[object], bytes],
 ) -> list[object]:
-    """Return ``merged`` with the items of ``wanted`` in its order and the others in the order of ``live``.
+    """Return ``merged`` sorted: its items that ``wanted`` has in that order, all others in the order of ``live``.
 
-    One of the others comes before a wanted item if it does in the live list. ``identify`` returns the key of an item.
+    Another item precedes a wanted item if it does so in ``live``. ``identify`` returns the key of an item.
     """
     wishes, places = _first_indexes(wanted, identify), _first_indexes(live, identify)
     items = [(identify(item), item) for item in merged]
@@ -248,7 +248,7 @@ def _ordered(
 
 
 def _first_indexes(items: Iterable[object], identify: Callable[[object], bytes]) -> dict[bytes, int]:
-    """Return the first index of each item."""
+    """Return the first index of each item, by the item's key."""
     result: dict[bytes, int] = {}
     for index, item in enumerate(items):
         result.setdefault(identify(item), index)

@@ -28,12 +28,12 @@ _SCHEME: Final = "pkg/runtime/scheme.go:110"
 
 _START_MAX: Final = 30
 _BODY_MAX: Final = 1_024
-"""Bytes of the body that an error message quotes."""
+"""Maximum number of bytes of the body that an error message quotes."""
 
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
 _NEVER: Final = Annotated[str, Meta(min_length=1, max_length=0)]
-"""A type that no value has: fields of this type always need the slower checks."""
+"""A type without valid values: an object with a field of this type needs the slower checks."""
 
 _FILLED: Final = Meta(min_length=1)
 _TIME: Final = Annotated[str, Meta(pattern=rf"(?a)\A(?:{type_errors.INSTANT.pattern})\Z")]
@@ -109,8 +109,8 @@ class _Noting(dict[str, object]):
 def repeated_fields(text: bytes, value: object) -> list[str]:
     """Return the paths of duplicate fields, in order; ``value`` is the decoded text.
 
-    Two fast checks find most texts without duplicates: they have as many colons as the value encoded again (unless
-    there are escapes), or as many colons outside strings as the value has fields.
+    Two fast checks recognize most texts without duplicates. Such a text has as many colons as the encoded value (if it
+    has no escapes), or as many colons outside strings as the value has fields.
     """
     if b"\\" not in text and text.count(b":") == msgspec.json.encode(value).count(b":"):
         return []
@@ -181,9 +181,9 @@ def _compiled(name: str) -> type[msgspec.Struct]:
 
 
 def _struct(fields: Fields, known: dict[str, object]) -> type[msgspec.Struct]:
-    """Return the struct to check an object with; add it to ``known``, the types compiled for the same root type."""
-    # A type that contains itself cannot be compiled without a name; objects with such parts need the slower
-    # checks.
+    """Return a struct type that checks an object; add it to ``known``, the types compiled for the same root type."""
+    # A type that contains itself cannot be compiled here: its inner occurrences are ``_NEVER``, so objects
+    # that have them need the slower checks.
     known[fields.name] = _NEVER
     members = [
         (f"field_{index}", _type(field.schema, known, filled=not (field.pointer or field.required)))
@@ -201,7 +201,7 @@ def _struct(fields: Fields, known: dict[str, object]) -> type[msgspec.Struct]:
 
 
 def _type(schema: Schema, known: dict[str, object], *, filled: bool = False) -> object:
-    """Return the type of a value; with ``filled`` empty values do not match it and need the slower checks."""
+    """Return the Python type that checks values of a schema; with ``filled`` it does not accept empty values."""
     match schema:
         case Named():
             return known.get(schema.name) or _type(resolved(schema), known)

@@ -90,7 +90,7 @@ def fields(text: str, resource: Resource) -> FieldSelector:
 
 
 def _unknown(field: str, *, is_plain: bool) -> SelectorError:
-    """Return the error for an unknown field; ``is_plain``: the kind has no selectable fields of its own."""
+    """Return the error for an unknown field; ``is_plain``: only name and namespace of the kind are selectable."""
     if not is_plain:
         return SelectorError(f"field label not supported: {field}")
     choices = ", ".join(f'"{name}"' for name in _EVERY_KIND)

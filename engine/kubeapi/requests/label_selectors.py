@@ -25,7 +25,7 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 class SelectorError(ValueError):
-    """A text that is not a label selector; the message is that of a 400 response."""
+    """An invalid label or field selector; the message is that of a 400 response."""
 
 
 class Comparison(Struct, frozen=True, kw_only=True):

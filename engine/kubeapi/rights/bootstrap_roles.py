@@ -96,13 +96,13 @@ def _roles() -> list[KubeObject]:
 
 
 def _of_cluster_info() -> list[KubeObject]:
-    """The rights of clients without credentials: to read ``cluster-info``, as ``karmadactl register`` does first."""
+    """Return the rights to read ``cluster-info`` without credentials; ``karmadactl register`` reads it first."""
     rule = Rule(verbs=("get",), groups=("",), resources=("configmaps",), names=("cluster-info",))
     return _of_user(ANONYMOUS, f"{_KARMADA}bootstrap-signer-clusterinfo", "kube-public", rule)
 
 
 def _of_agents() -> list[KubeObject]:
-    """The rights by which an agent gets its certificate, first with a bootstrap token, then with its certificate."""
+    """Return the rights to request an agent's certificate with a bootstrap token, and the rights of agents with it."""
     requests, approved = "certificatesigningrequests", f"{_KARMADA}certificatesigningrequest:"
     group = ("certificates.k8s.io",)
     names = {
@@ -125,10 +125,10 @@ def _of_agents() -> list[KubeObject]:
 
 
 def _of_registration() -> list[KubeObject]:
-    """The rights with which ``karmadactl register`` prepares a cluster, among them to write roles for its agent.
+    """Return the rights with which ``karmadactl register`` prepares a cluster and writes the roles of its agent.
 
-    Every bootstrap token gives access to these rights. Karmada grants all rights to it. Less is enough: a client may
-    write a role if it has the rights in the role itself, so these rights include those of the written roles.
+    Every bootstrap token gives access to them. Karmada's user for this has all rights, but fewer are enough: a client
+    may write a role if it has the rights in that role, so these rights include those of the written roles.
     """
     user, name = f"{_KARMADA}agent:rbac-generator", f"{_KARMADA}agent-rbac-generator"
     kinds = ("clusterrolebindings", "clusterroles", "rolebindings", "roles")
@@ -228,7 +228,7 @@ def _gathering(name: str, gathers: tuple[str, ...], gathered_by: set[str]) -> Ku
 
 
 def _of_user(user: str, name: str, namespace: str, rule: Rule) -> list[KubeObject]:
-    """A Role of one rule in a namespace, and its binding to a user."""
+    """Return a Role of one rule in a namespace, and its RoleBinding to a user."""
     metadata: Json = {"name": name, "namespace": namespace, "labels": {**_BOOTSTRAP}}
     return [
         KubeObject(

@@ -55,7 +55,7 @@ def signature(value: KubeObject, content: str, now_ms: int) -> tuple[str, str] |
 
 
 def _valid(value: KubeObject, now_ms: int, usage: str) -> dict[str, str]:
-    """The decoded data of a Secret whose token is valid for a usage now; empty if it is not valid."""
+    """Return the decoded data of a Secret; empty if its token is not valid for ``usage`` now."""
     if value.at("type") != SECRET_TYPE or value.is_ending:
         return {}
     data = {name: _decoded(text) for name, text in value.object_at("data").items()}

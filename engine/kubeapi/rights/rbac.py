@@ -1,7 +1,7 @@
 """RBAC authorization: decide by roles and bindings (``rbac.authorization.k8s.io/v1``) which user may do what.
 
 Rights are additive; no rule denies. A RoleBinding applies in its namespace, a ClusterRoleBinding everywhere. Members of
-``system:masters`` may do everything. Pure: ``parsing`` reads roles and bindings; the user is known by name and groups.
+``system:masters`` may do everything. ``parsing`` reads roles and bindings; users are matched by name and groups.
 """
 
 import copy
@@ -86,7 +86,7 @@ class Rule(Struct, frozen=True, kw_only=True):
         return any(each in wanted for each in self.resources)
 
     def acts(self) -> Iterator["Rule"]:
-        """Split the rule into rules with one verb and one resource, name or path each."""
+        """Yield the rule split into rules with one verb, and with one path or one resource (and name) each."""
         for verb in self.verbs:
             for path in self.paths:
                 yield Rule(verbs=(verb,), paths=(path,))
@@ -120,7 +120,7 @@ class Subject(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The subject as the reason of a grant names it."""
+        """The subject as ``Grant.reason`` names it."""
         return (
             f'{self.kind} "{self.name}/{self.namespace}"' if self.namespace else f'{self.kind} "{self.name}"'
         )
@@ -184,7 +184,7 @@ class Rights:
         self.others: tuple[Rights, ...] = ()
 
     def with_grants_of(self, other: "Rights") -> "Rights":
-        """Return these rights, extended by the grants of ``other``; the roles stay the same."""
+        """Return these rights with the grants of ``other`` added; ``rules`` does not return the roles of ``other``."""
         both = copy.copy(self)
         both.others = (*self.others, other)
         return both
@@ -208,7 +208,7 @@ class Rights:
         return next((each for each in self.grants(user, namespace) if each.rule.allows(act)), None)
 
     def may(self, user: User, act: Act) -> bool:
-        """Whether the user may do this, by a grant or as a member of ``system:masters``."""
+        """Whether the user may perform the act, by a grant or as a member of ``system:masters``."""
         return user.is_master or self.allows(user, act) is not None
 
     def rules(self, role: str, namespace: str) -> tuple[Rule, ...] | None:
@@ -216,7 +216,7 @@ class Rights:
         return self._roles.get((namespace, role))
 
     def beyond(self, user: User, wanted: Iterable[Rule], namespace: str) -> list[Rule]:
-        """Return the parts of these rules that the user lacks; a user must not grant them (escalation check)."""
+        """Return the parts of ``wanted`` that the user does not have and so must not grant (escalation check)."""
         if user.is_master:
             return []
         owned = [each.rule for each in self.grants(user, namespace)]

@@ -77,7 +77,7 @@ def _signature(content: bytes, key: bytes) -> bytes:
 
 
 def base64url(value: bytes) -> bytes:
-    """Return the text as JSON Web Tokens and signatures write bytes: base64url without padding."""
+    """Encode bytes as JSON Web Tokens and signatures do: base64url without padding."""
     return base64.urlsafe_b64encode(value).rstrip(b"=")
 
 

@@ -1,4 +1,4 @@
-"""Read-time shape of Kubernetes' own kinds, from the published API: initial statuses, and kinds without generation."""
+"""Fields of Kubernetes' own kinds that reads add or leave out, from the published API: initial status, generation."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -64,7 +64,7 @@ _OF_ONE_GENERATION: Final = ("scheduling.k8s.io/v1", "PriorityClass")
 
 
 def shown(value: KubeObject) -> KubeObject:
-    """Return the object in the shape in which its API returns it; other kinds are unchanged."""
+    """Return the object with the initial status and the ``generation`` that the API server returns for its kind."""
     kind = value.type_meta
     begun = _STATUSES.get(kind)
     if begun is not None:

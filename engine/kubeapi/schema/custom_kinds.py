@@ -125,7 +125,7 @@ def _text(held: Json, name: str, path: str) -> str:
 
 
 def established(definition: KubeObject) -> KubeObject:
-    """Return a definition with its status; it is served as soon as it is stored."""
+    """Return a definition with the status Established, since its kinds are served as soon as it is stored."""
     spec = definition.object_at("spec")
     since = definition.at("metadata", "creationTimestamp")
     conditions = [

@@ -43,7 +43,7 @@ class _GroupVersion(TypedDict):
 
 
 class ApiGroup(TypedDict, total=False):
-    """The document APIGroup: a group and its versions; within a list without kind and apiVersion."""
+    """The document APIGroup: a group and its versions; an item of a list has no kind and apiVersion."""
 
     kind: str
     apiVersion: str
@@ -116,7 +116,7 @@ class _DiscoveredGroup(TypedDict):
 
 
 class ApiGroupDiscoveryList(TypedDict):
-    """The aggregated document: groups, versions, kinds and subresources at once."""
+    """The aggregated document: all groups, versions, kinds and subresources."""
 
     kind: str
     apiVersion: str

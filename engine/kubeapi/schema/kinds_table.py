@@ -2,7 +2,7 @@
 
 A row is plural, kind, short names, categories and traits (``-`` for none). Traits: ``global``
 (cluster-scoped), ``review`` (create only, not stored), ``figures`` (get and list only), ``single`` (no
-deletecollection), ``status`` and ``scale`` subresources, and the subresources of ``PARTS``. A ``group`` line
+deletecollection), and the names of subresources: ``status``, ``scale`` and those of ``PARTS``. A ``group`` line
 sets the apiVersion and the type package of the rows after it.
 """
 

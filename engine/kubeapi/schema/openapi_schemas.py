@@ -1,4 +1,4 @@
-"""Conversion of OpenAPI v3 schemas with Kubernetes' extensions to the schemas that merging and apply use.
+"""Conversion of OpenAPI v3 schemas (with Kubernetes' extensions) into ``Schema``, which merging and apply use.
 
 The input is the schema of a CustomResourceDefinition or one of the control plane's own (``kind_schemas``).
 """
@@ -43,7 +43,7 @@ def from_openapi(
 ) -> Schema:
     """Convert an OpenAPI v3 schema with Kubernetes extensions; raises DefinitionError if it is nested too deep.
 
-    ``own``: the schema is one of ``kind_schemas``, where references name types, and formats and pointers are marked.
+    ``own``: the schema is one of ``kind_schemas``: ``$ref``, ``format`` and ``x-reballast-pointer`` are read too.
     """
     written = as_object(value)
     if depth <= 0:

@@ -13,7 +13,7 @@ import msgspec
 from engine.kubeapi.schema.resources import Catalogue, Resource
 
 MEDIA_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-"""Requests have ``@`` instead of the dot before ``v1.0``; clients cannot parse that character in responses."""
+"""Content type of responses. Requests have ``@`` for the dot before ``v1.0``; clients cannot parse it in responses."""
 
 _KIND: Final = "x-kubernetes-group-version-kind"
 _QUERY: Final = ("dryRun", "fieldManager", "fieldValidation", "force")

@@ -59,7 +59,7 @@ class Named(Struct, frozen=True, kw_only=True):
     """A reference to a built-in type such as ``core.PodSpec``.
 
     ``granular``: apply merges the object field by field here even if its type is atomic. ``types.parsing.resolved``
-    returns the type, with its own value of ``atomic``.
+    returns the type; its ``atomic`` is then False.
     """
 
     atomic: ClassVar[bool] = False

@@ -29,7 +29,7 @@ _GROUP: Final = "meta.k8s.io"
 
 
 class PartialObjectMetadata(TypedDict):
-    """An object without anything but its metadata."""
+    """The kind, apiVersion and metadata of an object."""
 
     kind: str
     apiVersion: str
@@ -42,7 +42,7 @@ class _Row(TypedDict, total=False):
 
 
 class Table(TypedDict):
-    """Objects as rows."""
+    """A Table response: column definitions, and one row per object."""
 
     kind: str
     apiVersion: str

@@ -19,7 +19,7 @@ _FORMS: Final = (
     (2 * _YEAR, _DAY, "d", 0, ""),
     (8 * _YEAR, _YEAR, "y", _DAY, "d"),
 )
-"""Rows: upper bound in seconds, unit and its suffix, smaller unit (0: not shown) and its suffix."""
+"""By age: upper bound, unit and its suffix, smaller unit (0: not shown) and its suffix. Bounds and units in seconds."""
 
 
 def since(stamp: object, now_ms: int) -> str:

@@ -1,7 +1,7 @@
 """Kubernetes quantities ("250m", "1.5Gi", "3e2") as exact integers.
 
 A quantity is parsed to an integer number of billionths (nano units); finer digits are rounded up, as in
-Kubernetes. No floats, no overflow, no cap.
+Kubernetes. The integers have any size, so no amount overflows or is capped.
 """
 
 import functools
@@ -66,10 +66,10 @@ def nano_units_of(value: object) -> int | None:
 
 
 def canonical(quantity: Quantity, *, is_binary: bool = False) -> str:
-    """Write a quantity as Kubernetes does: no fraction, and the largest suffix of its kind that is exact.
+    """Write a quantity as Kubernetes does: without a fraction, and with the largest suffix that is exact.
 
-    The kind is that of its suffix: powers of 1024 (with ``is_binary`` also without a suffix), powers of 1000,
-    or exponents.
+    The new suffix has the form of the old one: power of 1024, power of 1000, or exponent. With ``is_binary`` it is a
+    power of 1024 from 1Ki on.
     Raises `QuantityError` if the text is malformed.
     """
     text, nano = str(quantity), nano_units(quantity)

@@ -62,7 +62,7 @@ class Schedule(Struct, frozen=True, gc=False):
         return next((result for result in self._moments(after_ms, 1) if result > after_ms), None)
 
     def _moments(self, from_ms: int, direction: int) -> Iterator[int]:
-        """Yield matching minutes day by day from an instant's day on, forwards or backwards."""
+        """Yield matching minutes (milliseconds since 1970) from the day of ``from_ms`` on; ``direction`` is 1 or -1."""
         zone = zoneinfo.ZoneInfo(self.zone)
         first = dt.datetime.fromtimestamp(from_ms / _MS, zone).date()
         for number in range(_DAYS_MAX):
@@ -131,7 +131,7 @@ def _is_zone(name: str) -> bool:
 def _values(part: str, first: int, last: int) -> frozenset[int]:
     """Return the values of a field; raises ValueError for unknown names, and for ends of a range above the maximum.
 
-    ``fault`` does not compare the ends of ranges with names, such as ``MON-FRI``, with the limits.
+    ``fault`` does not check the limits of ranges with names, such as ``MON-FRI``.
     """
     result: set[int] = set()
     for item in part.split(","):

@@ -1,6 +1,6 @@
-"""Label and field selectors.
+"""Label and field selectors, matched against one set of labels or fields.
 
-They test one set of labels or fields; the placement package evaluates them over a whole fleet.
+The placement package evaluates the same selectors for all clusters.
 """
 
 from collections.abc import Mapping, Sequence

@@ -77,7 +77,7 @@ MAGIC: Final = b"k8s\0"
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 
 _FIELDS_MAX: Final = 200_000
-"""Limit of values per body: bounds memory, since two bytes of a message may be a value."""
+"""Maximum number of values per body. It bounds memory, because a value may take only two bytes of a body."""
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _SECONDS_MIN: Final = -62_135_596_800

@@ -28,7 +28,7 @@ class Address(Struct, frozen=True, kw_only=True):
     security: Security = NO_SECURITY
 
     def topic(self, name: str) -> str:
-        """Return the name on Kafka of a topic, a group or a transactional id."""
+        """Return a name with the log's prefix, as a topic, a group or a transactional id has it on Kafka."""
         return self.prefix + name
 
 

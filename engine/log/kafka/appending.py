@@ -1,4 +1,4 @@
-"""Append records: inputs of the write API and of members, and the transactions of steps.
+"""Append records: inputs of the write API and of members as batches, steps as transactions.
 
 Inputs are written without transactions. The transaction of a killed or frozen process stays open until the
 brokers abort it, and until then later records in every partition that it touched stay invisible to readers.
@@ -58,7 +58,7 @@ class Appender:
         await self._producer.started()
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
-        """Append a batch; raises OutcomeUnknownError if some of it may not have been appended.
+        """Append a batch; raises OutcomeUnknownError if some records may not have been appended.
 
         If the caller is cancelled, its records are appended anyway.
         """
@@ -106,7 +106,7 @@ class Appender:
                     size += len(group[-1].records)
                 await self._write_group(group)
         finally:
-            # No await since the queue was found empty: a part that is put from now on starts another task.
+            # There was no await since the queue became empty, so a part that is added later starts another task.
             del self._writing[slot]
 
     async def _write_group(self, group: Sequence[_Part]) -> None:
@@ -116,7 +116,7 @@ class Appender:
             async with asyncio.timeout(COMMIT_S):
                 producer = await self._producer.started()
                 offsets = iter(await send(producer, self._address, batch))
-        except Exception as error:  # noqa: BLE001  # whatever it is, every caller must be answered
+        except Exception as error:  # noqa: BLE001  # every caller must get an outcome, whatever the error
             for part in group:
                 part.outcome.set_result(error)
             if producer is not None:
@@ -168,7 +168,7 @@ def _retrieve_exception(future: asyncio.Future[RecordMetadata]) -> None:
 def batches(
     producer: clients.Producer, batch: Sequence[Record], indexes: Sequence[int]
 ) -> Iterator[tuple[list[int], BatchBuilder]]:
-    """Yield batches of the records with these indexes, each with the indexes that it contains.
+    """Yield batches of the records with these indexes, each with the indexes of its records.
 
     Consecutive records of one key share a batch unless they exceed the maximum size of a batch.
     """

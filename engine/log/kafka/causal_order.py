@@ -1,13 +1,13 @@
 """The order in which records get numbers: no effect before its cause.
 
-An output is numbered after the step in its id, a step after the inputs in its ``ends``. Brokers show the
-parts of a transaction one after the other, so a cause may become visible later than its effect. A partition
-waits at such a record for as long as necessary; the other partitions continue.
+An output is numbered after the step that its id names, a step after the inputs before its ``ends``. Brokers show the
+parts of a transaction one after the other, so a cause may become visible later than its effect. Such an effect stays
+without a number for as long as necessary, and so do later records of its partition; other partitions continue.
 
 A record may name a cause that will never exist; such a record must not block its partition. All causes of an honest
-record were written before the record was committed. So this replica queries, when it first sees the record, up to
-which offsets the partitions of its causes are written, open transactions included. Once it has read them up to there,
-a cause that it has not found does not exist.
+record were written before the record was committed. So when this replica first sees the record, it queries up to which
+offsets the partitions of the causes are written, open transactions included. After they have been read up to there, a
+cause that was not found does not exist.
 """
 
 from collections import deque
@@ -22,14 +22,14 @@ from events import codec, decisions, ids, topics
 from events.records import StoredRecord
 
 ORDER: Final = tuple(topics.TOPICS)
-"""Topics in the order in which they are examined: causes first, so that few passes suffice."""
+"""Topics in the order in which they are examined: causes before effects, so that few passes are needed."""
 
 _READ: Final = 2_000
 _SCANNED_MAX: Final = 10_000
 """Records of a partition that are examined per turn; a longer backlog is numbered in several turns."""
 
 _STEPS_MAX: Final = 65_536
-"""Steps whose positions are remembered. Older steps have been read, so an output that names one need not wait."""
+"""Number of steps whose offsets are kept. Older steps have been read, so their outputs need not wait for them."""
 
 
 _NOT_ASKED: Final[Mapping[Slot, int]] = {}
@@ -77,16 +77,16 @@ class _Waiting(Struct, frozen=True):
 
 
 class _Queue(Struct):
-    """Scan state of a partition: the scanned end and its records with causes."""
+    """Scan state of a partition: the offset up to which it is scanned, and its records with causes."""
 
     scanned: int = 0
     waiting: deque[_Waiting] = field(default_factory=deque)
 
 
 class _Doubt(Struct):
-    """The record at which a partition waits.
+    """The record at ``offset``, at which a partition waits.
 
-    ``written`` has the ends, open transactions included, that its causes' partitions had when it was first seen.
+    ``written`` has the ends of its causes' partitions, open transactions included, when the record was first seen.
     """
 
     offset: int
@@ -111,13 +111,13 @@ class Ordering:
         self._doubts: dict[Slot, _Doubt] = {}
 
     async def plan(self, numbered: Callable[[Slot], int]) -> list[Stretch]:
-        """Return stretches that may be numbered now, in order; ``numbered`` returns the numbered end of a partition.
+        """Return stretches that may be numbered now, in order; ``numbered`` returns where a partition's numbers end.
 
         Raises LogError or KafkaError if the brokers do not answer.
         """
         needed = sorted({slot for doubt in self._doubts.values() for slot in doubt.written})
         passed = await self._log.passed(needed)
-        # Read the ends after the positions: everything before a position must be among the scanned records.
+        # Read the ends after the positions, so that all records before these positions are scanned.
         ends = {slot: end for slot, end in self._log.ends().items() if slot[0] in ORDER}
         start = {slot: numbered(slot) for slot in ends}
         for slot, end in ends.items():
@@ -134,7 +134,7 @@ class Ordering:
             queue.waiting.popleft()
         queue.scanned = max(queue.scanned, start)
         if slot[0] == topics.HEALTH:
-            # Reports are not outputs of steps; their writers have read the works that they describe.
+            # Reports have no causes to wait for: they are not outputs, and reporters have read the works before.
             queue.scanned = max(queue.scanned, end)
         last = min(end, queue.scanned + _SCANNED_MAX)
         while queue.scanned < last:
@@ -169,7 +169,7 @@ class Ordering:
         if not new:
             return
         slots = sorted({need.slot for front in new.values() for need in front.needs})
-        # Queried after the record was seen: all causes of an honest record were written before that.
+        # Query only now: all causes of an honest record were written before the record was seen.
         written = dict(await self._log.written(slots))
         for slot, front in new.items():
             self._doubts[slot] = _Doubt(front.offset, {need.slot: written[need.slot] for need in front.needs})
@@ -221,13 +221,13 @@ class _Plan:
         while (front := self._front(slot)) is not None:
             if self._missing(slot, front) is not None:
                 return max(front.before, self._at[slot])
-            # Later records of the same partition may need this very record.
+            # Count the record as numbered: later records of the same partition may have it as a cause.
             self._at[slot] = front.offset + 1
             self._next[slot] += 1
         return max(self._queues[slot].scanned, self._at[slot])
 
     def _missing(self, slot: Slot, front: _Waiting) -> Need | None:
-        """Return the record's first cause that exists, or may exist, but has no number; None if it need not wait."""
+        """Return the first cause that has no number but exists or may exist; None if the record need not wait."""
         doubt = self._doubts.get(slot)
         written = doubt.written if doubt is not None and doubt.offset == front.offset else _NOT_ASKED
         return next((need for need in front.needs if not self._is_met(need, written.get(need.slot))), None)
@@ -244,7 +244,7 @@ class _Plan:
         return at >= self._ends.get(need.slot, 0) and self._read(need.slot) >= need.end
 
     def _read(self, slot: Slot) -> int:
-        """Return up to which offset a partition is scanned, including control records after its last record."""
+        """Return the offset up to which a partition is scanned, past control records after its last record."""
         queue = self._queues.get(slot)
         scanned = queue.scanned if queue is not None else 0
         return max(scanned, self._passed.get(slot, 0)) if scanned >= self._ends.get(slot, 0) else scanned

@@ -28,7 +28,7 @@ from events import limits
 from events.client import broken_connections
 
 Slot = tuple[str, int]
-"""A topic by its engine name, and a partition."""
+"""A partition: the topic's name without the log's prefix, and the number of the partition."""
 
 Consumer: TypeAlias = "AIOKafkaConsumer"
 Producer: TypeAlias = "AIOKafkaProducer"
@@ -50,7 +50,7 @@ FETCH_BYTES: Final = 4 * 1_048_576
 _FETCH_WAIT_MS: Final = 100
 DELIVERY_S: Final = 30.0
 TRANSACTION_MS: Final = 60_000
-"""Time after which a broker aborts the transaction of a silent producer."""
+"""Milliseconds after which a broker aborts the transaction of a producer that sends nothing."""
 
 AFTER_FAILURE_S: Final = 0.5
 """Seconds to wait after a failed request before the next one."""
@@ -83,7 +83,7 @@ def consumer(address: Address, *, sees_open: bool = False) -> Consumer:
 
 
 def member(address: Address, group: str, session_ms: int, heartbeat_ms: int, assignor: type) -> Consumer:
-    """Return a consumer that only takes part in a consumer group."""
+    """Return a consumer that is a member of a consumer group and does not commit offsets."""
     return AIOKafkaConsumer(
         **_common(address),
         group_id=address.topic(group),
@@ -171,7 +171,7 @@ async def introduce(consumer: Consumer, partitions: Iterable[TopicPartition]) ->
 async def stopped(producer: Producer) -> None:
     """Stop a producer, also a failed one; undelivered records are dropped."""
     with anyio.CancelScope(shield=True):
-        # Otherwise ``stop`` would wait for batches that no broker accepts.
+        # Drop undelivered batches: ``stop`` would wait for them even if no broker accepts them.
         _drop_undelivered(_accumulator(producer))
         stopping = asyncio.ensure_future(producer.stop())
         await asyncio.wait([stopping], timeout=_STOP_S)
@@ -185,7 +185,7 @@ async def stopped(producer: Producer) -> None:
 
 
 async def closed(consumer: Consumer) -> None:
-    """Stop a consumer, also if its brokers are gone; cancelled requests inside aiokafka are ignored."""
+    """Stop a consumer, even if no broker responds; errors of Kafka and requests that aiokafka cancels are ignored."""
     closing = asyncio.ensure_future(consumer.stop())
     with anyio.CancelScope(shield=True):
         await asyncio.wait([closing])
@@ -262,7 +262,7 @@ def failed(what: str, error: KafkaError) -> port.LogError:
 
 
 def chosen_ms(variable: str, otherwise: int) -> int:
-    """Return the milliseconds in an environment variable, or ``otherwise``; raises LogError if not positive."""
+    """Return the milliseconds in an environment variable, by default ``otherwise``; raises LogError if not positive."""
     text = os.environ.get(variable, str(otherwise))
     if not text.isdecimal() or not int(text):
         raise port.LogError(f"{variable} is {text!r}; write milliseconds, {otherwise} for example")

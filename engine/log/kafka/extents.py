@@ -1,8 +1,8 @@
 """A replica's local file with the extents of the sequence that it has applied.
 
-Memory holds only the newest extents, so memory does not grow with the log, and a restart reads only later ones. The
-file is a cache. It stores the last record of the topic ``sequence`` that it includes, and its offset; if the topic has
-another record at this offset, the file is deleted.
+With the file, memory holds only the newest extents, and a restart reads only extents that the file does not have. The
+file is a cache. It also stores the last record of the topic ``sequence`` whose extents it contains, and the offset of
+that record; if the topic has another record at this offset, the file is deleted.
 """
 
 import sqlite3
@@ -56,7 +56,7 @@ class UnwritableError(Exception):
 
 
 class ExtentFile:
-    """The file with the extents; without a path a temporary one. Calls block and may come from any thread.
+    """The file with the extents; a temporary one without a path. Methods block; any thread may call them.
 
     The constructor raises UnwritableError if the file cannot be created.
     """
@@ -101,7 +101,7 @@ class ExtentFile:
         return int(first), int(start)
 
     def rows(self, number: int, limit: int) -> tuple[Sequence[Row], int]:
-        """Return extents in order, from the one that contains ``number``, and the number after all stored extents."""
+        """Return extents in order, from the one that contains ``number``, and the number after the last stored one."""
         with self._lock:
             stored_rows = self._connection.execute(
                 "SELECT first, place, start FROM extents"

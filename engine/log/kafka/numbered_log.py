@@ -28,22 +28,22 @@ from events import records
 from events.records import Record, StoredRecord
 
 _PACE_S: Final = 0.004
-"""How long new records are gathered before they get numbers."""
+"""Seconds for which new records are gathered before they get numbers."""
 
 _SILENCE_S: Final = 0.1
-"""How long other replicas wait for the one that extended the sequence last."""
+"""Seconds that other replicas wait before one extends the sequence instead of the replica that did so last."""
 
 _STALLED_S: Final = 0.02
 """Interval for checking whether a cause has become visible while no other record can be numbered."""
 
 _UNSEEN_S: Final = 0.05
-"""Time after which a replica that has not received offsets named in the sequence checks whether they exist."""
+"""Seconds after which a replica checks whether offsets exist that extents name but that it has not received."""
 
 _REFUSED_WITHIN: Final = 64
-"""Most offsets between refused extents and the record that refuses them; a later refusal has no effect."""
+"""Maximum distance in offsets from refused extents to the refusing record; a later refusal has no effect."""
 
 _UNNUMBERED_S: Final = 5.0
-"""How long a replica that does not extend the sequence waits for one that does."""
+"""Seconds that a replica which does not extend the sequence waits for another one to do so."""
 
 _READ: Final = 2_000
 _PUT_AWAY: Final = 8_192
@@ -69,7 +69,7 @@ class KafkaLog:
         self._extent_file: extents.ExtentFile | None = None
         self._sequence = sequence.Sequence()
         self._is_putting = False
-        # Records of the sequence not applied yet; offsets of refused ones, with the refusal's first number.
+        # Unapplied sequence records. ``_refused``: offset of a refused one to ``first`` of the refusing one.
         self._waiting: deque[sequence.Pending] = deque()
         self._fetched = 0
         self._refused: dict[int, int] = {}
@@ -157,7 +157,7 @@ class KafkaLog:
         return self._end.number
 
     async def newest(self) -> int:
-        """Return the last number of the sequence on the brokers, which covers every answered write.
+        """Return the last number of the sequence on the brokers; every acknowledged write has a number up to it.
 
         Raises LogError if the brokers do not answer within REBALLAST_REQUEST_MS.
         """
@@ -208,7 +208,7 @@ class KafkaLog:
             self._moved.set()
 
     async def _advance(self) -> None:
-        """Apply new records of the sequence as far as this replica has received the records that they number."""
+        """Apply new records of the sequence; stop at extents that number records which have not been received yet."""
         while batch := await self._followed.read(*sequence.SLOT, self._fetched, _READ):
             # Another task has read these records during the await, but perhaps not all that follow them.
             if batch[0].offset < self._fetched:
@@ -218,14 +218,14 @@ class KafkaLog:
                 extents_read = sequence.read(record)
                 self._waiting.append(sequence.Pending(record.offset, record.value, extents_read))
                 self._note_refused(record.offset, extents_read)
-            # A refusal follows the extents that it refuses, so keep the last ones back until the next batch.
+            # Do not apply the last records yet: a refusal follows the extents that it refuses.
             self._take(_REFUSED_WITHIN)
             if self._sequence.to_put() >= _PUT_AWAY:
                 await self._put_away()
         self._take(0)
 
     def _note_refused(self, at: int, refusing: sequence.Extents | None) -> None:
-        """Note which unapplied records of the sequence the record at offset ``at`` refuses."""
+        """Add to ``_refused`` the unapplied records of the sequence that the record at offset ``at`` refuses."""
         for offset in () if refusing is None else refusing.refused:
             if refusing is not None and max(self._read, at - _REFUSED_WITHIN) <= offset < at:
                 self._refused.setdefault(offset, refusing.first)
@@ -299,10 +299,10 @@ class KafkaLog:
         return [(record.offset, record.value) for record in batch] == [(state.read - 1, state.record)]
 
     async def _put_away(self) -> None:
-        """Write the extents that are only in memory to the file."""
+        """Write those extents to the file that are only in memory."""
         if self._extent_file is not None and not self._is_putting and self._sequence.to_put():
             self._is_putting = True
-            # Shielded: cancelling stops no thread, and the file refuses extents that it already has.
+            # Shielded: cancelling does not stop the thread, and to write the same extents again would fail.
             await asyncio.shield(asyncio.create_task(self._write_extents(self._extent_file)))
 
     async def _write_extents(self, extent_file: extents.ExtentFile) -> None:
@@ -324,7 +324,7 @@ class KafkaLog:
             self._moved.clear()
             if not self._is_unnumbered():
                 continue
-            # Random, so that one of several replicas goes first; the content written does not depend on it.
+            # Random, so that replicas do not extend at the same time; the result does not depend on it.
             silence_s = _SILENCE_S * (1 + random.random())  # noqa: S311
             await asyncio.sleep(_PACE_S if self._sequence.by == self._by else silence_s)
             try:
@@ -344,7 +344,7 @@ class KafkaLog:
         return any(end > self._sequence.end(slot) for slot, end in self._followed_ends().items())
 
     def _followed_ends(self) -> dict[Slot, int]:
-        """Return the ends, as far as this replica has read, of the partitions that get numbers."""
+        """Return the known ends of the partitions that get numbers."""
         return {slot: end for slot, end in self._followed.ends().items() if slot != sequence.SLOT}
 
     async def _append_extents(self) -> bool:

@@ -2,7 +2,7 @@
 
 ``FollowedLog`` is the log of a worker or of the members. It holds the newest records of each followed
 partition in memory and reads older ones from the brokers. Offsets have gaps, because transactions write
-control records: an end is the offset after the last record.
+control records. The end of a partition is the offset after its last record that is not a control record.
 """
 
 # aiokafka has annotations but no py.typed marker.
@@ -74,7 +74,7 @@ class FollowedLog:
                 await asyncio.sleep(clients.AFTER_FAILURE_S)
 
     async def follow(self, slots: Iterable[Slot]) -> None:
-        """Follow exactly these partitions from now on; their ends are known when it returns.
+        """Follow these partitions from now on, and no others; their ends are known when it returns.
 
         It works without ``run``. Raises LogError if the brokers do not answer.
         """
@@ -113,7 +113,7 @@ class FollowedLog:
         return await self._ranges.read(slot, start, end, limit)
 
     async def read_up_to(self, slot: Slot, start: int, end: int, limit: int) -> list[StoredRecord]:
-        """Return at most ``limit`` records of any partition from ``start`` to ``end``, which must exist."""
+        """Return at most ``limit`` records of a partition from ``start`` to ``end``, which it must have reached."""
         return await self._ranges.read(slot, start, end, limit)
 
     async def unfollowed_ends(self, slots: Sequence[Slot]) -> dict[Slot, int]:
@@ -126,7 +126,7 @@ class FollowedLog:
         return self._visible
 
     def known(self, slot: Slot) -> int:
-        """Return the known end of a partition: after its last record, or its beginning if all records were deleted."""
+        """Return the known end of a partition; if all records were deleted, its first offset."""
         return max(self._visible.get(slot, 0), self._firsts.get(slot, 0))
 
     async def passed(self, slots: Sequence[Slot]) -> dict[Slot, int]:
@@ -171,7 +171,7 @@ class FollowedLog:
         return self._moves.number
 
     def nudge(self) -> None:
-        """Wake all waiting readers although no record has arrived, because something else has changed."""
+        """Wake all callers of ``wait`` although no record has arrived, so that they notice another change."""
         self._moves.move(self._moves.number + 1)
 
     async def wait(self, after: int) -> None:
@@ -245,7 +245,7 @@ class FollowedLog:
         await asyncio.sleep(0)
 
     async def _pass_over(self, gone: Mapping[TopicPartition, int]) -> None:
-        """Continue after records that were deleted before they were received; reading those raises LogCutError."""
+        """Continue after records that brokers deleted before they were received; reading these raises LogCutError."""
         try:
             async with self._turn:
                 firsts = await self._query_consumer.beginning_offsets(list(gone))

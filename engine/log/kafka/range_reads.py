@@ -1,7 +1,7 @@
 """Read a partition from any offset: records older than those that a process has in memory.
 
 One consumer reads one range at a time. Records fetched beyond the requested ones are kept as one chunk per
-partition, so reading several partitions in turns costs a fetch per chunk, not per read.
+partition, so reading several partitions alternately takes one fetch per chunk, not one per read.
 """
 
 # aiokafka has annotations but no py.typed marker.
@@ -83,7 +83,7 @@ class Ranges:
                 raise clients.failed(f"{slot[0]}/{slot[1]} was not read", error) from error
 
     async def written(self, slots: Sequence[Slot]) -> dict[Slot, int]:
-        """Return the written ends of partitions, open transactions included; raises LogError as ``bounds`` does."""
+        """Return up to where partitions are written, open transactions included; raises LogError as ``bounds`` does."""
         names = {clients.partition(self._address, slot): slot for slot in slots}
         async with self._turn:
             try:

@@ -2,7 +2,7 @@
 
 An extent is a range of offsets of one partition. Its first offset has the extent's first number; every offset has a
 number, also those of control records. Extents that do not join the accepted ones have no effect, so several replicas
-may append at once and all fold the same order.
+may append at once, and all of them get the same order.
 """
 
 import bisect
@@ -26,7 +26,7 @@ SLOTS: Final[tuple[Slot, ...]] = tuple(
 """The partitions whose records get numbers."""
 
 KEPT: Final = 65_536
-"""Number of stored extents kept in memory; up to twice as many between two cleanups."""
+"""Number of extents that stay in memory although the file has them; between two cleanups up to twice as many."""
 
 _SOME: Final = 256
 
@@ -125,9 +125,9 @@ def read(record: StoredRecord) -> Extents | None:
 
 
 class Sequence:
-    """Maps offsets of partitions to numbers, as far as extents were applied.
+    """Maps offsets of partitions to numbers, for all applied extents.
 
-    The newest extents are in memory; with an ``extent_file`` all but the last are stored there. A lookup of
+    The newest extents are in memory; an ``extent_file`` stores all except the last ones. A lookup of
     an older extent reads the file and blocks meanwhile.
     """
 
@@ -141,8 +141,8 @@ class Sequence:
         self._own_extents: dict[Slot, tuple[array[int], array[int]]] = {}
         for slot in self._ends:
             self._slot_index(slot)
-        # Extents in memory as parallel arrays, the number of extents before them, and how many of them the
-        # file has.
+        # The extents in memory as parallel arrays; ``_before``: number of extents before them; ``_put``: how many
+        # of them the file has.
         self._slot_of = array("i")
         self._firsts = array("q")
         self._starts = array("q")
@@ -211,7 +211,7 @@ class Sequence:
         return State(self.next, self.by, read, record, len(self), slots), list(rows)
 
     def was_put(self, count: int) -> None:
-        """Note that the file has this many more extents; drop the oldest ones from memory."""
+        """Record that the file has ``count`` more extents; drop the oldest ones from memory if there are many."""
         self._put += count
         if self._put >= 2 * KEPT:
             self._forget(self._put - KEPT)
@@ -229,7 +229,7 @@ class Sequence:
         self._put -= count
 
     def _from(self, number: int) -> list[Numbered]:
-        """Return some ranges in order, starting at ``number``, which must exist."""
+        """Return up to ``_SOME`` ranges in order, beginning at ``number``, which must exist."""
         if self._extent_file is None or (self._firsts and number >= self._firsts[0]):
             index = bisect.bisect_right(self._firsts, number) - 1
             parts = (

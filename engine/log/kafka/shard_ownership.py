@@ -2,9 +2,9 @@
 
 Starting the producer fences the former owner and ends that owner's open transaction; the former owner's committed
 steps can be read once everything that is written in the shard's decisions is visible. A step is one transaction. In
-addition, an owner knows the offsets of its own output: between two of its steps there is only a control record. If
-there are other records, the owner reads them, and a foreign step in effect ends its ownership, even if the brokers
-should allow two writers (design section 5).
+addition, an owner knows the offsets of its own steps: between two of them there is only a control record. If there are
+other records, the owner reads them. If one is another owner's step that continues the shard's chain, the ownership
+ends, even if the brokers should allow two writers (design section 5).
 """
 
 # aiokafka has annotations but no py.typed marker.
@@ -37,7 +37,7 @@ _MARK: Final = 1
 """Number of offsets that the control record at the end of a transaction takes."""
 
 _CHECK_S: Final = 1.0
-"""Interval in seconds of the check for foreign writes; the owner's commits detect them earlier."""
+"""Seconds between two checks for other owners' writes; the owner's own commits detect them earlier."""
 
 _HIDDEN_S: Final = 0.02
 """Seconds between two queries while records of a shard's decisions are not visible yet."""
@@ -78,8 +78,8 @@ class Shards:
         self._clock_ms = clock_ms
         self._owned: dict[int, _Owned] = {}
         self._checked_s = 0.0
-        # Partitions of outputs that have hidden records, each with its visible end and the time since when
-        # that is unchanged (infinite if the owned shards' transactions there were ended already).
+        # Partitions of outputs with hidden records: the visible end, and since when it is unchanged. The time
+        # is infinite once the transactions of the owned shards were ended there.
         self._hidden: dict[Slot, tuple[int, float]] = {}
         self._is_committing = False
         self.fences = 0
@@ -100,7 +100,7 @@ class Shards:
                 if isinstance(failed, KafkaError):
                     raise clients.failed("the shards were not taken over", failed) from failed
                 raise failed
-        # Only now: reads before the producers have started could miss the last steps of the former owners.
+        # Read only now: before the producers have started, the former owners could still append steps.
         await self._log.follow(_inputs(self._owned))
         for slot, end in (await self._visible_ends(taken)).items():
             self._owned[slot[1]].end = end
@@ -149,7 +149,7 @@ class Shards:
         return offsets
 
     async def check(self) -> None:
-        """Raise OwnershipLostError if a foreign step is in effect; queries the brokers at most once per second.
+        """Raise OwnershipLostError if another owner's step continues a chain; queries brokers at most once per second.
 
         Raises LogError if they do not answer.
         """
@@ -170,8 +170,8 @@ class Shards:
     async def _end_left(self, now_s: float) -> None:
         """End transactions of the owned shards that have no end marker in some partitions of outputs.
 
-        A broker that shuts down may leave a transaction so although its owner continues; its records would stay hidden
-        until the shard writes to that partition again.
+        A broker that shuts down may fail to write the marker although the transaction's owner continues. The records
+        would then stay hidden until the shard writes to that partition again.
         """
         try:
             written = await self._log.written(_OUTPUTS)
@@ -275,7 +275,7 @@ class Shards:
         own_offsets = [
             offset for offset, record in zip(offsets, batch, strict=True) if record.topic == topics.DECISIONS
         ]
-        # Records between the known end and this step are another owner's.
+        # This owner did not write the records between the known end and this step.
         if own_offsets[0] > owned.end and await self._is_followed(shard, own_offsets[0]):
             raise port.OwnershipLostError([shard])
         step = codec.decode(batch[0])
@@ -285,7 +285,7 @@ class Shards:
         return own_offsets[0]
 
     async def _is_followed(self, shard: int, end: int) -> bool:
-        """Whether a foreign record before ``end`` is a step in effect."""
+        """Whether a record from the known end up to ``end`` is a step that continues the shard's chain."""
         owned = self._owned[shard]
         while batch := await self._log.read_up_to(
             (topics.DECISIONS, shard), owned.end, end, port.READ_RECORDS

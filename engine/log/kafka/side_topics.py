@@ -26,7 +26,7 @@ from engine.log.kafka.topics import SNAPSHOTS
 from events.records import StoredRecord
 
 CHECKPOINTS: Final = "checkpoints"
-"""The topic of signed checkpoints, by its engine name."""
+"""Name of the topic of signed checkpoints, without the log's prefix."""
 
 _PIECE_BYTES: Final = 512 * 1024
 _LOOK_BACK: Final = 32
@@ -152,7 +152,7 @@ class ShardKeeper:
                     # removed older heads yet.
                     by_key.setdefault(key, (head, offset))
                     if head is not None:
-                        # The records between are pieces of this snapshot; skip them.
+                        # The records before the head are pieces of its snapshot; skip them.
                         end = min(end, head.first)
         except port.LogError as error:
             raise OSError(str(error)) from error

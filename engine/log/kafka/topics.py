@@ -41,7 +41,7 @@ _TRANSIENT: Final = frozenset(
         errors.NotControllerError.errno,
     }
 )
-"""Error codes of states that end by themselves; a replication factor is invalid while too many brokers are fenced."""
+"""Error codes of temporary states; a replication factor is invalid while too many brokers are fenced."""
 
 _FENCED_S_MAX: Final = 30.0
 _KNOWN_S_MAX: Final = 30.0
@@ -86,7 +86,7 @@ def _settings(expected: _ExpectedTopic, replicas: int) -> dict[str, str]:
 
 
 async def prepare_one(address: Address, name: str) -> None:
-    """Create a topic of one partition that keeps its records forever, if it is missing. Raises LogError."""
+    """Create a topic of one partition, unless it exists; its records are kept forever. Raises LogError."""
     admin = clients.admin(address)
     try:
         await admin.start()
@@ -114,7 +114,7 @@ async def _make(admin: AIOKafkaAdminClient, address: Address, wanted: Mapping[st
 async def _try_to_make(
     admin: AIOKafkaAdminClient, address: Address, wanted: Mapping[str, _ExpectedTopic]
 ) -> tuple[str, int, str] | None:
-    """Request missing topics once; return the first refused one with its error code and message."""
+    """Request missing topics once; return the first refused one, its error code and message; None without one."""
     there = set(await admin.list_topics())
     missing = {name: expected for name, expected in wanted.items() if address.topic(name) not in there}
     if not missing:
@@ -234,9 +234,9 @@ _COMPACTED: Final = {
     "max.compaction.lag.ms": str(3_600_000),
     "message.timestamp.type": "LogAppendTime",
 }
-"""Compact early, so that a search for the newest snapshot reads little.
+"""Settings of the compacted topic: it is compacted early, so that a search for the newest snapshot reads little.
 
-Broker timestamps serve the clock check (``shard_ownership.check_clock``).
+``shard_ownership.check_clock`` needs the brokers' timestamps.
 """
 
 _KEPT: Final = ("cleanup.policy", "retention.ms", "retention.bytes")

@@ -4,7 +4,7 @@ from engine.process import interpreter_settings
 
 if __name__ == "__main__":
     interpreter_settings.collect_rarely()
-    from engine.process.plans import keeper  # loading it is most of the start
+    from engine.process.plans import keeper  # loading this module takes most of the start-up time
 
     keeper.main()
     interpreter_settings.skip_last_collection()

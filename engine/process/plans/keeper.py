@@ -37,7 +37,7 @@ _log: Final = diagnostics.logger("plans")
 
 
 def main() -> None:
-    """Answer questions, whose sockets arrive at standard input, until it ends or stays idle for too long.
+    """Answer questions, whose sockets arrive at standard input, until the input ends or no question comes for too long.
 
     The process has one argument: the maximum idle time in seconds.
     """
@@ -66,7 +66,7 @@ class _Kept:
     async def prepare(self, ask: protocol.Ask) -> Fork:
         """Return the engine for a question; raises the log's errors.
 
-        An engine that was kept for an earlier number is advanced; for a number before the kept one, another is built.
+        The kept engine is advanced to a later number; for an earlier number, another engine is built.
         """
         basis, question = _place(ask), ask.question
         async with log_places.snapshots(basis) as snapshots, log_places.opened(basis) as log:
@@ -75,7 +75,7 @@ class _Kept:
             if self._fork is None or self._key != (number, question.simulated):
                 shards = None if self._key is None or number < self._key[0] else self._shards()
                 self._key = self._fork = None
-                gc.collect()  # two engines at once would need twice the memory
+                gc.collect()  # free the old engine first: two engines would need twice the memory
                 shards = shards or RecordedShards(snapshots)
                 self._fork = await planning.prepare(log, question, shards)
                 self._key = number, question.simulated
@@ -105,15 +105,14 @@ def _answer(control: socket.socket, connection: socket.socket, kept: _Kept) -> N
     if os.fork():
         return
     try:
-        # Close the inherited socket, or the parent would believe that questions are still taken after the
-        # keeper has ended.
+        # Close the inherited socket: while it is open, the parent cannot notice that the keeper has ended.
         control.close()
         gc.freeze()
         threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
         _predict(connection, fork, ask)
     except OSError:
         pass  # the parent no longer listens
-    except Exception:  # noqa: BLE001  # the parent learns of it by the end of the connection
+    except Exception:  # noqa: BLE001  # the end of the connection shows it to the parent
         _log.exception("plan failed")
     finally:
         os._exit(0)

@@ -28,7 +28,7 @@ def encoded(ask: Ask) -> bytes:
 
 
 def receive(connection: socket.socket) -> Ask:
-    """Read a question; raises EOFError if the connection ends before."""
+    """Read a question; raises EOFError if the connection ends before it is complete."""
     length = int.from_bytes(_exactly(connection, _LENGTH_BYTES))
     return msgspec.json.decode(_exactly(connection, length), type=Ask)
 

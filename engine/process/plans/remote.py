@@ -1,4 +1,4 @@
-"""The parent's side: it starts the process of the plans, and sends it questions."""
+"""The parent's side of the plans: start the keeper process and send questions to it."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ from engine.simulation import listed_statuses, specs
 
 _STOPPED: Final = "the process of the plan ended early; see the server log"
 _TRIES: Final = 2
-"""The process may end after its idle time while a question is on its way, so ask twice."""
+"""Number of attempts: the process may end after its idle time while a question is sent, so ask twice."""
 
 _READ: Final = 1 << 20
 _IDLE_S: Final = 120.0
@@ -58,7 +58,7 @@ class PlanProcesses:
         self._lock = threading.Lock()
 
     async def predict(self, question: Question, progress: Callable[[int], None]) -> bytes:
-        """Return the prediction of a change as JSON, with the members of this process.
+        """Return the prediction of a change as JSON; the simulated members of this process take part in it.
 
         ``progress`` gets the virtual time that has passed, in milliseconds. Raises PlanError; cancelling ends the
         prediction.
@@ -95,7 +95,7 @@ class PlanProcesses:
         keeper.close()
 
     def _faults(self) -> tuple[Failure, ...]:
-        """Return the faults of simulated members that the log does not show: slowness and lost reports."""
+        """Return the faults of simulated members that are not in the log: slowness and lost reports."""
         result: list[Failure] = []
         for status in self._statuses() if self._simulated else ():
             if status.slowness > 1:
@@ -121,7 +121,7 @@ class Keeper:
             )
 
     async def ask(self, question: bytes, progress: Callable[[int], None]) -> bytes:
-        """Return the answer to a question; raises PlanError, and _EndedError if the process ends before."""
+        """Return the answer to a question; raises PlanError, and _EndedError if the process ends before it answers."""
         own_end, child_end = socket.socketpair()
         try:
             with child_end:
@@ -144,7 +144,7 @@ class Keeper:
                 await writer.wait_closed()
 
     def close(self) -> None:
-        """End the process; predictions that have begun continue in their own processes."""
+        """End the process that keeps the engine; predictions that have begun continue in their own processes."""
         self._control.close()
         self.process.kill()
         self.process.wait()

@@ -7,7 +7,7 @@ from engine.process import interpreter_settings
 
 if __name__ == "__main__":
     interpreter_settings.collect_rarely()
-    from engine.process.views import child  # loading it is most of the start
+    from engine.process.views import child  # loading this module takes most of the start-up time
 
     child.main(Path(sys.argv[1]))
     interpreter_settings.skip_last_collection()

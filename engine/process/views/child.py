@@ -31,7 +31,7 @@ _log = diagnostics.logger(__name__)
 
 def main(directory: Path) -> None:
     """Follow the log until standard input ends."""
-    # A signal to the process group is meant for the parent, which stops this process in order.
+    # A signal to the process group is meant for the parent, which stops this process by closing its input.
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, signal.SIG_IGN)
     interpreter_settings.tune()
@@ -42,7 +42,7 @@ def main(directory: Path) -> None:
 
 @contextlib.contextmanager
 def _only_child(directory: Path) -> Generator[None]:
-    """Wait for the exit of another child, whose parent was killed and which may still write its last batch."""
+    """Hold the lock of the views; a child whose parent was killed may keep it until its last batch is written."""
     with private_files.opened(directory / _LOCK_FILE) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -82,7 +82,7 @@ async def _project_kafka(at: address.Address, directory: Path, hearing: asyncio.
 
 
 async def _project(log: runner.Source, directory: Path, until: Sequence[asyncio.Task[None]]) -> None:
-    """Fold and report progress until one of the other tasks ends."""
+    """Fold the log and report progress until one of the tasks in ``until`` ends."""
     folding = asyncio.create_task(_fold_and_report(log, directory / store.FILE))
     await asyncio.wait((folding, *until), return_when=asyncio.FIRST_COMPLETED)
     folding.cancel()
@@ -129,7 +129,7 @@ def _last(lines: list[bytes]) -> int | None:
 
 
 async def _opened_at_last(log: runner.Source, path: Path) -> runner.Projector:
-    """Return the opened tables; retry and report the reason until they can be opened."""
+    """Return a projector with the opened tables; until they can be opened, report the reason and retry."""
     while True:
         try:
             return await _opened(log, path)
@@ -139,7 +139,7 @@ async def _opened_at_last(log: runner.Source, path: Path) -> runner.Projector:
 
 
 async def _opened(log: runner.Source, path: Path) -> runner.Projector:
-    """Open the stored tables; rebuild them, since they are only a cache, if they are damaged or of another log."""
+    """Open the stored tables; if they are damaged or of another log, rebuild them, since they are only a cache."""
     projector = runner.Projector(log, store.Store(path), manifests.check)
     try:
         await projector.fold_to(0)
@@ -183,7 +183,7 @@ def _report_error(prefix: bytes, error: Exception) -> None:
 
 
 def _write_line(line: bytes) -> None:
-    # A pipe writes such a short line atomically. If the parent is gone, the input ends too and stops this
-    # process.
+    # Short lines are written to a pipe atomically. If the parent has ended, so has this process's input, which
+    # stops it.
     with contextlib.suppress(BrokenPipeError):
         os.write(_OUTPUT, line)

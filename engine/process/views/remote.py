@@ -18,7 +18,7 @@ from engine.process.views import line_protocol
 from projections import store
 
 PATIENCE_S: Final = 5.0
-"""How long the views may stall before waiting readers get an error."""
+"""Seconds for which the views may stall before waiting readers get an error."""
 
 _AFTER_END_S: Final = 1.0
 _REMEDY: Final = "the views go on by themselves once there is space"
@@ -38,8 +38,8 @@ class RemoteViews:
         self._environment = os.environ | ({} if where is None else {line_protocol.LOG_VARIABLE: where})
         self._end = shared_waits.EndSignal(-1)
         self._store: store.Reader | None = None
-        # Start of the current stall (None: no stall), and the error for waiting readers once it lasts too
-        # long.
+        # When the current stall began (None: no stall), and the error for waiting readers once the stall lasts
+        # too long.
         self._failing_since_s: float | None = None
         self._refusal = ""
 
@@ -102,7 +102,7 @@ class RemoteViews:
             await anyio.to_thread.run_sync(self._store.close)
 
     async def _announce_ends(self, process: Process) -> None:
-        """Announce the end of the log whenever it moves."""
+        """Send the end of the log to the child whenever it moves."""
         number = self._log.last_number()
         try:
             while process.stdin is not None:
@@ -113,7 +113,7 @@ class RemoteViews:
             return
 
     async def _read_progress(self, process: Process) -> str | None:
-        """Process the child's lines until it exits (None) or cannot read the log (the reason)."""
+        """Process the child's lines. Return None when it exits, or the reason if it cannot read the log."""
         lines = line_protocol.Lines()
         is_level = False
         while process.stdout is not None:
@@ -127,8 +127,8 @@ class RemoteViews:
                 if line.startswith(line_protocol.UNWRITABLE):
                     self._fail(f"{line.removeprefix(line_protocol.UNWRITABLE).decode()}; {_REMEDY}")
                     continue
-                # Reads must not go back in time: use a new child's tables only once they include all that the
-                # former child's did.
+                # Reads must not go back in time: use the tables of a new child only once they include all records
+                # that the former child's tables included.
                 is_level = is_level or await self._open(int(line))
                 if is_level:
                     self._failing_since_s, self._refusal = None, ""

@@ -1,1 +1,1 @@
-"""Edits of objects as values: create, replace, patch and apply; also of status and scale."""
+"""Edits of objects (create, replace, patch and apply) and of their subresources status and scale, as values."""

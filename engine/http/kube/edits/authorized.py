@@ -25,17 +25,17 @@ _GROUP: Final = parsing.GROUP
 KEYS_NAMESPACE: Final = "karmada-system"
 _RESERVED_PREFIX: Final = "reballast-"
 KEYS: Final = f"{_RESERVED_PREFIX}keys"
-"""Name of the ConfigMap with the current keys."""
+"""Name of the ConfigMap with the fingerprint of the keys that all replicas share (``process.shared_keys``)."""
 
 KEY_REQUEST_PREFIX: Final = f"{_RESERVED_PREFIX}keys-for-"
-"""Prefix of the names of key requests."""
+"""Prefix of the names of the ConfigMaps in which replicas request these keys."""
 
 
 class Permission(Struct, frozen=True, kw_only=True):
-    """Checks of an edit that need its result: whether the user may create the object, and grant the rights in a role.
+    """Check the result of an edit: whether the user may create the object, and grant the rights in a role.
 
-    ``rights`` is None for users that may do everything. ``creates``: the request is a POST, for which the right to
-    create was checked already.
+    ``rights`` is None for users that may do everything. ``creates``: the request is a POST, whose right to create is
+    already checked.
     """
 
     user: User
@@ -165,7 +165,7 @@ def _check_rules(
 
 
 def check_reserved(target: Target, user: User) -> None:
-    """Raise StatusError (403) if only ``system:masters`` may write this object, whatever the user's roles allow."""
+    """Raise StatusError (403) if the object is reserved for ``system:masters`` and the user is not in that group."""
     named = (target.kind, target.namespace) == ("ConfigMap", KEYS_NAMESPACE) and target.name.startswith(
         _RESERVED_PREFIX
     )

@@ -52,7 +52,8 @@ class AheadError(StatusError):
 class Writer(Struct, frozen=True, kw_only=True):
     """Properties of a write: kind, name, field manager, time, strictness of field validation.
 
-    ``namespace`` and ``name`` are those of the path. ``newest`` is the highest resourceVersion that this server knows.
+    ``namespace``, ``name`` and ``part`` (subresource) are those of the path. ``newest`` is the highest resourceVersion
+    that this server knows.
     ``tolerated`` is the default toleration of failing clusters for policies that set none.
     """
 
@@ -67,7 +68,7 @@ class Writer(Struct, frozen=True, kw_only=True):
     tolerated: TolerationSeconds = TolerationSeconds()
 
     def write(self, operation: str) -> server_side_apply.Write:
-        """Return the manager, time and untouched paths of this write, for ``server_side_apply``."""
+        """Return the manager and time of this write, and the paths that it must not change."""
         return server_side_apply.Write(
             manager=Manager(
                 name=self.manager,
@@ -158,8 +159,8 @@ def check_version(writer: Writer, live: KubeObject, new: KubeObject) -> None:
     if uid and uid != live.uid:
         raise status_objects.precondition_failed(writer.resource, writer.name, "UID", str(uid), live.uid)
     seen = metadata.get("resourceVersion")
-    # A changed status also raises the resourceVersion that clients read, so one newer than the object's last
-    # write is no conflict.
+    # A change of the status that the engine derives raises the resourceVersion that clients read, but not
+    # that of ``live``. A newer resourceVersion than that of ``live`` is therefore no conflict.
     if seen and (not _is_number(seen) or int(str(seen)) < int(live.resource_version)):
         raise status_objects.conflict(writer.resource, writer.name)
     if seen and int(str(seen)) > writer.newest:
@@ -205,7 +206,7 @@ def plain(writer: Writer, value: KubeObject) -> KubeObject:
 def without_nulls(writer: Writer, value: KubeObject) -> KubeObject:
     """Return the object without null fields.
 
-    Of a custom resource, whose schema may allow null, only the metadata are changed.
+    In a custom resource only the metadata are changed, since its schema may allow null elsewhere.
     """
     if not writer.resource.custom:
         return KubeObject(empty_values.without_nulls(value.document, writer.resource.schema))

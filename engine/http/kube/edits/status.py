@@ -125,7 +125,7 @@ def _without_derived(
 def _same_but_for_status(writer: Writer, live: KubeObject, made: KubeObject, *, is_owned: bool) -> KubeObject:
     """Return the current object with the status of ``made``.
 
-    ``is_owned``: also with the metadata of ``made``, which have the field owners.
+    With ``is_owned`` it also gets the metadata of ``made``, which contain the field owners.
     """
     current = made.at("status")
     status = as_object({} if current is None else current)
@@ -140,7 +140,10 @@ def _same_but_for_status(writer: Writer, live: KubeObject, made: KubeObject, *, 
 
 
 def _check_counts(writer: Writer, value: KubeObject, derived: DerivedStatus | None) -> None:
-    """Raise StatusError if the status has invalid replica counts; derived values of the engine replace written ones."""
+    """Raise StatusError if the status has invalid replica counts.
+
+    For fields that the engine derives, its values are checked instead of the written ones.
+    """
     status = {**value.object_at("status"), **({} if derived is None else derived.status)}
     if wrong := list(workloads.status_faults(writer.resource, status)):
         raise status_objects.invalid(writer.resource, writer.name, wrong)

@@ -1,1 +1,1 @@
-"""Kubernetes Events, derived from the log on request: of bindings and templates, Works, clusters and quotas."""
+"""Kubernetes Events: those derived from the log on request, and those that clients write."""

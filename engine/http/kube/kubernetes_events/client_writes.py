@@ -1,7 +1,7 @@
 """Writes of Kubernetes Events by clients, such as the recorders of controllers.
 
-No decision depends on them and they expire soon, so they skip the write pipeline of other objects: if two servers
-change one Event at once, the last write wins.
+No decision depends on Events and they expire soon, so writes of Events do not use the write path of other objects. If
+two servers change one Event at the same time, the last write wins.
 """
 
 from collections.abc import Callable

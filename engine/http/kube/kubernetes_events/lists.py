@@ -153,9 +153,10 @@ class Events:
     def _events_of(
         self, api_version: str, records: list[StoredRecord], written: list[StoredRecord]
     ) -> list[tuple[str, KubeObject]]:
-        """Return the Events of records, each with its watch event type (ADDED, MODIFIED, DELETED).
+        """Return Events with their watch event types (ADDED, MODIFIED, DELETED).
 
-        Events that clients wrote are taken from ``written`` only, in their newest state.
+        They are the Events that the engine derives from ``records``, and those that clients wrote in the records
+        ``written``, in their newest state.
         """
         with self._services.views.store.reading() as rows:
             occurred = merging.occurred(records, Subjects(rows))
@@ -184,7 +185,7 @@ def _version(value: KubeObject) -> int:
 
 
 def _keys(rows: Rows, namespace: str, fits: ObjectFilter) -> list[str]:
-    """The timeline keys of the object that a field selector names; empty if it does not name one object."""
+    """The timeline keys of the object that a field selector names; empty if the selector does not name one object."""
     for prefix in _ABOUT:
         name, kind = fits.fields.exact(f"{prefix}.name"), fits.fields.exact(f"{prefix}.kind")
         if name and kind:
@@ -201,16 +202,17 @@ def _keys_of(rows: Rows, kind: str, namespace: str, name: str) -> list[str]:
     if kind == "Work":
         return [_key_of_work(rows, cluster_of(namespace) or "", name)]
     if kind == federated_quotas.KIND:
-        # Clusters report on the ResourceQuota of the same name, which is created from it.
+        # Clusters report on the ResourceQuota of the same name, which the engine creates from the
+        # FederatedResourceQuota.
         of_members = keys.binding_key(federated_quotas.QUOTA[1], namespace, name)
         return [keys.object_key(kind, namespace, name), of_members]
     return [keys.binding_key(kind, namespace, name)]
 
 
 def _key_of_work(rows: Rows, cluster: str, name: str) -> str:
-    """Return the binding key of a work, which has this name in the cluster.
+    """Return the binding key of the work with this name in the cluster.
 
-    If the cluster has no such work, return ``name``: no binding has it as its key.
+    If the cluster has no such work, return ``name``, which is not the key of any binding.
     """
     matches = rows.select(_OF_WORK, (keys.cluster_key(cluster), name))
     return matches[0][0] if matches else name

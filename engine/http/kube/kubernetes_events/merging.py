@@ -16,7 +16,10 @@ from events.records import StoredRecord
 
 
 class Occurrence(Struct, frozen=True, kw_only=True):
-    """One Event: the object it is about (``involved``), its text, and how often and when it occurred."""
+    """One Event: the object that it is about (``involved``), its text, and how often and when it occurred.
+
+    ``first`` and ``last`` are times, ``first_number`` and ``last_number`` the sequence numbers of the records.
+    """
 
     involved: ObjectReference
     message: Message

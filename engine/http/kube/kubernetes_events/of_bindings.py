@@ -21,7 +21,7 @@ _DETECTOR: Final = "resource-detector"
 _SCHEDULER: Final = domain.DEFAULT_SCHEDULER
 _DISTRIBUTOR: Final = "dependencies-distributor"
 _EVICTORS: Final = {"TaintManager": "taint-manager"}
-"""Reporter of an eviction by the producer of its eviction task, where the two names differ."""
+"""Reporters of eviction Events, by producer of the eviction task; other producers report under their own names."""
 
 
 class _BindingMessage(Struct, frozen=True):
@@ -37,7 +37,7 @@ _Work = tuple[str, str, int, int]
 
 
 class Overrides:
-    """Match reports with the works that they are about, in log order."""
+    """Match the first report on each work with the overrides of the work; takes records in log order."""
 
     def __init__(self) -> None:
         self._awaited: dict[_Work, tuple[shapes.OverrideRef, ...]] = {}

@@ -67,7 +67,7 @@ class PassedOn(StreamingResponse):
 class MemberApis:
     """The APIs of all members; ``answer`` handles the subresource ``clusters/NAME/proxy``.
 
-    ``guard`` checks requests by the ``rights`` in the control plane.
+    ``guard`` authorizes requests by the control plane's roles; ``rights`` returns the rights that these grant.
     """
 
     def __init__(
@@ -209,7 +209,10 @@ class MemberApis:
         return await _rights_in(plane)
 
     async def namespace_gone(self, name: str) -> None:
-        """Delete this namespace, with the objects of clients in it, in all simulated members."""
+        """Delete a propagated namespace from the simulated members in which clients edited it or wrote objects to it.
+
+        All objects in it are deleted too.
+        """
         members = self._members
         if members is None:
             return
@@ -264,14 +267,14 @@ def _is_simulated(members: Members, name: str) -> bool:
 
 
 async def elsewhere(_request: Request, _resource: Resource, api_path: ApiPath) -> Response:
-    """Refuse logs and exec of pods in the control plane; the error names the contexts of the members instead."""
+    """Refuse logs and exec of pods in the control plane; the error says to use the kubectl context of a member."""
     raise status_objects.bad_request(
         f"{api_path.name} runs in member clusters, not here: ask one of them (kubectl --context MEMBER)"
     )
 
 
 async def _rights_in(plane: MemberPlane) -> Rights:
-    """Return the rights by the current roles and bindings of a member; raises StatusError if it does not respond."""
+    """Return the rights that a member's current roles and bindings grant; raises StatusError if it does not respond."""
     values, catalogue = bootstrap_roles.objects(), await plane.catalogue()
     for kind in parsing.KINDS:
         plural = known_kinds.plural_of(parsing.API_VERSION, kind)
@@ -285,9 +288,9 @@ async def _rights_in(plane: MemberPlane) -> Rights:
 async def _rights_of(
     user: User, plane: MemberPlane, control_plane: Callable[[], Awaitable[Rights]]
 ) -> Rights | None:
-    """Return the rights that a user has in a member, and so may grant there; None if the user may do everything.
+    """Return the rights that a user has in a member and may grant to others; None if the user may do everything.
 
-    Users of the ``control_plane`` have their rights there in the member too.
+    Users of the control plane also have the rights that ``control_plane`` returns.
     """
     if user.is_master or user.may_all:
         return None

@@ -207,10 +207,10 @@ class MemberPlane(SnapshotPlane):
         return resource
 
     async def _propagations(self, workloads: list[Workload]) -> dict[str, marks.Propagation]:
-        """Return the facts from which the control plane's marks on each workload are derived, by workload key.
+        """Return, by workload key, the facts for the labels and annotations that the control plane sets on a workload.
 
-        Marks are labels and annotations (``domain.marks``). Workloads that the control plane has released are left
-        out.
+        ``domain.marks`` derives the labels and annotations from these facts. Workloads that the control plane has
+        released are left out.
         """
         versions_run = {each.key: each.known for each in workloads if not each.preserved}
 

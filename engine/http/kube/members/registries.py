@@ -1,4 +1,4 @@
-"""ResourceRegistries: which objects of which members are found by ``search``."""
+"""ResourceRegistries: they select the objects of members that ``search`` finds."""
 
 from collections.abc import Callable
 from typing import Final
@@ -57,7 +57,7 @@ class Registries:
     async def found(
         self, members: MemberApis, api_path: ApiPath, fits: Callable[[KubeObject], bool]
     ) -> list[tuple[str, KubeObject]]:
-        """Return the objects of a kind that fit, each with its cluster, in the order of the clusters.
+        """Return the objects of a kind that fit and that registries select, as (cluster, object) ordered by cluster.
 
         Members that do not respond are left out.
         """
@@ -76,7 +76,7 @@ class Registries:
         return result
 
     def _scopes(self, cluster: str, resource: Resource) -> set[str]:
-        """Return the namespaces of a cluster in which objects of a kind are found; an empty text means all."""
+        """Return the namespaces of a cluster in which registries select objects of a kind; an empty text means all."""
         return {
             selector.namespace
             for registry in self._registries

@@ -149,9 +149,10 @@ class Proxying:
 
 
 async def _replacement(request: Request, kind: Resource, current: KubeObject, version: str) -> Request:
-    """Return the request to send to the object's cluster: without the annotation, with ``version``, that cluster's own.
+    """Return the request to send to the object's cluster.
 
-    Raises StatusError (409) if the client's version of the object is not the current one.
+    The object loses the annotation ``SOURCE``; a resourceVersion is replaced by ``version``, the one in that
+    cluster. Raises StatusError (409) if the client's resourceVersion is not that of ``current``.
     """
     value = await bodies.read_object(request, kind)
     if (seen := value.resource_version) and seen != current.resource_version:

@@ -2,7 +2,7 @@
 
 An unmanaged object is recorded whole. Of a managed object, only the parts that the member owns are recorded:
 labels and annotations that the control plane does not set, a status, and the replicas if the template leaves them
-to members (``engine.simulation.unmanaged``). Deletions have a propagation policy.
+to members (``engine.simulation.unmanaged``). A deletion follows the propagation policy of its request.
 """
 
 import asyncio
@@ -199,7 +199,7 @@ class MemberWrites:
         *,
         dry_run: bool,
     ) -> tuple[Status | KubeObject, str]:
-        """Delete an object by the options.
+        """Delete an object with the options of its request.
 
         Return the Status or object for the response, and a warning (empty: none).
         """
@@ -356,7 +356,7 @@ def _deletion_of(
 def _written_unmanaged(
     cluster: str, item: Unmanaged | None, value: KubeObject, *, has_status: bool
 ) -> clusters.MemberObjectApplied:
-    """Return the event that writes an unmanaged object; ``has_status``: with the status of ``value``."""
+    """Return the event that writes an unmanaged object; without ``has_status`` the status of ``item`` is kept."""
     before: Json = {} if item is None else msgspec.json.decode(item.manifest, type=dict[str, object])
     status = value.at("status") if has_status else before.get("status")
     manifest: Json = msgspec.json.decode(object_changes.manifest(value), type=dict[str, object])

@@ -120,7 +120,7 @@ def _identifier(source: Json, path: str) -> Iterator[Cause]:
 
 
 def _amounts(target: Json, path: str) -> Iterator[Cause]:
-    """Validate the type of a target and its amounts, which must be positive."""
+    """Validate a metric's target: its type, and its amounts, which must be positive."""
     type_name = str(target.get("type") or "")
     if not type_name:
         yield causes.required(f"{path}.type", "must specify a metric target type")

@@ -1,7 +1,7 @@
 """Validation of Kubernetes' own kinds: names, metadata, values and changes, from the published API.
 
 The rules apply to objects after defaulting. A change is not refused for errors that the stored object already
-had, so an object that bypassed validation (an event of another producer) can still be labelled.
+had, so an object that another producer wrote without this validation can still be labelled.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -45,9 +45,9 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
 
 
 def faults(resource: Resource, now: KubeObject, before: KubeObject | None) -> list[Cause]:
-    """Return the errors of an object, or of its change from ``before``; both with defaults.
+    """Return the errors of an object, or those that a change from ``before`` adds; both objects have their defaults.
 
-    For custom kinds only the metadata is validated. Other kinds (Karmada's) have no errors here.
+    For custom kinds only the metadata is validated. Karmada's kinds are not validated here.
     """
     if not (resource.is_kubernetes_own or resource.custom):
         return []

@@ -1,8 +1,8 @@
 """Rules of ConfigMaps, Secrets, Services, PersistentVolumeClaims and Events, from the published Kubernetes API.
 
-When the type of a Service changes, the fields that only the former type has are dropped. A client that patches the type
-sends back the other fields as it read them, including defaults and assigned values. Fields that it changed in the same
-request stay, and are validated.
+When the type of a Service changes, the fields that only the former type has are dropped: a client that changes the type
+usually sends back the other fields as it read them, with defaults and assigned values. Fields that the same request
+changes are kept and validated.
 """
 
 import base64
@@ -232,12 +232,12 @@ def _bytes(text: object) -> bytes:
 
 
 def core_event(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
-    """Errors of an Event of ``v1``."""
+    """Yield the errors of an Event of ``v1``."""
     yield from _event_namespace(value, "involvedObject")
 
 
 def event(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
-    """Errors of an Event of ``events.k8s.io/v1``."""
+    """Yield the errors of an Event of ``events.k8s.io/v1``."""
     yield from _event_namespace(value, "regarding")
     if live is None:
         if not value.at("eventTime"):
@@ -274,9 +274,9 @@ _OF_BALANCERS: Final = ("allocateLoadBalancerNodePorts", "loadBalancerClass")
 
 
 def without_former_type(before: KubeObject | None, value: KubeObject) -> KubeObject:
-    """Return the object; a Service whose type changed loses the fields that only its former type has.
+    """Return the object; if it is a Service whose type changed, without the fields that only its former type has.
 
-    Fields that the write changes stay. ``before`` is the object before the write, with the API's defaults.
+    Fields that differ from ``before`` are kept. ``before`` is the object before the write, with the API's defaults.
     """
     if before is None or value.type_meta != _SERVICE:
         return value

@@ -16,7 +16,7 @@ Cell: TypeAlias = str | int | float | bool | None
 """The value of a cell; kubectl prints None as an empty cell."""
 
 Reading: TypeAlias = Callable[[KubeObject, int], Cell]
-"""Cell function: (object, current time in milliseconds) to the cell's value."""
+"""Cell function: returns the value of a cell for an object and the current time in milliseconds."""
 
 
 class ColumnDefinition(TypedDict):
@@ -111,7 +111,7 @@ def optional(path: str) -> Reading:
 
 
 def since(path: str, absent: str = ages.UNKNOWN) -> Reading:
-    """Cell function: the age of the timestamp at a path."""
+    """Cell function: the age of the timestamp at a path, or ``absent``."""
     return lambda value, now: ages.since(at(value, path), now) if at(value, path) else absent
 
 

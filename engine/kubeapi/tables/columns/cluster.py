@@ -104,7 +104,7 @@ def _event_field(value: KubeObject, _now: int) -> str:
 
 
 def _regarded(value: KubeObject) -> Json:
-    """The reference of an Event to its object, in the API version of the Event."""
+    """Return the reference of an Event to its object; each API version has its own field for it."""
     return value.object_at("involvedObject") or value.object_at("regarding")
 
 

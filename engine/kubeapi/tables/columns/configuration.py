@@ -25,11 +25,11 @@ from events.json_values import list_at, objects_at
 from events.kube_objects import KubeObject
 
 _ADDRESSES_MAX: Final = 3
-"""Maximum number of addresses and ports that a cell lists; of the others only their number is shown."""
+"""Maximum number of addresses or ports that a cell lists; if there are more, the cell ends with ``+ N more...``."""
 
 
 def _quota(name: str, *, limits: bool) -> Column:
-    """Column with used and hard amounts of the resources whose names begin with ``limits``, or of all others."""
+    """Column with the used and hard amounts of resources named ``limits...``, or (``limits`` False) of all others."""
 
     def read(value: KubeObject, _now: int) -> str:
         hard, used = fields(value, "status.hard"), fields(value, "status.used")

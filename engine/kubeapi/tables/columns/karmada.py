@@ -21,7 +21,7 @@ from events.kube_objects import KubeObject
 
 
 def _when(kind: str) -> Column:
-    """Column with the status of a condition, empty if the object does not have it."""
+    """Column with the status of the condition of type ``kind``; empty if the object has no such condition."""
     return text(kind.upper(), lambda value, _now: condition(value, kind))
 
 

@@ -33,7 +33,7 @@ _SELECTOR: Final = "spec.selector"
 
 
 _TARGETS_MAX: Final = 2
-"""Maximum number of an autoscaler's metrics that a cell lists; of the others only their number is shown."""
+"""Maximum number of an autoscaler's metrics that a cell lists; if there are more, it ends with ``+ N more...``."""
 
 
 def _scaled(value: KubeObject, _now: int) -> str:
