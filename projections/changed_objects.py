@@ -2,8 +2,8 @@
 
 This module knows which objects each projection renders, and their kinds. A removal must be recorded before the
 projection deletes its row, because the change contains the last document: the object as lists rendered it, with the
-number of its removal as resourceVersion. Only the last document of a work lacks the template and the overriders, which
-are stored once, not once per cluster.
+number of its removal as resourceVersion. The last document of a Work is an exception: it lacks the template and the
+overriders, which are stored once for all clusters.
 """
 
 from events import shapes

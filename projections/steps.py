@@ -112,7 +112,7 @@ class Steps:
         return outputs
 
     def time_ms(self, shard: int) -> int:
-        """Return the time of the shard's last step in effect, in milliseconds since 1970."""
+        """Return the time of the shard's last step in milliseconds since 1970; invalid steps are ignored."""
         return self._shards[shard].time_ms
 
     def flush(self, rows: Rows) -> None:

@@ -8,7 +8,8 @@ A work names the override policies that select its cluster (errors in them are f
 status values to report, the labels with preserved state (see ``state_preservation``), and whether it takes over
 objects that exist already.
 
-A FederatedResourceQuota assigns ResourceQuotas to clusters without a binding (see ``quota_assignments``).
+The ResourceQuotas that a FederatedResourceQuota assigns are sent to the clusters it names; no policy or scheduling
+decision is needed (see ``quota_assignments``).
 """
 
 from collections.abc import Iterator

@@ -77,8 +77,8 @@ def due_ms(binding: Binding, facts: Facts, placements: Placements, shard: ShardS
     if binding.tasks:
         assessed = _assess(binding, facts, placements, 0, is_scheduled=_is_scheduled(binding, shard))
         if assessed.ended:
-            # The replacement is healthy or the cluster has left: no further input will report it, so it is
-            # due now.
+            # An eviction ends for a reason other than time, such as a healthy replacement. No later input may
+            # cause a step for it, so the step is due now.
             dues.append(1)
         elif assessed.due_ms is not None:
             dues.append(assessed.due_ms)

@@ -309,7 +309,8 @@ class Observer:
         # A list shows that an object is gone, but not the version of the deletion.
         version = str(data.version or f"gone-{now_ms}")
         if self._restores or (isinstance(data, observations.ObjectObserved) and data.skipping):
-            # After a restore the log may have this version of the object already.
+            # The log may have this version already: after a restore from a backup the control plane reuses
+            # resourceVersions, and a list may show that before the restore is noticed.
             version += f"-{now_ms}"
         return observation_records.record(data, f"{version}{suffix}", self._source, now_ms)
 

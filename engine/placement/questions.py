@@ -82,7 +82,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnreadableError(ValueError):
-    """A question that can't be read: path of the field, and reason."""
+    """Malformed input of the scheduler: path of the field, and reason."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}")

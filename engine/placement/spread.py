@@ -206,7 +206,7 @@ def _divided_scores(
     starts: encoded_columns.Integers,
     sizes: encoded_columns.Integers,
 ) -> list[int]:
-    """Equivalent of ``_divided_score`` for all regions at once."""
+    """Compute each region's ``_divided_score``; ``starts`` and ``sizes`` are the ranges of regions in ``by_region``."""
     sums = _prefix_sums(context.available[by_region])
     current = _prefix_sums(context.current[by_region])
     reached = np.searchsorted(sums[1:], sums[starts] + target) - starts + 1

@@ -104,7 +104,7 @@ async def answer(services: Services, directory: Path) -> None:
 
 
 async def _counting(write_api: WriteApi, own: Keys, instead: str) -> str:
-    """Return the published fingerprint; first publish that of ``own`` if there is none or it equals ``instead``."""
+    """Publish ``own`` keys unless keys other than ``instead`` are published; return the published fingerprint."""
     outcome = await _change(write_api, authorized.KEYS, _Publication(own, instead))
     return str(_data(outcome).get("fingerprint"))
 

@@ -178,7 +178,8 @@ class RecordOrigins:
         match decoded:
             case codec.Decoded(data=rejections.InputRejected() as data):
                 position = data.topic, data.partition, data.offset
-                # Ignore other rejected inputs: they are no outputs or were compared already, and would fill memory.
+                # Store only rejections that a later check needs: those of kept records and of unread ones.
+                # All rejections would fill the memory.
                 if position in self._inputs or self._seen.get(position[:2], self._unseen) <= data.offset:
                     self._refused.add(position)
             case _:

@@ -86,7 +86,7 @@ class Snapshot:
 
 
 def chain_of(state: ShardState) -> chain.Chain:
-    """Return the chain of a shard as of its last step, after the outputs of that step."""
+    """Return the chain of a shard, ready for its next step: all outputs of the last step count as folded."""
     return chain.Chain(state.shard, state.number, state.term, state.digest, is_open=state.number > 0)
 
 

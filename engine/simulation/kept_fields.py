@@ -15,7 +15,7 @@ def taken_over(item: Unmanaged) -> Kept:
 
 
 def retained(workload: Workload, kept: Kept, template: templates.Template) -> Kept:
-    """Return ``kept`` with a replica count if the template leaves replicas to its members, otherwise without one."""
+    """Return ``kept`` with the workload's replica count if members decide it (``retains``), otherwise without one."""
     if not template.retains:
         return structs.replace(kept, replicas=None)
     counts = (kept.replicas, workload.replicas, workload.desired)

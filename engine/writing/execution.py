@@ -62,10 +62,10 @@ class Turn(NamedTuple):
 
 
 class _Applied(NamedTuple):
-    """The outcome of a turn's mutation, and the object from which it was computed.
+    """The outcome of a turn's mutation, and the version of the object from which it was computed.
 
-    ``number`` is the sequence number of the object's last change (0: no object). ``start`` is an offset of the
-    object's partition: the object that was read includes all writes before it.
+    ``number``: sequence number of the last change in that version (0: no object). ``start``: an offset in the
+    object's partition; the version includes all writes to the object before this offset.
     """
 
     turn: Turn

@@ -83,7 +83,7 @@ class Authorizer:
         return self._rights
 
     async def rights_of(self, user: User) -> Rights:
-        """The rights that apply to a user: those of its member for a member's service account, otherwise ``rights``."""
+        """The rights of a user: a service account of a member has those of the member, other users have ``rights``."""
         if user.is_account and self.member_rights is not None:
             return await self.member_rights(user.member)
         return await self.rights()

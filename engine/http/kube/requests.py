@@ -177,7 +177,7 @@ class Form(Struct, frozen=True, kw_only=True):
 
     @property
     def is_brief(self) -> bool:
-        """Whether the response is a table without whole objects, for which brief objects suffice."""
+        """Whether the response is a table without whole objects, so objects need only the fields of its columns."""
         return bool(self.table) and self.include != "Object"
 
 

@@ -194,7 +194,7 @@ class Shards:
         self._hidden |= {slot: (ends[slot], math.inf) for slot in stuck}
 
     async def _commit_empty_of_all(self, slots: Sequence[Slot]) -> None:
-        """Call ``_commit_empty`` for all owned shards; raises OwnershipLostError or LogError."""
+        """End open transactions of all owned shards in these partitions; raises OwnershipLostError or LogError."""
         shards = list(self._owned)
         # Wait for all of them: a transaction that continued would fail the next step of its shard.
         outcomes = await asyncio.gather(

@@ -88,7 +88,7 @@ class PlanProcesses:
             return self.keeper
 
     def _replace(self, keeper: "Keeper") -> None:
-        """Drop a process that takes no more questions; another one is started for the next question."""
+        """End this process; the next prediction starts another one."""
         with self._lock:
             if self.keeper is keeper:
                 self.keeper = None
