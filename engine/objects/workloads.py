@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from engine.kubeapi.values import quantity
-from events.json_values import at
+from events import limits
+from events.json_values import as_text, at
 
 _NANO_A_UNIT: Final = 10**9
 _NANO_A_MILLI: Final = 10**6
@@ -45,7 +46,8 @@ class _PodSpec(Struct, frozen=True, rename="camel"):
     containers: tuple[_Container, ...] = ()
     init_containers: tuple[_Container, ...] = ()
     overhead: dict[str, quantity.Quantity] = {}
-    priority_class_name: str | None = None
+    # Of any type, like ``completions``: the verdicts on inputs do not check them.
+    priority_class_name: object = None
 
 
 class _PodTemplate(Struct, frozen=True):
@@ -55,7 +57,7 @@ class _PodTemplate(Struct, frozen=True):
 class _Spec(Struct, frozen=True):
     replicas: int | None = None
     parallelism: int | None = None
-    completions: int | None = None
+    completions: object = None
     template: _PodTemplate = _PodTemplate()
 
 
@@ -121,20 +123,27 @@ def size(api_version: str, kind: str, manifest: msgspec.Raw | bytes) -> Size:
     if (api_version, kind) not in _BUILT_IN:
         return NONE
     spec = _WORKLOAD.decode(manifest).spec
-    is_job = (api_version, kind) == _JOB
-    if is_job:
-        count = job_replicas(spec.parallelism, spec.completions)
+    completions = None
+    if (api_version, kind) == _JOB:
+        completions = _count(spec.completions)
+        count = job_replicas(spec.parallelism, completions)
     else:
         count = 1 if spec.replicas is None else spec.replicas
     pod = spec.template.spec
-    completions = spec.completions if is_job else None
-    return Size(count, _requests(pod), pod.priority_class_name or "", completions)
+    return Size(count, _requests(pod), as_text(pod.priority_class_name), completions)
 
 
 def job_replicas(parallelism: int | None, completions: int | None) -> int:
     """Return how many pods of a Job run at once: ``parallelism``, but no more than ``completions``."""
     count = 1 if parallelism is None else parallelism
     return count if completions is None else min(count, completions)
+
+
+def _count(value: object) -> int | None:
+    """Return a value if it is a number of replicas that Kubernetes allows, otherwise None."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 <= value <= limits.REPLICAS_MAX else None
 
 
 def _single_requests(manifest: msgspec.Raw | bytes) -> Requests | None:
@@ -148,16 +157,20 @@ def _single_requests(manifest: msgspec.Raw | bytes) -> Requests | None:
 
 
 def custom_size(manifest: bytes, count_path: str, requests_path: str = "") -> Size:
-    """Return the size of a custom workload, by dotted paths from its root; NONE if there is no count at the path."""
+    """Return the size of a custom workload, by dotted paths from its root; NONE if there is no count at the path.
+
+    Requests that are not quantities are left out.
+    """
     root: object = msgspec.json.decode(manifest)
-    count = _value_at(root, count_path)
-    if isinstance(count, bool) or not isinstance(count, int):
+    count = _count(_value_at(root, count_path))
+    if count is None:
         return NONE
     requests = _value_at(root, requests_path) if requests_path else None
     if not isinstance(requests, dict):
         return Size(count, None)
     fields = cast("dict[str, object]", requests)
-    return Size(count, tuple(sorted((name, str(value)) for name, value in fields.items())))
+    texts = sorted((name, str(value)) for name, value in fields.items())
+    return Size(count, tuple(each for each in texts if quantity.nano_units_of(each[1]) is not None))
 
 
 def _value_at(root: object, path: str) -> object:
@@ -188,7 +201,9 @@ def _container_requests(container: _Container) -> dict[str, str]:
 
 
 def _text(nano: int) -> str:
-    """Return the shortest exact quantity."""
+    """Return the shortest exact quantity; the largest one if it would be too long to be read again."""
     if nano % _NANO_A_UNIT == 0:
-        return str(nano // _NANO_A_UNIT)
-    return f"{nano // _NANO_A_MILLI}m" if nano % _NANO_A_MILLI == 0 else f"{nano}n"
+        text = str(nano // _NANO_A_UNIT)
+    else:
+        text = f"{nano // _NANO_A_MILLI}m" if nano % _NANO_A_MILLI == 0 else f"{nano}n"
+    return text if len(text) <= quantity.TEXT_CHARS_MAX else "9" * quantity.TEXT_CHARS_MAX

@@ -70,6 +70,20 @@ async def test_status_fields_are_aggregated_as_declared(story: Story) -> None:
     await story.restart()
 
 
+@pytest.mark.parametrize("size", [-3, 2**31, 2**64, "3"])
+async def test_size_that_is_no_count_of_replicas_counts_as_none(story: Story, size: object) -> None:
+    await story.submit(interpreter("spec.size"), template("job", FLINK, fields={"spec": {"size": size}}))
+    assert (await story.recorded(decisions.BindingDeclared, JOB))[-1].replicas is None
+    assert await story.replicas(JOB) == {"member1": None, "member2": None}
+
+
+async def test_requests_that_are_no_quantities_are_left_out(story: Story) -> None:
+    requests = {"cpu": "500m", "memory": "much", "pods": None, "storage": 1e300}
+    fields: Json = {"spec": {"size": 2, "requests": requests}}
+    await story.submit(interpreter("spec.size", "spec.requests"), template("job", FLINK, fields=fields))
+    assert (await story.recorded(decisions.BindingDeclared, JOB))[-1].requests == {"cpu": "500m"}
+
+
 async def test_counts_of_any_size_are_aggregated(story: Story) -> None:
     for name, count in zip(MEMBERS, ("9" * 15, "9" * 200), strict=True):
         await story.report(JOB, name, values={RESTARTS: count})

@@ -32,6 +32,16 @@ SMALL_NEEDS: Requests = (("cpu", "100m"), ("memory", "1Gi"))
             Size(4, SMALL_NEEDS, completions=8),
         ),
         ("batch/v1 Job", {}, Size(1)),
+        # The verdicts on inputs do not check these fields.
+        ("batch/v1 Job", {"parallelism": 4, "completions": "8"}, Size(4)),
+        ("batch/v1 Job", {"parallelism": 4, "completions": -8}, Size(4)),
+        ("batch/v1 Job", {"parallelism": 4, "completions": 2**64}, Size(4)),
+        ("apps/v1 Deployment", {"template": {"spec": {"priorityClassName": 8}}}, Size(1)),
+        (
+            "apps/v1 Deployment",
+            {"template": {"spec": pod(*[container(cpu="9" * 25 + "e40")] * 2)}},
+            Size(1, (("cpu", "9" * 64),)),
+        ),
         # A Pod is one replica, with any other fields.
         ("v1 Pod", SMALL, Size(1, SMALL_NEEDS)),
         ("v1 Pod", {**SMALL, "replicas": 7}, Size(1, SMALL_NEEDS)),
