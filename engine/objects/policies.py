@@ -38,7 +38,8 @@ class Metadata(Struct, frozen=True, kw_only=True, rename="camel"):
 
     name: str = ""
     namespace: str = ""
-    deletion_timestamp: str | None = None
+    # Of any type, because the verdicts on inputs do not check it; only its presence matters.
+    deletion_timestamp: object = None
     annotations: Annotations = Annotations()
 
 

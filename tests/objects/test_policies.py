@@ -51,6 +51,12 @@ def test_selectors_of_a_propagation_policy_are_limited_to_its_namespace() -> Non
     ]
 
 
+def test_policy_with_a_deletion_timestamp_of_any_type_is_being_deleted() -> None:
+    for text in (b'"2026-01-01T00:00:00Z"', b"5", b"{}"):
+        manifest = b'{"kind":"PropagationPolicy","metadata":{"deletionTimestamp":' + text + b"}}"
+        assert policies.decode(manifest).is_deleting
+
+
 def test_value_of_a_wrong_type_is_refused() -> None:
     with pytest.raises(msgspec.ValidationError, match="priority"):
         _decode(priority="high")
