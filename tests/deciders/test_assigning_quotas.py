@@ -55,6 +55,18 @@ async def test_use_of_all_clusters_is_summed(story: Story) -> None:
     assert [member.applied for member in last.members] == [True, True]
 
 
+async def test_use_of_any_size_is_summed(story: Story) -> None:
+    await story.submit(joined("member1"), quota("few", member1="1"))
+    work = (await story.running(FEW))["member1"]
+    status = f'{{"used":{{"cpu":"{"9" * 50}e40"}}}}'
+    await story.submit(
+        health.WorkloadReported(cluster="member1", key=FEW, term=work.term, step=work.step, status=status)
+    )
+    assert (await story.recorded(decisions.StatusAggregated, FEW))[-1].fields == {
+        "cpu": f"{'9' * 50}{'0' * 22}E"
+    }
+
+
 async def test_quota_that_a_policy_propagates_under_the_same_name_has_precedence(story: Story) -> None:
     own = manifest(*QUOTA, "few", "default", spec={"hard": {"pods": "5"}})
     served = clusters.ApiKind(group_version=QUOTA[0], kinds=(QUOTA[1],))

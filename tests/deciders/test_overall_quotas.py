@@ -129,6 +129,14 @@ async def test_each_of_two_workloads_decided_at_once_counts(story: Story) -> Non
     assert sorted(sum(story.placed(each).values()) for each in (WEB, API)) == [0, 2]
 
 
+async def test_message_shows_a_limit_of_any_size(story: Story) -> None:
+    limit = f"-{'9' * 50}e40"
+    await _begun(story, limit)
+    await story.submit(_web(1))
+    shown = f"-{'9' * 50}{'0' * 22}E"
+    assert await _failures(story, WEB) == [("QuotaExceeded", LIMIT.format("500m", shown))]
+
+
 async def test_request_of_a_workload_that_is_deleted_meanwhile_is_taken_back(story: Story) -> None:
     await _begun(story, "1")
     await story.write(_web(2))

@@ -12,7 +12,7 @@ PODS = "pods"
 """The resource that counts pods."""
 
 NANO = 1_000_000_000
-_TEXT_CHARS_MAX = 64
+TEXT_CHARS_MAX = 64
 _EXPONENT_MAX = 40
 _KIBI = 1024
 _SUFFIXES = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
@@ -36,9 +36,9 @@ def nano_units(quantity: Quantity) -> int:
     Raises `QuantityError` if the text is malformed, longer than 64 characters, or has an exponent beyond 40.
     """
     text = str(quantity)
-    form = _FORM.fullmatch(text) if len(text) <= _TEXT_CHARS_MAX and text.isascii() else None
+    form = _FORM.fullmatch(text) if len(text) <= TEXT_CHARS_MAX and text.isascii() else None
     if form is None:
-        msg = f"quantity {text[:_TEXT_CHARS_MAX]!r} is not a number with an optional suffix such as m, k, Ki or e3"
+        msg = f"quantity {text[:TEXT_CHARS_MAX]!r} is not a number with an optional suffix such as m, k, Ki or e3"
         raise QuantityError(msg)
     sign, whole, fraction, suffix, power = form.groups()
     fraction = fraction or ""
@@ -79,8 +79,10 @@ def canonical(quantity: Quantity, *, is_binary: bool = False) -> str:
 
 
 def of_nano(resource: str, nano: int) -> str:
-    """Write an amount of a resource in billionths as Kubernetes does."""
-    return canonical(f"{nano}n", is_binary=counted_in_bytes(resource))
+    """Write an amount of a resource in billionths as Kubernetes does; it may be longer than a quantity to parse."""
+    if counted_in_bytes(resource) and abs(nano) >= _KIBI * NANO:
+        return _shortened(ceil_whole(nano), _KIBI, ("", *_BINARY))
+    return _shortened(nano, 1_000, _SUFFIXES)
 
 
 def _shortened(amount: int, step: int, suffixes: tuple[str, ...]) -> str:
