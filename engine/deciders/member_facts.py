@@ -181,7 +181,8 @@ class QuotaLimits:
         for cluster, left in sorted(limited.items()):
             counts = [left[name] // amount for name, amount in per_replica.items() if name in left]
             if counts:
-                result.append((cluster, min(counts)))
+                # A quota that was lowered below its use leaves a negative amount.
+                result.append((cluster, max(min(counts), 0)))
         return tuple(result)
 
 

@@ -53,3 +53,10 @@ async def test_quota_ends_with_its_cluster_and_with_a_report_without_it(story: S
     await story.submit(capacity("member1"))
     await story.submit(deployment("web", 3))
     assert story.placed(WEB) == {"member1": 3}
+
+
+@pytest.mark.parametrize("pods", ["-20", "-1e40"])
+async def test_quota_below_its_use_allows_no_replica(story: Story, pods: str) -> None:
+    await story.submit(_limited("member1", pods=pods), capacity("member2", cpu=1_000, pods=1_000))
+    await story.submit(deployment("web", 900))
+    assert story.placed(WEB) == {"member2": 900}
