@@ -21,6 +21,7 @@ from engine.works.templates import EMPTY, Template
 from events import codec, health, limits, policies, shapes, specs, topics, works
 from events.json_values import object_at
 from events.kube_objects import KubeObject
+from events.records import is_deeper
 
 _MISSING: Final = "the template, or an override policy, is not in the log"
 _CACHED_MAX: Final = 4_096
@@ -201,7 +202,9 @@ def render(
             policy_name = f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
             return _fault(f"{ref.kind} {policy_name}: {error}")
     overridden = application_state.value
-    manifest = msgspec.json.encode(overridden.document)
+    manifest = _encoded(overridden)
+    if manifest is None:
+        return _fault(f"overrides nest the object deeper than {limits.RECORD_DEPTH_MAX} levels")
     if len(manifest) > limits.RECORD_BYTES_MAX:
         return _fault(f"overrides leave {len(manifest)} bytes, more than {limits.RECORD_BYTES_MAX}")
     if replicas is None:
@@ -211,6 +214,18 @@ def render(
     if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= limits.REPLICAS_MAX:
         return _fault(f"overrides leave {str(count)[:40]!r} replicas")
     return Rendered(manifest=manifest, replicas=count, template=templates.read(manifest))
+
+
+def _encoded(value: KubeObject) -> bytes | None:
+    """Encode an object; None if it is nested deeper than a record may be, since its readers rely on that limit.
+
+    Each patch is in one record, but several together may nest an object deeper.
+    """
+    try:
+        manifest = msgspec.json.encode(value.document)
+    except RecursionError:
+        return None
+    return None if is_deeper(manifest, limits.RECORD_DEPTH_MAX) else manifest
 
 
 def _fault(reason: str) -> Rendered:

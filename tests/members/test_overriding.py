@@ -108,6 +108,23 @@ async def test_failed_override_of_a_new_workload_runs_nothing_and_is_reported(ru
     assert ready(await stage.turn(after_ms=60_000)) == {("member1", WEB): (1, 1)}
 
 
+@pytest.mark.parametrize("patches", [2, 30])
+async def test_overrides_that_nest_an_object_too_deeply_are_a_fault(patches: int) -> None:
+    stage = Stage()
+    offset = await stage.template("web", 1)
+    value: Json = {}
+    for _ in range(40):
+        value = {"x": value}
+    nested = [
+        {"path": "/spec/deep" + "/x" * 40 * depth, "operator": "add", "value": value}
+        for depth in range(patches)
+    ]
+    ref = await policy(stage, {"plaintext": nested})
+    await stage.work(applied("web", 1, offset=offset, overrides=(ref,)))
+    (fault,) = faults(await stage.turn())
+    assert fault == "overrides nest the object deeper than 66 levels"
+
+
 async def test_failed_override_keeps_the_running_workload() -> None:
     stage = Stage()
     offset = await stage.template("web", 1)
