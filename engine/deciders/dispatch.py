@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from engine.deciders import needs, required_bindings, state_preservation, step_outputs
+from engine.deciders import needs, record_sizes, required_bindings, state_preservation, step_outputs
 from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
 from engine.deciders.quota_assignments import Assignments
@@ -41,7 +41,7 @@ def decide(
     preserved: bool = False,
     left: AbstractSet[str] = required_bindings.NO_CLUSTERS,
 ) -> None:
-    """Emit changed and removed works, and one decision that lists them.
+    """Emit changed and removed works, and one decision that lists them (several if it would be too large).
 
     ``preserved``: removed works leave the workload running in their clusters. ``left``: clusters in which it is
     left running even without ``preserved``.
@@ -69,9 +69,9 @@ def decide(
                 _send(emit, binding.key, work.cluster, new_work, declared=declared)
     if quotas is not None:
         dispatched += _assigned_quotas(binding, quotas, quota_clusters, emit)
-    if dispatched:
-        digest = declared.digest if declared else ""
-        emit.decide(decisions.BindingDispatched(key=binding.key, digest=digest, works=tuple(dispatched)))
+    digest = declared.digest if declared else ""
+    for portion in record_sizes.portions(tuple(dispatched)) if dispatched else ():
+        emit.decide(decisions.BindingDispatched(key=binding.key, digest=digest, works=portion))
 
 
 def _wanted(

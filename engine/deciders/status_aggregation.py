@@ -5,7 +5,13 @@ from typing import Final
 
 from msgspec import structs
 
-from engine.deciders import apply_decisions, quota_assignments, required_bindings, step_outputs
+from engine.deciders import (
+    apply_decisions,
+    quota_assignments,
+    record_sizes,
+    required_bindings,
+    step_outputs,
+)
 from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Report
 from engine.objects import interpreters
@@ -34,7 +40,7 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> None:
         members = tuple(structs.replace(member, status="") for member in members)
     aggregated = decisions.StatusAggregated(
         key=binding.key,
-        members=members,
+        members=_bounded(members),
         observed_generation=binding.declared.generation,
         fully_applied=bool(targets)
         and all((report := binding.reports.get(name)) is not None and not report.fault for name in targets),
@@ -53,12 +59,22 @@ def _aggregate_quotas(binding: Binding, emit: step_outputs.Emitter) -> None:
         return
     aggregated = decisions.StatusAggregated(
         key=binding.key,
-        members=members,
+        members=_bounded(members),
         fully_applied=bool(members) and all(member.applied for member in members),
         fields=quota_assignments.overall_used(members),
     )
     if apply_decisions.shown_digest(aggregated) != binding.shown:
         emit.decide(aggregated)
+
+
+def _bounded(members: tuple[decisions.MemberStatus, ...]) -> tuple[decisions.MemberStatus, ...]:
+    """Return the statuses, without their details if a record would not hold them."""
+    if record_sizes.fits(members):
+        return members
+    return tuple(
+        structs.replace(member, status="", values={}, message=member.message[: limits.SHOWN_CHARS_MAX])
+        for member in members
+    )
 
 
 def _fields(

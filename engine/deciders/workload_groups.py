@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from engine.deciders import step_outputs
+from engine.deciders import record_sizes, step_outputs
 from engine.deciders.ledgers import Seat, WorkloadGroup
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding, ShardState
 from events import group_decisions, keys, links
 
 _VERDICTS_MAX: Final = 200
-"""Maximum number of verdicts in one record, which bounds its size."""
+"""Maximum number of verdicts in one record; fewer if they name many clusters."""
 
 
 class Group(NamedTuple):
@@ -127,8 +127,8 @@ def share(key: str, group: WorkloadGroup, emit: step_outputs.Emitter) -> None:
         )
         verdicts.append(verdict)
     for start in range(0, len(verdicts), _VERDICTS_MAX):
-        portion = tuple(verdicts[start : start + _VERDICTS_MAX])
-        emit.decide(group_decisions.GroupDecided(group=key, verdicts=portion))
+        for portion in record_sizes.portions(tuple(verdicts[start : start + _VERDICTS_MAX])):
+            emit.decide(group_decisions.GroupDecided(group=key, verdicts=portion))
     for verdict in verdicts:
         answer = links.GroupAnswered(
             key=verdict.by,

@@ -1,0 +1,69 @@
+"""Decisions about very many clusters fit into records; a decision that does not would be lost at the next start."""
+
+from typing import Final
+
+from events import decisions, group_decisions, health, limits, shapes
+from events.json_values import Json
+from tests.builders.inputs import deployment, joined, key, override, policy, template
+from tests.builders.manifests import FLINK, on, selector
+from tests.deciders.story import Story
+
+WEB, JOB = key("web"), key("job", FLINK)
+ONE: Final[Json] = {"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}
+LABELS: Final[Json] = {"labelsOverrider": [{"operator": "add", "value": {"a": "b"}}]}
+
+
+def _long(letter: str, index: int) -> str:
+    """A name of the greatest length, so that few objects suffice."""
+    return f"{letter * (limits.NAME_CHARS_MAX - 3)}{index:03}"
+
+
+async def _largest(story: Story) -> int:
+    return max(len(each.value) for each in await story.log.read_all(0, story.log.last_number()))
+
+
+async def test_works_of_one_step_are_recorded_in_portions(story: Story) -> None:
+    names = [f"member{index}" for index in range(250)]
+    await story.submit(*map(joined, names))
+    await story.submit(*(override(_long("o", index), {"overriders": LABELS}) for index in range(25)))
+    await story.submit(policy("p", on(*names)), deployment("web"))
+    recorded = await story.recorded(decisions.BindingDispatched, WEB)
+    assert len(recorded) > 1
+    assert sorted(work.cluster for each in recorded for work in each.works) == sorted(names)
+    assert await _largest(story) <= limits.RECORD_BYTES_MAX
+
+
+async def test_status_omits_details_that_do_not_fit(story: Story) -> None:
+    names = [f"member{index}" for index in range(150)]
+    await story.submit(*map(joined, names))
+    await story.submit(policy("p", on(*names), selector("job", FLINK)), template("job", FLINK))
+    works = await story.running(JOB)
+    values = {
+        f".value{index}": "x" * limits.STATUS_VALUE_CHARS_MAX for index in range(limits.STATUS_VALUES_MAX)
+    }
+    reports: list[shapes.Event] = [
+        health.WorkloadReported(
+            cluster=name, key=JOB, term=work.term, step=work.step, values=values, fault="x" * 100
+        )
+        for name, work in works.items()
+    ]
+    await story.submit(*reports[:10])
+    kept = (await story.recorded(decisions.StatusAggregated, JOB))[-1].members[0]
+    await story.submit(*reports)
+    cut = (await story.recorded(decisions.StatusAggregated, JOB))[-1].members[0]
+    assert [(len(each.values), len(each.message)) for each in (kept, cut)] == [(64, 100), (0, 80)]
+    assert await _largest(story) <= limits.RECORD_BYTES_MAX
+
+
+async def test_verdicts_on_a_group_are_recorded_in_portions(story: Story) -> None:
+    apart: Json = {"antiAffinity": {"groupByLabelKey": "tier"}}
+    await story.submit(*(joined(_long("m", index)) for index in range(50)))
+    await story.submit(
+        policy("all", {"workloadAffinity": apart}, selector(name="all")),
+        policy("p", {"workloadAffinity": apart, "spreadConstraints": [ONE]}, selector()),
+    )
+    await story.submit(deployment("all", labels={"tier": "a"}))
+    await story.submit(*(deployment(f"web{index}", labels={"tier": "a"}) for index in range(210)))
+    decided = await story.recorded(group_decisions.GroupDecided)
+    assert len({verdict.by for each in decided for verdict in each.verdicts}) == 211
+    assert await _largest(story) <= limits.RECORD_BYTES_MAX
