@@ -17,7 +17,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 
 from engine.http.kube.control_plane import ControlPlane
-from engine.http.kube.requests import ApiPath
+from engine.http.kube.requests import ApiPath, is_set, parameters_of
 from engine.http.kube.routing import Plane
 from engine.http.services import Services
 from engine.identity import client_certificates
@@ -331,12 +331,14 @@ def act_of(request: Request, api_path: ApiPath) -> Act:
     """The verb and resource of a request, as RBAC rules name them."""
     verb = _VERBS.get(request.method, "get")
     name = api_path.name
-    if not api_path.name:
+    if not name:
         verb = {"get": "list", "delete": "deletecollection"}.get(verb, verb)
-    if verb in ("get", "list") and not api_path.part:
-        verb = "watch" if request.query_params.get("watch") in ("1", "true") else verb
-    if not name and (chosen := request.query_params.get("fieldSelector")):
-        name = _named(chosen)
+    if verb == "list" and request.scope["query_string"]:
+        # Only reads of a collection are watches, or about the object that a field selector names: other requests
+        # ignore these parameters, so rights must not depend on them.
+        parameters = parameters_of(request)
+        verb = "watch" if is_set(parameters, "watch") else verb
+        name = _named(parameters.get("fieldSelector", ""))
     namespace = api_path.namespace
     if (api_path.group, api_path.plural) == ("", "namespaces"):
         namespace = api_path.name

@@ -112,11 +112,22 @@ class Query(Struct, frozen=True, kw_only=True):
 _NO_PARAMETERS: Final = Query()
 
 
+def parameters_of(request: Request) -> dict[str, str]:
+    """The query parameters by name; of a repeated one the first value, as in Kubernetes."""
+    return dict(reversed(request.query_params.multi_items()))
+
+
+def is_set(parameters: dict[str, str], name: str) -> bool:
+    """Whether a flag is set: by any value but ``0`` and ``false``, as in Kubernetes."""
+    return name in parameters and parameters[name].lower() not in ("0", "false")
+
+
 def query(request: Request) -> Query:
     """Parse the query parameters; raises StatusError."""
     if not request.scope["query_string"] and request.method != "PATCH":
         return _NO_PARAMETERS  # most writes of controllers have none; an apply needs a field manager
-    parameters = {name: value for name, value in request.query_params.items() if value}
+    given = parameters_of(request)
+    parameters = {name: value for name, value in given.items() if value}
     for name, value in parameters.items():
         if name not in {"labelSelector", "fieldSelector", "continue"} and len(value) > _TEXT_CHARS_MAX:
             raise status_objects.bad_request(f"{name} is too long")
@@ -140,13 +151,13 @@ def query(request: Request) -> Query:
         after=parameters.get("continue", ""),
         resource_version=parameters.get("resourceVersion", ""),
         match=parameters.get("resourceVersionMatch", ""),
-        watch=_flag(parameters, "watch"),
-        bookmarks=_flag(parameters, "allowWatchBookmarks"),
-        initial_events=_flag(parameters, "sendInitialEvents") if "sendInitialEvents" in parameters else None,
+        watch=is_set(given, "watch"),
+        bookmarks=is_set(given, "allowWatchBookmarks"),
+        initial_events=is_set(given, "sendInitialEvents") if "sendInitialEvents" in given else None,
         timeout_s=max(_number(parameters, "timeoutSeconds"), 0),
         field_manager=manager,
         validation=_VALIDATIONS[validation],
-        force=_flag(parameters, "force"),
+        force=is_set(given, "force"),
         dry_run=bool(dry_run),
         include=include if include in ("None", "Metadata", "Object") else "Metadata",
     )
@@ -216,7 +227,3 @@ def _number(parameters: dict[str, str], name: str) -> int:
             f'strconv.ParseInt: parsing "{text[:_SHOWN_CHARS_MAX]}": value out of range'
         )
     return int(text)
-
-
-def _flag(parameters: dict[str, str], name: str) -> bool:
-    return parameters.get(name, "").lower() in ("1", "true", "t")

@@ -168,3 +168,49 @@ async def test_uid_is_impersonated_together_with_a_group() -> None:
         answer = await client.post(path, json={}, headers=headers)
     assert answer.status_code == 201, answer.text
     assert answer.json()["status"]["userInfo"]["uid"] == "u-1"
+
+
+NAMED = "fieldSelector=metadata.name%3Dmine"
+
+
+@pytest.mark.parametrize(
+    ("verb", "method", "rest", "allowed"),
+    [
+        # A rule with resource names permits no create, and no deletion of a collection: both have no name.
+        ("create", "POST", f"?{NAMED}", False),
+        ("deletecollection", "DELETE", f"?{NAMED}", False),
+        ("list", "GET", f"?{NAMED}", True),
+        ("list", "GET", f"?{NAMED}&fieldSelector=", True),
+        ("list", "GET", f"?fieldSelector=&{NAMED}", False),
+        # A request for one object is no watch, whatever its parameters say.
+        ("watch", "GET", "/mine?watch=true", False),
+        ("get", "GET", "/mine?watch=true", True),
+        # Any value but 0 and false begins a watch.
+        *(
+            ("list", "GET", f"?{NAMED}&timeoutSeconds=1&watch{value}", False)
+            for value in ("", "=", "=t", "=TRUE", "=yes", "=1", "=true", "=1&watch=0")
+        ),
+        ("list", "GET", f"?{NAMED}&watch=FALSE", True),
+        ("list", "GET", f"?{NAMED}&watch=0&watch=1", True),
+    ],
+)
+async def test_rights_are_those_of_the_act_that_is_carried_out(
+    verb: str, method: str, rest: str, allowed: bool
+) -> None:
+    maps = "/api/v1/namespaces/default/configmaps"
+    roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["mine"], "verbs": [verb]}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "mine"}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}
+    head = {"metadata": {"name": "mine"}}
+    async with api() as client:
+        for path, value in (
+            (maps, head),
+            (f"{roles}/roles", {**head, "rules": [rule]}),
+            (f"{roles}/rolebindings", {**head, "subjects": [subject], "roleRef": reference}),
+        ):
+            assert (await client.post(path, json=value)).status_code == 201
+        body = {"metadata": {"name": "other"}} if method == "POST" else None
+        headers = {"impersonate-user": "alice"}
+        answer = await client.request(method, f"{maps}{rest}", json=body, headers=headers)
+    assert answer.status_code == (200 if allowed else 403), answer.text
