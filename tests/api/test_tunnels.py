@@ -4,12 +4,15 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
+import pytest
 from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
 from engine.http import tunnels
 from engine.http.kube.members.apis import PassedOn
 from engine.http.tunnels import Call, Tunnels
+from tests.api.kube.client import api
+from tests.builders.manifests import manifest
 
 CLUSTER = "one"
 SCOPE = {"type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}}
@@ -49,3 +52,31 @@ async def test_response_that_the_agent_does_not_complete_is_not_shown_as_complet
     assert await upload
     assert [each.get("body") for each in sent[1:]] == [b"half"]
     assert all(each["more_body"] for each in sent[1:])
+
+
+@pytest.mark.parametrize(
+    ("path", "target"),
+    [
+        ("api/v1/namespaces/a/secrets/one%3F/scale", "/api/v1/namespaces/a/secrets/one%3F/scale"),
+        ("api/v1/namespaces/a/secrets/one%23/scale?a=%3F", "/api/v1/namespaces/a/secrets/one%23/scale?a=%3F"),
+        ("api/v1/namespaces/a/secrets/%252e%0d", "/api/v1/namespaces/a/secrets/%252e%0D"),
+        ("apis/a.b/v1/roles/system:x%20%C3%A4", "/apis/a.b/v1/roles/system:x%20%C3%A4"),
+    ],
+)
+async def test_request_names_the_same_object_behind_the_agent(path: str, target: str) -> None:
+    clusters = "/apis/cluster.karmada.io/v1alpha1/clusters"
+    async with api() as (client, services):
+        cluster = manifest("cluster.karmada.io/v1alpha1", "Cluster", "one", "", spec={"syncMode": "Pull"})
+        assert (await client.post(clusters, json=cluster)).status_code == 201
+        async with aclosing(services.tunnels.calls(CLUSTER)) as calls:
+            following = asyncio.ensure_future(anext(calls))
+            await asyncio.sleep(0)
+            asking = asyncio.create_task(client.get(f"{clusters}/one/proxy/{path}"))
+            number, call = await following or (0, CALL)
+
+            async def chunks() -> AsyncGenerator[bytes]:
+                yield b"{}"
+
+            assert await services.tunnels.reply(CLUSTER, number, 200, "application/json", chunks())
+            assert (await asking).status_code == 200
+        assert call.target == target

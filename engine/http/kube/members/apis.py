@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Final
+from urllib.parse import quote
 
 import anyio.to_thread
 from starlette.requests import Request
@@ -42,6 +43,7 @@ from projections import object_tables
 
 _FORBIDDEN: Final = 403
 _CLUSTER: Final = object_tables.Kind(CLUSTER_GROUP, "Cluster")
+_PATH_SAFE: Final = "/:@!$&'()*+,;="
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 _log = diagnostics.logger("gateway")
 
@@ -126,9 +128,12 @@ class MemberApis:
                 f"cluster {name} is reached through its agent, which passes no connections to pods on"
             )
         query = request.url.query
+        # The path is decoded. It is encoded again, or a part of a name could begin the query of the request to the
+        # member: that would be a request for another object than the one whose rights were checked.
+        target = quote(path, safe=_PATH_SAFE)
         call = Call(
             method=request.method,
-            target=f"{path}?{query}" if query else path,
+            target=f"{target}?{query}" if query else target,
             accept=request.headers.get("accept", ""),
             content_type=request.headers.get("content-type", ""),
             body=await bodies.content(request),
