@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from engine import loop_share
 from engine.http import incoming_requests
-from engine.http.kube.requests import media_type
+from engine.http.kube.requests import is_set, media_type, parameters_of
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.requests import body_checks
@@ -42,6 +42,14 @@ _OPTIONS: Final = Named(name="meta.DeleteOptions")
 _JSON: Final = ("", "application/json")
 _YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml")
 _DELETION: Final = "DeleteOptions"
+_EVICTION: Final = Resource(
+    group="policy",
+    version="v1",
+    kind="Eviction",
+    plural="evictions",
+    singular="eviction",
+    schema=Named(name="policy.Eviction"),
+)
 _POLICIES: Final = ("Foreground", "Background", "Orphan")
 
 
@@ -149,8 +157,17 @@ class DeleteOptions(Struct, frozen=True, kw_only=True):
 
 
 async def deletion_options(request: Request) -> DeleteOptions:
-    """The DeleteOptions in the body. Raises StatusError if they are invalid."""
-    fields = await _options(request)
+    """The DeleteOptions in the body, or without a body in the query. Raises StatusError if they are invalid."""
+    return _checked(await _options(request))
+
+
+async def eviction_options(request: Request) -> DeleteOptions:
+    """The DeleteOptions of the Eviction in the body. Raises StatusError if they are invalid."""
+    eviction = await read_object(request, _EVICTION)
+    return _checked(eviction.object_at("deleteOptions"))
+
+
+def _checked(fields: Json) -> DeleteOptions:
     policy, dry_run = fields.get("propagationPolicy"), fields.get("dryRun")
     if policy is not None and fields.get("orphanDependents") is not None:
         detail = "orphanDependents and deletionPropagation cannot be both set"
@@ -175,22 +192,41 @@ async def deletion_options(request: Request) -> DeleteOptions:
 async def _options(request: Request) -> Json:
     kind, raw = media_type(request), await content(request)
     if not raw:
-        return {}
+        return _options_in_query(request)
     size = _parsing_size(raw, is_yaml=kind in _YAML)
-    return await loop_share.apart(size, _options_in, kind, raw)
+    options = await loop_share.apart(size, _options_in, kind, raw)
+    if options.get("kind") not in (None, "", _DELETION):
+        raise status_objects.bad_request(f"decoded object cannot be converted to {_DELETION}")
+    if (wrong := type_errors.mistyped(options, _OPTIONS)) is not None:
+        # Options of a wrong type, such as preconditions, must not be ignored: they protect objects.
+        raise status_objects.bad_request(wrong.message)
+    return options
+
+
+def _options_in_query(request: Request) -> Json:
+    """The options in the query; callers read ``dryRun`` with the other parameters."""
+    parameters = parameters_of(request)
+    options: Json = {}
+    if policy := parameters.get("propagationPolicy"):
+        options["propagationPolicy"] = policy
+    if "orphanDependents" in parameters:
+        options["orphanDependents"] = is_set(parameters, "orphanDependents")
+    return options
 
 
 def _options_in(kind: str, raw: bytes) -> Json:
     if kind == protobuf.MEDIA_TYPE:
         try:
-            if protobuf.kind_of(raw)[1] != "DeleteOptions":
-                raise status_objects.bad_request("the body of a deletion holds DeleteOptions")
+            if protobuf.kind_of(raw)[1] != _DELETION:
+                raise status_objects.bad_request(f"the body of a deletion holds {_DELETION}")
             return protobuf.decode(raw, _OPTIONS, depth_max=limits.DEPTH_MAX)
         except protobuf.ProtobufError as error:
             raise status_objects.bad_request(f"the body can't be read as protobuf: {error}") from None
     if kind in _YAML:
         return yaml_object(raw)
-    return json_object(raw)
+    if kind not in _JSON:
+        raise status_objects.unsupported_media_type(patch=False)
+    return {} if raw == _NULL else json_object(raw)
 
 
 def json_value(raw: bytes) -> object:

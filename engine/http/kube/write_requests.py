@@ -124,7 +124,8 @@ class WriteRequests:
             if await self._plane.is_bootstrap_object(resource, namespace, name):
                 continue
             dry_run = write.query.dry_run or options.dry_run
-            await self._remove(write, bodies.NO_PRECONDITIONS, dry_run=dry_run)
+            with status_objects.already_gone():
+                await self._remove(write, options.preconditions, dry_run=dry_run)
         number = str(await self._plane.number())
         return rendering.answer(
             rendering.many(resource, fitting, _PLAIN, self._clock_ms(), {"resourceVersion": number})

@@ -4,7 +4,8 @@ The texts equal those of the API server to the letter: kubectl prints the messag
 reasons.
 """
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypedDict
 
 from msgspec import Struct
@@ -122,6 +123,16 @@ def not_found(resource: Resource, name: str) -> StatusError:
     qualified = resource.plural if resource.group == "metrics.k8s.io" else resource.qualified
     message = f'{qualified} "{name}" not found'
     return StatusError(404, "NotFound", message, _named(resource, name))
+
+
+@contextlib.contextmanager
+def already_gone() -> Iterator[None]:
+    """Ignore that an object of a collection was deleted since the collection was read."""
+    try:
+        yield
+    except StatusError as error:
+        if error.reason != "NotFound":
+            raise
 
 
 def no_such_path() -> StatusError:

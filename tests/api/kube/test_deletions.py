@@ -1,5 +1,6 @@
 """Deletions of one object and of collections: options in JSON and protobuf."""
 
+import asyncio
 from typing import cast
 
 import httpx
@@ -24,6 +25,44 @@ async def test_invalid_delete_options_delete_nothing() -> None:
         for path in (f"{MAPS}/one", MAPS):
             assert (await client.request("DELETE", path, json={"dryRun": ["All"]})).status_code == 200
         assert (await client.get(f"{MAPS}/one")).status_code == 200
+
+
+async def test_options_that_cannot_be_read_delete_nothing() -> None:
+    async with api() as (client, _):
+        await made(client, config_map("one"))
+        for body, media_type, code in (
+            (b'{"preconditions":[]}', "application/json", 400),
+            (b'{"preconditions":{"uid":5}}', "application/json", 400),
+            (b'{"dryRun":"All"}', "application/json", 400),
+            (b'{"orphanDependents":"yes"}', "application/json", 400),
+            (b"preconditions: x", "application/yaml", 400),
+            (b'{"apiVersion":"v1","kind":"ConfigMap"}', "application/json", 400),
+            (b'{"preconditions":{"uid":"other"}}', "text/plain", 415),
+        ):
+            for path in (f"{MAPS}/one", MAPS):
+                headers = {"content-type": media_type}
+                refused = await client.request("DELETE", path, content=body, headers=headers)
+                assert refused.status_code == code, refused.text
+        assert (await client.get(f"{MAPS}/one")).status_code == 200
+        body = {"apiVersion": "apps/v1", "kind": "DeleteOptions", "preconditions": None, "unknown": 1}
+        assert (await client.request("DELETE", f"{MAPS}/one", json=body)).status_code == 200
+
+
+async def test_preconditions_hold_for_each_object_of_a_collection() -> None:
+    async with api() as (client, _):
+        await made(client, config_map("one"))
+        answer = await client.request("DELETE", MAPS, json={"preconditions": {"uid": "another"}})
+        assert (answer.status_code, answer.json()["reason"]) == (409, "Conflict")
+        assert (await client.get(f"{MAPS}/one")).status_code == 200
+
+
+async def test_collection_that_is_deleted_twice_at_once_is_gone() -> None:
+    async with api() as (client, _):
+        for number in range(5):
+            await made(client, config_map(f"map-{number}"))
+        answers = await asyncio.gather(*(client.delete(MAPS) for _ in range(3)))
+        assert [answer.status_code for answer in answers] == [200, 200, 200]
+        assert (await client.get(MAPS)).json()["items"] == []
 
 
 async def test_collection_is_deleted_by_a_selector() -> None:

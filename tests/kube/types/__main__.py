@@ -22,6 +22,7 @@ BODIES: Final = (
     ("v1", "DeleteOptions", "meta"),
     ("autoscaling/v1", "Scale", "autoscaling"),
     ("authentication.k8s.io/v1", "TokenRequest", "authentication"),
+    ("policy/v1", "Eviction", "policy"),
 )
 """Request bodies that are not kinds of their own: apiVersion, kind, package of the table."""
 

@@ -121,16 +121,16 @@ class MemberWrites:
         del api_path  # the objects name their namespaces
         options = await bodies.deletion_options(request)
         dry_run = requests.query(request).dry_run or options.dry_run
-        own = structs.replace(options, preconditions=bodies.NO_PRECONDITIONS)
         async with self._lock:
             for value in fitting:
-                await self._remove(resource, value.namespace, value.name, own, dry_run=dry_run)
+                with status_objects.already_gone():
+                    await self._remove(resource, value.namespace, value.name, options, dry_run=dry_run)
         listed: ListMeta = {"resourceVersion": str(self._plane.last_number())}
         return rendering.answer(rendering.many(resource, fitting, _PLAIN, self._clock_ms(), listed))
 
     async def evict(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle POST of an Eviction: delete a pod, unless a PodDisruptionBudget does not allow it."""
-        options = await bodies.deletion_options(request)
+        options = await bodies.eviction_options(request)
         async with self._lock:
             found_pod = lists.find_pod(self._plane.state(), api_path.namespace, api_path.name)
             if found_pod is not None and not disruption_budgets.allows(
@@ -139,8 +139,8 @@ class MemberWrites:
                 message = "Cannot evict pod as it would violate the pod's disruption budget."
                 raise StatusError(429, "TooManyRequests", message)
             dry_run = requests.query(request).dry_run or options.dry_run
-            unconditional = bodies.DeleteOptions()
-            await self._remove(resource, api_path.namespace, api_path.name, unconditional, dry_run=dry_run)
+            required = bodies.DeleteOptions(preconditions=options.preconditions)
+            await self._remove(resource, api_path.namespace, api_path.name, required, dry_run=dry_run)
         return rendering.answer(
             {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}, 201
         )

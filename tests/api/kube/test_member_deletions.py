@@ -1,0 +1,69 @@
+"""Deletions and evictions in a simulated member."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import httpx
+
+from engine.http.kube.app import create_app
+from engine.simulation import defaults
+from engine.simulation.member_fleet import Members
+from events.json_values import Json
+from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.builders.manifests import config_map
+
+MEMBER = "/apis/cluster.karmada.io/v1alpha1/clusters/member1/proxy"
+PODS = f"{MEMBER}/api/v1/namespaces/default/pods"
+MAPS = f"{MEMBER}/api/v1/namespaces/default/configmaps"
+
+
+@asynccontextmanager
+async def member() -> AsyncGenerator[httpx.AsyncClient]:
+    async with serving() as services:
+        fleet = Members(services.log, lambda: NOW_MS, defaults.three_members())
+        await fleet.turn()
+        await services.catch_up()
+        transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS, fleet), raise_app_exceptions=False)
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
+            yield client
+
+
+async def _made(client: httpx.AsyncClient, path: str, value: Json) -> str:
+    answer = await client.post(path, json=value)
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["metadata"]["uid"])
+
+
+async def test_eviction_follows_its_delete_options() -> None:
+    pod: Json = {"metadata": {"name": "one"}, "spec": {"containers": [{"name": "main", "image": "nginx"}]}}
+    async with member() as client:
+        uid = await _made(client, PODS, pod)
+        for options, code in (
+            ({"dryRun": ["All"]}, 201),
+            ({"preconditions": {"uid": "another"}}, 409),
+            ({"preconditions": []}, 400),
+            ({"dryRun": ["Some"]}, 422),
+        ):
+            eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "deleteOptions": options}
+            assert (await client.post(f"{PODS}/one/eviction", json=eviction)).status_code == code
+            assert (await client.get(f"{PODS}/one")).status_code == 200
+        eviction = {"kind": "Eviction", "deleteOptions": {"preconditions": {"uid": uid}}}
+        assert (await client.post(f"{PODS}/one/eviction", json=eviction)).status_code == 201
+        assert (await client.get(f"{PODS}/one")).status_code == 404
+
+
+async def test_deletion_without_a_body_has_its_options_in_the_query() -> None:
+    async with member() as client:
+        for query, orphans in (("propagationPolicy=Orphan", True), ("orphanDependents=1", True), ("", False)):
+            uid = await _made(client, MAPS, config_map("owner"))
+            owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}
+            owned = {**config_map("owned"), "metadata": {"name": "owned", "ownerReferences": [owner]}}
+            await _made(client, MAPS, owned)
+            assert (await client.delete(f"{MAPS}/owner?{query}")).status_code == 200
+            metadata = (await client.get(f"{MAPS}/owned")).json()["metadata"]
+            assert ("ownerReferences" not in metadata) == orphans
+            await client.delete(f"{MAPS}/owned")
+        await _made(client, MAPS, config_map("owner"))
+        assert (await client.delete(f"{MAPS}/owner?propagationPolicy=Sideways")).status_code == 422
+        assert (await client.get(f"{MAPS}/owner")).status_code == 200
