@@ -1,5 +1,6 @@
 """Rendering of responses in the form that the client accepts: whole objects, tables, or only metadata."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final, TypedDict
 
@@ -18,6 +19,7 @@ from events.kube_objects import KubeObject
 _WARNINGS_CHARS_MAX: Final = 4 * 1024
 
 _WARNING_CHARS_MAX: Final = 256
+_UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
@@ -103,6 +105,7 @@ def answer(value: object, code: int = 200, warnings: Iterable[str] = ()) -> Resp
     """A JSON response; ``warnings`` become Warning headers, which kubectl prints."""
     response = Response(encode(value), code, media_type=records.JSON)
     for warning in _shown(warnings):
-        text = warning.replace("\\", "\\\\").replace('"', '\\"')
+        # Warnings quote clients' values. A line break would begin another header; servers refuse to send it.
+        text = _UNPRINTABLE.sub("?", warning).replace("\\", "\\\\").replace('"', '\\"')
         response.raw_headers.append((b"warning", f'299 - "{text}"'.encode("latin-1", "replace")))
     return response

@@ -109,6 +109,8 @@ def field_set(value: object) -> FieldSet:
         if not fields and path:
             result.add(path)
         for step, below in fields.items():
+            if step == ITSELF and not path:
+                continue  # the object itself is always there, so that nobody owns it
             if step == ITSELF:
                 result.add(path)
             elif step.startswith(_KINDS):

@@ -7,8 +7,8 @@ import pytest
 
 from events.json_values import Json
 from projections.store import Store
-from tests.api.kube.client import MAPS, api, made
-from tests.builders.manifests import config_map
+from tests.api.kube.client import MAPS, POLICIES, api, made
+from tests.builders.manifests import config_map, policy, selector
 
 SECRETS = "/api/v1/namespaces/default/secrets"
 MERGE = {"content-type": "application/merge-patch+json"}
@@ -32,6 +32,30 @@ async def test_value_of_wrong_type_is_not_stored(path: str, value: Json, why: st
         answer = await client.post(path, json={"metadata": {"name": "one"}, **value})
         assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
         assert answer.json()["message"].endswith(why)
+        assert services.log.last_number() == before
+
+
+@pytest.mark.parametrize(
+    ("metadata", "why"),
+    [
+        ({"ownerReferences": "x"}, "cannot unmarshal string into Go struct field ObjectMeta.ownerReferences"),
+        ({"ownerReferences": [5]}, "cannot unmarshal number into Go struct field ObjectMeta.ownerReferences"),
+        ({"generateName": 5}, "cannot unmarshal number into Go struct field ObjectMeta.generateName"),
+        ({"managedFields": [{"time": "noon"}]}, 'parsing time "noon"'),
+    ],
+)
+async def test_malformed_metadata_of_other_kinds_are_not_stored(metadata: Json, why: str) -> None:
+    body = policy("one", None, selector())
+    async with api() as (client, services):
+        assert (await client.post(POLICIES, json=body)).status_code == 201
+        before = services.log.last_number()
+        wrong = {**body, "metadata": {"name": "two", **metadata}}
+        answer = await client.post(POLICIES, json=wrong)
+        assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
+        assert why in answer.json()["message"]
+        patched = await client.patch(f"{POLICIES}/one", json={"metadata": metadata}, headers=MERGE)
+        assert (patched.status_code, patched.json()["reason"]) == (422, "Invalid")
+        assert why in patched.json()["message"]
         assert services.log.last_number() == before
 
 
@@ -135,6 +159,14 @@ async def test_many_warnings_are_truncated_as_in_kubernetes() -> None:
         warnings = answer.headers.get_list("warning")
         assert warnings[0] == '299 - "unknown field \\"field0\\""'
         assert 100 < len(warnings) < 300
+
+
+async def test_warning_that_quotes_a_line_break_is_one_header() -> None:
+    async with api() as (client, _):
+        value = {**config_map("one"), "a\r\nset-cookie: b\x00\x7f\x85": 1}
+        answer = await client.post(MAPS, json=value)
+        assert answer.status_code == 201
+        assert answer.headers.get_list("warning") == ['299 - "unknown field \\"a??set-cookie: b???\\""']
 
 
 async def test_methods_that_no_resource_has_are_refused_with_the_allowed_ones() -> None:

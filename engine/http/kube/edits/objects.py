@@ -122,14 +122,27 @@ class Replacement(RequestedEdit, frozen=True):
 
 
 def check_head(writer: Writer, live: KubeObject | None, new: KubeObject) -> None:
-    """Raise StatusError if kind, name or namespace differ from those of the path.
+    """Raise StatusError if kind, name or namespace differ from those of the path, or if the metadata are malformed.
 
     If ``live`` exists, also raise the errors of ``check_version``.
     """
     body_checks.check_kind(writer.resource, new)
+    check_metadata(writer.resource, new)
     check_named(writer, new)
     if live is not None:
         check_version(writer, live, new)
+
+
+def check_metadata(resource: Resource, new: KubeObject) -> None:
+    """Raise StatusError if a value in the metadata has another type than its field.
+
+    Typed clients fail to decode such an object, and any list with it. Objects of Kubernetes' own kinds were checked
+    as a whole.
+    """
+    if resource.is_kubernetes_own:
+        return
+    if (wrong := type_errors.mistyped(new.metadata, _METADATA)) is not None:
+        raise status_objects.undecodable(resource, wrong.message)
 
 
 def check_named(writer: Writer, new: KubeObject) -> None:

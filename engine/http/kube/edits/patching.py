@@ -7,6 +7,7 @@ import msgspec
 from engine.http.kube.edits.objects import (
     RequestedEdit,
     Writer,
+    check_metadata,
     completed,
     with_known_fields,
 )
@@ -53,6 +54,7 @@ def patched_to(writer: Writer, kind: str, live: KubeObject, patch: object) -> Ed
         made = body_checks.with_kind(resource, made)
     try:
         body_checks.check_kind(resource, made)
+        check_metadata(resource, made)
         if (
             resource.is_kubernetes_own
             and (wrong := type_errors.mistyped(made.document, resource.schema)) is not None
