@@ -27,7 +27,7 @@ from engine.writing.mutations import (
     Target,
     not_found,
 )
-from events import kube_objects, limits, policies, shapes, specs, times
+from events import kube_objects, limits, policies, records, shapes, specs, times
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
 from projections.clusters import Cluster
@@ -46,6 +46,12 @@ _APPLIED: Final = {
 """Type of the event that writes an object, by route; with ``expects=0`` it creates the object."""
 
 _DERIVED: Final = ("creationTimestamp", "generation", "resourceVersion", "selfLink", "uid")
+
+_DEPTH_MAX: Final = limits.RECORD_DEPTH_MAX - 1
+"""Levels of an object; the data of its event are one more."""
+
+_STATUS_BYTES_MAX: Final = limits.RECORD_BYTES_MAX - 64 * 1024
+"""A status and its field owners; the rest of their record is smaller than the difference."""
 
 encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
@@ -103,6 +109,7 @@ class StatusChange(Struct, frozen=True, kw_only=True):
         """Return the object with its edited status, and the events that write it."""
         if isinstance(stored, Cluster):
             edited = self.edit.apply(_live_cluster(stored))
+            _encoded(edited.value.object_at("status"))
             return cluster_status.mutated(self.target, stored, edited)
         if stored is None or not _is_same(self.target, stored):
             self.edit.apply(None)
@@ -115,11 +122,10 @@ class StatusChange(Struct, frozen=True, kw_only=True):
         owned = field_owners.of_entries(
             [each for each in managed_fields.entries(edited.value) if managed_fields.is_of_status(each)]
         )
-        if (_encoded(status), field_owners.encode(owned)) == (
-            stored.status or b"{}",
-            stored.owners,
-        ):
+        encoded, encoded_owners = _encoded(status), field_owners.encode(owned)
+        if (encoded, encoded_owners) == (stored.status or b"{}", stored.owners):
             return _mutated(Action.UNCHANGED, edited.value, edited)
+        _check_size(encoded + encoded_owners, _STATUS_BYTES_MAX)
         event = _status_written(self.target, status, owned, stored.head.version)
         return _mutated(Action.CONFIGURED, edited.value, edited, event)
 
@@ -320,12 +326,23 @@ def manifest(value: KubeObject) -> bytes:
 
 
 def _encoded(value: object) -> bytes:
-    """The value as JSON; raises StatusError: 400 if it cannot be encoded, 413 if it is too large to be stored."""
+    """The value as JSON; raises StatusError: 400 if it cannot be encoded, or as ``_check_size`` does."""
     try:
         raw = encode(value)
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
         raise StatusError(400, "BadRequest", f"the object can't be written as JSON: {error}") from None
-    if len(raw) > limits.OBJECT_BYTES_MAX:
-        message = f"the object has {len(raw)} bytes; at most {limits.OBJECT_BYTES_MAX} are kept"
-        raise StatusError(413, "RequestEntityTooLarge", message)
+    _check_size(raw, limits.OBJECT_BYTES_MAX)
     return raw
+
+
+def _check_size(raw: bytes, bytes_max: int) -> None:
+    """Raise StatusError if the fold would refuse (a part of) an object: 413 if too large, 400 if nested too deeply.
+
+    The event would be in the log without effect, and the client would get a conflict instead of the reason.
+    """
+    if len(raw) > bytes_max:
+        message = f"the object has {len(raw)} bytes; at most {bytes_max} are kept"
+        raise StatusError(413, "RequestEntityTooLarge", message)
+    if records.is_deeper(raw, _DEPTH_MAX):
+        message = f"the object, with its managedFields, is nested deeper than {_DEPTH_MAX} levels"
+        raise StatusError(400, "BadRequest", message)

@@ -279,7 +279,9 @@ def test_last_forced_values_are_set_and_a_second_apply_changes_nothing(
 
 
 def test_ownership_of_the_whole_object_is_ignored() -> None:
-    managed = [{"manager": "me", "operation": "Apply", "fieldsV1": {".": {}, "f:spec": {"f:replicas": {}}}}]
+    managed: list[Json] = [
+        {"manager": "me", "operation": "Apply", "fieldsV1": {".": {}, "f:spec": {"f:replicas": {}}}}
+    ]
     live = _deployment(replicas=1)
     new = live.with_metadata({"managedFields": managed})
     (entry,) = server_side_apply.owners_after_update(live, new, DEPLOYMENT, _write("you", "Update"))

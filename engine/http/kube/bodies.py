@@ -75,6 +75,16 @@ async def read_object(request: Request, resource: Resource, repeated: list[str] 
     return await loop_share.apart(size, _read, kind, raw, resource, repeated)
 
 
+def is_yaml(request: Request) -> bool:
+    """Whether the client names YAML as the format of the body."""
+    return media_type(request) in _YAML
+
+
+def is_expanding(raw: bytes) -> bool:
+    """Whether a text may be YAML with aliases, so that a short one can make a large object."""
+    return b"&" in raw and b"*" in raw
+
+
 def _parsing_size(raw: bytes, *, is_yaml: bool) -> int:
     """Size of a body for ``loop_share.apart``; YAML is slow to parse, so its size is always taken to be large."""
     return loop_share.LARGE_BYTES + 1 if is_yaml else len(raw)
@@ -121,7 +131,7 @@ async def applied_object(raw: bytes, repeated: list[str]) -> KubeObject:
 
     The paths of duplicate fields are appended to ``repeated``.
     """
-    size = _parsing_size(raw, is_yaml=not raw.lstrip().startswith(b"{"))
+    size = _parsing_size(raw, is_yaml=is_expanding(raw) or not raw.lstrip().startswith(b"{"))
     return KubeObject(await loop_share.apart(size, yaml_object, raw, repeated))
 
 

@@ -15,7 +15,7 @@ from engine.http import incoming_requests
 from engine.http.kube import access, bodies, requests
 from engine.http.kube.edits.applying import Application
 from engine.http.kube.edits.objects import SCALE, STATUSES, Creation, Replacement, RequestedEdit, Writer
-from engine.http.kube.edits.patching import Patch, check_patch_type
+from engine.http.kube.edits.patching import Patch, check_patch_type, is_expanding
 from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
 from engine.http.kube.edits.status import StatusApplication, StatusPatch, StatusReplacement
 from engine.http.kube.requests import ApiPath
@@ -33,12 +33,16 @@ from events import vocabulary
 from events.kube_objects import KubeObject
 
 _DEFINITION: Final = "CustomResourceDefinition"
+_LARGE: Final = loop_share.LARGE_BYTES + 1
 _GENERATED_LETTERS: Final = 5
 _GENERATED_PREFIX_MAX: Final = 58
 
 
 class WriteRequest(Struct, frozen=True, kw_only=True):
-    """A write request and what was parsed from it."""
+    """A write request and what was parsed from it.
+
+    ``body_bytes`` is the size of the body for ``loop_share.apart``: large if a short body may make a large object.
+    """
 
     resource: Resource
     path: ApiPath
@@ -129,6 +133,8 @@ class Parsing:
         repeated: list[str] = []
         patch = await bodies.patch_value(content, repeated)
         write = _with_repeated(write, repeated)
+        if is_expanding(patch):
+            write = structs.replace(write, body_bytes=_LARGE)
         check_patch_type(write.writer, kind)
         match api_path.part:
             case "status" | "approval":
@@ -143,6 +149,8 @@ class Parsing:
         repeated: list[str] = []
         desired = await bodies.applied_object(content, repeated)
         write = _with_repeated(write, repeated)
+        if bodies.is_expanding(content):
+            write = structs.replace(write, body_bytes=_LARGE)
         writer, force = write.writer, write.query.force
         match write.path.part:
             case "status" | "approval":
@@ -176,7 +184,7 @@ class Parsing:
             writer=writer,
             user=access.user_of(request),
             method=request.method,
-            body_bytes=incoming_requests.announced_bytes(request),
+            body_bytes=_LARGE if bodies.is_yaml(request) else incoming_requests.announced_bytes(request),
         )
 
 

@@ -5,7 +5,7 @@ reasons.
 """
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import Final, TypedDict
 
 from msgspec import Struct
@@ -126,7 +126,7 @@ def not_found(resource: Resource, name: str) -> StatusError:
 
 
 @contextlib.contextmanager
-def already_gone() -> Iterator[None]:
+def already_gone() -> Generator[None]:
     """Ignore that an object of a collection was deleted since the collection was read."""
     try:
         yield

@@ -23,7 +23,9 @@ async def member() -> AsyncGenerator[httpx.AsyncClient]:
         fleet = Members(services.log, lambda: NOW_MS, defaults.three_members())
         await fleet.turn()
         await services.catch_up()
-        transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS, fleet), raise_app_exceptions=False)
+        transport = httpx.ASGITransport(
+            create_app(services, lambda: NOW_MS, fleet), raise_app_exceptions=False
+        )
         headers = {"authorization": f"Bearer {TOKEN}"}
         async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
             yield client
@@ -39,13 +41,14 @@ async def test_eviction_follows_its_delete_options() -> None:
     pod: Json = {"metadata": {"name": "one"}, "spec": {"containers": [{"name": "main", "image": "nginx"}]}}
     async with member() as client:
         uid = await _made(client, PODS, pod)
-        for options, code in (
+        refused: list[tuple[Json, int]] = [
             ({"dryRun": ["All"]}, 201),
             ({"preconditions": {"uid": "another"}}, 409),
             ({"preconditions": []}, 400),
             ({"dryRun": ["Some"]}, 422),
-        ):
-            eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "deleteOptions": options}
+        ]
+        for options, code in refused:
+            eviction: Json = {"apiVersion": "policy/v1", "kind": "Eviction", "deleteOptions": options}
             assert (await client.post(f"{PODS}/one/eviction", json=eviction)).status_code == code
             assert (await client.get(f"{PODS}/one")).status_code == 200
         eviction = {"kind": "Eviction", "deleteOptions": {"preconditions": {"uid": uid}}}

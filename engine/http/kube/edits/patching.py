@@ -18,12 +18,14 @@ from engine.kubeapi.requests import body_checks
 from engine.kubeapi.schema import type_errors
 from engine.kubeapi.values import go_texts
 from engine.writing.mutations import Edited
+from events import limits, records
 from events.json_values import as_list, as_object, object_at
 from events.kube_objects import KubeObject
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+_DEPTH_MAX: Final = limits.RECORD_DEPTH_MAX
 
 
 class Patch(RequestedEdit, frozen=True):
@@ -85,6 +87,11 @@ def _patch(writer: Writer, kind: str, live: KubeObject, patch: object) -> KubeOb
         raise status_objects.bad_request(str(error)) from None
 
 
+def is_expanding(patch: object) -> bool:
+    """Whether a JSON patch copies values, so that a short one can make a large object."""
+    return any(object_at(operation).get("op") == "copy" for operation in as_list(patch) or ())
+
+
 def json_patched(value: KubeObject, patch: object) -> KubeObject:
     """The object after a JSON patch; raises StatusError."""
     if as_list(patch) is None:
@@ -93,8 +100,14 @@ def json_patched(value: KubeObject, patch: object) -> KubeObject:
         raise status_objects.undecodable_patch(message)
     try:
         patched = as_object(patches.json_patched(value.document, patch))
+        # Each operation can nest the result of the one before more deeply than any body.
+        is_too_deep = records.is_deeper(msgspec.json.encode(patched), _DEPTH_MAX)
     except patches.PatchError:
         raise status_objects.unfit_patch() from None
+    except RecursionError:
+        patched, is_too_deep = None, True
+    if is_too_deep:
+        raise status_objects.bad_request(f"the patched object is nested deeper than {_DEPTH_MAX} levels")
     if patched is None:
         raise status_objects.unfit_patch()
     return KubeObject(patched)
