@@ -110,7 +110,7 @@ def field_set(value: object) -> FieldSet:
             result.add(path)
         for step, below in fields.items():
             if step == ITSELF and not path:
-                continue  # the object itself is always there, so that nobody owns it
+                continue  # the object itself always exists, so it has no owner
             if step == ITSELF:
                 result.add(path)
             elif step.startswith(_KINDS):
