@@ -63,9 +63,13 @@ def pop(shard: ShardState, count: int) -> Iterator[tuple[str, Waiting]]:
     depend on ``count``: a step that ends early and its replay take the same keys.
     """
     waiting, reported = shard.waiting, shard.reported
+    # Listed at once: finding the first item of a dict walks over all that were deleted before it.
+    first_waiting = iter(list(itertools.islice(waiting, count)))
+    first_reported = iter(list(itertools.islice(reported, count)))
     for position in range(1, count + 1):
-        queue = reported if reported and (not waiting or position % _REPORTED_SHARE == 0) else waiting
+        is_reported = reported and (not waiting or position % _REPORTED_SHARE == 0)
+        queue, first = (reported, first_reported) if is_reported else (waiting, first_waiting)
         if not queue:
             return
-        key = next(iter(queue))
+        key = next(first)
         yield key, queue.pop(key)
