@@ -3,6 +3,8 @@
 Level-triggered: decisions follow from the current state. The flags of a key only show which deciders to skip.
 """
 
+from collections.abc import Iterator
+
 from engine.deciders import (
     application_failover,
     dependency_requests,
@@ -36,8 +38,8 @@ _STATUS = states.HEALTH | states.CLUSTER
 
 def decide(
     binding: Binding, flags: int, facts: Facts, placements: Placements, emit: step_outputs.Emitter
-) -> None:
-    """Emit all decisions that a binding needs now."""
+) -> Iterator[None]:
+    """Emit all decisions that a binding needs now; yields during a long search."""
     before = binding.generation
     preserved = False
     if flags & _PROPAGATES or (flags & _ADMITS and binding.is_waiting):
@@ -68,7 +70,7 @@ def decide(
         # ``settle`` may have ended the wait for an answer: the binding may have left its group or its quotas.
         scheduling.answer(binding, emit)
     if binding.rank is not None:
-        preemption.decide(binding, facts, placements, emit)
+        yield from preemption.decide(binding, facts, placements, emit)
     dispatch.decide(binding, facts, placements, emit, preserved=preserved, left=left)
     if binding.distributed is not None or (binding.claim is not None and binding.claim.propagate_deps):
         dependency_requests.decide(binding, facts, emit, preserved=preserved)

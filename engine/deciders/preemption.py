@@ -6,6 +6,7 @@ the lowest priority, or none if all of them would not free enough. The victims' 
 waits for capacity. It asks again only when another pass fails, after a pause that doubles.
 """
 
+from collections.abc import Generator, Iterator
 from typing import Final
 
 from engine.deciders import scheduling, step_outputs
@@ -31,8 +32,10 @@ _PAUSE_MS_MAX: Final = 600_000
 _DOUBLINGS_MAX: Final = 4
 
 
-def decide(binding: Binding, facts: Facts, placements: Placements, emit: step_outputs.Emitter) -> None:
-    """Request capacity or choose victims if the binding is blocked and may preempt."""
+def decide(
+    binding: Binding, facts: Facts, placements: Placements, emit: step_outputs.Emitter
+) -> Iterator[None]:
+    """Request capacity or choose victims if the binding is blocked and may preempt; yields while it searches."""
     rank = binding.rank
     if rank is None or not binding.blocked or rank.preemption_policy != priorities.PREEMPTS:
         return
@@ -45,15 +48,17 @@ def decide(binding: Binding, facts: Facts, placements: Placements, emit: step_ou
     request = scheduling.request_of(binding, binding.declared, binding.claim, facts, placements, emit.shard)
     shortage = missing_capacity.Shortage(request, facts.fleet)
     if is_answered and want is not None:
-        _choose(binding, want, shortage, emit)
+        yield from _choose(binding, want, shortage, emit)
     elif shortage.exists:
         _request_capacity(binding, want, shortage, emit)
 
 
 def victims(
     shortage: missing_capacity.Shortage, priority: int, occupants: list[shapes.Occupant]
-) -> tuple[shapes.Occupant, ...]:
+) -> Generator[None, None, tuple[shapes.Occupant, ...]]:
     """Return the fewest victims of the lowest priority that free enough; none if all together free too little.
+
+    Yields between attempts: hundreds of occupants in a large fleet take most of a second.
 
     The search starts with all occupants as victims, then keeps each one whose eviction is not needed: highest
     priority first, among equals the one that frees least. So a small occupant of the lowest priority stays if a
@@ -72,6 +77,7 @@ def victims(
         spared = leaving.pop(identity)
         if not shortage.is_resolved_without(leaving.values()):
             leaving[identity] = spared
+        yield
     return tuple(
         lower[identity]
         for identity in sorted(leaving, key=lambda identity: (lower[identity].priority, identity))
@@ -116,12 +122,12 @@ def _request_capacity(
 
 def _choose(
     binding: Binding, want: CapacityRequest, shortage: missing_capacity.Shortage, emit: step_outputs.Emitter
-) -> None:
+) -> Iterator[None]:
     chosen: tuple[shapes.Occupant, ...] = ()
     reason = CAPACITY_APPEARED
     if shortage.exists:
         offered = [occupant for shard in sorted(want.offers) for occupant in want.offers[shard]]
-        chosen = victims(shortage, binding.priority, offered)
+        chosen = yield from victims(shortage, binding.priority, offered)
         reason = "" if chosen else NOT_ENOUGH
         if len(chosen) > VICTIMS_MAX:
             chosen, reason = (), TOO_MANY

@@ -22,8 +22,8 @@ RESCHEDULED: Final = "RescheduleTriggered"
 _PRODUCER: Final = "Scheduler"
 
 
-def answer(indexes: Indexes, emit: step_outputs.Emitter) -> None:
-    """Answer all open capacity requests with the lower-priority bindings of this shard."""
+def answer(indexes: Indexes, emit: step_outputs.Emitter) -> Iterator[None]:
+    """Answer all open capacity requests with the lower-priority bindings of this shard; yields after each."""
     for key in sorted(emit.shard.questions):
         request = emit.shard.questions[key]
         # In a total order: ``occupants`` iterates over a set. An answer is sent even without candidates: the
@@ -33,6 +33,7 @@ def answer(indexes: Indexes, emit: step_outputs.Emitter) -> None:
             key=key, number=request.number, shard=emit.shard.shard, occupants=tuple(candidates[:OFFERS_MAX])
         )
         emit.send(offered)
+        yield
 
 
 def decide(binding: Binding, emit: step_outputs.Emitter) -> None:

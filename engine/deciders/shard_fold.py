@@ -330,7 +330,7 @@ class ShardFold:
         if watch is not None:
             cluster_health.decide(watch, facts, emit)
         if self.state.questions and key == keys.capacity_key(self.state.shard):
-            preemption_victims.answer(self.indexes, emit)
+            yield from preemption_victims.answer(self.indexes, emit)
         group = self.state.groups.get(key)
         if group is not None:
             workload_groups.share(key, group, emit)
@@ -341,7 +341,7 @@ class ShardFold:
         if waiting.flags & _ANNOUNCES and keys.priority_class_of(key):
             priority_resolution.announce(key, binding.template if binding else None, facts, emit)
         if binding is not None:
-            binding_decision.decide(binding, waiting.flags, facts, self.placements, emit)
+            yield from binding_decision.decide(binding, waiting.flags, facts, self.placements, emit)
 
     def _close_key(self, key: str, facts: Facts, at_ms: int) -> None:
         """Clean up after a decided key, set its timer and update the indexes."""

@@ -5,6 +5,7 @@ those with a resource model, because the sums do not show on which nodes capacit
 ResourceQuotas limit the namespace.
 """
 
+import functools
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -51,6 +52,12 @@ class Shortage:
         helped = (str(names[position]) for position in self._candidates.tolist() if position not in modelled)
         return tuple(name for name in helped if name not in self._limited)
 
+    @functools.cached_property
+    def _candidate_at(self) -> dict[str, int]:
+        """The positions among the candidates, by name."""
+        names = self._fleet.name_column
+        return {str(names[index]): position for position, index in enumerate(self._candidates.tolist())}
+
     @property
     def missing(self) -> int:
         """The number of replicas without capacity, at least 1."""
@@ -76,10 +83,10 @@ class Shortage:
         if context is None:
             return None
         free = context.free.copy()
-        for position, fleet_position in enumerate(self._candidates.tolist()):
-            name = str(self._fleet.name_column[fleet_position])
-            units = freed.get(name)
-            if units is not None and name not in self._limited:
+        for name, units in freed.items():
+            position = self._candidate_at.get(name)
+            if position is not None and name not in self._limited:
+                fleet_position = int(self._candidates[position])
                 free[position] = max(free[position], self._free_replicas(fleet_position, units))
         return free
 

@@ -1,0 +1,117 @@
+"""Steps yield often enough: the event loop runs other tasks between the portions of a step."""
+
+import time
+from collections.abc import Callable, Generator
+from typing import Final
+
+import pytest
+
+from engine.deciders import shard_fold, waiting_keys
+from engine.deciders.facts import Facts
+from engine.deciders.shard_fold import ShardFold, Step
+from engine.deciders.state import REQUESTED, Binding, Cause, Declared, ShardState, Waiting
+from engine.domain.bindings import Claim
+from events import clusters, decisions, keys, links, shapes, topics
+from tests import speed
+from tests.builders.inputs import deployment, joined, key, policy, priority_class, ref
+from tests.builders.manifests import AGGREGATED, selector
+from tests.deciders.story import Story
+
+HELD_S_MAX: Final = 0.1
+VITAL: Final = key("vital")
+RANKED: Final = {"priorityClassSource": "KubePriorityClass", "priorityClassName": "high"}
+POLICY: Final = shapes.PolicyRef(kind="PropagationPolicy", name="p", namespace="default")
+CLAIM: Final = Claim(POLICY, "", 1, "", False, (), "", "Abort", None, False)  # noqa: FBT003
+
+
+@pytest.fixture
+def portions_s(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Processor time of each portion of the steps that are taken from now on, in seconds."""
+    measured: list[float] = []
+    decide: Callable[..., Generator[None, None, Step]] = ShardFold.decide_in_portions
+
+    def timed(*args: object, **named: object) -> Generator[None, None, Step]:
+        portions = decide(*args, **named)
+        while True:
+            began_s = time.process_time()
+            try:
+                next(portions)
+            except StopIteration as end:
+                return end.value
+            finally:
+                measured.append(time.process_time() - began_s)
+            yield
+
+    monkeypatch.setattr(shard_fold.ShardFold, "decide_in_portions", timed)
+    return measured
+
+
+async def _shortage(story: Story, names: list[str], *vital: str) -> None:
+    """Clusters without free capacity, and workloads of high priority for them."""
+    await story.submit(*map(joined, names), priority_class("high", 1_000))
+    full = {"cpu": "10", "memory": "64Gi", "pods": "100"}
+    await story.submit(
+        *(clusters.CapacityReported(name=name, allocatable=full, allocated={"cpu": "10"}) for name in names)
+    )
+    await story.submit(policy("p", {"replicaScheduling": AGGREGATED}, selector(), schedulePriority=RANKED))
+    await story.write(*(deployment(name, 300, "1") for name in vital))
+
+
+async def test_choice_among_hundreds_of_victims_is_made_in_portions(
+    story: Story, portions_s: list[float]
+) -> None:
+    names = [f"member{index:03}" for index in range(300)]
+    await _shortage(story, names, "vital")
+    while not (wanted := await story.recorded(decisions.CapacityWanted)):
+        await story.worker.turn()
+    offers = [
+        links.CapacityOffered(
+            key=VITAL,
+            number=wanted[0].number,
+            shard=shard,
+            occupants=tuple(
+                shapes.Occupant(
+                    key=key(f"low{shard}x{index}"),
+                    cluster=names[(shard * 64 + index) % len(names)],
+                    priority=index % 3,
+                    replicas=1,
+                    requests={"cpu": "1"},
+                )
+                for index in range(64)
+            ),
+        )
+        for shard in range(topics.SHARDS)
+    ]
+    portions_s.clear()
+    await story.submit(*offers)
+    (decided,) = await story.recorded(decisions.PreemptionDecided)
+    assert decided.reason == "TooMany"
+    assert max(portions_s) < HELD_S_MAX * speed.slowness()
+
+
+def test_capacity_requests_are_answered_in_portions(portions_s: list[float]) -> None:
+    state = ShardState(3)
+    requests = (("cpu", "1"),)
+    for index in range(2_000):
+        low = state.bindings[f"default/low{index}-deployment"] = Binding(key=f"default/low{index}-deployment")
+        low.claim, low.clusters = CLAIM, (("member1", 1),)
+        low.declared = Declared(ref(f"low{index}"), "", 1, 0, "", 1, requests)
+    for index in range(60):
+        vital = key(f"vital{index}")
+        state.questions[vital] = links.CapacityRequested(
+            shard=3, key=vital, number=1, priority=9, clusters=("member1",)
+        )
+    state.waiting[keys.capacity_key(3)] = Waiting(REQUESTED, Cause(), 0)
+    ends: dict[str, int] = dict.fromkeys((*topics.FACT_TOPICS, *topics.OWN_TOPICS), 0)
+    step = ShardFold(state, ends, []).decide(Facts(), 1, 10)
+    assert step.taken.outputs == 60
+    assert max(portions_s) < HELD_S_MAX * speed.slowness()
+
+
+def test_cost_of_a_waiting_key_does_not_grow_with_their_number() -> None:
+    state = ShardState(0)
+    state.waiting = {f"key{index}": Waiting(REQUESTED, Cause(), 0) for index in range(100_000)}
+    began_s = time.process_time()
+    while state.waiting:
+        assert len(list(waiting_keys.pop(state, 200))) == 200
+    assert time.process_time() - began_s < 0.5 * speed.slowness()
