@@ -16,6 +16,9 @@ Ends = Mapping[tuple[str, int], int]
 READ_RECORDS: Final = 1_000
 """Records per read of a long part of a log."""
 
+READ_BYTES_MAX: Final = 16 * 1024 * 1024
+"""Size in bytes of the values after which a read ends, so that large records cannot exhaust the memory."""
+
 
 class LogError(Exception):
     """A failure of the log; the message contains a remedy."""
@@ -59,14 +62,25 @@ def behind(batch: Sequence[StoredRecord], end: int) -> int:
     return batch[-1].offset + 1 if batch else end
 
 
+def bounded(batch: Sequence[StoredRecord]) -> Sequence[StoredRecord]:
+    """Return the first records of a batch, up to the one with which their values reach ``READ_BYTES_MAX``."""
+    size = 0
+    for count, record in enumerate(batch, 1):
+        size += len(record.value)
+        if size >= READ_BYTES_MAX:
+            return batch[:count]
+    return batch
+
+
 class Partitions(Protocol):
     """Read access to the records of partitions."""
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
         """Return at most ``limit`` records of a partition from offset ``start`` on, in order.
 
-        Offsets have gaps, so the result may be empty even before the end of the partition (see ``behind``).
-        Raises LogCutError if the records at ``start`` have been deleted.
+        If their values exceed about ``READ_BYTES_MAX``, fewer records are returned, but at least one. Offsets have
+        gaps, so the result may be empty even before the end of the partition (see ``behind``). Raises LogCutError if
+        the records at ``start`` have been deleted.
         """
         ...
 
@@ -112,7 +126,7 @@ class NumberedLog(Log, Protocol):
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
         """Return at most ``limit`` records of all partitions with a number above ``after``, in order.
 
-        Raises LogCutError if the first of them has been deleted.
+        Fewer are returned if they are large, as by ``read``. Raises LogCutError if the first of them has been deleted.
         """
         ...
 

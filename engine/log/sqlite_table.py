@@ -255,10 +255,20 @@ def ends(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
 
 
 def _select(connection: sqlite3.Connection, statement: str, where: tuple[int, ...]) -> list[Row]:
+    """Return the rows of a statement, up to the one with which their values reach ``port.READ_BYTES_MAX``."""
+    rows: list[Row] = []
+    size = 0
     try:
-        return connection.execute(statement, where).fetchall()
+        # Closed in any case: an open statement would keep the write-ahead log from being truncated.
+        with closing(connection.execute(statement, where)) as found:
+            for row in found:
+                rows.append(row)
+                size += len(row[_VALUE])
+                if size >= port.READ_BYTES_MAX:
+                    break
     except sqlite3.DatabaseError as error:
         raise damaged(error) from error
+    return rows
 
 
 def damaged(error: sqlite3.DatabaseError) -> port.LogCorruptedError:

@@ -11,7 +11,8 @@ from events import topics
 from events.records import StoredRecord
 
 _HELD_MAX: Final = 5_000
-"""Maximum number of records held for the replay; if there are more, the replay reads from the log."""
+_HELD_BYTES_MAX: Final = 4 * port.READ_BYTES_MAX
+"""Maximum number of records held for the replay, and of their values' bytes; beyond them the replay reads the log."""
 
 _ALL: Final = 2**63
 
@@ -54,7 +55,7 @@ class SingleReading:
         # After a snapshot, a partition's first offset is not known until its first record is read.
         start = _ALL if after else 0
         self._held = {slot: _Held(start) for slot in (*own, *((topic, 0) for topic in topics.FACT_TOPICS))}
-        self._waiting = 0
+        self._waiting = self._waiting_bytes = 0
 
     async def read_past(self, number: int) -> None:
         """Read at least up to a number, or to the end of the log."""
@@ -85,13 +86,16 @@ class SingleReading:
         waiting = held.records
         while not self.unreadable:
             while waiting and waiting[0].offset < start:
-                held.start = waiting.popleft().offset + 1
+                passed = waiting.popleft()
+                held.start = passed.offset + 1
                 self._waiting -= 1
+                self._waiting_bytes -= len(passed.value)
             if start < held.start:
                 break
             if waiting:
                 return list(itertools.islice(waiting, limit))
-            if self._waiting >= _HELD_MAX or not await self.read_more():
+            is_full = self._waiting >= _HELD_MAX or self._waiting_bytes >= _HELD_BYTES_MAX
+            if is_full or not await self.read_more():
                 break
         records = await self._log.read(topic, partition, start, limit)
         if records and held.start != _ALL:
@@ -107,6 +111,7 @@ class SingleReading:
         if record.offset >= waiting.start:
             waiting.records.append(record)
             self._waiting += 1
+            self._waiting_bytes += len(record.value)
 
     async def _portion(self, limit: int) -> sqlite_share.Portion:
         if isinstance(self._log, sqlite_reading.SqliteReader):
@@ -123,5 +128,5 @@ class SingleReading:
             # The damaged record is skipped, so the held records would have a gap: drop them.
             for waiting in self._held.values():
                 waiting.records.clear()
-            self._waiting = 0
+            self._waiting = self._waiting_bytes = 0
             return sqlite_share.Portion([], 0, number)

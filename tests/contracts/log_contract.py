@@ -67,6 +67,25 @@ class LogContract:
         assert await log.read_all(stored[3].number, 2) == stored[4:6]
         assert await log.read(topics.SPECS, 0, 10, 5) == []
 
+    async def test_read_of_large_records_returns_a_part_of_them(self, log: port.NumberedLog) -> None:
+        large = [records.record(topics.SPECS, 0, "key", {}, bytes(1_000_000)) for _ in range(40)]
+        for start in range(0, len(large), 10):
+            await log.append(large[start : start + 10])
+
+        ends = [0]
+        while batch := await log.read(topics.SPECS, 0, ends[-1], 1_000):
+            assert len(batch) < len(large)
+            assert [each.offset for each in batch] == list(range(ends[-1], ends[-1] + len(batch)))
+            ends.append(batch[-1].offset + 1)
+        assert ends[-1] == len(large)
+
+        found: list[int] = [0]
+        while batch := await log.read_all(found[-1], 1_000):
+            assert len(batch) < len(large)
+            found += [each.number for each in batch]
+        assert len(found) == len(large) + 1
+        assert found == sorted(set(found))
+
     async def test_empty_batch_changes_nothing(self, log: port.NumberedLog) -> None:
         assert await log.append([]) == []
         assert log.last_number() == 0

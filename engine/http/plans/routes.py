@@ -19,6 +19,7 @@ from engine.http.query import parameters
 from engine.http.query.routes import PREFIX
 from engine.http.query.view_reads import Reader
 from engine.http.services import Services
+from engine.log import reading
 from engine.plans import drills, questions
 from engine.plans.questions import Failure, Input
 from engine.writing.planned_writes import PlannedWrites
@@ -155,12 +156,13 @@ class _Plans:
 
         The times of inputs come from their producers' clocks, so they are not used.
         """
-        batch = await self._services.log.read_all(max(number - _LOOK_BACK, 0), _LOOK_BACK)
-        for record in reversed(batch):
-            is_before = record.number <= number and record.topic == topics.DECISIONS
-            decoded = codec.decode(record) if is_before else None
+        time_ms: int | None = None
+        async for record in reading.of_all(self._services.log, max(number - _LOOK_BACK, 0), number):
+            decoded = codec.decode(record) if record.topic == topics.DECISIONS else None
             if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, decisions.StepTaken):
-                return decoded.data.time_ms
+                time_ms = decoded.data.time_ms
+        if time_ms is not None:
+            return time_ms
         raise RefusalError(400, "asOf", "no step is recorded near this number", "use another number")
 
     async def _list(self, _request: Request) -> Response:

@@ -119,10 +119,13 @@ class KafkaLog:
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
         """Read records of all partitions in number order; raises LogError if the brokers do not answer."""
         batch: list[StoredRecord] = []
+        size = 0
         for stretch in self._sequence.after(after):
-            if stretch.first > self._end.number or len(batch) >= limit:
+            if stretch.first > self._end.number or len(batch) >= limit or size >= port.READ_BYTES_MAX:
                 break
-            batch += await stretch.records(self._followed.read, limit - len(batch))
+            found = await stretch.records(self._followed.read, limit - len(batch))
+            batch += found
+            size += sum(len(record.value) for record in found)
         return batch
 
     def ends(self) -> port.Ends:

@@ -26,9 +26,27 @@ from engine.log.kafka.clients import Slot
 from events.records import Record, StoredRecord
 
 _TAIL_RECORDS_MAX: Final = 4_096
+_TAIL_BYTES_MAX: Final = 4 * 1024 * 1024
 _LOOK_BACK: Final = 64
 _POLL_MS: Final = 200
 _log = diagnostics.logger(__name__)
+
+
+class _Tail:
+    """The newest records of a partition, at least one; older ones are dropped beyond a number or size."""
+
+    def __init__(self) -> None:
+        self.records: deque[StoredRecord] = deque()
+        self._bytes = 0
+
+    def extend(self, batch: Sequence[StoredRecord]) -> None:
+        """Add records that follow the newest one."""
+        self.records.extend(batch)
+        self._bytes += sum(len(record.value) for record in batch)
+        while len(self.records) > _TAIL_RECORDS_MAX or (
+            self._bytes > _TAIL_BYTES_MAX and len(self.records) > 1
+        ):
+            self._bytes -= len(self.records.popleft().value)
 
 
 class FollowedLog:
@@ -46,7 +64,7 @@ class FollowedLog:
         self._visible: dict[Slot, int] = {}
         self._known_ends: dict[Slot, int] = {}
         self._firsts: dict[Slot, int] = {}
-        self._tails: dict[Slot, deque[StoredRecord]] = {}
+        self._tails: dict[Slot, _Tail] = {}
         self._moves = shared_waits.EndSignal()
         self._levelling = 0
         self._polled = shared_waits.EndSignal()
@@ -107,8 +125,8 @@ class FollowedLog:
         if start >= end:
             return []
         tail = self._tails.get(slot)
-        if tail and start >= tail[0].offset:
-            newer = list(itertools.takewhile(lambda record: record.offset >= start, reversed(tail)))
+        if tail is not None and start >= tail.records[0].offset:
+            newer = list(itertools.takewhile(lambda record: record.offset >= start, reversed(tail.records)))
             return newer[: -limit - 1 : -1]
         return await self._ranges.read(slot, start, end, limit)
 
@@ -284,8 +302,5 @@ class FollowedLog:
         return [clients.slot(self._address, at) for at in batch]
 
     def _take(self, slot: Slot, batch: Sequence[StoredRecord]) -> None:
-        tail = self._tails.get(slot)
-        if tail is None:
-            tail = self._tails[slot] = deque(maxlen=_TAIL_RECORDS_MAX)
-        tail.extend(batch)
+        self._tails.setdefault(slot, _Tail()).extend(batch)
         self._visible[slot] = batch[-1].offset + 1

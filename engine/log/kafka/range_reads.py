@@ -23,17 +23,24 @@ from engine.log.kafka.clients import Slot
 from events.records import StoredRecord
 
 _CHUNK_RECORDS: Final = 2_000
+_CHUNKS_BYTES_MAX: Final = 128 * 1024 * 1024
+"""Size in bytes of the values in all chunks, beyond which the ones fetched first are dropped."""
+
+_POLL_RECORDS: Final = 50
+"""Records taken from the client at once: few, because their sizes are known only then."""
+
 _WAIT_MS: Final = 500
 _READ_S_MAX: Final = 30.0
 """Time limit of a read in seconds; without it the client would wait forever for a hanging broker."""
 
 
 class _Chunk(Struct):
-    """All records of a partition from offset ``start`` up to ``next``."""
+    """All records of a partition from offset ``start`` up to ``next``; their values have ``size`` bytes."""
 
     start: int
     next: int
     records: list[StoredRecord]
+    size: int = 0
 
 
 class Ranges:
@@ -58,10 +65,11 @@ class Ranges:
             first = bisect.bisect_left(chunk.records, start, key=_offset)
             last = bisect.bisect_left(chunk.records, end, key=_offset)
             if first < last or chunk.next >= end:
-                return chunk.records[first : min(last, first + limit)]
+                return [*port.bounded(chunk.records[first : min(last, first + limit)])]
             # The rest of the chunk contains only control records.
             chunk = await self._fetched(slot, chunk.next, end)
-            return chunk.records[: min(bisect.bisect_left(chunk.records, end, key=_offset), limit)]
+            last = bisect.bisect_left(chunk.records, end, key=_offset)
+            return [*port.bounded(chunk.records[: min(last, limit)])]
 
     async def read_all(self, slot: Slot, start: int, end: int) -> list[StoredRecord]:
         """Return the records from ``start`` on and before ``end``; raises as ``read`` does."""
@@ -109,11 +117,15 @@ class Ranges:
             raise port.LogError(
                 f"{slot[0]}/{slot[1]} was not read: {type(error).__name__}: {error}"
             ) from error
+        self._chunks.pop(slot, None)
         self._chunks[slot] = chunk
+        size = sum(each.size for each in self._chunks.values())
+        while size > _CHUNKS_BYTES_MAX and len(self._chunks) > 1:
+            size -= self._chunks.pop(next(iter(self._chunks))).size
         return chunk
 
     async def _fetch(self, slot: Slot, start: int, end: int) -> _Chunk:
-        """Read a chunk that contains at least ``_CHUNK_RECORDS`` records or reaches ``end``."""
+        """Read a chunk that ends at ``end``, or with ``_CHUNK_RECORDS`` records or ``port.READ_BYTES_MAX``."""
         consumer = await self._open()
         at = clients.partition(self._address, slot)
         if consumer.assignment() != {at}:
@@ -121,9 +133,11 @@ class Ranges:
         consumer.resume(at)
         consumer.seek(at, start)
         chunk = _Chunk(start, start, [])
-        while chunk.next < end and len(chunk.records) < _CHUNK_RECORDS:
-            fetched = await consumer.getmany(at, timeout_ms=_WAIT_MS, max_records=_CHUNK_RECORDS)
-            chunk.records += [record_format.stored(message, slot[0]) for message in fetched.get(at, ())]
+        while chunk.next < end and len(chunk.records) < _CHUNK_RECORDS and chunk.size < port.READ_BYTES_MAX:
+            fetched = await consumer.getmany(at, timeout_ms=_WAIT_MS, max_records=_POLL_RECORDS)
+            stored = [record_format.stored(message, slot[0]) for message in fetched.get(at, ())]
+            chunk.records += stored
+            chunk.size += sum(len(record.value) for record in stored)
             chunk.next = await consumer.position(at)
         # Pause: otherwise the consumer keeps fetching, and the next request would wait behind a fetch without
         # new records.

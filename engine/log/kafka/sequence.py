@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from engine.log import port
 from engine.log.kafka.clients import Slot
 from engine.log.kafka.extents import ExtentFile, Row, State
 from events import limits, records, topics
@@ -71,10 +72,10 @@ class Numbered(Struct, frozen=True):
     first: int
 
     async def records(self, read: Read, limit: int) -> list[StoredRecord]:
-        """Read at most ``limit`` records of the range, with their numbers."""
+        """Read at most ``limit`` records of the range, with their numbers; fewer if they are large (``port.read``)."""
         numbered: list[StoredRecord] = []
-        start = self.start
-        while start < self.end and len(numbered) < limit:
+        start, size = self.start, 0
+        while start < self.end and len(numbered) < limit and size < port.READ_BYTES_MAX:
             batch = await read(*self.slot, start, min(limit - len(numbered), self.end - start))
             within = [record for record in batch if record.offset < self.end]
             if not within:
@@ -82,6 +83,7 @@ class Numbered(Struct, frozen=True):
             numbered += [
                 records.renumbered(record, self.first + record.offset - self.start) for record in within
             ]
+            size += sum(len(record.value) for record in within)
             start = within[-1].offset + 1
         return numbered
 

@@ -18,6 +18,7 @@ from engine.http.services import Services
 from engine.kubeapi.conversion import kubernetes_events
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
+from engine.log import reading
 from engine.log.port import LogCutError
 from events import codec, keys, observations, topics
 from events.kube_objects import KubeObject
@@ -27,6 +28,9 @@ from projections.documents.works import cluster_of
 from projections.port import Rows
 
 _OF_ONE_MAX: Final = 400
+_WITHOUT_EVENTS: Final = (topics.SPECS, topics.OBSERVATIONS)
+"""Topics from whose records no Event is derived, but which may be large."""
+
 _BATCH: Final = 256
 _WATCHERS_MAX: Final = 64
 _ABOUT: Final = ("involvedObject", "regarding")
@@ -116,8 +120,8 @@ class Events:
         numbers = await anyio.to_thread.run_sync(self._timeline, namespace, fits)
         if numbers is None:
             start = max(number - client_events.SHOWN_RECORDS, 0)
-            newest = await self._services.log.read_all(start, number - start) if number else []
-            return [record for record in newest if record.number <= number]
+            newest = reading.of_all(self._services.log, start, number)
+            return [record async for record in newest if record.topic not in _WITHOUT_EVENTS]
         records: list[StoredRecord] = []
         for each in numbers:
             records.extend(await self._services.log.read_all(each - 1, 1))
