@@ -7,9 +7,10 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 
 import pytest
+from aiokafka.errors import KafkaConnectionError  # pyright: ignore[reportMissingTypeStubs]
 
 from engine.log import port
-from engine.log.kafka import numbered_log, range_reads, side_topics, topics
+from engine.log.kafka import clients, numbered_log, range_reads, side_topics, topics
 from engine.log.kafka.address import Address
 from engine.process import scaleout
 from events.topics import SPECS
@@ -53,6 +54,22 @@ async def test_failed_snapshot_writes_leave_no_producer_open(address: Address) -
             with pytest.raises(OSError, match="KafkaConnectionError"):
                 await places.append(0, "a-0", b"piece")
         await places.close()
+
+
+async def test_producer_that_fails_to_stop_is_abandoned(
+    address: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    producer = clients.producer(address)
+    stop, failures = producer.stop, iter([KeyError("a batch"), KafkaConnectionError("no broker")])
+
+    async def fail() -> None:
+        await stop()
+        raise next(failures)
+
+    monkeypatch.setattr(producer, "stop", fail)
+    for _ in range(2):
+        await clients.stopped(producer)
+    assert next(failures, None) is None
 
 
 async def _prepared(_: Address) -> None:

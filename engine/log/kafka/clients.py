@@ -179,9 +179,13 @@ async def stopped(producer: Producer) -> None:
             _log.warning("producer did not stop in time; abandoned")
             stopping.cancel()
             await asyncio.wait([stopping])
+        error = None if stopping.cancelled() else stopping.exception()
+        if error is not None and not isinstance(error, (KafkaError, AssertionError)):
+            # Not raised: what the caller does next does not depend on a producer that is given up.
+            _log.warning("producer failed to stop; abandoned", reason=repr(error))
+        if error is not None or stopping.cancelled():
+            # ``stop`` closes the connections at its end only.
             await producer.client.close()
-        elif (error := stopping.exception()) and not isinstance(error, (KafkaError, AssertionError)):
-            raise error
 
 
 async def closed(consumer: Consumer) -> None:
