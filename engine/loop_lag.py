@@ -1,8 +1,8 @@
 """Event loop lag: a watchdog sleeps for a short time repeatedly and measures how late it wakes up.
 
 A task that blocks the loop (a decision, a request, a recovery) delays all other tasks and signals; users notice
-this delay. The delay also grows with the load of the machine. The processor time of the loop's thread does not,
-so it shows whether a task blocked the loop.
+this delay. The delay also grows with the load of the machine. The processor time of the loop's thread does not
+grow with that load, so it shows whether a task blocked the loop.
 """
 
 import asyncio

@@ -149,7 +149,7 @@ _BY_TOPIC: Final[dict[str, dict[str, type[shapes.Event]]]] = {
         "kubernetes-event-deleted": observations.KubernetesEventDeleted,
     },
 }
-"""The recorded names are written out, so that a class can be renamed without a change of the log."""
+"""Structs by topic and recorded name. Names are literals, so that a renamed class does not change the log."""
 
 EVENT_TYPES: Final[tuple[EventType, ...]] = tuple(
     EventType(

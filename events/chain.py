@@ -39,7 +39,7 @@ def mark_at(declared: str, index: int) -> str:
 
 
 def may_be_step(record: records.StoredRecord) -> bool:
-    """Whether a record of ``decisions`` may be a step; in structured content mode only its value has the event type."""
+    """Whether a record of ``decisions`` may be a step; True in structured content mode, as its headers have no type."""
     headers = record.headers
     if headers.get("ce_type") == _STEP:
         return True
@@ -82,7 +82,7 @@ class Chain(Struct):
         return counts
 
     def gave(self, output: str) -> bool:
-        """Return whether an output's id names a step in effect that declared no digests."""
+        """Return whether an output's id names a step in effect of a release before 0.5, which declared no digests."""
         try:
             shard, term, number = ids.step_of(output)
         except ValueError:
@@ -97,8 +97,8 @@ class Chain(Struct):
             and step.previous == self.digest
         )
         if not counts:
-            # Outputs with declared digests can be recognised even if a foreign step lies between them and
-            # their step.
+            # The last step accepts no more outputs, unless it declared digests: by these its outputs are
+            # recognised even after a step without effect.
             self.is_open = self.is_open and bool(self.declared)
             return False
         self.is_open = True
@@ -137,7 +137,7 @@ class Chain(Struct):
     def _term_at(self, number: int) -> int:
         """Return the term of a step in effect.
 
-        Searches from the end, because terms are few and most callers need that of a recent step.
+        Searches from the end, because terms are few and most callers need the term of a recent step.
         """
         for first, term in reversed(self.eras):
             if first <= number:

@@ -223,7 +223,7 @@ class MemberObjectApplied(ClusterEvent, frozen=True, kw_only=True):
 
 
 class MemberObjectDeleted(ClusterEvent, frozen=True, kw_only=True):
-    """A client of a simulated member's API deleted an object there; with a namespace, all that is in it.
+    """A client of a simulated member's API deleted an object there; deleting a Namespace deletes all objects in it.
 
     ``orphans``: the pods and ReplicaSets that the object owns stay.
     """

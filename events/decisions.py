@@ -119,7 +119,7 @@ class BindingSuspended(BindingDecision, frozen=True, kw_only=True):
 
 
 class TemplateMarked(BindingDecision, frozen=True, kw_only=True):
-    """The template's labels and annotations name ``policy``, which claims the template at the next write to it.
+    """The template's labels and annotations name ``policy``, which claims the template at the template's next write.
 
     This is how a lazy policy preempts: ``preempted`` is the policy that claims the template until then. Without
     ``preempted``, ``policy`` is the claiming policy, and labels and annotations name it again.
@@ -252,8 +252,8 @@ class EvictionStarted(BindingDecision, frozen=True, kw_only=True):
     ``grace_period_seconds`` None means the engine's default. ``suppress_deletion`` keeps the workload in the cluster
     until a user allows its deletion. ``labels`` hold the preserved state that the cluster last reported; works in
     clusters outside ``clusters_before`` get these labels. ``not_preserved`` has, by label, the reason why a value is
-    missing. ``by`` is the key of the binding that preempts this one. ``held`` excludes the cluster for the whole grace
-    period, or until a rebalancer requests a fresh decision.
+    missing. ``by`` is the key of the binding that preempts this one. With ``held`` the cluster cannot be chosen for the
+    whole grace period, or until a rebalancer requests a fresh decision.
     """
 
     cluster: str
@@ -303,7 +303,7 @@ class MemberStatus(shapes.Shape, frozen=True, kw_only=True):
 
 
 class StatusAggregated(BindingDecision, frozen=True, kw_only=True):
-    """The status of the workload over all clusters; ``observed_generation`` is the template's.
+    """The status of the workload over all clusters; ``observed_generation`` is the template's generation.
 
     ``fields`` are values aggregated from the members' statuses as the kind's interpreter declares, by path.
     """
@@ -328,7 +328,7 @@ class DependenciesDistributed(BindingDecision, frozen=True, kw_only=True):
 
 
 class RequiredBy(shapes.Shape, frozen=True, kw_only=True):
-    """A binding that depends on the object, and the clusters in which it does; no clusters if it no longer does.
+    """A binding that depends on the object, and the clusters in which it needs the object; none if it no longer does.
 
     ``overwrites`` and ``preserves`` are those of the binding's policy.
     """

@@ -32,7 +32,7 @@ class _HasDocument(Protocol):
 if TYPE_CHECKING:
 
     class _Reader(Protocol[_Path, _ReadT_co]):
-        """A function that reads JSON. Type checkers refuse a struct, which the function would read as empty."""
+        """A function that reads JSON. Type checkers refuse a struct as ``value``: it would be read as empty."""
 
         @overload
         def __call__(

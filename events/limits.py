@@ -22,7 +22,7 @@ NAME_CHARS_MAX: Final = 253
 """Longest name of an object, in characters: as long as a DNS subdomain may be."""
 
 LABEL_CHARS_MAX: Final = 63
-"""Length of a DNS label."""
+"""Longest DNS label or label value, in characters."""
 
 PORT_MAX: Final = 65_535
 

@@ -42,7 +42,7 @@ class Outputs:
         self._named: set[tuple[int, int]] = set()
 
     def declare(self, shard: int) -> list[str]:
-        """Expect those outputs of the shard's last step in effect that are in these topics; return their ids."""
+        """Expect the outputs of the shard's last step in effect, in this object's topics only; return their ids."""
         chain = self._chains[shard]
         start = f"{shard}-{chain.term}-{chain.number}-"
         result: list[str] = []

@@ -66,7 +66,7 @@ class SuspensionWritten(shapes.Event, frozen=True, kw_only=True):
     """A client suspends, or resumes, the scheduling of a template's binding, or the dispatching of its works.
 
     It applies in addition to the policy's suspension, until a client writes another one or the template is deleted.
-    None leaves a field unchanged.
+    A field that is None keeps its previous value.
     """
 
     template: shapes.WorkloadRef

@@ -26,10 +26,10 @@ class WorkApplied(_WorkEvent, frozen=True, kw_only=True):
     """The cluster must run this workload; ``replicas`` is absent for kinds without replicas.
 
     The manifest is made from the template by setting the replicas, then adding the ``labels``, which carry preserved
-    state from previous clusters, then applying the ``overrides`` in order. ``reading`` is how the member reads its
-    status, in addition to the built-in rules for its kind. An unmanaged object that exists in the cluster already is
-    taken over with ``overwrites``; otherwise it is a conflict. ``completions`` is the cluster's share of a Job's
-    completions, if the Job's replicas are divided.
+    state from previous clusters, then applying the ``overrides`` in order. ``reading`` is how the member reads the
+    workload's status, in addition to the built-in rules for its kind. An unmanaged object that exists in the cluster
+    already is taken over with ``overwrites``; otherwise it is a conflict. ``completions`` is the cluster's share of a
+    Job's completions, if the Job's replicas are divided.
     """
 
     template: shapes.WorkloadRef

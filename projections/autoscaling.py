@@ -52,9 +52,9 @@ class ScaleTarget(NamedTuple):
 class Template(Struct, frozen=True, kw_only=True):
     """A template and its label ``resourcetemplate.karmada.io/retain-replicas`` (empty: none).
 
-    ``decided`` is the number of replicas that its members' autoscalers have decided: the sum of the reported replicas.
-    It is None unless the replicas are divided, the template's newest generation is scheduled, and each of its clusters
-    runs replicas.
+    ``decided`` is the number of replicas that autoscalers in member clusters have decided: the sum of the reported
+    replicas. It is None unless the placement divides replicas, the template's newest generation is scheduled, and each
+    of the template's clusters runs replicas.
     """
 
     api_version: str
@@ -140,7 +140,7 @@ def _templates(rows: Rows, condition: str, where: list[Value]) -> Iterator[Templ
 def _decided(rows: Rows, binding: bindings.Binding, value: KubeObject) -> int | None:
     """Return the sum of the replicas that the members' autoscalers decided.
 
-    None unless the placement divides replicas, and until all members have applied and reported the current schedule.
+    None if the placement does not divide replicas, or a member has not yet applied and reported the current schedule.
     """
     members = binding.status.members if binding.status else ()
     is_settled = (

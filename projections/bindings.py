@@ -123,7 +123,7 @@ _AFTER_SCHEDULING: Final = (
     decisions.BindingDispatched,
     decisions.StatusAggregated,
 )
-"""Decisions that a step takes after all changes of the binding's spec: a success then covers the new generation."""
+"""Decisions that a step takes after all changes of the binding's spec, which successful scheduling then covers."""
 
 _BODIES: Final = """
 SELECT key, body FROM keys JOIN bindings USING (id) WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key
@@ -149,11 +149,11 @@ class Bindings:
         self._documents: WorkingSet[Binding] = WorkingSet(self._load)
 
     def get(self, key_id: int) -> Binding | None:
-        """Return the current binding; callers must not modify it."""
+        """Return the current binding, None if there is none; callers must not modify it."""
         return self._documents.get(key_id)
 
     def take(self, key_id: int, number: int, at_ms: int, head: Envelope, data: shapes.Event) -> bool:
-        """Fold a decision of a step in effect; return False if its binding does not exist."""
+        """Fold a decision of a valid step; return False if its binding does not exist."""
         binding = self._documents.get(key_id)
         if binding is None:
             if not isinstance(data, decisions.BindingDeclared):

@@ -119,5 +119,5 @@ def _kind(stored: str) -> str:
 
 
 def is_kept(after: int, checkpoint: int) -> bool:
-    """Return whether the table still has all changes after a number."""
+    """Whether the table still has all changes after a number; ``checkpoint`` is the last folded record's number."""
     return after >= checkpoint - CHANGES_MAX

@@ -60,7 +60,7 @@ class Clusters:
         self._documents: WorkingSet[Cluster] = WorkingSet(self._load)
 
     def get(self, key_id: int) -> Cluster | None:
-        """Return the current cluster; callers must not modify it."""
+        """Return the current cluster, None if there is none; callers must not modify it."""
         return self._documents.get(key_id)
 
     def take(self, key_id: int, taken: Taken) -> None:
@@ -120,7 +120,7 @@ def apply(cluster: Cluster, data: shapes.Event, at_ms: int) -> bool:
 
 
 def stored_heads(rows: Rows) -> Iterator[tuple[str, Head]]:
-    """Yield the heads of all clusters, by name."""
+    """Yield the name and the head (the state on which verdicts depend) of each cluster."""
     for (body,) in rows.select("SELECT body FROM clusters ORDER BY id"):
         cluster = decode(body)
         yield cluster.name, cluster.head

@@ -1,4 +1,4 @@
-"""Projection of counts: inputs by type and verdict, decisions by type, triggers and failures."""
+"""Projection of counts: records by type, inputs without effect by verdict, scheduling by trigger and failure reason."""
 
 from typing import Final
 

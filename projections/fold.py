@@ -199,7 +199,7 @@ class Fold:
                 self._objects.put_status(key_id, taken, status, owned)
                 self._changed_objects.status_put(key_id, taken)
             case specs.DeletionAllowed() | specs.SuspensionWritten():
-                pass  # only the decisions that follow change objects
+                pass  # no object changes until a decision follows
             case _ if taken.head is not None:
                 self._changed_objects.object_removed(key_id, record.number)
                 self._objects.remove(key_id)
@@ -279,8 +279,8 @@ class Fold:
         # Read before the fold, which changes the binding in place.
         reported = work_changes.reported(before) if isinstance(data, decisions.StatusAggregated) else {}
         is_bound = work_changes.may_change_works(before, data)
-        # A withdrawn binding: do this before the projection deletes it, since the change contains the last
-        # document.
+        # Record the removal of a withdrawn binding before ``take`` deletes the binding, since the change
+        # contains its last document.
         if before is None and isinstance(data, decisions.StatusAggregated):
             self._aggregate_quotas(record, data, at_ms)
             return

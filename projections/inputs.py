@@ -1,4 +1,4 @@
-"""Verdicts on inputs for projections, by the pure fold that owners of shards use too, over all partitions of a log.
+"""Verdicts on the inputs in all partitions of a log, from the same pure fold that owners of shards use.
 
 The state survives a restart: heads are in the tables of objects and clusters; a partition's recent ids are read from
 the log again when the partition's next record arrives.

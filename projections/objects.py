@@ -165,7 +165,7 @@ def _over(stored: ObjectRow | None, row: Found) -> ObjectRow:
 
 
 def _with_status(current: ObjectRow, row: Row) -> ObjectRow:
-    """Return the row as ``_STATUS`` will store it."""
+    """Return the stored row with the status, the status's field owners and the numbers in ``row``."""
     number, version, status, owned, _key_id = cast("Found", row)
     return current._replace(
         number=max(current.number, number), version=max(current.version, version), status=status, owners=owned

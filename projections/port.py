@@ -46,7 +46,7 @@ class Tables(Protocol):
         ...
 
     def select(self, statement: str, where: Sequence[Value] = ()) -> list[Found]:
-        """Return all rows of one query, which is consistent without a transaction; may block like ``reading``."""
+        """Return all rows of one query, which is always consistent; may block while another thread reads."""
         ...
 
 

@@ -226,7 +226,7 @@ def list_rejections(rows: Rows, *, limit: int = 100, after: str = "") -> Page[Re
 
 
 def counts(rows: Rows) -> dict[str, int]:
-    """Return the counts of records by type, verdict and failure."""
+    """Return the numbers of records by name of the count: event type, ``inputs.VERDICT``, ``failures.REASON`` etc."""
     return dict(rows.select("SELECT name, count FROM counts ORDER BY name"))
 
 

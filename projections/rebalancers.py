@@ -36,11 +36,11 @@ class Rebalancers:
         self._documents: WorkingSet[Rebalancer] = WorkingSet(self._load)
 
     def get(self, key_id: int) -> Rebalancer | None:
-        """Return the current status; callers must not modify it."""
+        """Return the current status, None if there is none; callers must not modify it."""
         return self._documents.get(key_id)
 
     def take(self, key_id: int, number: int, uid: str, data: rebalance_decisions.RebalancerDecision) -> bool:
-        """Fold a decision of a step in effect; return False if its uid is not the current rebalancer's ``uid``."""
+        """Fold a decision of a valid step; return False if it is about a rebalancer with another uid than ``uid``."""
         if data.uid != uid:
             return False
         rebalancer = self._documents.get(key_id)

@@ -76,7 +76,7 @@ class Projector:
             await self._log.wait(self.folded)
 
     async def fold_to(self, number: int) -> None:
-        """Fold all records up to a number; raises ProjectionError like ``run``."""
+        """Fold all records up to a number; raises ProjectionError if the tables belong to another log."""
         while self.folded < number or self._fold is None:
             fold = await self._open()
             if self.folded < number:

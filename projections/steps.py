@@ -1,4 +1,7 @@
-"""Projection of steps: the last step in effect of each shard, and the outputs that such steps declare."""
+"""Projection of steps: the last valid step of each shard, and the outputs that valid steps declare.
+
+``events.chain`` determines which steps are valid, that is in effect; those of a fenced owner are not.
+"""
 
 from typing import Final
 
@@ -32,13 +35,13 @@ _EARLY: Final = (
     "SELECT topic, partition, offset, number, key, headers, value, checksum FROM early ORDER BY number"
 )
 _TOPICS: Final = (topics.WORKS, topics.REJECTIONS)
-"""Topics whose records take effect only if a step declares them; links and facts are inputs, which get verdicts."""
+"""Topics whose records take effect only if a step declares them; outputs in other topics are inputs with verdicts."""
 
 _decode_headers = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class ShardSteps(Struct):
-    """The chain of a shard, and its last step: number in the log, time, release, and end offsets of the inputs."""
+    """The chain of a shard's steps; log number, time, release and end offsets of inputs of its last valid step."""
 
     chain: Chain
     at_number: int = 0
@@ -52,7 +55,7 @@ decode: Final = msgspec.json.Decoder(ShardSteps).decode
 
 
 class Steps:
-    """Decides which decisions are in effect, and which works and rejections are outputs of a step in effect."""
+    """Decides which decisions are in effect, and which works and rejections are outputs of a valid step."""
 
     def __init__(self, rows: Rows) -> None:
         self._shards = {shard: ShardSteps(Chain(shard)) for shard in range(topics.SHARDS)}
@@ -101,7 +104,7 @@ class Steps:
         return judgement
 
     def due(self, shard: int) -> list[StoredRecord]:
-        """Return the early records that the shard's last step in effect declares as outputs."""
+        """Return the early records that the shard's last valid step declares as outputs."""
         outputs: list[StoredRecord] = []
         for record in self._outputs.due(shard):
             self._kept[record.number] = None

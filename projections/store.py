@@ -81,9 +81,9 @@ class Checkpoint(NamedTuple):
 class Reader:
     """Read access to the tables of a file that a ``Store`` writes, in this process or another.
 
-    Several threads may read at the same time, each with its own connection. If the file is deleted and rebuilt,
-    reads go on in the deleted file with the connections there are: the rebuilt tables begin empty. Reading raises
-    ProjectionError if the file is damaged, or if it needs a new connection after the file was deleted.
+    Several threads may read at the same time, each with its own connection. If the file is deleted and rebuilt, open
+    connections still read the deleted file, because the rebuilt tables begin empty. Reading raises ProjectionError if
+    the file is damaged, or if a new connection is needed after the file was deleted.
     """
 
     def __init__(self, path: Path) -> None:
@@ -126,8 +126,8 @@ class Reader:
             return connection
 
     def _connected(self) -> Connection:
-        # Compared before connecting, because it would create a missing file, and after it, because the file may be
-        # replaced in between.
+        # Compare before connecting, because to connect would create a missing file, and again afterwards,
+        # because the file may be replaced in between.
         if _identity(self._path) == self._file:
             connection = _connect(self._path, _READER_CACHE_KIB)
             if _identity(self._path) == self._file:
@@ -239,7 +239,7 @@ def _damage_reported(path: Path | None) -> Generator[None]:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what identifies the file at a path while it is open; None if there is none."""
+    """Return the device and inode numbers of the file at a path; None if there is no file."""
     with suppress(FileNotFoundError):
         found = path.stat()
         return found.st_dev, found.st_ino

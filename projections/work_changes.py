@@ -71,7 +71,7 @@ class WorkChanges:
         self._changed.work_changed(where, number, data.cluster, before, self._works.get(where))
 
     def report(self, key_id: int, number: int, at_ms: int, before: Reports) -> None:
-        """Update the works of clusters whose report on a binding differs from the one ``before``."""
+        """Update the works of clusters whose current report on a binding differs from the one in ``before``."""
         after = reported(self._bindings.get(key_id))
         for cluster in sorted(before.keys() | after.keys()):
             member = after.get(cluster)

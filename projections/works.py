@@ -40,7 +40,7 @@ Where = tuple[int, int]
 
 
 class Work(Struct, frozen=True, array_like=True, gc=False):
-    """A work; (term, step) is its version, ``offset`` that of its template in the shard's partition of specs.
+    """A work; (term, step) is its version. The record of its template is at ``offset`` in partition ``shard`` of specs.
 
     ``number`` is that of the last record that changed the rendered work. ``claim`` and ``binding_uid`` are
     the binding's. ``member`` is the cluster's report in the binding's status, None before the first. The condition
@@ -157,8 +157,8 @@ class Works:
     def bind(self, where: Where, number: int, binding: Binding, assigned: int | None) -> bool:
         """Update a work's claim and replicas from its binding; return whether that changes the rendered work.
 
-        ``assigned`` is the number of replicas that the binding assigns to the cluster, None if it assigns none. It only
-        changes a suspended work, whose rendering has the replicas with which it would be dispatched now.
+        ``assigned`` is the number of replicas that the binding assigns to the cluster, None if it assigns none. Only a
+        suspended work uses it: its rendering has the replicas with which it would be dispatched now.
         """
         previous = self.get(where)
         if previous is None:

@@ -279,7 +279,7 @@ def _content(value: KubeObject) -> KubeObject:
     volatile = {"resourceVersion", "managedFields", "generation"}
     metadata = {name: item for name, item in value.metadata.items() if name not in volatile}
     for name in ("labels", "annotations"):
-        # A policy may claim the object between the two reads, which changes these labels and annotations.
+        # Claims are left out: a policy may claim the object between the two reads that are compared.
         texts = object_at(metadata.pop(name, None))
         metadata[name] = {text: item for text, item in texts.items() if text not in marks.CLAIMS}
     return _without_status(value).with_fields({"metadata": metadata})

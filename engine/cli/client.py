@@ -188,7 +188,7 @@ class Client:
 def _is_unable(code: int) -> bool:
     """Whether the server could not handle the request at all.
 
-    504 is not among these: it is a write with an unknown outcome, which the caller must see.
+    False for 504: the outcome of the write is unknown, which the caller must see.
     """
     return code in _STATUSES_UNABLE or (code >= _STATUS_SERVER_ERROR and code != _STATUS_UNKNOWN)
 

@@ -12,5 +12,5 @@ def completion(shell: Shell, /) -> None:
     script = main.make_app().generate_completion(prog_name=main.PROGRAM, shell=shell).rstrip()
     output.print_line(script)
     if shell == "zsh":
-        # The script is made for a directory in fpath; this line makes it work when it is sourced.
+        # The script works only in a directory of fpath; with this line, also when a shell sources it.
         output.print_line(f"compdef _cyclopts_{main.PROGRAM} {main.PROGRAM}")

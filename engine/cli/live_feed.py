@@ -14,7 +14,7 @@ _DATA: Final = "data:"
 
 
 class _Bookmark(Struct, frozen=True):
-    """The last message of a connection; it has no ``number``. The next connection starts after the number ``after``."""
+    """The last message of a connection; only it has no ``number``. The next connection starts after ``after``."""
 
     number: int | None = None
     after: int | None = None

@@ -357,7 +357,7 @@ def _print_ready_json(endpoint: Endpoint, directory: Path, lost: Sequence[int]) 
 
 
 def command() -> tuple[str, str]:
-    """The shell command that runs this program, and one that puts it on the PATH (empty if it is on it)."""
+    """The shell command that runs this program, and one that puts the program on the PATH (empty if not needed)."""
     program = Path(sys.argv[0]).absolute()
     if program.name != main.PROGRAM:
         # Started by ``python -m``; the program is next to the interpreter if it is installed.

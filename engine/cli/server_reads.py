@@ -43,7 +43,7 @@ class _Workloads(Struct):
 
 
 def kind_of(name: str, client: Client | None = None) -> kinds.Kind:
-    """Return the kind with this name, with ``client`` also a custom one; a namespaced kind if the name is unknown."""
+    """Return the kind with this name; custom kinds need ``client``. For an unknown name, return a namespaced kind."""
     served = kinds.find(name)
     if served is None and client is not None:
         # The server of an observer has no Kubernetes API; queries take the name as it is.

@@ -237,7 +237,7 @@ def _removed(text: str) -> Taint:
 
 
 def _cluster(cluster: str, texts: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """Accept karmadactl's ``taint clusters member1 …`` as well as ``taint member1 …``."""
+    """Return the cluster and the taints, from ``taint member1 …`` or karmadactl's ``taint clusters member1 …``."""
     if cluster in {"cluster", "clusters"} and texts:
         return texts[0], texts[1:]
     return cluster.removeprefix("cluster/"), texts

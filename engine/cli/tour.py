@@ -160,7 +160,7 @@ def _print_nothing(line: str) -> None:
 
 @contextlib.contextmanager
 def _stage(data: Path | None) -> Generator[_Stage]:
-    """The named server, or one started for the tour."""
+    """The running server that ``data`` or the environment names, or one started for the tour."""
     if data is None and (server := os.environ.get(server_location.SERVER_VARIABLE)):
         after = "See what happened: reballast timeline deploy foo"
         yield _Stage(

@@ -91,7 +91,7 @@ def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
 
 
 def _cluster_keys(change: fact_changes.ClusterChanged, indexes: Indexes, placements: Placements) -> set[str]:
-    """Return the bindings in the cluster, those whose affinity matches its old or new version, and the blocked ones."""
+    """Return all blocked bindings, and those that are in the cluster or whose affinity selects or selected it."""
     touched = set(indexes.by_cluster.get(change.name, ())) | indexes.blocked
     versions = [_fleet_of_one(manifest) for manifest in (change.old, change.new) if manifest]
     for (digest, affinity_name), group in indexes.by_group.items():
@@ -195,7 +195,7 @@ def _apply_health_report(
 def defer_limits(
     shard: ShardState, indexes: Indexes, change: fact_changes.OverallChanged, cause: Cause
 ) -> None:
-    """Note that the overall quotas of a namespace changed, if that concerns the shard; the next step queues keys."""
+    """Note a change of a namespace's overall quotas if it concerns this shard; the next step touches the keys."""
     namespace = change.namespace
     is_owner = keys.quota_key(namespace) in shard.ledgers
     is_switch = change.is_switch and any(True for _ in indexes.templates.in_namespace(namespace))
@@ -225,7 +225,7 @@ def touch_limited(shard: ShardState, indexes: Indexes) -> None:
 
 
 def defer_groups(shard: ShardState, indexes: Indexes, placements: Placements, cause: Cause) -> None:
-    """Note the bindings that may belong to a workload group but have no seat in one; the next step touches them."""
+    """Note the bindings without a ``Seat`` that may belong to a workload group; the next step touches them."""
     for (digest, _affinity), group in indexes.by_group.items():
         if placements.get(digest).workload_affinity is not None:
             indexes.grouped |= {key: cause for key in sorted(group) if key not in shard.seats}
@@ -251,9 +251,9 @@ def touch_troubled(
 ) -> None:
     """Touch clusters that are not ready: all if ``shard.is_crowd`` changes, otherwise only the next one to empty.
 
-    Called once per step, so the cost of a report does not depend on how many clusters are not ready. Clusters that are
-    not touched have timers. The cause is that in ``indexes.crowd`` or ``indexes.emptied``, unless a newer input
-    touched the cluster. ``touches_all``: touch all in any case, to replay steps of releases that did so.
+    Called once per step, so the cost of a report does not depend on how many clusters are not ready; timers touch the
+    others. The recorded cause is ``indexes.crowd`` or ``indexes.emptied``, unless a newer input touches the cluster.
+    ``touches_all``: touch all in any case, to replay steps of releases that did so.
     """
     cause = indexes.crowd if touches_all else indexes.crowd or indexes.emptied
     indexes.crowd = indexes.emptied = None

@@ -79,9 +79,9 @@ def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
 def settle(shard: ShardState, key: str, at_ms: int) -> None:
     """Clean up after a key was decided in a step at ``at_ms``.
 
-    Clear answered requests, count answers that had no effect, note that a due retry was taken, start the
-    unhealthy timer, delete empty bindings and dropped needs, and cancel capacity requests that are met or no
-    longer allowed.
+    Clear answered requests, count the answers that a rebalancer did not use, note that a due retry was taken, set
+    the time since which reported workloads are unhealthy, delete empty bindings and dropped needs, and cancel
+    capacity requests that are met or no longer allowed.
     """
     rebalancer = shard.rebalancers.get(key)
     if rebalancer is not None:

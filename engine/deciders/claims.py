@@ -1,7 +1,7 @@
 """Which policy places a template: matching, precedence, claims and preemption (Karmada's rules).
 
-A claim holds as long as its policy exists and selects the template. A better policy takes it over only if
-preemption is on and that policy asks for it. For an unclaimed template, any matching PropagationPolicy of its
+A claim holds as long as its policy exists and selects the template. A better policy takes the claim over
+only if preemption is on and that policy asks for it. For an unclaimed template, any matching PropagationPolicy of its
 namespace comes before all ClusterPropagationPolicies. Within one kind the order is: explicit priority,
 highest first; implicit priority (by name, then by labels, then all of a kind); name.
 
@@ -132,8 +132,8 @@ class PolicyIndex:
         best: _Entry | None = None
         for entries in self._entries(kind, template):
             for entry in entries:
-                # Cells are sorted by rank: the first match of a cell is its best, and no later entry can beat
-                # ``best``.
+                # Entries are sorted by rank: the first match in each list is the best one there, and after an entry
+                # that does not beat ``best`` none does.
                 if best is not None and entry[0] >= best[0]:
                     break
                 if selector_index.is_met(entry[1], template):

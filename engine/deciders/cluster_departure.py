@@ -29,7 +29,7 @@ def decide(facts: Facts, indexes: Indexes, emit: step_outputs.Emitter) -> None:
         uid = facts.uid_of(name)
         emit.set_cause(departure.cause)
         if not departure.is_told and _is_clear(name, shard, facts, indexes):
-            # ``settle`` marks it as reported: a replay calls only ``settle``.
+            # ``is_told`` is set in ``settle``, not here, because a replay calls only ``settle``.
             emit.send(links.ClusterCleared(cluster=name, uid=uid, shard=shard.shard))
         cleared = sum(cleared_uid == uid for cleared_uid in departure.cleared.values())
         if cleared == topics.SHARDS and not departure.is_decided:

@@ -28,7 +28,7 @@ PACE_MS: Final = 10_000
 """Minimum time in ms between the emptying of two clusters (Kubernetes' node eviction rate of 0.1 per second)."""
 
 STUCK_MS: Final = times.MINUTE_MS
-"""Maximum time in ms that a cluster waits for each cluster before it in the queue, which may never be emptied."""
+"""Maximum time in ms that a queued cluster waits for each cluster ahead of it, since these may never be emptied."""
 
 CROWD_MIN: Final = 3
 CROWD_PERCENT: Final = 55
@@ -167,8 +167,8 @@ def _next_check_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
     waiting = facts.waiting(_is_to_be_emptied)
     position = bisect.bisect_left(waiting, (watch.since_ms, watch.name))
     emptied_ms, emptied = facts.emptied
-    # After the last emptied cluster, one interval must pass for each cluster up to and including this one.
-    # If this cluster itself is the last emptied one, it does not wait.
+    # Since the last cluster was emptied, ``PACE_MS`` must pass for each queued cluster up to and including this one.
+    # If this cluster itself was emptied last, it does not wait.
     paced_ms = time_ms if emptied in ("", watch.name) else emptied_ms + (position + 1) * PACE_MS
     # Clusters before it may never be emptied, for example if their shard is quarantined: wait at most
     # ``STUCK_MS`` for each of them.
@@ -202,7 +202,7 @@ def _has_no_execute(added: list[clusters.Taint]) -> bool:
 def _taint_changes(
     cluster: manifests.ClusterManifest, ready: str, facts: Facts
 ) -> tuple[list[clusters.Taint], list[clusters.Taint]]:
-    """Return the taints that the condition Ready and the policies add to and remove from the cluster.
+    """Return the taints to add and those to remove, by the condition Ready of the cluster and the ClusterTaintPolicies.
 
     A taint to add is not removed, even if another policy removes it. ``ready`` is the status of the condition Ready;
     empty if it is not reported or not in effect yet.
@@ -235,7 +235,7 @@ def _taint_changes(
 
 
 def _policies(cluster: str, facts: Facts) -> Iterator[taint_policies.TaintPolicy]:
-    """Yield the policies that target a cluster, by name."""
+    """Yield the ClusterTaintPolicies that select a cluster, in name order."""
     for name in sorted(facts.taint_policies):
         policy = facts.taint_policies[name]
         if facts.fleet.matches(policy.spec.target_clusters, cluster):

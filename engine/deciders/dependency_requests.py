@@ -17,7 +17,7 @@ from events.validation import names
 
 
 def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter, *, preserved: bool = False) -> None:
-    """Send a link for each dependency that was added or dropped, or that is required under new terms.
+    """Send a link for each dependency that was added or dropped, or whose clusters or policy settings changed.
 
     ``preserved``: the workload is deleted but left running in its clusters; so are its dependencies.
     """
@@ -98,7 +98,7 @@ def _clusters(binding: Binding, facts: Facts) -> tuple[str, ...]:
     """Return the members to which the workload is assigned or from which it is being evicted gracefully."""
     leaving = (task.cluster for task in binding.tasks if task.purge_mode != vocabulary.PURGE_DIRECTLY)
     named = {*(name for name, _ in binding.clusters), *leaving}
-    # A workload that could not be scheduled may still name a cluster that left; include it if it joins again.
+    # If scheduling failed, the binding may still name a cluster that left; leave the cluster out until it rejoins.
     return tuple(sorted(name for name in named if facts.fleet.get(name) is not None))
 
 

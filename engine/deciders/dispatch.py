@@ -118,14 +118,14 @@ def _overwrites(binding: Binding, emit: step_outputs.Emitter) -> bool:
 
 
 def _members(facts: Facts, quotas: Assignments) -> frozenset[str]:
-    """Return the clusters of assigned quotas that are members and are not leaving."""
+    """Return the clusters that the assignments name, without those that are leaving or are no members."""
     return frozenset(name for name in quotas.quotas if facts.fleet.get(name) and name not in facts.leaving)
 
 
 def _assigned_quotas(
     binding: Binding, quotas: Assignments, clusters: AbstractSet[str], emit: step_outputs.Emitter
 ) -> Iterator[decisions.DispatchedWork]:
-    """Send the changed works of quotas that a FederatedResourceQuota assigns; yield them."""
+    """Send each of ``clusters`` its assigned ResourceQuota if that has changed; yield the works that are sent."""
     source = Declared(quotas.quota, "", 0, quotas.offset, "", None, None)
     for cluster in sorted(clusters):
         work = decisions.DispatchedWork(

@@ -172,7 +172,7 @@ class Facts:
         return head.uid if head else ""
 
     def waiting(self, is_waiting: Callable[[str, Health, "Facts"], bool]) -> list[tuple[int, str]]:
-        """Return (since_ms, name) of the ``troubled`` clusters for which ``is_waiting`` holds, in order.
+        """Return the ``troubled`` clusters for which ``is_waiting`` holds, as (since_ms, name), sorted.
 
         The result is cached per cluster: ``is_waiting`` is evaluated again only for clusters that changed, so all
         calls must pass the same predicate.
@@ -275,7 +275,7 @@ class Facts:
             case (
                 clusters.MemberObjectApplied() | clusters.MemberObjectDeleted() | clusters.MemberPodDeleted()
             ):
-                return []  # matters to the simulated member only
+                return []  # the event matters to the simulated member only
             case _:
                 return self._change_cluster(taken)
 

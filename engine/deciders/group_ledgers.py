@@ -9,7 +9,7 @@ from events import group_decisions, links
 
 
 def take(shard: ShardState, link: links.GroupAsked) -> bool:
-    """Fold a claim into its group; return False if it is not newer than the known one."""
+    """Fold a claim into its group; return False if it is not newer than the binding's last claim."""
     group = shard.groups.setdefault(link.group, WorkloadGroup(link.apart))
     previous = group.seats.get(link.key)
     if previous is not None and link.number <= previous.number:
@@ -33,8 +33,8 @@ def answer(shard: ShardState, link: links.GroupAnswered) -> bool:
         return False
     _judge(seat, link)
     if link.granted:
-        # The binding is scheduled again and must choose the granted clusters, so that pass gets the other
-        # bindings' clusters as of the claim. With newer ones, two bindings could send claims in turn forever.
+        # The next scheduling pass must choose the granted clusters, so it gets the other bindings' clusters as of the
+        # claim. With newer ones, two bindings could send claims in turn forever.
         seat.is_bound, seat.others = seat.asked_bound, seat.asked_others
     return True
 
@@ -63,7 +63,7 @@ def apply(shard: ShardState, data: group_decisions.GroupClaimed | group_decision
 
 
 def settle(shard: ShardState, key: str) -> None:
-    """Forget a group without bindings."""
+    """Forget the group ``key`` if it has no bindings left."""
     group = shard.groups.get(key)
     if group is not None and not group.seats:
         del shard.groups[key]

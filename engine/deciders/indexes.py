@@ -128,7 +128,7 @@ class Indexes:
     """Keys of the shard's bindings and clusters, by the facts that concern them.
 
     - ``by_cluster``: bindings that are assigned to a cluster, have a work there or are being evicted from it.
-    - ``by_policy``: bindings that a policy claims; ``by_group``: by digest of the placement and affinity group.
+    - ``by_policy``: bindings that a policy claims; ``by_group``: these by digest of the placement and affinity group.
     - ``blocked``: bindings to be retried; ``unranked``: bindings with a refused policy or a missing PriorityClass.
     - ``troubled``: the shard's own clusters that are not ready.
 
@@ -151,8 +151,7 @@ class Indexes:
         self.blocked: set[str] = set()
         self.unranked: set[str] = set()
         self.troubled: set[str] = set()
-        # Changes for the next step, which clears them. Snapshots are taken directly after a step, so they are not
-        # stored.
+        # Changes for the next step, which clears them. Snapshots, taken directly after a step, need none of them.
         self.crowd: Cause | None = None
         self.emptied: Cause | None = None
         self.taint_policies: Cause | None = None

@@ -154,7 +154,7 @@ def _take_client_write(shard: ShardState, taken: verdicts.Taken) -> None:
 def _allow_deletion(shard: ShardState, taken: verdicts.Taken, cluster: str) -> None:
     """Allow the deletion that an eviction suppressed; this ends the eviction in the same step.
 
-    It has no effect on evictions by preemption (``held``): their work is deleted already, and they only keep
+    Evictions by preemption (``held``) are not affected: the work is deleted already, and such an eviction only keeps
     the binding out of the cluster.
     """
     binding = shard.bindings.get(taken.record.key)
@@ -260,7 +260,7 @@ def _take_answer(shard: ShardState, taken: verdicts.Taken, answer: links.Resched
 def _take_need(
     shard: ShardState, taken: verdicts.Taken, link: links.DependencyNeeded | links.DependencyDropped
 ) -> None:
-    """Fold the need of a binding for an object, or its end.
+    """Fold that a binding needs an object, or that it no longer does.
 
     Ignore a link that is not newer than the binding's last one, and the end of an unknown need.
     """

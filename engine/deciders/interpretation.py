@@ -78,7 +78,7 @@ Interpreters = dict[tuple[str, str], Interpreter]
 
 
 def put(known: Interpreters, name: str, raw: msgspec.Raw) -> list[Change]:
-    """Store the interpreter that the ReplicaInterpreter ``name`` declares; replace its last one. Return the changes."""
+    """Store the interpreter of the ReplicaInterpreter ``name``, in place of its last one; return the changes."""
     changes = drop(known, name)
     new = _declared(name, interpreters.decode(raw))
     known[new.api_version, new.kind] = new

@@ -2,9 +2,9 @@
 
 Karmada deletes an evicted workload when the grace period is over, whether or not a replacement runs. A
 workload that fits in no other cluster, or that no policy claims any longer, is then deleted from a cluster
-that may have recovered long ago. Here the grace period does not end such an eviction. It ends when a replacement
-runs, when the cluster tolerates the workload again (Recovered: the binding gets its assignment back), or when
-the cluster has left. The annotation ``reballast.io/delete-last-copy: "true"`` of a policy restores
+that may have recovered long ago. Here such an eviction does not end with the grace period, but when a
+replacement runs, when the cluster tolerates the workload again (Recovered: the binding gets its assignment back),
+or when the cluster has left. The annotation ``reballast.io/delete-last-copy: "true"`` of a policy restores
 Karmada's behaviour for the templates that it claims.
 """
 

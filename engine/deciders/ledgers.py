@@ -41,8 +41,9 @@ class Seat(Struct, gc=False):
     """A binding in a group of workloads: its clusters (``placed``), and those that it requested last (``wanted``).
 
     The binding's shard and the group's owner shard have a copy each. ``number`` is that of the last claim.
-    ``others`` and ``is_bound`` are from the last verdict (``GroupVerdict``). ``asked_others`` and ``asked_bound`` are
-    the values that these had when ``wanted`` was chosen.
+    By the last verdict (``GroupVerdict``), ``is_bound``: another binding of the group has clusters; ``others``: the
+    clusters of the other bindings, or those that they have in common if the group shares all clusters. ``asked_bound``
+    and ``asked_others`` are the values of both when ``wanted`` was chosen.
     """
 
     number: int

@@ -38,7 +38,7 @@ class Needs(dict[str, Need]):
             self.changed.add(by)
 
     def drop(self, by: str) -> None:
-        """Remove a dropped need, once a decision has recorded that it was dropped."""
+        """Remove a dropped need; call this only after a decision has recorded that it was dropped."""
         self._count(self.pop(by), None)
         self.changed.discard(by)
 
@@ -106,7 +106,7 @@ def forget_applied(shard: ShardState, key: str) -> None:
 
 
 def forget_dropped(shard: ShardState, key: str) -> None:
-    """Remove the needs for an object that were dropped, once a decision has recorded that they were dropped."""
+    """Remove the dropped needs for an object, except those that no decision has recorded as dropped yet."""
     needs = known(shard, key)
     if needs is None:
         return

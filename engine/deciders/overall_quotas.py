@@ -35,9 +35,9 @@ def admit(
 ) -> str | None:
     """Return the reason why the binding may not use these amounts; None if it may.
 
-    An empty reason means that the owner shard of the namespace's quotas has not answered yet. ``is_declared``: the
-    amounts are for the declared version of the template, for which nothing is requested while a claim for a newer
-    version is open.
+    If necessary, the amounts are claimed from the owner shard of the namespace's quotas; the reason is empty until that
+    shard has answered. ``is_declared``: the amounts are those of the template's declared version, which are not claimed
+    while a claim for a newer version is open.
     """
     namespace, _ = keys.split(binding.key)
     limited = known.get(namespace) if namespace else None
@@ -69,7 +69,7 @@ def _is_of_template(claim: QuotaClaim, binding: Binding) -> bool:
 
 
 def settle(binding: Binding, known: Limits, emit: step_outputs.Emitter) -> None:
-    """Report the amounts that a binding uses to the owner of its namespace's overall quotas, if they changed."""
+    """If the amounts that a binding uses have changed, report them to the owner of its namespace's overall quotas."""
     claim = emit.shard.quota_claims.get(binding.key)
     if claim is None and not known.get(keys.split(binding.key)[0]):
         return

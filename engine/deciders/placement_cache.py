@@ -30,7 +30,7 @@ class Placements:
         return placement
 
     def deadline_ms(self, digest: str, cluster: str, taints: Sequence[Taint]) -> int | None:
-        """Return when a binding with this placement must leave a cluster (see ``eviction_rules.deadline_ms``)."""
+        """Return when a binding with this placement must leave a cluster with these taints; None for never."""
         cached = self._deadlines.get((digest, cluster))
         # Identity is enough, and cheap: taint tuples are never changed, and the entry keeps its tuple alive.
         if cached is not None and cached[0] is taints:

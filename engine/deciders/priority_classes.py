@@ -44,7 +44,7 @@ def resolve(source: decisions.SchedulePriority, template: Template, facts: Facts
 
 
 def _default(facts: Facts) -> tuple[str, PriorityClass | None]:
-    """Return the global default class; of several the one with the lowest value, as in Kubernetes."""
+    """Return (name, global default class), or ("", None); of several that with the lowest value, as in Kubernetes."""
     defaults = [
         (priority_class.value, name)
         for name, priority_class in facts.priority_classes.items()

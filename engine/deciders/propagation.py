@@ -143,7 +143,7 @@ def _kept(holder: shapes.PolicyRef | None, claim: Claim | None, facts: Facts) ->
 def choose(
     holder: shapes.PolicyRef | None, template: Template, facts: Facts
 ) -> tuple[str, KnownPolicy | None]:
-    """Return the outcome for the claim of a policy (see ``claims``) and the policy that places the template."""
+    """Return the outcome of ``holder``'s claim (see ``claims.Verdict``), and the policy of the template or None."""
     verdict = claims.claim(facts.policies, template, holder, preemption=True)
     # A lapsed claim passes to the best other policy in the same step; Karmada needs another pass.
     policy = facts.policies.best(template) if verdict.outcome == claims.LAPSED else verdict.policy

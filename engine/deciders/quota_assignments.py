@@ -17,9 +17,9 @@ from events.json_values import object_at
 
 
 class Assignments(Struct, frozen=True):
-    """A FederatedResourceQuota's assignments: ``quotas`` has index and digest of each, by cluster.
+    """A FederatedResourceQuota's static assignments; ``offset`` is that of its last write.
 
-    ``offset`` is that of the FederatedResourceQuota's last write.
+    ``quotas`` has, by cluster, the index of the assignment in the spec and the digest of the assigned ResourceQuota.
     """
 
     ref: shapes.WorkloadRef
@@ -63,12 +63,12 @@ def read(manifest: kube_objects.Manifest, raw: msgspec.Raw, offset: int) -> Assi
 
 
 def none(ref: shapes.WorkloadRef) -> Assignments:
-    """Return the assignments of a FederatedResourceQuota that was deleted."""
+    """Return empty assignments, for a deleted FederatedResourceQuota."""
     return Assignments(ref, 0, {})
 
 
 def put(known: dict[str, Assignments], assignments: Assignments) -> list[str]:
-    """Replace the assignments of a FederatedResourceQuota; return its key in a list, or [] if no work can change."""
+    """Store the assignments; return a list with the ResourceQuota's binding key, empty if no work can change."""
     key = assignments.key
     is_known = known.pop(key, None) is not None
     if assignments.quotas:

@@ -10,7 +10,7 @@ from events import links, quota_decisions
 
 
 def take(shard: ShardState, key: str, link: links.QuotaRequested) -> bool:
-    """Fold a claim into the ledger with this key; return False if it is not newer than the known one."""
+    """Fold a claim into the ledger with this key; return False if it is not newer than the binding's last claim."""
     ledger = shard.ledgers.setdefault(key, Ledger(link.namespace))
     previous = ledger.claims.pop(link.key, None)
     if previous is not None:

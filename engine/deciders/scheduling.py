@@ -48,7 +48,7 @@ def decide(
     *,
     is_changed: bool,
 ) -> bool:
-    """Run a scheduling pass if one is needed; return whether the rebalancers that asked for one are answered."""
+    """Run a scheduling pass if one is needed; return whether all reschedule requests of rebalancers are answered."""
     reschedules = binding.asks
     if binding.declared is None or binding.claim is None:
         for request in (*binding.delayed, *reschedules):
@@ -218,7 +218,7 @@ def _is_unchanged_decision(binding: Binding, claim: Claim, decision: Decision) -
 
 
 def _refusal(binding: Binding, replicas: int, facts: Facts, emit: step_outputs.Emitter) -> str | None:
-    """Return why overall quotas do not allow this many replicas; None if they do (see ``overall_quotas.admit``)."""
+    """Return why overall quotas do not allow this many replicas; empty if that is not decided yet, None if they do."""
     amounts = quota_amounts.amounts(binding.declared.requests if binding.declared else None, replicas)
     return overall_quotas.admit(binding, amounts, facts.overall, emit, is_declared=True)
 

@@ -185,7 +185,7 @@ class ShardFold:
     def decide_in_portions(
         self, facts: Facts, time_ms: int, budget: int, *, term: int | None = None, explained: str = ""
     ) -> Generator[None, None, Step]:
-        """Do the same as ``decide`` but yield after each key and some records.
+        """Take a step as ``decide`` does, but yield after each key and some records.
 
         The shard's state is incomplete until the generator ends: do not fold into it or save it before.
         """
@@ -267,7 +267,7 @@ class ShardFold:
         return holder.timer_ms if holder else 0
 
     def _holder(self, key: str) -> "_Holder | None":
-        """Return the binding, rebalancer or watch with this key."""
+        """Return the binding, rebalancer or watch with this key; None if there is none."""
         state = self.state
         return state.bindings.get(key) or state.rebalancers.get(key) or state.watches.get(key)
 

@@ -60,7 +60,7 @@ def _interned(template: Template) -> Template:
 
 
 def _work(work: Dispatched, template: Template | None) -> Dispatched:
-    """Return a work that shares the template's digest object and the empty labels, where they are equal."""
+    """Return the work with the template's digest object if the digests are equal, and with NOTHING for no labels."""
     digest = work.digest
     if template is not None and template.digest == digest:
         digest = template.digest
@@ -93,7 +93,7 @@ def compact(binding: Binding) -> None:
 
 
 def _like(declared: Declared, template: Template) -> Declared:
-    """Return a declaration that uses the template's objects where they are equal."""
+    """Return the declaration with the template's objects in place of equal ones."""
     if declared.ref is template.ref:
         return declared
     return structs.replace(

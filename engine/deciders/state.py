@@ -62,7 +62,7 @@ class Template(Struct, frozen=True, gc=False):
     imported: ImportedPlacement | None = None
     """The placement of the workload in the control plane from which it was imported."""
     is_imported: bool = False
-    """Whether the next decision takes over ``imported``, because this version of the template brought it."""
+    """Whether ``imported`` is new, so that the next scheduling decision takes it over."""
 
 
 class Declared(Struct, frozen=True, gc=False):
@@ -165,7 +165,7 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
 
     ``fresh``: a rebalancer requested a reschedule, and no decision has succeeded since. ``blocked``: the last
     decision failed and is to be retried; ``ready_to_retry``: since then a fact changed that may have caused the
-    failure. ``distributed`` is the last decision on its dependencies (None: it has none). ``timer_ms`` is
+    failure. ``distributed`` is the last decision on its dependencies (None: no dependencies). ``timer_ms`` is
     when the binding must be decided again even without a new input (0: never). ``refused`` is set while a
     policy that selects the template can't be applied. ``evicted`` are the clusters from which a taint evicted the
     binding, each with the time of the last eviction in milliseconds since 1970. ``suspending`` is the
@@ -262,11 +262,11 @@ class Watch(Struct, gc=False):
     """Health tracking of one cluster in its owner shard, from the cluster's first report on.
 
     ``status`` is the condition Ready (empty: not reported yet); ``since_ms`` is its start as reported,
-    ``known_ms`` the time of the first step that knew it (0: none yet). The cluster counts as silent at
-    ``silent_ms`` (0: never), which is ``grace_ms`` after its last report; ``silenced_ms`` was ``heard_ms`` when the
-    cluster was last recorded as silent. ``judged`` is the last decision on the cluster's taints, ``act_ms`` the time
-    at which they are to be decided again even without a new report, ``queued_ms`` the time since which the cluster
-    waits for others to be emptied first (0: it does not wait).
+    ``known_ms`` the time of the first step that knew it (0: none yet). ``heard_ms`` is the time of the last report; the
+    cluster counts as silent at ``silent_ms`` (0: never), ``grace_ms`` after this report or the start of the term.
+    ``silenced_ms`` is the ``heard_ms`` with which it was last recorded as silent. ``judged`` is the last decision on
+    the cluster's taints, ``act_ms`` the time at which these are to be decided again even without a new report,
+    ``queued_ms`` the time since which the cluster waits for others to be emptied first (0: it does not wait).
     """
 
     key: str
@@ -294,8 +294,8 @@ class Departure(Struct, gc=False):
     """State of a leaving cluster in a shard.
 
     ``is_told``: this shard has reported to the cluster's owner shard that none of its works is left there.
-    The owner shard collects these reports in ``cleared`` (shard to the cluster's uid at that time);
-    ``is_decided``: it has decided that the cluster is vacated.
+    The owner shard collects these reports in ``cleared``: the cluster's uid by reporting shard. ``is_decided``: the
+    owner shard has decided that the cluster is vacated.
     """
 
     cause: "Cause"

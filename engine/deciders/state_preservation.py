@@ -2,7 +2,7 @@
 
 Rules and names are Karmada's. The policy names status values and a label for each; the eviction
 records the labels. Works carry the labels of the newest eviction until it ends, if their cluster is the
-workload's only one and was not among its clusters before, and if the purge mode is ``Directly``. Unlike in
+workload's only one, if the workload was not in that cluster before, and if the purge mode is ``Directly``. Unlike in
 Karmada, a value that is missing or is no valid label value is left out and recorded with the reason;
 the eviction does not wait for it.
 """

@@ -91,7 +91,7 @@ def _fields(
 
 
 def _aggregate_values(aggregate: interpreters.Aggregate, texts: list[str]) -> int | str | None:
-    """Combine the values of several members into one; Sum and Max ignore values that are not whole numbers."""
+    """Combine the members' values; Sum and Max ignore those that are not whole numbers. None if there is no value."""
     if aggregate == "First":
         return texts[0] if texts else None
     counts = [int(text) for text in texts if _COUNT.fullmatch(text)]

@@ -54,7 +54,7 @@ class Emitter:
         self._cause = cause
 
     def next_number(self, last: int | None) -> int:
-        """Return the number of a binding's next claim; ``last`` is the number of its last claim, None for none.
+        """Return the number of a binding's next claim on a quota or group; ``last`` is that of its last claim or None.
 
         The number is at least that of the step, so that a binding that is deleted and created again repeats no number.
         """

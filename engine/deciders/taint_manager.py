@@ -77,8 +77,8 @@ def due_ms(binding: Binding, facts: Facts, placements: Placements, shard: ShardS
     if binding.tasks:
         assessed = _assess(binding, facts, placements, 0, is_scheduled=_is_scheduled(binding, shard))
         if assessed.ended:
-            # An eviction ends for a reason other than time, such as a healthy replacement. No later input may
-            # cause a step for it, so the step is due now.
+            # An eviction can end now, for example because its replacement is healthy. It is not certain that another
+            # input will cause a step, so the step is due now.
             dues.append(1)
         elif assessed.due_ms is not None:
             dues.append(assessed.due_ms)
@@ -116,12 +116,12 @@ def _paced(binding: Binding, cluster: str, deadline_ms: int) -> int:
 
 
 def _is_left(binding: Binding, cluster: str, facts: Facts) -> bool:
-    """Whether the cluster is leaving and no policy claims the binding, so that the scheduler does not move it."""
+    """Whether the cluster is leaving, and the scheduler does not move the binding, because no policy claims it."""
     return cluster in facts.leaving and binding.claim is None
 
 
 def _is_scheduled(binding: Binding, shard: ShardState) -> bool:
-    """Whether the evicted replicas are assigned elsewhere; a binding without policy is not scheduled."""
+    """Whether the evicted replicas are assigned elsewhere; False for a binding without policy (not scheduled)."""
     return binding.condition == SUCCESS and binding.claim is not None and not shard.awaits(binding.key)
 
 
@@ -143,7 +143,7 @@ def _assess(
 def _verdicts(
     binding: Binding, healthy: AbstractSet[str], facts: Facts, placements: Placements
 ) -> dict[str, str]:
-    """Return verdicts by cluster: the reason to end its eviction now, or "" if its grace period must not end it."""
+    """Return, by cluster, the reason to end the eviction now, or "" if its grace period must not end the eviction."""
     verdicts = dict.fromkeys(last_copy.clusters(binding), "")
     if not binding.clusters:
         for cluster in verdicts.keys() & healthy:

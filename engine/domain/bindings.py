@@ -69,7 +69,7 @@ class Claim(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Mark(Struct, frozen=True, array_like=True, gc=False):
-    """A policy that has not claimed a template yet, although the template has its labels and annotations."""
+    """A policy that has not claimed a template yet, although the template has the policy's labels and annotations."""
 
     policy: shapes.PolicyRef
     permanent_id: str

@@ -1,7 +1,7 @@
 """FederatedResourceQuotas: the ResourceQuotas that they assign to clusters, and their status. Pure.
 
-A work refers to its assignment by an ``OverrideRef``, as to a rule of an override policy: it has the offset of
-the FederatedResourceQuota and the index of the assignment in it.
+A work refers to its assignment as to a rule of an override policy: by an ``OverrideRef`` with the offset of the
+FederatedResourceQuota and the index of the assignment in the spec.
 """
 
 from collections.abc import Iterable

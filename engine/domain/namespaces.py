@@ -21,7 +21,7 @@ def is_reserved(name: str) -> bool:
 
 
 def is_propagated(name: str, labels: Mapping[str, str]) -> bool:
-    """Return whether a namespace is propagated: not ``default``, a reserved one, or one with the label ``SKIPPED``."""
+    """Return whether a namespace is propagated: all but ``default``, reserved ones and those with label ``SKIPPED``."""
     if name == DEFAULT or is_reserved(name):
         return False
     return labels.get(SKIPPED, "").lower() != _TRUE

@@ -108,7 +108,7 @@ async def export(
 
 
 def read_manifest(directory: Path) -> Manifest | None:
-    """Return the manifest of a directory; None if there is none. Raises ExportError."""
+    """Return the manifest of a directory; None if there is none. Raises ExportError if it is unreadable."""
     try:
         manifest = msgspec.json.decode((directory / MANIFEST).read_bytes(), type=Manifest)
     except FileNotFoundError:

@@ -21,7 +21,7 @@ class SealError(ValueError):
 
 
 def sealed(text: bytes, reader: bytes, label: bytes) -> bytes:
-    """Encrypt a text to the public key ``reader``; it can be opened only with the same label.
+    """Encrypt a text to the public key ``reader``; decrypting the result requires the same label.
 
     Raises SealError if ``reader`` is not a public key.
     """

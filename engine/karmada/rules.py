@@ -58,7 +58,7 @@ def denial(found: Iterable[Cause]) -> str:
 
 
 def _is_protected(value: KubeObject) -> bool:
-    """Return whether an object may not be deleted; values of the label other than Always have no effect."""
+    """Return whether the label for deletion protection has the value Always; other values have no effect."""
     return value.labels.get(_PROTECTION) == _ALWAYS
 
 

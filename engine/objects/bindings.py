@@ -110,7 +110,7 @@ class Binding(Struct, frozen=True, kw_only=True):
 
     @property
     def targets(self) -> dict[str, Target]:
-        """The assigned clusters, then those in which other bindings depend on this one, by name."""
+        """The assigned clusters, then those in which other bindings depend on this one; the keys are cluster names."""
         result = {target.name: target for target in self.spec.clusters}
         for dependent in self.spec.required_by:
             for target in dependent.clusters:

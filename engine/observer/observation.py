@@ -1,6 +1,6 @@
 """The known objects of another control plane. Lists and changes are compared with them: one event per change.
 
-Pure. They are rebuilt from the log after a restart, so recorded changes are not recorded again.
+Pure. The objects are rebuilt from the log after a restart, so recorded changes are not recorded again.
 """
 
 import hashlib
@@ -56,7 +56,7 @@ class Changes:
         self._groups: dict[str, str] = {}
 
     def read(self, data: Observation) -> Observation:
-        """Return a change; one recorded without an API group gets it, unless it is the usual group of its kind."""
+        """Return a change, with its API group added if it was recorded without one; usual groups stay omitted."""
         if data.group:
             return data
         if isinstance(data, observations.ObjectObserved):

@@ -160,7 +160,7 @@ def basis_of(versions: Sequence[ObservedBinding]) -> int | None:
 
 
 def placed_after(versions: Sequence[ObservedBinding], basis: int) -> dict[str, int]:
-    """Return the clusters that were written by the scheduling pass that read the version ``basis``."""
+    """Return the clusters and replicas that were written by the scheduling pass that read ``versions[basis]``."""
     for earlier, later in zip(versions[basis:], versions[basis + 1 :], strict=False):
         if later.placed != earlier.placed and later.is_written_by_the_scheduler(earlier):
             return later.placed

@@ -69,7 +69,7 @@ _log = diagnostics.logger(__name__)
 
 
 class Observer:
-    """Observes a control plane; ``source`` names it in events, ``ours`` is this engine's scheduler there."""
+    """Observes a control plane; ``source`` is its name in events, ``ours`` that of this engine's scheduler there."""
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ _VERSIONS_MAX: Final = 64
 _TWO: Final = 2
 
 _NAMED_MAX: Final = 3
-"""Maximum number of changed clusters that the reason of a race names."""
+"""Maximum number of changed clusters that the reason of the verdict ``race`` names."""
 
 _NEGATIVE: Final = "Clusters available replicas -"
 """Part of a message of Karmada whose 32-bit sum of available replicas has wrapped around."""
@@ -244,7 +244,7 @@ class Shadow:
         final, first_write = versions[-1].version, versions[at + 1].version
         binding, question = versions[at].version, versions[at].question()
         states = [each for each in self._fleets if each.version <= final]
-        # A cluster may change long after the binding, and be the reason of the decision.
+        # The reason of the decision may be a cluster that changed long after the binding.
         before = [each for each in states if each.version < first_write]
         after = states[len(before) :]
         yield _State(question, binding, before[-1])
@@ -302,7 +302,7 @@ def _agrees(observed: observations.ShadowCondition, ours: placing.Decision, *, i
 def _reasons(
     observed: observations.ShadowCondition, request: requests.Request, known: fleet.Fleet
 ) -> tuple[observations.ShadowReason, ...]:
-    """Return this engine's reasons for the clusters that are in either result."""
+    """Return this engine's reasons for the clusters in the observed result or in its own."""
     computed = schedule.schedule(request, known, explain=True)
     shown = observed.clusters.keys() | dict(computed.clusters).keys()
     groups = computed.explanation.groups if computed.explanation is not None else ()

@@ -72,7 +72,7 @@ class ImagePredicate(Struct, frozen=True, kw_only=True):
 
 
 class ImageOverrider(Struct, frozen=True, kw_only=True):
-    """A change of one part of the image at the predicate, or of all container images of kinds with a known pod path."""
+    """A change of one part of the image at ``predicate.path``; without predicate, of all images in a known pod spec."""
 
     component: str
     operator: str

@@ -23,7 +23,7 @@ BY_WEIGHT: Final = "static weight"
 class Share(msgspec.Struct, frozen=True, kw_only=True):
     """One division over all candidates, as columns.
 
-    ``seats`` are the replicas that were divided, ``votes`` the weights, 0 for a cluster that took no part.
+    ``seats`` is the number of replicas divided; ``votes`` are the weights, 0 for a cluster that took no part.
     ``kept`` are running replicas that a cluster keeps in addition to its seats (None: no cluster has any);
     ``replicas`` is the result.
     """

@@ -42,8 +42,8 @@ def choose(regions: list[Region], least: int, most: int, clusters_min: int) -> l
 def search(regions: list[Region], least: int, most: int, clusters_min: int) -> list[Region]:
     """Return the best of all combinations, tried one by one.
 
-    Combinations are visited depth first. A combination that is a proper prefix of the best one replaces it,
-    since it needs fewer regions.
+    Combinations are visited depth first. If another combination is a proper prefix of the best one, the shorter one
+    is returned, since it needs fewer regions.
     """
     regions = sorted(regions, key=lambda region: (region.size, -region.score, region.name))
     # Entries differ in `number`, so the lists of regions in them are never compared.

@@ -28,7 +28,7 @@ _PROPERTIES: Final = {"provider": "provider", "region": "region", "zone": "zones
 
 
 class Filter:
-    """One filter rule; ``codes`` has, for each cluster, the index in ``texts`` of why it is excluded (0: it passes)."""
+    """One filter rule; ``codes`` are the indexes in ``texts`` of the reasons to exclude each cluster (0: it passes)."""
 
     __slots__ = ("codes", "excused", "texts")
 

@@ -52,7 +52,7 @@ class Chosen:
         """``index`` points into ``names``; an integer ``replicas`` applies to all chosen clusters.
 
         ``available`` has the free replicas (None: not estimated); ``positions`` are the chosen clusters' indexes into
-        ``available`` (None: it has exactly the chosen clusters). The arrays must not change afterwards. ``cache``
+        this array (None: it has exactly the chosen clusters). The arrays must not change afterwards. ``cache``
         holds results for exactly these clusters.
         """
         self._names = names

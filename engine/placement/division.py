@@ -116,7 +116,7 @@ def _give_rest(
     quotients: encoded_columns.Floats,
     remaining: int,
 ) -> None:
-    """Assign the remaining seats by descending quotient, in place."""
+    """Add the remaining seats to ``shares`` in place, by descending quotient."""
     if not remaining:
         return
     if remaining >= len(shares):
@@ -147,7 +147,7 @@ def _give_rest(
 
 
 def _divide_few(votes: list[float], seats: int, *, descending: bool) -> list[int]:
-    """Division in plain Python with the same result, faster for few parties."""
+    """Return the same seats as ``divide``, computed in plain Python: faster for few parties."""
     total = sum(votes)
     if seats <= 0 or not total:
         return [0] * len(votes)

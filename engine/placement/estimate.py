@@ -12,7 +12,7 @@ from engine.placement import capacity, encoded_columns, filters, requests
 from engine.placement import fleet as fleets
 
 UNLIMITED = 2**31 - 1
-"""Karmada's value (MaxInt32) for "not estimated": the result for a resource without replicas."""
+"""Karmada's value (MaxInt32) for "not estimated": the result for a template without replicas."""
 
 
 def allocatable(
@@ -40,8 +40,8 @@ def allocatable(
             free[index] = min(free[index], count)
     if fleet.reaches_sentinel:
         np.minimum(free, capacity.FREE_MAX, out=free)
-        # Karmada uses this value for "not estimated" and replaces it by the requested replicas, even if it is
-        # the real number of pods.
+        # Karmada takes UNLIMITED for "not estimated", even if that is the real number of pods, and uses the
+        # requested replicas instead.
         free[free == UNLIMITED] = request.replicas
     return free
 

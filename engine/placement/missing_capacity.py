@@ -74,7 +74,7 @@ class Shortage:
         return replicas
 
     def is_resolved_without(self, victims: Iterable[Victim]) -> bool:
-        """Return whether the workload could be scheduled if all of these were evicted."""
+        """Return whether the workload could be scheduled if all ``victims`` were evicted."""
         free = self._capacity_without(_freed_units(victims))
         return attempts.Attempt(self._request, self._masks, self._group, self._fleet, free).error is None
 

@@ -1,4 +1,4 @@
-"""Input of `reballast schedule`: parse a JSON object into a fleet and a scheduling request.
+"""Input of `reballast schedule`: parse a JSON object, here called a question, into a fleet and a scheduling request.
 
 Field names are Karmada's, as in the recorded vectors. Only wrong types are refused; policy validation is not
 repeated here.
@@ -65,7 +65,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One scheduling question; ``clusters`` is not decoded, so that lines with equal clusters can share a fleet."""
+    """A question: a binding, and ``clusters``, which stay JSON so that lines with equal clusters can share a fleet."""
 
     clusters: msgspec.Raw
     spec: Spec

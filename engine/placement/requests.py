@@ -68,7 +68,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 @functools.lru_cache(maxsize=_PARSED_MAX)
 def parse_pairs(quantities: tuple[tuple[str, str], ...]) -> Requests:
-    """Return the same as ``parse_requests``, for pairs of resource and quantity; the result is cached."""
+    """Parse (resource, quantity) pairs as ``parse_requests`` does; the result is cached."""
     return parse_requests(dict(quantities))
 
 

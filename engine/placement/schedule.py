@@ -83,7 +83,7 @@ def _failure(
     explanation: explaining.Explanation | None,
     fleet: fleets.Fleet,
 ) -> decisions.Decision:
-    """The first group's error is reported; the binding is emptied only if no cluster passed that group's filters."""
+    """Return a decision with the first group's error; it empties the binding only if no cluster passed the filters."""
     error = tried[0].error or failures.PlacementError("nothing was tried")
     unfit = error.reason == failures.NO_CLUSTER_FIT
     return decisions.Decision(

@@ -50,7 +50,7 @@ def _select_clusters(
 def _with_more_capacity(
     order: encoded_columns.Integers, available: encoded_columns.Integers, count: int, replicas: int
 ) -> encoded_columns.Integers | None:
-    """Replace the last chosen clusters by ones with more capacity until all replicas fit; None if they never do."""
+    """Make the first ``count`` clusters hold all replicas, by replacing the last of them; None if impossible."""
     capacities = available[order]
     total = int(capacities[:count].sum())
     if total >= replicas:
@@ -112,7 +112,7 @@ def _score_few(
     clusters: placements.SpreadConstraint,
     ranks: tuple[list[str], encoded_columns.Integers],
 ) -> tuple[encoded_columns.Integers, list[combinations.Region]]:
-    """Equivalent of ``_score`` for few candidates."""
+    """Return ordered candidates and scored regions as ``_score`` does, in plain Python, for few candidates."""
     names, codes = ranks
     coded = codes[context.index].tolist()
     members: dict[int, list[int]] = {}

@@ -1,7 +1,7 @@
 """Whether a scheduling pass is needed, for which reason, and in which mode.
 
-The rules of Karmada's scheduler: the first reason that applies is reported. Changed labels, taints, APIs or capacity
-of its clusters are no reason to reschedule a divided workload.
+The rules of Karmada's scheduler: the first reason that applies is reported. A divided workload is not rescheduled
+because labels, taints, APIs or capacity of its clusters changed.
 """
 
 from collections.abc import Iterable
@@ -67,7 +67,7 @@ def placement_changed(
 
 
 def _term(placement: placements.Placement, name: str) -> placements.ClusterAffinityTerm | None:
-    """The group with this name; None without a name."""
+    """The affinity group with this name; None if there is none or the name is empty."""
     return next((term for term in placement.cluster_affinities if name and term.affinity_name == name), None)
 
 

@@ -33,7 +33,7 @@ _WORKLOADS_MAX: Final = 1_000
 """Maximum number of workloads for which a prediction names clusters that need capacity."""
 
 _CLUSTERS_MAX: Final = 100
-"""Maximum number of clusters that a prediction names for one such workload."""
+"""Maximum number of clusters in need of capacity that a prediction names for one workload."""
 
 
 class Workload(Struct, frozen=True, kw_only=True, gc=False):
@@ -75,7 +75,7 @@ def start_of(folds: Iterable[ShardFold], capacity: dict[str, clusters.CapacityRe
 def compared(
     start: Start, folds: Sequence[ShardFold], records: Sequence[StoredRecord], failed: Collection[str]
 ) -> tuple[dict[str, Workload], dict[str, Workload]]:
-    """Return the bindings that the records are about or that ran in failed clusters: their states at start, and now."""
+    """Return the states, at start and now, of bindings that the records are about or that ran in failed clusters."""
     # The key of a decision's record is its shard; the subject is the binding.
     touched = {record.headers.get("ce_subject", "") for record in records if record.topic in _ABOUT_BINDINGS}
     for name in failed:
@@ -156,7 +156,7 @@ def newly_unplaced(before: Mapping[str, Workload], after: Mapping[str, Workload]
 def loads(
     before: Mapping[str, clusters.CapacityReported], happened: Sequence[codec.Decoded]
 ) -> list[ClusterChange]:
-    """Return the clusters whose used resources change, by name."""
+    """Return the clusters whose used resources change, sorted by name."""
     used = {name: _used(report) for name, report in before.items()}
     last, peak = dict(used), {name: dict(sums) for name, sums in used.items()}
     newest = dict(before)
@@ -181,7 +181,7 @@ def loads(
 
 
 def events(found: Sequence[codec.Decoded], began_ms: int) -> list[PredictedEvent]:
-    """Return events for a prediction, in order."""
+    """Convert events for a prediction; ``began_ms`` is the start of its virtual time."""
     return [
         PredictedEvent(
             after_ms=max(times.from_text(each.envelope.time) - began_ms, 0),

@@ -31,7 +31,7 @@ class Outage(Struct, frozen=True):
 
 
 class Remedy(Struct, frozen=True, rename="camel"):
-    """More ``capacity`` in a cluster, as Kubernetes quantities, which would place this many missing replicas."""
+    """More ``capacity`` in a cluster, as Kubernetes quantities, and the number of missing replicas it would place."""
 
     cluster: str
     replicas: int

@@ -82,7 +82,7 @@ class Fork:
         horizon_ms: int,
         progress: Callable[[int], None] = lambda _: None,
     ) -> bool:
-        """Pass virtual time until nothing is due before the horizon; return whether no decision is due after it either.
+        """Pass virtual time until nothing is due before the horizon; return whether no decision is due later either.
 
         ``progress`` gets the virtual time that has passed, in milliseconds. Raises PlanError if the engine does not
         come to rest, or if a fault cannot be applied.

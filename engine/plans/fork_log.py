@@ -14,7 +14,7 @@ _STEP: Final = codec.catalogue.BY_STRUCT[decisions.StepTaken].type
 
 
 class ForkLog:
-    """A ``port.NumberedLog`` over another one that it only reads."""
+    """A ``port.NumberedLog`` over another log, which is only read."""
 
     def __init__(self, base: port.NumberedLog, ends: port.Ends, number: int) -> None:
         self.base = base

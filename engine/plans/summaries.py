@@ -12,7 +12,7 @@ _RESOURCES: Final = ("cpu", "memory", "pods")
 
 
 class Load(NamedTuple):
-    """A resource of a cluster whose use changes: amounts as Kubernetes quantities."""
+    """A change in the use of one resource of a cluster; amounts are Kubernetes quantities."""
 
     cluster: str
     resource: str
@@ -66,7 +66,7 @@ def ready(change: WorkloadChange) -> str:
 
 
 def loads(clusters: Sequence[ClusterChange]) -> list[Load]:
-    """Return the resources whose use changes, by cluster."""
+    """Return the changes in the use of resources, in the order of ``clusters``."""
     rows: list[Load] = []
     for cluster in clusters:
         for resource in (*_RESOURCES, *sorted(cluster.after.keys() - set(_RESOURCES))):

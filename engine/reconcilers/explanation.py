@@ -72,7 +72,7 @@ async def explain(log: port.Log, key: str, at_number: int | None = None) -> Expl
 
 
 async def of_step(log: port.Log, key: str, number: int) -> Explained | None:
-    """Return the scheduling decision on a binding in step ``number`` of its shard, computed again."""
+    """Return the decision on a binding in step ``number`` of its shard, computed again; None if there is none."""
     shard = keys.shard_of(key)
     replayed = replay.Replay(log, [shard])
     async for step in replayed.steps():
@@ -184,7 +184,7 @@ def _explained(
 
 
 def _unclaimed(key: str, step: recovery.RecordedStep) -> Explained | None:
-    """Return the recorded decision on an unclaimed binding, which the scheduler did not make."""
+    """Return the recorded decision on an unclaimed binding, which the scheduler did not make; None if there is none."""
     for data in reversed(step.data):
         match data:
             case decisions.ScheduleDecided() if data.key == key:

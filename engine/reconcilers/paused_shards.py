@@ -18,7 +18,7 @@ QUARANTINE_MS: Final = 1_000
 QUARANTINE_MS_MAX: Final = 30_000
 FENCED_MS: Final = 5_000
 FENCED_MS_MAX: Final = 80_000
-"""First and longest pauses in milliseconds."""
+"""First and longest pauses, in milliseconds, of quarantined and of fenced shards."""
 
 _log = diagnostics.logger(__name__)
 

@@ -85,8 +85,8 @@ class SnapshotSchedule:
         by_shard = {fold.state.shard: (fold, offset) for fold, offset in folds}
         for store, shards in self._storage.of(list(by_shard)):
             stored = [by_shard[shard] for shard in shards]
-            # On Kafka each process counts ``moves`` from its own start; a shard's steps have the same numbers
-            # for all workers.
+            # On Kafka each process counts ``moves`` from its own start. Step numbers are used instead, which are the
+            # same for all workers.
             number = (
                 self._stored_moves
                 if self._storage.is_shared

@@ -148,7 +148,7 @@ async def newest(
 
 
 async def _check(log: port.Log, snapshot: Snapshot, shards: Sequence[int]) -> None:
-    """Raise UnusableError if the log does not have the step of each shard."""
+    """Raise UnusableError unless the log has, for each shard, the step after which its state was stored."""
     for shard in shards:
         shard_snapshot = snapshot.shards.get(shard)
         if shard_snapshot is None:

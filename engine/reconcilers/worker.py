@@ -49,8 +49,8 @@ class _CommittedTurn(Struct, frozen=True):
 class Worker:
     """Owner of shards of a log; call ``turn`` repeatedly or ``run``.
 
-    ``owner`` grants the right to write their steps. With ``keeps_snapshots`` False it starts from the snapshots in
-    ``storage`` and leaves them as they are.
+    ``owner`` grants the right to write their steps. With ``keeps_snapshots`` False the worker starts from the
+    snapshots in ``storage`` and leaves them as they are.
     """
 
     def __init__(
@@ -227,14 +227,14 @@ class Worker:
                 steps.append(await share.drain(fold.decide_in_portions(self.facts, now_ms, BUDGET)))
                 await share.yield_loop()
         # At most one commit is in flight: wait for the previous one before this turn's records are written.
-        # It raises if that commit failed, and the steps above, which build on it, are discarded.
+        # The wait raises if that commit failed; the steps above, which build on that commit, are then discarded.
         await self._committed()
         # Only now: the previous commit may still write steps of these shards, and releasing ends their producers.
         for shard, error in unreadable.items():
             await self._quarantine_shard(shard, error)
         self._handed_over = sum(len(step.records) for step in steps)
         self._commit_task = asyncio.create_task(self._commit(steps))
-        # Last, and only with a commit under way; ``_committed`` clears it again if that commit fails.
+        # Set last, and only with a commit under way; ``_committed`` clears the flag again if that commit fails.
         self._is_in_sync = True
         if keeps:
             committed = await self._committed()

@@ -287,7 +287,7 @@ def _refused(binding: ObservedBinding, reason: str) -> decisions.Decision:
 
 
 def _kept(binding: ObservedBinding, decision: decisions.Decision) -> decisions.Decision:
-    """Return the decision with the binding's present condition, so that it changes nothing; success if it has none."""
+    """Return the decision with the binding's Scheduled condition (success if it has none), so that nothing changes."""
     condition = binding.scheduled
     return msgspec.structs.replace(
         decision,

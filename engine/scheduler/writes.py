@@ -149,7 +149,7 @@ def _event(involved: Json, decision: DecisionMade, component: str) -> KubeObject
         {
             "apiVersion": "v1",
             "kind": "Event",
-            # The same decision has the same names, so a repeated write of its Events is refused as existing.
+            # A decision always gives its Events the same names, so a repeated write is refused as already existing.
             "metadata": {
                 "name": f"{involved.get('name')}.{decision.version:x}-{decision.uid[:8]}",
                 "namespace": namespace,

@@ -53,7 +53,7 @@ class Metric(Struct, frozen=True, gc=False):
 
 
 class Scaler(Struct, frozen=True):
-    """Target of an autoscaler, its limits, and the metrics that it follows."""
+    """The workload that an autoscaler scales, the limits of its replicas, and the metrics that are followed."""
 
     target_kind: str
     target_name: str

@@ -168,7 +168,7 @@ def _rules(manifest: msgspec.Raw) -> tuple[overrides_policies.Rule, ...]:
 
 
 def _bound(cache: dict[_Key, _Value]) -> None:
-    """Drop the oldest entries above the limit."""
+    """Drop the oldest entries of a cache that has more than ``_CACHED_MAX``."""
     while len(cache) > _CACHED_MAX:
         del cache[next(iter(cache))]
 
@@ -176,7 +176,7 @@ def _bound(cache: dict[_Key, _Value]) -> None:
 def render(
     template: bytes, render_input: RenderInput, rules: list[tuple[shapes.OverrideRef, list[msgspec.Raw]]]
 ) -> Rendered:
-    """Return the template with replicas and labels, then with each policy's rules applied in order."""
+    """Apply replicas and labels, then each policy's rules, to the template; an error is returned as the ``fault``."""
     replicas = render_input.replicas
     try:
         value = _OBJECT.decode(template)

@@ -26,7 +26,7 @@ class NodeRules(Struct, frozen=True, gc=False):
         return all(labels.get(name) == value for name, value in self.selector)
 
     def refusal(self, *, is_cordoned: bool, taints: Iterable[Json]) -> str:
-        """Return kube-scheduler's reason why a node does not take the pods; empty if it does."""
+        """Return kube-scheduler's reason why a cordon or taint keeps the pods off a node; empty if none does."""
         if is_cordoned and not self._tolerates(_CORDON, "", _EFFECTS[0]):
             return UNSCHEDULABLE
         for taint in taints:
@@ -38,7 +38,7 @@ class NodeRules(Struct, frozen=True, gc=False):
     def first_refusal(
         self, labels: Mapping[str, object], *, is_cordoned: bool, taints: Iterable[Json]
     ) -> str:
-        """Return the first reason why a node does not take the pods; empty if it does."""
+        """Return the reason of ``refusal``, or else that the labels do not match; empty if the node takes the pods."""
         refusal = self.refusal(is_cordoned=is_cordoned, taints=taints)
         return refusal or ("" if self.selects(labels) else _UNSELECTED)
 

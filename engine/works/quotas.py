@@ -1,4 +1,4 @@
-"""ResourceQuotas: what they limit, and what a pod uses of it."""
+"""ResourceQuotas: what a quota limits, and how much of that a pod uses."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -41,7 +41,7 @@ class Quota(Struct, frozen=True):
     scopes: tuple[Scope, ...] = ()
 
     def counts(self, pod: Pod) -> bool:
-        """Whether the quota counts a pod: one that is in all of its scopes."""
+        """Whether the quota counts a pod, that is, whether the pod is in all scopes of the quota."""
         return all(_is_in(scope, pod) for scope in self.scopes)
 
 

@@ -157,7 +157,7 @@ class _Spec(Struct, frozen=True):
     replicas: int | None = None
     parallelism: int | None = None
     completions: int | None = None
-    # Raw, because in kinds other than Service it may be anything.
+    # Raw, because in kinds other than Service ``type`` may be anything.
     type: msgspec.Raw = msgspec.Raw(b"null")
 
 

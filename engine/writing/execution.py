@@ -236,7 +236,7 @@ class WriteExecution:
         return answers | written, [*late, *later]
 
     async def _applied(self, turns: Sequence[Turn], number: int) -> list[_Applied]:
-        """Apply each turn's mutation to views that have folded ``number``."""
+        """Apply each turn's mutation to its object, as read from views that have folded ``number``."""
         # Sample the ends before reading the objects: a later end could include a record that the objects do
         # not.
         ends = dict(self._log.ends())

@@ -172,7 +172,7 @@ class Edited(Struct, frozen=True):
 
 
 class Edit(Protocol):
-    """A change of an object as clients see it."""
+    """A change of an object in its rendered form, which clients see."""
 
     def apply(self, live: KubeObject | None) -> Edited:
         """Return the new object; ``live`` is the current one, if it exists. Pure; raises StatusError."""

@@ -48,10 +48,10 @@ _APPLIED: Final = {
 _DERIVED: Final = ("creationTimestamp", "generation", "resourceVersion", "selfLink", "uid")
 
 _DEPTH_MAX: Final = limits.RECORD_DEPTH_MAX - 1
-"""Levels of an object; the data of its event are one more."""
+"""Maximum nesting depth of an object; the data of the event that contains it are one level deeper."""
 
 _STATUS_BYTES_MAX: Final = limits.RECORD_BYTES_MAX - 64 * 1024
-"""A status and its field owners; the rest of their record is smaller than the difference."""
+"""Maximum size of a status with its field owners, in bytes; 64 KiB remain for the rest of the record."""
 
 encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
@@ -326,7 +326,7 @@ def manifest(value: KubeObject) -> bytes:
 
 
 def _encoded(value: object) -> bytes:
-    """The value as JSON; raises StatusError: 400 if it cannot be encoded, or as ``_check_size`` does."""
+    """The value as JSON; raises StatusError: 400 if it cannot be encoded or is nested too deeply, 413 if too large."""
     try:
         raw = encode(value)
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
@@ -338,7 +338,7 @@ def _encoded(value: object) -> bytes:
 def _check_size(raw: bytes, bytes_max: int) -> None:
     """Raise StatusError if the fold would refuse (a part of) an object: 413 if too large, 400 if nested too deeply.
 
-    The event would be in the log without effect, and the client would get a conflict instead of the reason.
+    Otherwise the event would be in the log without effect, and the client would get a conflict instead of this reason.
     """
     if len(raw) > bytes_max:
         message = f"the object has {len(raw)} bytes; at most {bytes_max} are kept"

@@ -96,7 +96,7 @@ class _PlannedViews:
 
 
 def _changed(cluster: clusters.Cluster | None, mutated: Mutated) -> clusters.Cluster | None:
-    """Return a cluster after a planned change; its version, uid and times are not known yet."""
+    """Return a cluster after a planned change, None if it has left; its version, uid and times are not known yet."""
     for event in mutated.events:
         match event:
             case ClusterLeft():

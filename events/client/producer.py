@@ -4,7 +4,7 @@
         await shop.append(clusters.ClusterTainted(name="member1", taint=clusters.Taint(...)))
 
 The client is idempotent and waits for all in-sync replicas. It reports only whether an event was appended;
-its effect shows in the topics that the engine writes (``events/WIRE.md``). Only this module of the package
+the event's effect shows in the topics that the engine writes (``events/WIRE.md``). Only this module of the package
 creates a Kafka client.
 """
 

@@ -28,7 +28,7 @@ from events.validation import names
 from events.validation.schema import Fields, Flag, Form, Free, Many, Table, Text, Whole
 
 _KUBERNETES: Final = "kubernetes.yaml"
-"""Parts of Kubernetes' own types, as far as forms need them; ``types`` leaves them out."""
+"""File with the parts of Kubernetes' own types that forms need; ``types`` leaves it out."""
 
 _RANGES: Final = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 
@@ -75,7 +75,7 @@ def form(name: str) -> Fields:
 
 @cache
 def choices(name: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the values that fields of a type may have, by field; empty for Kubernetes' own types."""
+    """Return the allowed values of a type's fields with an ``enum``, by field; empty for Kubernetes' own types."""
     fields = object_at(types().get(name, {}), "properties")
     return {
         field: tuple(texts(written["enum"]))

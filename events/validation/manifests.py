@@ -163,7 +163,7 @@ def unknown_fields(value: dict[str, object]) -> list[str]:
 def canonical_object(value: dict[str, object], notes: list[str], *, prune: bool) -> dict[str, object]:
     """Return an object of a known kind in canonical spelling; templates stay unchanged.
 
-    See ``schema.canonical`` for ``notes`` and ``prune``.
+    ``notes`` gets a line for each corrected field name; with ``prune`` unknown fields are removed.
     """
     form = _form(value)
     if form is None:

@@ -1,4 +1,4 @@
-"""Window of the ids last seen in a partition, at 25 bytes an id, since all windows may hold hundreds of thousands."""
+"""Window of the ids last seen in a partition; 25 bytes an id, as all windows may hold hundreds of thousands of ids."""
 
 from typing import Final
 

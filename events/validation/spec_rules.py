@@ -193,7 +193,7 @@ def _label_rules(value: object, path: str) -> Iterator[Fault]:
 
 
 def _condition_rules(value: object, path: str) -> Iterator[Fault]:
-    """Yield a fault for each condition whose operator requires values but has none, or forbids values but has some."""
+    """Yield a fault for each condition that lacks values its operator requires, or has values its operator forbids."""
     expressions = object_at(value).get("matchExpressions")
     for index, item in enumerate(list_at(expressions)):
         condition = object_at(item)

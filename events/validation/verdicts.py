@@ -257,7 +257,7 @@ class PartitionFold:
         at_ms: int,
         head: Head,
     ) -> Verdict:
-        """Return the verdict on an event about an existing object. Only a status changes the version."""
+        """Return the verdict on an event about an existing object. Only a status write changes the object's version."""
         if isinstance(data, specs.SuspensionWritten):
             return Taken(record, envelope, data, at_ms)
         if isinstance(data, specs.DeletionAllowed):

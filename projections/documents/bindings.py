@@ -146,7 +146,7 @@ def _spec(binding: Binding, placement: bytes | None, dependents: Dependents) -> 
 
 
 def _set_claimed(spec: binding_fields.BindingSpec, binding: Binding) -> None:
-    """Set the fields, except the placement, that the policy determines; without a policy the dependent bindings do."""
+    """Set the fields, except the placement, that the policy or, without a policy, dependent bindings determine."""
     claim = binding.last_claim
     if claim is None:
         if binding.required:
@@ -204,7 +204,7 @@ def _task(task: EvictionTask) -> binding_fields.Task:
 
 
 def _message(task: EvictionTask) -> str:
-    """Return a message with the preempting binding and the state that is not preserved."""
+    """Return the message of an eviction task: the preempting binding, and the state that is not preserved."""
     preemption = (f"preempted by {task.by}",) if task.by else ()
     missing = (
         f"{label} is not preserved: {task.not_preserved[label]}" for label in sorted(task.not_preserved)

@@ -92,7 +92,7 @@ def of_status(api_version: str, status: Mapping[str, object]) -> ManagedFieldsEn
 
 
 def all_of_engine(api_version: str, spec: Mapping[str, object], status: Mapping[str, object]) -> msgspec.Raw:
-    """Return the entries of an object that only the engine writes, as JSON."""
+    """Return the ``managedFields`` entries of an object that only the engine writes, as JSON."""
     return _all_of_engine(api_version, _shape(spec), _shape(status))
 
 

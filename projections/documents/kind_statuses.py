@@ -162,7 +162,7 @@ def _shown(phase: str, reported: Sequence[dict[str, str]]) -> KindStatus:
 
 
 def _containers(reported: Sequence[dict[str, str]]) -> list[_ContainerStatus]:
-    """Return the readiness of each container; ready ones also have the state running, others have none."""
+    """Return the readiness of each container; ready ones also have the state ``running``, others have no state."""
     ready = [flag == "true" for values in reported for flag in _split(values, status_values.CONTAINERS_READY)]
     running: _ContainerStatus = {"ready": True, "state": {"running": {}}}
     waiting: _ContainerStatus = {"ready": False}

@@ -66,7 +66,7 @@ def _has_reported(member: decisions.MemberStatus) -> bool:
 def member_status(
     member: decisions.MemberStatus, ref: shapes.WorkloadRef, *, has_replicas: bool
 ) -> _Numbers | Json | UnsetType:
-    """Return the reported status: as a whole if the member reported it so, else from replica counts and values.
+    """Return the status that a member reported, else one made from the reported replica counts and values.
 
     UNSET for a kind without replicas if the member reported neither a status nor values.
     """

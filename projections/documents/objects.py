@@ -149,7 +149,7 @@ def workload_reference(ref: shapes.WorkloadRef) -> WorkloadReference:
 
 
 def claim_marks(policy: Claim | Mark | None) -> marks.Marks:
-    """Return the labels and annotations that show the policy that claims a template."""
+    """Return the labels and annotations that name the policy that claims a template; none without a policy."""
     return marks.Marks({}, {}) if policy is None else marks.of_claim(policy.policy, policy.permanent_id)
 
 

@@ -51,7 +51,7 @@ _DECODER: Final = msgspec.json.Decoder(Remedy)
 
 
 def read(rows: Rows) -> list[Remedy]:
-    """Return all Remedies, without those whose fields have other types, which producers can record."""
+    """Return all Remedies except malformed ones, which producers can record."""
     decoded = (_decoded(manifest) for (manifest,) in rows.select(_REMEDIES))
     return [remedy for remedy in decoded if remedy is not None]
 

@@ -26,7 +26,7 @@ APPLIED: Final = {
     "ClusterOverridePolicy": "policy.karmada.io/applied-cluster-overrides",
     "OverridePolicy": "policy.karmada.io/applied-overrides",
 }
-"""Annotations that list the applied overriders by kind of policy, in the order of their application."""
+"""Annotations that list the applied overriders, by kind of override policy; the first kind is applied first."""
 
 _REPLICAS: Final = ("spec", "replicas")
 _REPLICAS_AT: Final = {("batch/v1", "Job"): ("spec", "parallelism")}
@@ -183,9 +183,9 @@ def _applied(work: Work, policies: Mapping[shapes.OverrideRef, bytes]) -> dict[s
 
 
 def _overriders(ref: shapes.OverrideRef, manifest: bytes) -> Iterator[Json]:
-    """The overriders of the rules that apply; rules that the policy no longer has are left out.
+    """The overriders of the rules in ``ref``; rules that the override policy no longer has are left out.
 
-    The policy may be newer than the work; the next work of the binding follows the new rules.
+    The policy may be newer than the work; the binding's next work will have the new rules.
     """
     try:
         spec = _POLICY.decode(manifest).spec

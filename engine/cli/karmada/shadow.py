@@ -89,7 +89,7 @@ def explain(
 
 
 def _head(found: shadow.Explained, *, is_ours: bool) -> Iterator[tuple[str, str]]:
-    """Yield (heading, text) pairs that describe a decision."""
+    """Yield (heading, text) pairs that describe a decision; ``is_ours``: `reballast scheduler` made it."""
     compared, who = found.compared, "reballast scheduler" if is_ours else "Karmada"
     yield "Binding", keys.full_name(compared.namespace, compared.name)
     yield "Decided", f"by {who}, written at resourceVersion {compared.version}, read at {compared.basis}"

@@ -310,7 +310,7 @@ def _notes(bound: Sequence[_Bound], lazy: Collection[shapes.PolicyRef]) -> list[
 
 
 def scheduler_of(policy: KubeObject | None) -> str:
-    """Return the scheduler that a policy names; the default one for none."""
+    """Return the scheduler that a policy names; the default scheduler if it names none or ``policy`` is None."""
     return (policy.text_at("spec", SCHEDULER) if policy is not None else "") or DEFAULT_SCHEDULER
 
 
@@ -326,7 +326,7 @@ def taken_over(state: State, scheduler: str) -> State:
 
 
 def undecided(objects: Iterable[KubeObject]) -> list[str]:
-    """Return a note about the policies whose workloads the engine leaves to another scheduler."""
+    """Return a note for each other scheduler, with the policies whose workloads the engine leaves to it."""
     named: dict[str, list[str]] = {}
     for value in objects:
         if value.kind in POLICY_KINDS and scheduler_of(value) not in SCHEDULERS:

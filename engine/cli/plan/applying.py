@@ -45,7 +45,7 @@ class _BasedRequest(NamedTuple):
 
 
 class SavedPlan(Struct, frozen=True, rename="camel"):
-    """The requests to the Kubernetes API and the failures of a plan, its prediction, and its id (a UUID).
+    """The requests to the Kubernetes API and the failing clusters of a plan, its prediction, and its id (a UUID).
 
     ``bases`` are the fields from which each request was computed. They are compared instead of resourceVersions,
     which change with each report of a cluster.

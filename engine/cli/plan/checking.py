@@ -39,10 +39,10 @@ class Workload(Struct, frozen=True, rename="camel"):
 
 
 class Check(Struct, frozen=True, rename="camel"):
-    """The workloads that a plan was to change, and those that it changed without having predicted it.
+    """The workloads whose change a plan predicted, and those that it changed without predicting the change.
 
-    ``number`` is that of the last record that the plan caused. ``settled_ms`` is the time from the requests to
-    the last placement, ``predicted_ms`` the predicted time until all replicas are ready.
+    ``number`` is that of the last record about these workloads that the plan caused, ``settled_ms`` the time from the
+    first to the last such record, ``predicted_ms`` the predicted time until all replicas are ready.
     """
 
     id: str

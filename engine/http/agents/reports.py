@@ -59,7 +59,7 @@ class Reporting:
         except StatusError as error:
             raise RefusalError(422, "apis", str(error), "see /openapi.json") from None
         if isinstance(answer, Problem):
-            # The agent sends its reports again; setting the same values twice does no harm.
+            # After a 503 the agent sends all reports again; setting the same values twice does no harm.
             raise RefusalError(503, "apis", answer.reason, "try again")
 
 
@@ -84,7 +84,7 @@ def _event(
     cluster: str,
     report: messages.WorkloadReport | messages.GoneReport | messages.CapacityReport | messages.HealthReport,
 ) -> tuple[str, shapes.Event]:
-    """The event of a report, and its record key."""
+    """Return the record key and the event of a report."""
     match report:
         case messages.WorkloadReport():
             return report.key, health.WorkloadReported(

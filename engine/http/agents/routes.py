@@ -49,7 +49,7 @@ class FollowQuery(parameters.Query, frozen=True, kw_only=True):
 
 
 class ManifestQuery(parameters.Query, frozen=True, kw_only=True):
-    """The manifest of one version (term, step) of a work."""
+    """Binding key and version (term, step) of the work whose manifest is requested."""
 
     key: messages.Key
     term: parameters.Number
@@ -57,14 +57,17 @@ class ManifestQuery(parameters.Query, frozen=True, kw_only=True):
 
 
 class ReplyQuery(parameters.Query, frozen=True, kw_only=True):
-    """The id of the answered request, and the status of the response."""
+    """Id of the request that the agent answers, and HTTP status of the member's response."""
 
     id: str
     status: parameters.Number
 
 
 class AgentRoute(Struct, frozen=True, kw_only=True):
-    """One route, as the OpenAPI document describes it; ``path`` is below ``/api/v1``, ``gives`` the response type."""
+    """One route, as the OpenAPI document describes it.
+
+    ``path`` is below ``/api/v1``; ``gives`` is the type of the response.
+    """
 
     method: Literal["GET", "POST"]
     path: str
@@ -329,7 +332,7 @@ class _Agents:
     ) -> list[tuple[int, messages.Work]]:
         """Return the valid works of a cluster among these records, each with the offset of the next record.
 
-        Works recorded by a fenced owner have no effect and are left out, as are versions that a later record replaced.
+        Works recorded by a fenced owner have no effect and are left out, as are works that a later record removed.
         """
         works = [
             (record.offset + 1, work)
@@ -356,7 +359,7 @@ class _Agents:
 
 
 def _is_current(work: messages.Work, current: agent_queries.Placed | None) -> bool:
-    """Whether a work is the latest version; ``current`` is the one in the projection, None if the work is removed."""
+    """Whether the projection has a work or a later version of it: ``current``, None if the work is removed."""
     if current is None:
         return work.state == "removed"
     return current.version >= work.version

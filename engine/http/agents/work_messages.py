@@ -21,7 +21,7 @@ _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 def of_record(record: StoredRecord) -> messages.Work | None:
-    """Return the work in a record of ``works``; None if it is not a work."""
+    """Return the message about the work in a record of ``works``; None if the record has no work."""
     decoded = codec.decode(record)
     return _of_event(decoded.data) if isinstance(decoded, codec.Decoded) else None
 
@@ -69,7 +69,7 @@ def _of_event(data: shapes.Event) -> messages.Work | None:
 
 
 def _digest(work: Work | works.WorkApplied) -> str:
-    """Return a digest of a work's overrides, labels, completions and reading rules; empty if it has none of them.
+    """Return a digest of a work's ``overrides``, ``labels``, ``completions`` and ``reading``; empty if all are unset.
 
     Works of the same template with the same replicas differ only in these fields.
     """
@@ -83,9 +83,9 @@ def _digest(work: Work | works.WorkApplied) -> str:
 
 
 def manifest_message(rendered: Rendered, propagation: marks.Propagation) -> messages.Manifest:
-    """Return the message with the manifest and its propagation labels and annotations (``domain.marks``).
+    """Return the message with a rendered manifest, to which the labels and annotations of ``propagation`` are added.
 
-    If rendering failed, the message has the fault too, and its manifest does not have them.
+    If rendering failed, the message has the manifest as rendered, and the fault.
     """
     if rendered.fault:
         return messages.Manifest(manifest=msgspec.Raw(rendered.manifest), fault=rendered.fault)

@@ -243,7 +243,7 @@ class Users:
 
 
 async def _get(plane: Plane, resource: Resource, namespace: str, name: str) -> KubeObject | None:
-    """Return an object that a token refers to; catch up with the log only if the views do not have the object."""
+    """Return an object that a token refers to; None if even views that have caught up with the log do not have it."""
     value = await plane.get(resource, namespace, name, is_fresh=False)
     return value or await plane.get(resource, namespace, name)
 

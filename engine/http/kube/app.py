@@ -121,7 +121,7 @@ class KubeApplication:
         self._namespaces = namespaces
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Finish the deletions of namespaces, until the process stops."""
+        """Complete deletions of namespaces in the background until the process stops."""
         await self._namespaces.run(stopping)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

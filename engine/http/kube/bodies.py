@@ -86,7 +86,7 @@ def is_expanding(raw: bytes) -> bool:
 
 
 def _parsing_size(raw: bytes, *, is_yaml: bool) -> int:
-    """Size of a body for ``loop_share.apart``; YAML is slow to parse, so its size is always taken to be large."""
+    """Body size in bytes; for YAML, which is slow to parse, a size with which it is always parsed in a thread."""
     return loop_share.LARGE_BYTES + 1 if is_yaml else len(raw)
 
 
@@ -214,7 +214,7 @@ async def _options(request: Request) -> Json:
 
 
 def _options_in_query(request: Request) -> Json:
-    """The options in the query; callers read ``dryRun`` with the other parameters."""
+    """The DeleteOptions in the query, without ``dryRun``, which callers read from the query themselves."""
     parameters = parameters_of(request)
     options: Json = {}
     if policy := parameters.get("propagationPolicy"):

@@ -49,7 +49,7 @@ _REQUESTER: Final = ("username", "uid", "groups", "extra")
 
 
 class Admission(Struct, frozen=True, kw_only=True):
-    """Completes a written request: a new one gets its requester, an approved one its certificate.
+    """Completes a CertificateSigningRequest on each write: adds the requester when new, the certificate when approved.
 
     ``part`` is the written subresource, empty for the object itself. Raises StatusError.
     """
@@ -109,7 +109,7 @@ class Admission(Struct, frozen=True, kw_only=True):
         return _with_conditions(now, conditions) if conditions else now
 
     def _check(self, value: KubeObject, verb: str) -> None:
-        """Raise StatusError (403) if the user may not ``verb`` (approve, sign) requests for the signer of this one."""
+        """Raise StatusError (403) if the user may not ``verb`` (approve, sign) requests to the signer of ``value``."""
         signer, rights = str(value.at("spec", "signerName")), self.permission.rights
         names = (signer, f"{signer.partition('/')[0]}/*")
         acts = [Act(verb=verb, group=_GROUP, resource="signers", name=each) for each in names]
@@ -155,7 +155,10 @@ def is_approved_at_once(value: KubeObject, user: User, rights: Rights) -> bool:
 
 
 def with_certificate(value: KubeObject, now_ms: int, sign: Sign | None) -> KubeObject:
-    """Return the request; add the certificate if the request is approved and this server signs for its signer."""
+    """Return the request; if it is approved and names this server's signer, with the certificate or a Failed condition.
+
+    Without ``sign`` the request is returned unchanged.
+    """
     status = value.object_at("status")
     is_open = _kinds(value) & {*_DECISIONS, "Failed"} == {"Approved"} and not status.get("certificate")
     if sign is None or not is_open or _signer(value) != _SIGNER:

@@ -74,7 +74,7 @@ class ControlPlane:
         return await self._known_kinds(await self._services.catch_up())
 
     async def resource(self, api_path: ApiPath) -> Resource | None:
-        """The kind that a path names.
+        """The kind that a path names; None if it is unknown.
 
         Custom kinds need a read of the views; an unknown name also waits for the log, since its definition
         may just have been created on another replica.
@@ -96,7 +96,7 @@ class ControlPlane:
         return await anyio.to_thread.run_sync(self._query_views, query)
 
     async def newest(self) -> int:
-        """Ask the log for its newest sequence number and return it; ``last_number`` is then at least as high."""
+        """Query the log for its newest sequence number and return it; the log's ``last_number`` is then up to date."""
         return await self._services.log.newest()
 
     async def number(self) -> int:
@@ -106,7 +106,7 @@ class ControlPlane:
     async def get(
         self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
     ) -> KubeObject | None:
-        """One object, None if there is none; ``is_fresh`` as in ``read``."""
+        """One object, None if there is none; ``is_fresh``: first catch up with the log."""
         if resource.kind == _EVENT:
             return await self.events.named(resource, namespace, name)
         if resource.group == METRICS:
@@ -120,14 +120,14 @@ class ControlPlane:
         return await self.current(resource, namespace, name)
 
     async def current(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
-        """One object from the views, without catching up; includes all writes that this server has answered."""
+        """One object, None if there is none, from the views as they are: with all writes that this server answered."""
         value = self._stored(resource, namespace, name)
         if value is None:
             value = await self.bootstrap_object(resource, namespace, name)
         return value if value is None else self.shown(resource, value)
 
     async def bootstrap_object(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
-        """The bootstrap object of this name, if there is one; a stored object may replace it."""
+        """The bootstrap object of this name, None if there is none; a stored object may replace it."""
         if (resource.api_version, resource.kind) not in bootstrap_objects.KINDS:
             return None
         return await self.bootstrap.get(resource, namespace, name)
@@ -148,10 +148,10 @@ class ControlPlane:
         brief: bool = False,
         is_fresh: bool = True,
     ) -> Listed:
-        """A page of the objects that fit; ``is_fresh`` as in ``read``.
+        """A page of the objects that fit; ``is_fresh``: first catch up with the log.
 
-        ``brief`` objects have only the fields that a table shows (``object_tables.Wanted``). Raises ValueError if
-        ``after`` is not a continue token.
+        With ``brief`` the objects have only the fields that a table shows. Raises ValueError if ``after`` is not a
+        continue token.
         """
         if resource.kind == _EVENT:
             events, number = await self.events.listed(resource, namespace, fits)
@@ -195,7 +195,7 @@ class ControlPlane:
         return await self.read(read_page, is_fresh=is_fresh)
 
     def _stored(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
-        """One stored object, read on the event loop: a switch of threads takes ten times as long as the read."""
+        """One stored object or None, read on the event loop: a thread switch takes ten times as long as the read."""
         kind = object_tables.Kind(resource.api_version, resource.kind)
         return self._at_once(lambda rows: object_tables.get(rows, kind, namespace, name))
 

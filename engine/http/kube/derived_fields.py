@@ -27,10 +27,10 @@ from projections.documents import works
 WORKS: Final = "work.karmada.io"
 TOKEN_SECRET: Final = "kubernetes.io/service-account-token"  # noqa: S105  # a type of Secret, no token
 MEMBER: Final = "reballast.io/member"
-"""Annotation of a Secret that gives access to a member: the name of its Cluster."""
+"""Annotation with the name of a Cluster, on the Secret that gives access to this member."""
 
 MEMBER_UID: Final = "reballast.io/member-uid"
-"""Annotation of the same Secret: the uid of the Cluster."""
+"""Annotation with the uid of a Cluster, on the Secret that gives access to this member."""
 
 
 class Showing:

@@ -193,7 +193,10 @@ class Form(Struct, frozen=True, kw_only=True):
 
 
 def form(accept: str, include: Include = "Metadata") -> Form:
-    """The first supported form in an Accept header; raises StatusError (406) if there is none."""
+    """The first supported form in an Accept header; ``include`` is ``includeObject`` of a request for a table.
+
+    Raises StatusError (406) if no form is supported.
+    """
     is_known = not accept.strip()
     for media_range in accept.split(","):
         media, *parameters = (part.strip() for part in media_range.split(";"))

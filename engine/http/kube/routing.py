@@ -60,7 +60,8 @@ class Plane(Protocol):
     ) -> Listed:
         """A page of the objects that fit; raises ValueError if ``after`` is not a continue token of ``Listed``.
 
-        ``brief`` objects have only the fields that a table shows.
+        With ``brief`` the objects have only the fields that a table shows. ``is_fresh``: first wait until this
+        server knows the newest versions.
         """
         ...
 

@@ -119,7 +119,7 @@ class Subscriber:
         self._unreported |= unseen
 
     def give(self, batch: "Batch", position: int) -> None:
-        """Queue a batch, or end a watch whose queue is too long or has waited too long."""
+        """Queue a batch of changes up to ``position``; end the watch if its queue is too long or waits too long."""
         now = asyncio.get_running_loop().time()
         is_late = bool(self._queue) and now - self._waits_since > self._limits.queue_seconds
         if not self._queue:
@@ -229,10 +229,10 @@ class Feed:
         end = 0
         waiting = self._open()
         while waiting:
-            # Subscribers may join while others are served. Serve all of them up to the same ``end``, where
-            # the next turn begins, or the new ones would miss changes. Read changes from the subscriber's own
-            # ``start``: merged with an earlier deletion and creation, which the watch has reported, a later
-            # change would become ADDED again.
+            # Serve all subscribers up to the same ``end``, where the next turn begins; otherwise those that
+            # join meanwhile would miss changes. Read from each subscriber's own ``start``: in an earlier
+            # read, a change could be merged with a deletion and creation that its watch has already reported,
+            # and be reported as ADDED again.
             start = min(subscriber.start for subscriber in waiting)
             served = {subscriber for subscriber in waiting if subscriber.start == start}
             resources = {_key(subscriber.resource): subscriber.resource for subscriber in served}

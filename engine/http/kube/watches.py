@@ -57,7 +57,7 @@ class Watching:
             raise status_objects.too_many_requests(1, f"{WATCHERS_MAX} watches are open")
         since = _since(query.resource_version)
         if since > self._services.log.last_number():
-            # The views' process, or another replica, may have sent a number that this process does not know yet.
+            # The number may come from another replica, or from the views' process, which can be ahead.
             await self._services.log.newest()
         checkpoint = self._services.views.folded
         if since and (not changes.is_kept(since, checkpoint) or since > self._services.log.last_number()):
@@ -144,7 +144,7 @@ class Watching:
 
 
 class _Watch:
-    """State of one watch; ``floor`` is the sequence number up to which the client knew all changes when it began."""
+    """State of one watch; when it began, its client knew all changes up to the sequence number ``floor``."""
 
     def __init__(
         self,

@@ -186,7 +186,10 @@ class WriteRequests:
         return await self._change(write, edit)
 
     async def _derived_status(self, write: WriteRequest) -> DerivedStatus | None:
-        """Return the part of a template's status that the engine owns; None for clusters, whose status clients own."""
+        """Return the part of an object's status that the engine owns.
+
+        None if the engine owns no part, and for clusters, whose status clients own.
+        """
         if kinds.route_of(write.resource.api_version, write.resource.kind) == "cluster":
             return None
         value = await self._plane.get(write.resource, write.path.namespace, write.path.name)

@@ -27,7 +27,7 @@ from events.validation.known_kinds import POLICY_GROUP
 ANNOTATION: Final = "reballast.io/plan"
 RUNNING_MAX: Final = 2
 _TIMEOUT_S: Final = 25
-"""Shorter than the 30 s or more after which clients of the Kubernetes API give up."""
+"""Time limit of a prediction in seconds; clients of the Kubernetes API give up after 30 seconds or more."""
 
 _BUSY: Final = "plan: too many plans are running; try again"
 
@@ -45,7 +45,7 @@ class Forecasts:
     ) -> tuple[str, ...]:
         """Return a warning with the predicted effect of ``events``, which write ``value``.
 
-        Return no warning if the object does not have the annotation.
+        Return no warning if the object does not have the annotation ``ANNOTATION``.
         """
         if value.annotations.get(ANNOTATION) != "true":
             return ()
@@ -80,7 +80,7 @@ class _Template(msgspec.Struct, frozen=True):
 
 
 class Relabelling:
-    """Records whether an edit changed labels; ``warnings`` reads the policy only in this case."""
+    """Records whether an edit changed labels; only then ``warnings`` reads the policy that claims the object."""
 
     def __init__(self) -> None:
         self._is_found = False

@@ -33,7 +33,7 @@ async def answer(
 
 
 def chosen(request: Request, refusal: RefusalError, headers: Mapping[str, str] | None = None) -> Response:
-    """Return the response of ``answer``; blocks, because it reads the template of the page from disk."""
+    """Return the response for a refusal, as ``answer`` does, but block while the page's template is read from disk."""
     if _HTML not in request.headers.get("accept", ""):
         return refusal.response(headers)
     values = {

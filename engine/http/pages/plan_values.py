@@ -65,7 +65,7 @@ class Event(Struct, frozen=True, kw_only=True):
 
 
 class Shown(Struct, frozen=True, kw_only=True):
-    """A plan with its prediction, if it is done."""
+    """A plan, with its prediction if there is one yet."""
 
     row: Row
     facts: list[tuple[str, str]] = []
@@ -81,8 +81,8 @@ class Outage(Struct, frozen=True, kw_only=True):
     """A failure that the newest drill predicted, and its effect.
 
     ``moved`` and ``disturbed`` are numbers of workloads. ``missing`` is the number of replicas that no working cluster
-    runs at the end, ``needed`` is their missing capacity. ``recovered`` is the time until the last change of
-    a binding or of its ready replicas, or "never" if replicas are missing.
+    runs at the end, ``needed`` the capacity that these replicas need. ``recovered`` is the time until the last change
+    of a binding or of its ready replicas, or "never" if replicas are missing.
     """
 
     domain: str

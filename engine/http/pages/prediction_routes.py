@@ -99,7 +99,7 @@ _MEANINGS: Final = {
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """The number of decisions with a verdict, and their share of all compared decisions."""
+    """A verdict of the comparison, its number of decisions, and their share of all compared decisions."""
 
     name: str
     badge: str
@@ -129,7 +129,7 @@ class Example(Struct, frozen=True, kw_only=True):
 
 
 class Shown(Struct, frozen=True, kw_only=True):
-    """The report as the page shows it.
+    """The comparison with the observed control plane's decisions, as the page shows it.
 
     Unexplained examples come first; the examples of one verdict are ordered newest first.
     """
@@ -140,7 +140,7 @@ class Shown(Struct, frozen=True, kw_only=True):
 
 
 def shadow_values(report: reports.Report) -> Shown:
-    """Return the values of the page."""
+    """Return the values of the page that compares an observed control plane's decisions with the engine's."""
     decisions = [
         (verdict, compared)
         for verdict in reversed(shadow.VERDICTS)

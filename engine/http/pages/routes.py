@@ -264,7 +264,7 @@ async def _file(name: str, _request: Request) -> Response:
 
 
 def _follow(topic: str = "", key: str = "") -> _Feed:
-    """The feed of one topic or one key."""
+    """The feed of records of one topic or about one key; of all records if both are empty."""
     types = (entry.type for entry in catalogue.EVENT_TYPES if topic in ("", entry.topic))
     parameters = {name: value for name, value in (("topic", topic), ("key", key)) if value}
     path = f"{PREFIX}/live?{urlencode(parameters)}"

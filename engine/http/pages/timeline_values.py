@@ -64,7 +64,7 @@ def event(entry: Entry) -> Event:
 
 
 def explanation(explained: Explained) -> Explanation:
-    """Convert the inquiry's explanation for display."""
+    """Convert the explanation of a binding's placement for display."""
     basis, mode = explained.basis, explained.mode
     facts = [
         ("Result", _counts(explained.clusters)),

@@ -212,7 +212,7 @@ def _autoscaled(rows: Rows) -> dict[str, str]:
 
 
 def _planned_autoscaled(writes: PlannedWrites) -> dict[str, str]:
-    """Return what ``_autoscaled`` returns, for the autoscalers that a plan creates or replaces."""
+    """Return the binding keys of autoscalers that a plan writes, each with the binding key of its scaled workload."""
     return {
         target.key: _binding_key(autoscaling.scaled(manifest, target.namespace))
         for target, manifest in writes.manifests(autoscaling.SCALER)

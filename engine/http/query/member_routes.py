@@ -45,7 +45,7 @@ class SimulatedMembers(Protocol):
         ...
 
     async def fault(self, name: str, kind: Kind, amount: int | None) -> None:
-        """Add a fault to a member; ``amount`` as in ``FaultRequest``."""
+        """Add a fault to a member; what ``amount`` means depends on the kind of fault (see ``FaultRequest``)."""
         ...
 
     async def heal(self, name: str) -> None:
@@ -79,7 +79,7 @@ class FaultRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
 
 
 class Running(Struct, frozen=True, kw_only=True):
-    """The matching items."""
+    """The matching members, pods or workloads."""
 
     items: Sequence[Struct]
 

@@ -49,7 +49,7 @@ class Reader:
         number = int(digits[: _NUMBER_DIGITS_MAX + 1])
         last = self._services.log.last_number()
         if number > last:
-            # Another replica may have appended it.
+            # Another replica may have appended the record with this number.
             last = await self._services.log.newest()
         if number > last:
             raise RefusalError(400, "asOf", f"the log ends at number {last}", "use a number up to that")

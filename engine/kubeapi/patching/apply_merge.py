@@ -44,8 +44,8 @@ def without(value: object, schema: Schema, fields: FieldSet) -> object:
 def _merged_lists(live: list[object], wanted: list[object], schema: ListOf) -> object:
     """Merge two lists by item key; return ``wanted`` if an item of either list has no key.
 
-    Wanted items keep their order. Items that only ``live`` has keep their position among the items of both lists,
-    unless the two lists order those differently.
+    Wanted items keep their order. Items that only ``live`` has keep their position among the items that both lists
+    have, unless the two lists have these common items in different orders.
     """
     old = [step_of(item, schema) for item in live]
     new = [step_of(item, schema) for item in wanted]

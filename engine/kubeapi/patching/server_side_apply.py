@@ -150,7 +150,7 @@ def applied(
 
 
 def updated(live: KubeObject | None, new: KubeObject, schema: Schema, write: Write) -> KubeObject:
-    """Return ``new`` with its managedFields after an update; see ``owners_after_update``."""
+    """Return ``new`` with the managedFields of ``owners_after_update``; ``live`` is the stored object, if any."""
     return managed_fields.replaced(new, owners_after_update(live, new, schema, write))
 
 
@@ -204,7 +204,7 @@ def _first_owner(value: KubeObject, schema: Schema, write: Write) -> list[Json]:
 def of_first_write(value: Json, schema: Schema) -> FieldsV1:
     """Return the fields that the first writer of an object owns, as FieldsV1.
 
-    These are the paths of ``survey`` that ``blank`` does not have, encoded in one walk.
+    The writer owns the paths whose values in ``survey`` differ from those of ``blank``, the object before the write.
     """
     result: FieldsV1 = {}
     _add_beyond(result, value, resolved(schema), blank(schema))
@@ -212,7 +212,7 @@ def of_first_write(value: Json, schema: Schema) -> FieldsV1:
 
 
 def _add_beyond(found: FieldsV1, held: Json, schema: Schema, before: Json) -> None:
-    """Add the fields of ``held`` that ``before``, the same part of ``blank``, does not have."""
+    """Add the fields of ``held`` to ``found``, except those equal in ``before``, the same part of ``blank``."""
     for name in sorted(held):
         item, step = held[name], f"f:{name}"
         own: FieldsV1 = {}

@@ -223,7 +223,7 @@ def _ordered(
     live: Iterable[object],
     identify: Callable[[object], bytes],
 ) -> list[object]:
-    """Return ``merged`` sorted: its items that ``wanted`` has in that order, all others in the order of ``live``.
+    """Return ``merged`` sorted: wanted items in the order of ``wanted``, all other items in the order of ``live``.
 
     Another item precedes a wanted item if it does so in ``live``. ``identify`` returns the key of an item.
     """

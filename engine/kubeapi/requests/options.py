@@ -24,7 +24,7 @@ def of_manager(name: str, *, needed: bool) -> Iterator[Cause]:
 
 
 def of_list(version: str, match: str, after: str, *, initial_events: bool | None) -> Iterator[Cause]:
-    """Yield the errors of list options; ``version`` is the resourceVersion, ``after`` the continue token."""
+    """Yield the errors of list options; ``match`` is the resourceVersionMatch, ``after`` the continue token."""
     if initial_events is not None:
         yield causes.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
     if not match:
@@ -39,7 +39,7 @@ def of_list(version: str, match: str, after: str, *, initial_events: bool | None
 
 
 def of_watch(match: str, after: str, *, initial_events: bool | None) -> Iterator[Cause]:
-    """Yield the errors of watch options; ``after`` is the continue token."""
+    """Yield the errors of watch options; ``match`` is the resourceVersionMatch, ``after`` the continue token."""
     if initial_events is not None and match != _NOT_OLDER:
         yield causes.forbidden(_MATCH, f"sendInitialEvents requires setting {_MATCH} to {_NOT_OLDER}")
     if not match:

@@ -102,7 +102,7 @@ def _of_cluster_info() -> list[KubeObject]:
 
 
 def _of_agents() -> list[KubeObject]:
-    """Return the rights to request an agent's certificate with a bootstrap token, and the rights of agents with it."""
+    """Return the rights to request an agent's certificate with a bootstrap token, and those of an agent with it."""
     requests, approved = "certificatesigningrequests", f"{_KARMADA}certificatesigningrequest:"
     group = ("certificates.k8s.io",)
     names = {
@@ -127,8 +127,8 @@ def _of_agents() -> list[KubeObject]:
 def _of_registration() -> list[KubeObject]:
     """Return the rights with which ``karmadactl register`` prepares a cluster and writes the roles of its agent.
 
-    Every bootstrap token gives access to them. Karmada's user for this has all rights, but fewer are enough: a client
-    may write a role if it has the rights in that role, so these rights include those of the written roles.
+    Any bootstrap token gets a certificate of their user. In Karmada that user has all rights, but fewer are enough: a
+    client may write a role if it has the rights in that role, so these rights include those of the written roles.
     """
     user, name = f"{_KARMADA}agent:rbac-generator", f"{_KARMADA}agent-rbac-generator"
     kinds = ("clusterrolebindings", "clusterroles", "rolebindings", "roles")

@@ -1,4 +1,4 @@
-"""Fields of Kubernetes' own kinds that reads add or leave out, from the published API: initial status, generation."""
+"""Fields that a read of a built-in kind adds or leaves out, from the published API: initial status, generation."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -86,7 +86,7 @@ def _document(resources: tuple[Resource, ...]) -> Json:
 
 
 def _paths(resource: Resource, component: str, kind: Json) -> Json:
-    """Return the write paths of a kind; clients do not look up other operations."""
+    """Return the OpenAPI paths with the write operations of a kind; clients do not look up other operations."""
     space = "/namespaces/{namespace}" if resource.namespaced else ""
     base = f"/{_root(resource.group, resource.version)}{space}/{resource.plural}"
     query = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in _QUERY]

@@ -14,7 +14,7 @@ ScalarForm: TypeAlias = Literal["str", "int", "float", "bool", "bytes", "quantit
 
 
 class Scalar(Struct, frozen=True, kw_only=True, gc=False):
-    """A scalar value. Times are strings (``micro`` has microseconds); bytes are base64 strings.
+    """A scalar value. Times are strings (with microseconds in the form ``micro``); bytes are base64 strings.
 
     ``bits`` is the width of an integer; 0 if the type does not name one.
     """

@@ -185,7 +185,7 @@ def _wrong(value: object, schema: Schema, sort: str) -> TypeMismatch:
 
 
 def json_type_of(value: object, word: str = "") -> str:
-    """Return the JSON type of a value; if ``word`` is an integer type, a number includes its value."""
+    """Return a value's JSON type: ``number``, but ``number 5`` if ``word``, the expected type, is an integer type."""
     match value:
         case bool():
             return "bool"

@@ -66,7 +66,7 @@ def table(
     version: str = "v1",
     include: Included = "Metadata",
 ) -> Table:
-    """Return the objects as a Table; ``metadata`` is that of the list (resourceVersion, continue)."""
+    """Return the objects as a Table (meta.k8s.io); ``metadata`` is that of the list (resourceVersion, continue)."""
     columns = columns_of(resource)
     return {
         "kind": "Table",

@@ -79,7 +79,7 @@ def canonical(quantity: Quantity, *, is_binary: bool = False) -> str:
 
 
 def of_nano(resource: str, nano: int) -> str:
-    """Write an amount of a resource in billionths as Kubernetes does; it may be longer than a quantity to parse."""
+    """Write ``nano`` billionths of a resource's unit as a quantity; the text may be longer than a quantity to parse."""
     if counted_in_bytes(resource) and abs(nano) >= _KIBI * NANO:
         return _shortened(ceil_whole(nano), _KIBI, ("", *_BINARY))
     return _shortened(nano, 1_000, _SUFFIXES)

@@ -131,7 +131,7 @@ def _is_zone(name: str) -> bool:
 def _values(part: str, first: int, last: int) -> frozenset[int]:
     """Return the values of a field; raises ValueError for unknown names, and for ends of a range above the maximum.
 
-    ``fault`` does not check the limits of ranges with names, such as ``MON-FRI``.
+    In ranges with names, such as ``MON-FRI``, these errors are not found by ``fault``.
     """
     result: set[int] = set()
     for item in part.split(","):

@@ -70,7 +70,7 @@ def with_path_identity(writer: Writer, value: KubeObject) -> KubeObject:
 
 
 def without_claims(value: KubeObject) -> KubeObject:
-    """Return the object without the labels and annotations that refer to the claiming policy; policies are unchanged.
+    """Return the object without labels and annotations that name its claiming policy; return a policy unchanged.
 
     The engine adds them on each read and does not store them, so an apply that contains them would always be a change.
     """

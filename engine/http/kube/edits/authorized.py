@@ -93,7 +93,7 @@ def _check_escalation(
 ) -> None:
     """Raise StatusError if the user may not write this role or binding.
 
-    ``known`` may be None for ``system:masters``.
+    ``known`` are the user's rights, None if the user may do everything.
     """
     name = value.name
     if resource.kind.endswith("Binding") and live is not None and live.at("roleRef") != value.at("roleRef"):

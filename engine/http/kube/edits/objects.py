@@ -124,7 +124,7 @@ class Replacement(RequestedEdit, frozen=True):
 def check_head(writer: Writer, live: KubeObject | None, new: KubeObject) -> None:
     """Raise StatusError if kind, name or namespace differ from those of the path, or if the metadata are malformed.
 
-    If ``live`` exists, also raise the errors of ``check_version``.
+    If ``live`` exists, also raise StatusError if uid or resourceVersion conflict with it (``check_version``).
     """
     body_checks.check_kind(writer.resource, new)
     check_metadata(writer.resource, new)
@@ -165,7 +165,7 @@ def check_named(writer: Writer, new: KubeObject) -> None:
 def check_version(writer: Writer, live: KubeObject, new: KubeObject) -> None:
     """Raise StatusError if ``new`` has another uid than ``live``, or an older resourceVersion.
 
-    Raises AheadError if its resourceVersion is newer than any that this server knows.
+    Raises AheadError if the resourceVersion of ``new`` is newer than any that this server knows.
     """
     metadata = new.metadata
     uid = metadata.get("uid")
@@ -282,7 +282,7 @@ def filled_in(writer: Writer, live: KubeObject | None, value: KubeObject) -> Kub
 
 
 def shown(live: KubeObject | None) -> KubeObject | None:
-    """The current object with the API's defaults."""
+    """The current object with the API's defaults; None if there is none."""
     return None if live is None else built_in_defaults.with_defaults(live)
 
 
@@ -318,7 +318,7 @@ def check_whole(
     if not all(isinstance(finalizer, str) for finalizer in finalizers):
         raise status_objects.bad_request("metadata.finalizers: must be texts")
     if known_kinds.refused(resource.api_version, resource.kind):
-        return  # made by the engine; ``binding_changes`` decides which of its fields a client may write
+        return  # made by the engine; ``binding_changes`` limits which fields of bindings clients may write
     try:
         listed = form_causes(value)
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:

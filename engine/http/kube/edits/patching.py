@@ -50,7 +50,7 @@ def check_patch_type(writer: Writer, kind: str) -> None:
 
 
 def patched_to(writer: Writer, kind: str, live: KubeObject, patch: object) -> Edited:
-    """The object after a patch, without unknown fields; raises StatusError if it is not a valid object."""
+    """The object after a patch, without unknown fields; raises StatusError if the patched object is invalid."""
     resource, made = writer.resource, _patch(writer, kind, live, patch)
     if resource.is_kubernetes_own:
         made = body_checks.with_kind(resource, made)

@@ -90,7 +90,10 @@ class EventWrites:
         await self._services.catch_up()
 
     async def _stored(self, write: WriteRequest) -> ClientEvent | None:
-        """Return the current Event that a client wrote; raises StatusError (403) for one that the engine derives."""
+        """Return the current Event if a client wrote it, None if there is none.
+
+        Raises StatusError (403) if the engine derives it and the request would change it.
+        """
         resource, writer = write.resource, write.writer
         number = await self._services.catch_up()
         stored = await self._plane.peek(

@@ -170,7 +170,10 @@ class Events:
 
 
 def _change(rows: Rows, record: StoredRecord) -> tuple[str, KubeObject] | None:
-    """Return the watch event type and the Event of a client's write; None for other or outdated records."""
+    """Return the watch event type and the Event of a client's write.
+
+    None for any other record, and for a write that a later record has replaced.
+    """
     match codec.decode(record):
         case codec.Decoded(data=observations.KubernetesEventWritten()):
             event = client_events.written(rows, record.key, record.number)

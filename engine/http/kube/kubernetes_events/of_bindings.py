@@ -43,9 +43,9 @@ class Overrides:
         self._awaited: dict[_Work, tuple[shapes.OverrideRef, ...]] = {}
 
     def take(self, data: shapes.Event) -> Iterator[tuple[bool, str]]:
-        """For the first report on a work with overrides, yield the outcome of each policy and a message.
+        """For the first report on a work with overrides, yield each override policy's outcome and a message.
 
-        The outcome is True if the policy was applied.
+        The outcome is True if the policy was applied. For other events nothing is yielded.
         """
         match data:
             case works.WorkApplied(overrides=overrides) if overrides:

@@ -123,7 +123,10 @@ class Works:
         *,
         is_dispatching: bool,
     ) -> Iterator[ObjectMessage]:
-        """Yield an Event if the dispatching of a work started, was suspended or was resumed."""
+        """Yield an Event if the dispatching of a work started, was suspended or was resumed.
+
+        ``is_dispatching`` is the new state: False if the work is suspended.
+        """
         where = (data.cluster, data.key)
         if self._is_dispatching.get(where) == is_dispatching:
             return

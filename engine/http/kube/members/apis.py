@@ -128,8 +128,8 @@ class MemberApis:
                 f"cluster {name} is reached through its agent, which passes no connections to pods on"
             )
         query = request.url.query
-        # The path is decoded. It is encoded again, or a part of a name could begin the query of the request to the
-        # member: that would be a request for another object than the one whose rights were checked.
+        # Percent-encode the decoded path again. Otherwise a ``?`` in a name would begin the query, and the
+        # member would get a request for another object than the one whose rights were checked.
         target = quote(path, safe=_PATH_SAFE)
         call = Call(
             method=request.method,

@@ -305,7 +305,7 @@ class MemberPlane(SnapshotPlane):
         return pods
 
     async def _newest_pods(self, state: MemberState) -> list[KubeObject]:
-        """Return pods that are young enough for Events."""
+        """Return the pods that were created recently enough for their Events to be shown, at most ``PODS_MAX``."""
         since_ms = self._clock_ms() - kubernetes_events.SHOWN_MS
         pods: list[KubeObject] = []
         for workload in list(state.workloads.values()):
@@ -324,7 +324,7 @@ class MemberPlane(SnapshotPlane):
         return [(group, await self._manifest(group)) for group in rollouts.groups(workload)]
 
     async def _manifest(self, workload: Workload) -> bytes:
-        """The manifest with the workload's pod template; during a rollout this may be an earlier template."""
+        """The manifest with the pod template that these replicas run, possibly an earlier template during a rollout."""
         if workload.is_unmanaged:
             item = self.state().unmanaged.get(workload.object_key)
             if item is None:

@@ -79,13 +79,13 @@ class _Found(SnapshotPlane):
         return await self._plane.catalogue()
 
     async def resource(self, api_path: ApiPath) -> Resource | None:
-        """The kind at a path if a registry names it."""
+        """The kind at a path if a registry selects it in a simulated member that serves it; else None."""
         return await (await self._plane.read(Registries)).kind(self._members, api_path)
 
     async def get(
         self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
     ) -> KubeObject | None:
-        """One object; if several clusters have an object of this name, that of the first cluster."""
+        """One object, None if there is none; if several clusters have it, the object of the first cluster by name."""
         del is_fresh
         _number, taken = await self.snapshot(resource)
         named = sorted(key for key in taken.items if key[:2] == (namespace, name))

@@ -81,7 +81,7 @@ class SnapshotPlane(abc.ABC):
         return Listed(items, "", number)
 
     async def snapshot(self, resource: Resource) -> tuple[int, Snapshot]:
-        """Take a snapshot of a kind under a new number."""
+        """Take a snapshot of a kind; return its number, which is new, and the snapshot."""
         values = await self._objects(resource)
         self._last_number += 1
         number = self._last_number

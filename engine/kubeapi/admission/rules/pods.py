@@ -69,7 +69,7 @@ def address(value: object, path: str) -> Iterator[Cause]:
 
 
 def _own_name(name: str, path: str, seen: set[str]) -> Iterator[Cause]:
-    """Yield the errors of a list item's name, also if ``seen`` has it already; add the name to ``seen``."""
+    """Yield the errors of a list item's name, including a duplicate of a name in ``seen``; add the name to ``seen``."""
     if not name:
         yield causes.required(path)
         return
