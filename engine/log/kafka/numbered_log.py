@@ -10,6 +10,7 @@ over after 0.1 to 0.2 seconds, so records wait little longer than that for their
 
 import asyncio
 import contextlib
+import itertools
 import random
 import secrets
 from collections import deque
@@ -118,15 +119,10 @@ class KafkaLog:
 
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
         """Read records of all partitions in number order; raises LogError if the brokers do not answer."""
-        batch: list[StoredRecord] = []
-        size = 0
-        for stretch in self._sequence.after(after):
-            if stretch.first > self._end.number or len(batch) >= limit or size >= port.READ_BYTES_MAX:
-                break
-            found = await stretch.records(self._followed.read, limit - len(batch))
-            batch += found
-            size += sum(len(record.value) for record in found)
-        return batch
+        stretches = itertools.takewhile(
+            lambda each: each.first <= self._end.number, self._sequence.after(after)
+        )
+        return await sequence.records_of(stretches, self._followed.read, limit)
 
     def ends(self) -> port.Ends:
         return self._visible

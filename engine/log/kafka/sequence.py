@@ -88,6 +88,19 @@ class Numbered(Struct, frozen=True):
         return numbered
 
 
+async def records_of(stretches: Iterable[Numbered], read: Read, limit: int) -> list[StoredRecord]:
+    """Read at most ``limit`` records of consecutive stretches, with their numbers; fewer if they are large."""
+    numbered: list[StoredRecord] = []
+    size = 0
+    for stretch in stretches:
+        if len(numbered) >= limit or size >= port.READ_BYTES_MAX:
+            break
+        found = await stretch.records(read, limit - len(numbered))
+        numbered += found
+        size += sum(len(record.value) for record in found)
+    return numbered
+
+
 class Counts(Struct, frozen=True):
     """Counts of the sequence's numbers and extents, of offsets that wait for numbers, and of this replica's appends."""
 
