@@ -11,6 +11,7 @@ from engine import optional_imports
 from engine.agent import messages
 from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
 from engine.identity.endpoint import verification
+from engine.text_lines import TextLines
 
 # httpx's own command line loads click, rich and pygments, which the agent does not use.
 with optional_imports.without("httpx._main"):
@@ -99,8 +100,10 @@ class Control:
                 if response.status_code >= HTTPStatus.BAD_REQUEST:
                     await response.aread()
                     _raise(response)
-                async for line in response.aiter_lines():
-                    yield line
+                lines = TextLines()
+                async for chunk in response.aiter_bytes():
+                    for line in lines.take(chunk):
+                        yield line
         except httpx.HTTPError as error:
             raise UnreachableError(f"{path}: {error or type(error).__name__}") from None
 

@@ -1,18 +1,22 @@
 """The agent API: an agent reads and reports its own cluster, and no other."""
 
+import contextlib
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 import httpx
 import msgspec
 import pytest
+from msgspec import structs
 
 from engine.agent import messages
+from engine.agent.gateway_client import Control
 from engine.http.services import Services
 from engine.kubeapi.rights import service_tokens
 from engine.log import port
 from events import clusters, codec, health, keys, records, shapes, specs, topics, works
-from tests.api.servers import client, serving
+from tests.api.servers import TOKEN, client, on_a_port, serving
+from tests.projections.logs import Pen
 
 KEY = "default/web-deployment"
 REF = shapes.WorkloadRef(api_version="apps/v1", kind="Deployment", name="web", namespace="default")
@@ -101,6 +105,29 @@ async def test_work_without_a_valid_step_is_not_shown() -> None:
         lines = [msgspec.json.decode(line, type=messages.Line) for line in feed.content.splitlines()]
         assert lines[0] == messages.Line(position=1, is_listed=True)
         assert not [line for line in lines if line.work is not None]
+
+
+async def test_feed_with_line_separators_in_a_name_is_read() -> None:
+    # Names of RBAC objects may have any characters but / and %.
+    key = keys.binding_key("ClusterRole", "", "a\u2028b\u0085c")
+    ref = shapes.WorkloadRef(
+        api_version="rbac.authorization.k8s.io/v1", kind="ClusterRole", name="a\u2028b\u0085c"
+    )
+    work = structs.replace(applied("one", 1), key=key, template=ref, shard=keys.shard_of(key))
+    records_of_step = Pen().step(keys.shard_of(key), [work])
+    with on_a_port([*opening(), *records_of_step]) as served:
+        control = Control(served.url, TOKEN, "one")
+        found = [line async for line in _until_listed(control)]
+        await control.aclose()
+    assert [line.work.key for line in found if line.work is not None] == [key]
+
+
+async def _until_listed(control: Control) -> AsyncGenerator[messages.Line]:
+    async with contextlib.aclosing(control.follow(None)) as feed:
+        async for line in feed:
+            yield line
+            if line.is_listed:
+                return
 
 
 async def test_repeated_reports_are_counted_once_and_only_for_the_own_cluster() -> None:
