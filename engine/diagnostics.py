@@ -4,6 +4,7 @@ Every module gets its logger here, so all processes log in the same form. Traceb
 variables, which hold tokens and the Secrets in request bodies.
 """
 
+import contextlib
 import logging
 import os
 import sys
@@ -24,9 +25,19 @@ def logger(name: str) -> FilteringBoundLogger:
     return structlog.get_logger(name)
 
 
+class _Lines(structlog.PrintLogger):
+    """Writes lines; one that cannot be written, to a full disk or a closed pipe, must not stop the process."""
+
+    def msg(self, message: str) -> None:
+        with contextlib.suppress(OSError):
+            super().msg(message)
+
+    log = debug = info = warn = warning = failure = err = error = critical = fatal = exception = msg
+
+
 def _to_stderr(*_args: object) -> WrappedLogger:
     # Evaluated for each logger: tests and commands may replace ``sys.stderr``.
-    return structlog.PrintLogger(sys.stderr)
+    return _Lines(sys.stderr)
 
 
 def _level() -> int:

@@ -261,18 +261,14 @@ def serve_with(
 ) -> int:
     """Run a server with the chosen options until it is stopped; ``members`` adds three simulated members."""
     directory = (data or server_location.default_directory()).absolute()
-    where = "" if data is None else f" --data {data}"
+    where = "" if data is None else f" --data {shlex.quote(str(data))}"
     options = chosen(
         control_plane.Options(
             directory=directory,
             members=defaults.three_members() if members else (),
             # Redirected output may be kept as a log file, so limit the lifetime of the login address in it.
             login_seconds=math.inf if sys.stdout.isatty() else sessions.LOGIN_SECONDS,
-            on_ready=lambda endpoint, lost: (
-                _print_ready_json(endpoint, directory, lost)
-                if as_json
-                else _print_ready(endpoint, where, lost)
-            ),
+            on_ready=lambda endpoint, lost: _announce(endpoint, directory, where, lost, as_json=as_json),
         )
     )
     if not as_json:
@@ -319,6 +315,17 @@ def _serve_file(options: control_plane.Options, where: str) -> None:
         address = f"port {port} on {options.host}" if error.filename is None else str(error.filename)
         remedy = "choose another --port, or --data"
         raise failures.Failure(f"{address}: {error.strerror or error}", remedy) from None
+
+
+def _announce(endpoint: Endpoint, directory: Path, where: str, lost: Sequence[int], *, as_json: bool) -> None:
+    """Print that the server is ready; it runs on if nothing reads that, as in ``reballast up | head -1``."""
+    try:
+        if as_json:
+            _print_ready_json(endpoint, directory, lost)
+        else:
+            _print_ready(endpoint, where, lost)
+    except (BrokenPipeError, failures.Failure):
+        output.discard()
 
 
 def _print_ready(endpoint: Endpoint, where: str, lost: Sequence[int]) -> None:
