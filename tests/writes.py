@@ -13,12 +13,12 @@ from events.json_values import Json
 
 def apply(client: Client, content: bytes | Json) -> list[Result]:
     """Apply YAML or an object; return the result of each object."""
-    return cli_apply.apply_files(KubeObjects(client), [("", _bytes(content))], "default")
+    return list(cli_apply.apply_files(KubeObjects(client), [("", _bytes(content))], "default"))
 
 
 def delete(client: Client, content: bytes | Json) -> list[Result]:
     """Delete the objects of YAML or an object; return the result of each object."""
-    return cli_apply.delete_files(KubeObjects(client), [("", _bytes(content))], "default")
+    return list(cli_apply.delete_files(KubeObjects(client), [("", _bytes(content))], "default"))
 
 
 def taint(client: Client, cluster: str, key: str, value: str) -> list[Result]:

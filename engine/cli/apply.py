@@ -77,7 +77,7 @@ def apply(
     chosen = kube_objects.Options(validate.capitalize(), dry_run)
     with server.client() as client:
         outcomes = apply_files(KubeObjects(client), read(filename), place.namespace, chosen)
-    return _print_results(outcomes, as_json=server.json)
+        return _print_results(outcomes, as_json=server.json)
 
 
 def delete(
@@ -100,10 +100,10 @@ def delete(
         if kind:
             kind, names = _split(kind, names)
             targets = [objects.target(kind, place.namespace, name) for name in names]
-            named = [objects.delete(target, dry_run=dry_run) for target in targets]
-            return results.print_results(named, as_json=server.json)
-        outcomes = delete_files(objects, read(filename), place.namespace, dry_run=dry_run)
-    return _print_results(outcomes, as_json=server.json)
+            outcomes = (objects.delete(target, dry_run=dry_run) for target in targets)
+        else:
+            outcomes = delete_files(objects, read(filename), place.namespace, dry_run=dry_run)
+        return _print_results(outcomes, as_json=server.json)
 
 
 def apply_files(
@@ -111,24 +111,22 @@ def apply_files(
     files: list[tuple[str, bytes]],
     namespace: str,
     chosen: kube_objects.Options = kube_objects.STRICT,
-) -> list[Result]:
-    """Apply the objects in files, in order; return a result for each."""
-    return [
-        applied(objects, item.target, item.value, chosen, item.source)
-        if isinstance(item, _Document)
-        else item
-        for item in _documents(objects, files, namespace)
-    ]
+) -> Iterator[Result]:
+    """Apply the objects in files, in order; yield a result for each."""
+    for item in _documents(objects, files, namespace):
+        yield (
+            applied(objects, item.target, item.value, chosen, item.source)
+            if isinstance(item, _Document)
+            else item
+        )
 
 
 def delete_files(
     objects: KubeObjects, files: list[tuple[str, bytes]], namespace: str, *, dry_run: bool = False
-) -> list[Result]:
-    """Delete the objects in files, in reverse order because of dependencies; return a result for each."""
-    return [
-        objects.delete(item.target, dry_run=dry_run) if isinstance(item, _Document) else item
-        for item in reversed(list(_documents(objects, files, namespace)))
-    ]
+) -> Iterator[Result]:
+    """Delete the objects in files, in reverse order because of dependencies; yield a result for each."""
+    for item in reversed(list(_documents(objects, files, namespace))):
+        yield objects.delete(item.target, dry_run=dry_run) if isinstance(item, _Document) else item
 
 
 def applied(
@@ -178,14 +176,18 @@ def read(names: list[str]) -> list[tuple[str, bytes]]:
         path = Path(name)
         try:
             if path.is_dir():
-                files = sorted(child for child in path.iterdir() if child.suffix in _SUFFIXES)
+                files = sorted(
+                    child for child in path.iterdir() if child.suffix in _SUFFIXES and not child.is_dir()
+                )
                 if not files:
                     raise failures.Failure(f"{name} contains no .yaml, .yml or .json file")
             else:
                 files = [path]
             contents.extend((str(file), file.read_bytes()) for file in files)
         except OSError as error:
-            raise failures.Failure(f"{name}: {error.strerror}", "use a readable file") from None
+            raise failures.Failure(
+                f"{error.filename or name}: {error.strerror}", "use a readable file"
+            ) from None
     return contents
 
 
@@ -230,6 +232,10 @@ def _document(objects: KubeObjects, source: manifests.Document, namespace: str) 
         )
     kept = {field: item for field, item in metadata.items() if field not in _SERVER_OWNED}
     placed = str(metadata.get("namespace") or namespace) if resource.namespaced else ""
+    for field, text in (("metadata.name", str(name)), ("metadata.namespace", placed)):
+        if text and not kube_objects.is_segment(text):
+            reason = f"{text!r} is not a name"
+            return _misfit(source, Problem(verdict=kube_objects.REFUSED, field=field, reason=reason))
     kept.pop("namespace", None)
     if placed:
         kept["namespace"] = placed
@@ -285,7 +291,15 @@ def _content(value: KubeObject) -> KubeObject:
     return _without_status(value).with_fields({"metadata": metadata})
 
 
-def _print_results(outcomes: list[Result], *, as_json: bool) -> int:
-    if not outcomes and not as_json:
+def _print_results(outcomes: Iterator[Result], *, as_json: bool) -> int:
+    """Print the results; if the command fails or is interrupted, those of the objects that it has written."""
+    written: list[Result] = []
+    try:
+        written.extend(outcomes)
+    except BaseException:
+        if written:
+            results.print_results(written, as_json=as_json)
+        raise
+    if not written and not as_json:
         raise failures.Failure("the files contain no objects", "use other files")
-    return results.print_results(outcomes, as_json=as_json)
+    return results.print_results(written, as_json=as_json)

@@ -50,6 +50,8 @@ _UNKNOWN_FIELD: Final = "correct or remove it, or apply with --validate=warn"
 _NAMESPACED: Final = 2
 """Number of segments of ``namespaces/NAME``; longer paths lead to objects in the namespace: namespaces/shop/pods."""
 
+_GROUP_AND_VERSION: Final = 2
+_SEGMENT: Final = re.compile(r"[^\x00-\x1f\x7f]+")
 _STRICT: Final = re.compile(r'(unknown|duplicate) field "([^"]*)"')
 
 
@@ -103,6 +105,11 @@ class Resource(NamedTuple):
 CLUSTER: Final = Resource(kinds.CLUSTER_GROUP, "Cluster", "clusters", namespaced=False)
 
 
+def is_segment(text: str) -> bool:
+    """Whether a text may be a segment of a path: names of objects, of namespaces, and the parts of an apiVersion."""
+    return text not in {".", ".."} and _SEGMENT.fullmatch(text) is not None
+
+
 class Target(NamedTuple):
     """One object by name; ``namespace`` is empty for cluster-scoped kinds."""
 
@@ -112,8 +119,10 @@ class Target(NamedTuple):
 
     @property
     def collection(self) -> str:
-        """The path of the collection, for POST."""
+        """The path of the collection, for POST; raises Failure for a namespace that would lead elsewhere."""
         resource = self.resource
+        if self.namespace and not is_segment(self.namespace):
+            raise failures.usage(f'"{self.namespace}" is not the name of a namespace')
         root = (
             f"apis/{resource.api_version}" if "/" in resource.api_version else f"api/{resource.api_version}"
         )
@@ -122,6 +131,11 @@ class Target(NamedTuple):
 
     @property
     def path(self) -> str:
+        """The path of the object; raises Failure for a name that would lead to the collection or elsewhere."""
+        if not is_segment(self.name):
+            raise failures.usage(
+                f'"{self.name}" is not the name of a {self.resource.label}', "give the name of one object"
+            )
         return f"{self.collection}/{quote(self.name, safe='')}"
 
 
@@ -153,6 +167,9 @@ class KubeObjects:
         known = kinds.known(api_version, kind)
         if known is not None:
             return Resource(known.api_version, known.kind, known.plural, known.namespaced)
+        segments = api_version.split("/")
+        if len(segments) > _GROUP_AND_VERSION or not all(map(is_segment, segments)):
+            return None
         if api_version not in self._served:
             root = "apis" if "/" in api_version else "api"
             reply = self.client.kubernetes("GET", f"{root}/{quote(api_version)}")
