@@ -31,6 +31,10 @@ _STEP_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.02
 _BAR_CELLS: Final = 10
 _BINDING: Final = "bindings/default/foo-deployment"
+_MADE: Final = (("deployment", "foo"), ("propagationpolicy", "default-pp"), ("workloadrebalancer", "demo"))
+"""Kinds and names of the objects of the tutorial."""
+
+_TAINTED: Final = "member1"
 _TAINT: Final = Taint(key="workload-rebalancer-test", effect="NoExecute")
 
 # The objects of the tutorial.
@@ -187,7 +191,10 @@ def running_server(directory: Path, *, is_kept: bool) -> Generator[_Stage]:
     if is_kept:
         # A killed server leaves its endpoint file; remove it, so that it is not mistaken for the new
         # server's.
-        (directory / server_location.FILE).unlink(missing_ok=True)
+        try:
+            (directory / server_location.FILE).unlink(missing_ok=True)
+        except OSError as error:
+            raise failures.Failure(f"{directory}: {error.strerror}", "use another directory") from None
     started_s = time.monotonic()
     try:
         with private_server.running(directory):
@@ -240,14 +247,19 @@ class _Tour:
         self._objects = KubeObjects(client)
         self._print = say
         self._step = ""
+        self._is_tainted = False
         self.checks: list[_Check] = []
 
     def refuse_if_used(self) -> None:
         """Raise Failure if the tutorial's objects exist already, since the tour would delete them."""
-        if self._client.find(_BINDING, Binding) is not None:
-            raise failures.Failure(
-                "default/foo exists already", "use another server: reballast tour (without --data)"
-            )
+        for kind, name in _MADE:
+            target = self._objects.target(kind, "default", name)
+            if self._objects.get(target) is not None:
+                where = f"{target.namespace}/" if target.namespace else ""
+                raise failures.Failure(
+                    f"{where}{name} exists already ({target.resource.label})",
+                    "use another server: reballast tour (without --data)",
+                )
 
     def play(self) -> None:
         """Run all steps, in the tutorial's order."""
@@ -258,9 +270,11 @@ class _Tour:
         self._expect("2 replicas run in member1, 1 in member2", {"member1": 2, "member2": 1})
 
         self._title("Step 2: a NoExecute taint on member1 simulates its failure")
+        self._is_tainted = True
         self._retaint("tainted", [_TAINT], [])
         self._expect("all replicas run in member2", {"member2": 3})
         self._retaint("untainted", [], [_TAINT])
+        self._is_tainted = False
         self._expect("the taint is gone, and nothing moves back", {"member2": 3})
 
         self._title("Step 3: a WorkloadRebalancer asks for a fresh decision")
@@ -284,9 +298,18 @@ class _Tour:
         )
 
     def clean_up(self) -> None:
-        """Delete the tour's objects."""
+        """Delete the tour's objects, and its taint if the tour was interrupted."""
         made = (DEPLOYMENT + REBALANCER).encode()
-        apply.delete_files(self._objects, [("tour", made)], "default")
+        if self._is_tainted:
+            set_properties.change_taints(
+                self._objects,
+                _TAINTED,
+                "untainted",
+                lambda taints: [
+                    each for each in taints if (each.key, each.effect) != (_TAINT.key, _TAINT.effect)
+                ],
+            )
+        list(apply.delete_files(self._objects, [("tour", made)], "default"))
 
     def _apply(self, manifest: str) -> None:
         for result in apply.apply_files(self._objects, [("tour", manifest.encode())], "default"):
@@ -296,9 +319,9 @@ class _Tour:
         self._print_result(
             set_properties.change_taints(
                 self._objects,
-                "member1",
+                _TAINTED,
                 action,
-                lambda taints: set_properties.retainted("member1", taints, added, removed),
+                lambda taints: set_properties.retainted(_TAINTED, taints, added, removed),
             )
         )
 

@@ -1,4 +1,4 @@
-"""The private server of the tour: stopped and removed, even if it ignores SIGTERM."""
+"""The tour: its private server is stopped and removed, and on another server it touches nothing that is not its own."""
 
 import subprocess
 import sys
@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli import private_server, server_location, tour
+from engine.cli import main, private_server, server_location, tour
+from engine.cli.client import Client
+from engine.objects.bindings import Binding
+from tests.cli.servers import Shell
 
 STUBBORN = """
 import pathlib, signal, sys, time
@@ -36,3 +39,40 @@ def test_hanging_tour_server_is_killed_and_its_directory_removed(
         pass
     assert started[0].poll() is not None
     assert not directory.exists()
+
+
+def test_tour_does_not_touch_a_policy_of_the_user(shell: Shell, tmp_path: Path) -> None:
+    policy = tmp_path / "own.yaml"
+    policy.write_text(tour.DEPLOYMENT.partition("---\n")[2].replace("name: foo", "name: own"))
+    shell("apply", "-f", str(policy))
+    before = shell("get", "pp", "default-pp", "-o", "json")
+
+    shell("tour", code=1)
+
+    assert "default/default-pp exists already" in shell.errors
+    assert shell("get", "pp", "default-pp", "-o", "json") == before
+    shell("delete", "pp", "default-pp")
+
+
+def test_interrupted_tour_removes_its_taint(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    find = Client.find
+
+    def interrupted(client: Client, path: str, kind: type[Binding], /, **query: str) -> Binding | None:
+        if "workload-rebalancer-test" in shell("get", "clusters", "-o", "wide"):
+            raise KeyboardInterrupt
+        return find(client, path, kind, **query)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Client, "find", interrupted)
+        with pytest.raises(SystemExit):
+            main.run(["tour", "--data", str(shell.directory)])
+    assert "workload-rebalancer-test" not in shell("get", "clusters", "-o", "wide")
+    assert "foo" not in shell("get", "deploy")
+
+
+def test_directory_of_the_tour_that_is_a_file_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    assert main.run(["tour", "--data", str(tmp_path / "file")]) == 1
+    assert "Not a directory" in capsys.readouterr().err
