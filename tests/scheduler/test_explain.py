@@ -12,18 +12,43 @@ from tests.observer.test_observer import known
 from tests.scheduler.api import serving
 from tests.scheduler.test_scheduler import karmada, scheduled, scheduling, until
 
+ROLE = {
+    "metadata": {
+        "name": "web-clusterrole",
+        "labels": {"clusterpropagationpolicy.karmada.io/permanent-id": "an-id"},
+    },
+    "spec": {
+        "resource": {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "name": "web",
+            "uid": "u",
+        },
+        "placement": {"clusterAffinity": {"clusterNames": ["member1"]}},
+        "schedulerName": "reballast",
+    },
+}
+
 
 async def written(directory: Path) -> None:
-    """Write the log of a scheduler that has decided on a binding."""
+    """Write the log of a scheduler that has decided on two bindings."""
     plane, log = karmada(), await sqlite.SqliteLog.open(directory)
     async with serving(plane) as access, scheduling(access, log):
         plane.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
+        plane.put("clusterresourcebindings", ROLE)
         await until(lambda: scheduled(plane, "web") == "Success")
+        role = ("clusterresourcebindings", "", "web-clusterrole")
+        await until(lambda: bool(plane.objects[role].get("status", {}).get("conditions")))
         version = plane.objects["resourcebindings", "default", "web-deployment"]["metadata"][
             "resourceVersion"
         ]
-        while (await known(log))["ResourceBinding", "default", "web-deployment"] != int(version):
-            await log.wait(log.last_number())
+        role_version = plane.objects[role]["metadata"]["resourceVersion"]
+        for key, newest in (
+            (("ResourceBinding", "default", "web-deployment"), version),
+            (("ClusterResourceBinding", "", "web-clusterrole"), role_version),
+        ):
+            while (await known(log))[key] != int(newest):
+                await log.wait(log.last_number())
     await log.aclose()
 
 
@@ -34,3 +59,5 @@ def test_own_decision_is_explained_as_such(tmp_path: Path, capsys: pytest.Captur
     assert "by reballast scheduler" in shown
     assert "Placed:    member1: 2, member2: 2" in shown
     assert "Verdict" not in shown
+    assert main.run(["shadow", "explain", "clusterrole", "web", "--log", str(tmp_path)]) == 0
+    assert "Binding:   web-clusterrole" in capsys.readouterr().out

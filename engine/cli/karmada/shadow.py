@@ -56,17 +56,16 @@ def explain(
 ) -> None:
     """Make the decision again from the observed state, with reasons; the log is read from its beginning."""
     kind, name = set_properties.split(kind, name)
-    _, bound = keys.split(server_reads.key_of(server_reads.kind_of(kind), place.namespace, name))
+    namespace, bound = keys.split(server_reads.key_of(server_reads.kind_of(kind), place.namespace, name))
     try:
-        explained, is_ours = asyncio.run(
-            _explained(log_checkpoint.place_of(log, server), place.namespace, bound)
-        )
+        explained, is_ours = asyncio.run(_explained(log_checkpoint.place_of(log, server), namespace, bound))
     except port.LogError as error:
         raise failures.Failure(str(error), "check the log: reballast log verify") from None
     if explained is None:
+        where, option = (f" in {namespace}", f" -n {namespace}") if namespace else ("", "")
         raise failures.Failure(
-            f"no decision on {kind} {name} in {place.namespace} was observed completely",
-            f"see what was observed: reballast timeline {kind} {name} -n {place.namespace}",
+            f"no decision on {kind} {name}{where} was observed completely",
+            f"see what was observed: reballast timeline {kind} {name}{option}",
         )
     if server.json:
         output.json(explained)
