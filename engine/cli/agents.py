@@ -65,18 +65,24 @@ def join(  # each is an option of the command
         token = client.post(f"agents/{quote(name, safe='')}/token", {}, Token).token
     path = to or Path(f"{name}.agent.json")
     reached = server_location.find(server.data or server_location.default_directory())
-    configurations.write(
-        path,
-        Configuration(
-            cluster=name,
-            server=reached.url,
-            token=token,
-            kubeconfig=str(kubeconfig.absolute()),
-            context=context,
-            authority=reached.authority,
-        ),
+    configuration = Configuration(
+        cluster=name,
+        server=reached.url,
+        token=token,
+        kubeconfig=str(kubeconfig.absolute()),
+        context=context,
+        authority=reached.authority,
     )
-    output.print_line(f"Run its agent with: reballast agent {shlex.quote(str(path))}")
+    try:
+        configurations.write(path, configuration)
+    except OSError as error:
+        raise failures.Failure(
+            f"{path}: {error.strerror}", "join it again, with --to and the path of a writable file"
+        ) from None
+    # The result that is printed as JSON has to stay the only content of standard output.
+    (output.warn if server.json else output.print_line)(
+        f"Run its agent with: reballast agent {shlex.quote(str(path))}"
+    )
     return failures.OK
 
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final, NamedTuple, Self, TypeAlias, TypeVar, cast
+from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
@@ -13,6 +14,7 @@ from msgspec import Struct
 from engine import optional_imports
 from engine.cli import failures, server_location
 from engine.identity.endpoint import verification
+from engine.text_lines import TextLines
 from events.json_values import Json, object_at
 
 # httpx's own command line would load click, rich and pygments: a third of a command's start-up time.
@@ -136,12 +138,15 @@ class Client:
         """Open a streaming response; yields its lines. Raises Failure."""
         timeout = httpx.Timeout(None, connect=_CONNECT_SECONDS)
         try:
-            with self._http.stream("GET", _PREFIX + path, params=_params(query), timeout=timeout) as response:
+            with self._http.stream(
+                "GET", _PREFIX + quote(path, safe="/:%"), params=_params(query), timeout=timeout
+            ) as response:
                 if response.status_code >= _STATUS_ERROR:
                     response.read()
                     raise _failure(response)
-                yield response.iter_lines()
-        except httpx.TransportError as error:
+                lines = TextLines()
+                yield (line for chunk in response.iter_bytes() for line in lines.take(chunk))
+        except (httpx.TransportError, httpx.DecodingError) as error:
             raise self._silent(error) from None
 
     def _send(
@@ -153,7 +158,8 @@ class Client:
         content: bytes | None = None,
         timeout: httpx.Timeout | None = None,
     ) -> httpx.Response:
-        return self._request(method, _PREFIX + path, query, content, timeout=timeout)
+        # Names of objects that do not exist may have any characters. Some callers have quoted them already.
+        return self._request(method, _PREFIX + quote(path, safe="/:%"), query, content, timeout=timeout)
 
     def _request(
         self,
@@ -174,7 +180,7 @@ class Client:
                 headers=headers,
                 timeout=timeout or self._http.timeout,
             )
-        except httpx.TransportError as error:
+        except (httpx.TransportError, httpx.DecodingError) as error:
             raise self._silent(error) from None
 
     def _silent(self, error: Exception) -> failures.Failure:
@@ -207,14 +213,14 @@ def _read(response: httpx.Response, kind: type[_T]) -> _T:
         raise _failure(response)
     try:
         return msgspec.json.decode(response.content, type=kind)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise failures.Failure(f"unexpected response from the server: {error}") from None
 
 
 def _decoded(response: httpx.Response) -> object:
     try:
         return msgspec.json.decode(response.content)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
 
 

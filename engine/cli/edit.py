@@ -36,6 +36,7 @@ _HEAD: Final = """# Change the object, save it, and close the editor. Saved unch
 """
 _SERVER_OWNED: Final = frozenset({"managedFields", "selfLink"})
 _EDITOR: Final = "vi"
+_FILE_NAME_BYTES_MAX: Final = 200
 
 
 def edit(
@@ -58,7 +59,7 @@ def _edit(objects: KubeObjects, target: Target, *, as_json: bool) -> int:
     if before is None:
         return results.print_results([kube_objects.not_found(target)], as_json=as_json)
     shown = _editable(before)
-    path = Path(tempfile.mkdtemp(prefix="reballast-")) / f"{target.name}.yaml"
+    path = Path(tempfile.mkdtemp(prefix="reballast-")) / f"{_file_name(target.name)}.yaml"
     after = _edited(shown, path)
     if after is None or after == shown.document:
         _remove(path)
@@ -70,6 +71,11 @@ def _edit(objects: KubeObjects, target: Target, *, as_json: bool) -> int:
     else:
         output.warn(f"  your edits are saved in {path}")
     return code
+
+
+def _file_name(name: str) -> str:
+    """The name of an object as far as it fits into a file's name."""
+    return name.encode()[:_FILE_NAME_BYTES_MAX].decode(errors="ignore")
 
 
 def _editable(value: KubeObject) -> KubeObject:
@@ -104,9 +110,16 @@ def _edited(shown: KubeObject, path: Path) -> Json | None:
 
     Raises Failure if the file is invalid, and keeps it.
     """
-    path.write_text(_HEAD + yaml_output.dump(shown.document), encoding="utf-8")
-    _open_editor(path)
-    documents = manifests.read(path.read_bytes(), file=path.name, limits=_LIMITS)
+    content = (_HEAD + yaml_output.dump(shown.document)).encode()
+    path.write_bytes(content)
+    try:
+        _open_editor(path)
+    except failures.Failure as failure:
+        if _saved(path) != content:
+            raise failures.Failure(failure.message, f"your edits are saved in {path}") from None
+        _remove(path)
+        raise
+    documents = manifests.read(_saved(path), file=path.name, limits=_LIMITS)
     first = documents[0] if documents else None
     if isinstance(first, manifests.Fault):
         position = f"line {first.line}: {first.field}" if first.field else f"line {first.line}"
@@ -114,13 +127,27 @@ def _edited(shown: KubeObject, path: Path) -> Json | None:
     return first.value if first is not None else None
 
 
+def _saved(path: Path) -> bytes:
+    """The content of the edited file; empty if the editor has removed it."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
 def _remove(path: Path) -> None:
-    path.unlink()
+    path.unlink(missing_ok=True)
     path.parent.rmdir()
 
 
 def _open_editor(path: Path) -> None:
-    command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or _EDITOR)
+    chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR") or _EDITOR
+    try:
+        command = shlex.split(chosen) or [_EDITOR]
+    except ValueError as error:
+        raise failures.Failure(
+            f"the editor {chosen!r} is not a command: {error}", "set EDITOR to an installed editor"
+        ) from None
     try:
         done = subprocess.run([*command, str(path)], check=False)  # noqa: S603  # the editor is the user's choice
     except OSError as error:

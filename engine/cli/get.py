@@ -79,6 +79,8 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
         kind, name = set_properties.split(kind, name)
     form = "json" if server.json else output
     kind_names = [kind_name for kind_name in kind.split(",") if kind_name]
+    if not kind_names:
+        raise failures.usage("missing kind", "for example: reballast get deploy")
     if watch and (as_of or form in _WHOLE):
         raise failures.usage("-w starts from now and prints a table", "remove --as-of, --json and -o")
     selections = [
@@ -92,7 +94,8 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
         shown = [_found(client, selection) for selection in selections]
         if form in _WHOLE:
             whole = [document for result in shown for document in result.whole]
-            table_rows.show_whole(whole, form=form, single=bool(name) and len(selections) == 1)
+            is_single = bool(name) and len(whole) == 1 and len(selections) == 1
+            table_rows.show_whole(whole, form=form, single=is_single)
             return
         tables = [result.table for result in shown]
         _show(selections, tables)
@@ -155,7 +158,7 @@ def _found(client: Client, selection: _Selection, *, is_awaited: bool = False) -
     if kind_name in _WORKS:
         from engine.cli import pod_tables  # noqa: PLC0415  # as above
 
-        works = pod_tables.works(client, selection.as_of)
+        works = pod_tables.works(client, selection.name, selection.as_of)
         documents: list[Json] = [{**msgspec.to_builtins(work), "metadata": {}} for work in works]
         return _Shown(documents, pod_tables.work_table(works))
     kind = server_reads.kind_of(selection.kind_text, client)
@@ -184,7 +187,12 @@ def _reference_time_ms(client: Client, as_of: str) -> int:
     try:
         return times.from_text(as_of)
     except (ValueError, OverflowError):
-        return times.from_text(client.get("moment", Moment, asOf=as_of).time)
+        shown = client.get("moment", Moment, asOf=as_of).time
+    try:
+        return times.from_text(shown)
+    except ValueError:
+        # Number 0 has no record, and the record of a producer may have no time.
+        return server_reads.now_ms()
 
 
 def _table(

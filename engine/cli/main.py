@@ -6,6 +6,7 @@ error is a JSON object on standard error: ``{"error": {"message", "remedy", "exi
 
 import difflib
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 PROGRAM: Final = "reballast"
 _CLOSE: Final = 0.5
+_UNDECODED: Final = re.compile(r"[\udc80-\udcff]")
 
 
 def _version() -> str:
@@ -96,6 +98,13 @@ def run(arguments: list[str]) -> int:
         # The reader closed the pipe. Replace stdout, so that the interpreter's final flush does not fail too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return failures.FAILED
+    except UnicodeEncodeError:
+        # Python decodes a word that is not UTF-8 so that it can only be used as a path.
+        odd = [word for word in arguments if _UNDECODED.search(word)]
+        if not odd:
+            raise
+        _print_failure(failures.usage(f"{odd[0]!r} is not UTF-8"), as_json=as_json)
+        return failures.USAGE
     except KeyboardInterrupt:
         return failures.FAILED
     return code if isinstance(code, int) else failures.OK
@@ -104,9 +113,18 @@ def run(arguments: list[str]) -> int:
 def main() -> None:
     """Entry point of the command ``reballast``."""
     interpreter_settings.collect_rarely()
+    _prepare_output()
     code = run(sys.argv[1:])
     interpreter_settings.skip_last_collection()
     sys.exit(code)
+
+
+def _prepare_output() -> None:
+    """Let output neither fail for characters that the terminal lacks, nor if standard output is closed."""
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+    elif reconfigure := getattr(sys.stdout, "reconfigure", None):
+        reconfigure(errors="backslashreplace")
 
 
 def _run_command(arguments: list[str], *, as_json: bool) -> object:

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from engine.cli import failures
 from events import times
 
 SHOWN_MAX: Final = 5
@@ -110,8 +111,24 @@ def clean(text: str) -> str:
 
 def print_line(line: str) -> None:
     """Print a line to standard output and flush it."""
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    _write(line + "\n")
+
+
+def discard() -> None:
+    """Replace standard output, which can't be written, so that the interpreter's final flush does not fail too."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _write(text: str) -> None:
+    """Write to standard output and flush it; raises Failure if that fails, for example because a disk is full."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        discard()
+        raise failures.Failure(f"standard output can't be written: {error.strerror}") from None
 
 
 def warn(line: str) -> None:
@@ -134,7 +151,7 @@ def yaml(value: object) -> None:
     """Print YAML in kubectl's style."""
     from engine.cli import yaml_output  # noqa: PLC0415  # most commands print no YAML
 
-    sys.stdout.write(yaml_output.dump(value))
+    _write(yaml_output.dump(value))
 
 
 def age(ms: int) -> str:

@@ -4,6 +4,7 @@ import os
 import ssl
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import msgspec
 import platformdirs
@@ -12,6 +13,7 @@ from engine.cli import failures
 from engine.identity.endpoint import FILE, Endpoint
 
 _APP: Final = "reballast"
+_EXAMPLE: Final = "https://reballast.example"
 SERVER_VARIABLE: Final = "REBALLAST_SERVER"
 """Address of a remote server, such as https://reballast.example; takes precedence over ``--data``."""
 
@@ -32,8 +34,7 @@ def find(directory: Path) -> Endpoint:
     Raises Failure if there is none.
     """
     if server := os.environ.get(SERVER_VARIABLE):
-        token = os.environ.get(TOKEN_VARIABLE, "")
-        return Endpoint(url=server.rstrip("/"), token=token, authority=_authority())
+        return Endpoint(url=_address(server), token=_token(), authority=_authority())
     return find_local(directory)
 
 
@@ -50,6 +51,32 @@ def find_local(directory: Path) -> Endpoint:
             "restart the server, or set the right directory with --data",
             code=failures.NO_SERVER,
         ) from None
+
+
+def _address(server: str) -> str:
+    """The address that the environment names. Raises Failure if it is no URL."""
+    try:
+        parts = urlsplit(server)
+        is_url = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_url = False
+    if not is_url or not server.isprintable():
+        raise failures.Failure(
+            f"{SERVER_VARIABLE}: {server!r} is not the address of a server",
+            f"set it to an address such as {_EXAMPLE}, or unset it",
+            code=failures.NO_SERVER,
+        )
+    return server.rstrip("/")
+
+
+def _token() -> str:
+    """The token that the environment names. Raises Failure if no server can have issued it."""
+    token = os.environ.get(TOKEN_VARIABLE, "").strip()
+    if not token.isascii() or not token.isprintable():
+        raise failures.Failure(
+            f"{TOKEN_VARIABLE} is not a token: it has characters that no token has", "copy the token again"
+        )
+    return token
 
 
 def _authority() -> str:

@@ -172,7 +172,9 @@ def template_listing(
     for template, ran, binding in templates:
         metadata = msgspec.convert(template.metadata, bindings.Metadata)
         wide = (_policies(binding), *_containers(template), label_text(metadata.labels))
-        desired = int(str(template.object_at("spec").get("replicas", 1)))
+        replicas = template.at("spec", "replicas")
+        # In a custom kind the field may be anything.
+        desired = replicas if isinstance(replicas, int) else 1
         nowhere = Run(NONE, desired, 0, 0, 0, adopted=False, since_ms=None)
         for run in ran or [nowhere]:
             numbers = _COUNTS[counted](run) if counted else ()

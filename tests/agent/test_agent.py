@@ -1,6 +1,7 @@
 """An agent as a process: works are applied, kept, reported and removed in a cluster."""
 
 import itertools
+import json
 import time
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from engine.agent import configuration
 from engine.agent.checkpoint import Checkpoint
+from engine.cli import main
 from engine.domain import marks
 from tests.agent.conftest import Installation
 from tests.agent.servers import (
@@ -84,6 +86,17 @@ def test_joined_cluster_has_the_uid_of_its_system_namespace(
     join(control, "identified", member.kubeconfig, tmp_path)
     system = member.get("/api/v1/namespaces/kube-system") or {}
     assert control.kube.get(CLUSTERS + "identified").json()["spec"]["id"] == system["metadata"]["uid"]
+
+
+def test_join_prints_one_json_value_and_reports_a_file_that_cannot_be_written(
+    installation: Installation, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["join", "printed", "--kubeconfig", str(installation.member.kubeconfig), "--json", "--data"]
+    words += [str(installation.control.directory), "--to"]
+    assert main.run([*words, str(tmp_path / "agent.json")]) == 0
+    assert [each["name"] for each in json.loads(capsys.readouterr().out)] == ["printed"]
+    assert main.run([*words, str(tmp_path / "absent" / "agent.json")]) == 1
+    assert "No such file or directory" in capsys.readouterr().err
 
 
 def test_agent_token_is_refused_by_the_kubernetes_api(installation: Installation, tmp_path: Path) -> None:

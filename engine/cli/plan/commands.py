@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Final, cast
 
 import msgspec
-from cyclopts import App, Parameter
+from cyclopts import App, Parameter, validators
 
 from engine.cli import apply, failures, kube_objects, options, output, results, server_reads
 from engine.cli import set_properties as properties
@@ -32,6 +32,7 @@ _REBALANCER: Final = kube_objects.Resource(
 _NAMED: Final = (1, 2)
 """Numbers of words that name a workload: deploy/web, or deploy web."""
 
+_UNCHANGED: Final = "Nothing changes: the objects are as requested already."
 _BAR: Final = 20
 _KEPT, _LEAVING, _COMING = "█", "░", "▓"
 _RED, _GREEN, _END = "\x1b[31m", "\x1b[32m", "\x1b[0m"
@@ -46,7 +47,12 @@ class Asked:
 
     horizon: Annotated[str, Parameter(help="Virtual time to look ahead: 30m, 1h30m, 90s.")] = "30m"
     as_of: options.AsOf = ""
-    limit: Annotated[int, Parameter(help="How many workloads to show, the most disturbed first.")] = 20
+    limit: Annotated[
+        int,
+        Parameter(
+            help="How many workloads to show, the most disturbed first.", validator=validators.Number(gte=0)
+        ),
+    ] = 20
     out: Annotated[
         Path | None, Parameter(name=["--out", "-o"], help="Write the plan to this file, for `apply --plan`.")
     ] = None
@@ -66,7 +72,7 @@ def plan(
 ) -> int:
     """Predict the effect of applying files."""
     files = apply.read(filename)
-    return _planned(lambda objects: apply.apply_files(objects, files, place.namespace), asked, subject)
+    return _planned(lambda objects: list(apply.apply_files(objects, files, place.namespace)), asked, subject)
 
 
 @app.command(help="Predict the effect of deleting the objects in files.")
@@ -79,7 +85,7 @@ def delete(
 ) -> int:
     """Predict the effect of deleting the objects in files."""
     files = apply.read(filename)
-    return _planned(lambda objects: apply.delete_files(objects, files, place.namespace), asked, subject)
+    return _planned(lambda objects: list(apply.delete_files(objects, files, place.namespace)), asked, subject)
 
 
 @app.command(help="Predict the effect of taints (KEY=VALUE:EFFECT, KEY:EFFECT, or with - to remove one).")
@@ -229,7 +235,10 @@ def _planned(
             return failures.FAILED
         failed = failing(client, opened.as_of)
         if not client.requests and not failed:
-            output.print_line("Nothing changes: the objects are as requested already.")
+            if subject.json:
+                output.json({"state": "done", "reason": _UNCHANGED})
+            else:
+                output.print_line(_UNCHANGED)
             return failures.OK
         answer, prediction = planning_client.predicted(
             client, client.requests, failed, horizon_ms, as_of=opened.as_of

@@ -1,0 +1,287 @@
+"""Commands with odd names, variables, files and terminals: a message or the right result, never a traceback."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from engine.cli import client, failures, main, server_location
+from events.json_values import Json
+from tests.cli.servers import STOP_SECONDS, Shell, editor
+from tests.cli.test_commands import applied
+
+WIDGETS = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.io}
+spec:
+  group: example.io
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
+apiVersion: example.io/v1
+kind: Widget
+metadata: {name: odd}
+spec: {replicas: many}
+"""
+
+
+def config(name: str, **metadata: object) -> str:
+    """Return a ConfigMap as JSON."""
+    return json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}})
+
+
+def written(path: Path, *documents: str) -> str:
+    path.write_text("\n---\n".join(documents), encoding="utf-8")
+    return str(path)
+
+
+def as_process(*words: str, **environment: str) -> "subprocess.CompletedProcess[bytes]":
+    """Run a command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "engine.cli", *words],
+        capture_output=True,
+        check=False,
+        timeout=60,
+        env=os.environ | environment,
+    )
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "web\n"])
+def test_name_that_leads_elsewhere_is_refused(shell: Shell, tmp_path: Path, name: str) -> None:
+    applied(shell, tmp_path, "kept")
+    for words in (
+        ("delete", "deploy", name),
+        ("delete", "deploy/", name),
+        ("delete", "deploy", "kept", "-n", name or ".."),
+        ("taint", name, "a:NoSchedule"),
+    ):
+        shell(*words, code=1 if words[1] == "deploy/" else 2)
+    path = written(tmp_path / "odd.json", config(name or ".."), config("cm", namespace=name or ".."))
+    for command in ("apply", "delete"):
+        shell(command, "-f", path, code=1)
+        assert "metadata.name: " in shell.errors
+        assert "metadata.namespace: " in shell.errors
+    shell("get", "deploy", "kept")
+    shell("get", "cluster", "member1")
+
+
+def test_objects_are_applied_beside_those_of_odd_api_versions(shell: Shell, tmp_path: Path) -> None:
+    odd = [
+        json.dumps({"apiVersion": version, "kind": "Foo", "metadata": {"name": "x"}})
+        for version in ("/", "a/b/c", "../../version", "v1\n", "é")
+    ]
+    printed = shell("apply", "-f", written(tmp_path / "odd.json", *odd, config("beside")), code=1)
+    assert printed == "configmap/beside created\n"
+    assert shell.errors.count('the server has no kind "Foo"') == len(odd)
+
+
+def test_objects_written_before_a_failure_are_reported(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path / "two.json", config("first"), config("second"))
+    send = client.Client.kubernetes
+
+    def failing(
+        self: client.Client,
+        method: str,
+        path: str,
+        body: Json | None = None,
+        *,
+        query: Mapping[str, client.Parameter] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> client.Reply:
+        if "second" in path:
+            raise failures.Failure("the server stopped", code=failures.NO_SERVER)
+        return send(self, method, path, body, query=query, headers=headers)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(client.Client, "kubernetes", failing)
+        assert shell("apply", "-f", path, code=3) == "configmap/first created\n"
+        assert shell("delete", "cm", "first", "second", code=3) == "configmap/first deleted\n"
+        (found,) = json.loads(shell("apply", "-f", path, "--json", code=3))
+    assert (found["action"], found["name"]) == ("created", "first")
+
+
+def test_feed_of_records_with_line_separators_is_followed(shell: Shell, tmp_path: Path) -> None:
+    note = "a\u2028b\u2029c\u0085d"
+    command = [
+        sys.executable,
+        "-m",
+        "engine.cli",
+        "log",
+        "tail",
+        "-n0",
+        "--json",
+        "--data",
+        str(shell.directory),
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as following:
+        lines: list[str] = []
+        reader = threading.Thread(
+            target=lambda: lines.extend(line.decode() for line in following.stdout or ())
+        )
+        reader.start()
+        # The feed begins with the first record after the command has started.
+        for count in range(600):
+            metadata = config("separated", annotations={"note": note}, labels={"count": str(count)})
+            shell("apply", "-f", written(tmp_path / "a.json", metadata))
+            time.sleep(0.1)
+            if any(note in line for line in lines) or following.poll() is not None:
+                break
+        following.terminate()
+        reader.join()
+    assert any(note in line for line in lines)
+
+
+def test_custom_objects_are_listed_whatever_their_replicas_are(shell: Shell, tmp_path: Path) -> None:
+    shell("apply", "-f", written(tmp_path / "widgets.yaml", WIDGETS))
+    assert shell("get", "widgets").splitlines()[1].startswith("odd ")
+
+
+def test_all_objects_of_a_name_are_printed(shell: Shell, tmp_path: Path) -> None:
+    namespace = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})
+    path = written(tmp_path / "two.json", namespace, config("twin"), config("twin", namespace="other"))
+    shell("apply", "-f", path)
+    found = json.loads(shell("get", "cm", "twin", "-A", "-o", "json"))
+    assert [item["metadata"]["namespace"] for item in found["items"]] == ["default", "other"]
+
+
+def test_missing_kinds_and_works_are_reported(shell: Shell) -> None:
+    shell("get", "", code=2)
+    shell("get", ",", "-w", code=2)
+    for form in ("table", "json"):
+        shell("get", "works", "absent", "-o", form, code=1)
+        assert shell.errors == 'error: works "absent" not found\n'
+
+
+def test_state_before_the_first_record_is_empty(shell: Shell) -> None:
+    shell("get", "deploy", "--as-of", "0")
+    assert shell.errors == "No resources found.\n"
+
+
+def test_name_with_a_question_mark_is_no_query(shell: Shell, tmp_path: Path) -> None:
+    applied(shell, tmp_path, "asked")
+    shell.until_true(lambda: bool(shell("explain", "deploy", "asked")))
+    for name in ("asked-deployment?", "asked-deployment#", "asked\n"):
+        shell("explain", "deploy", name, code=1)
+    shell("plan", "check", "?", code=1)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "reason"),
+    [
+        (" ", ""),
+        ("'vi", "is not a command"),
+        ("no-such-editor", "can't be started"),
+        ("false", "exited with"),
+    ],
+)
+def test_editor_that_fails_leaves_nothing_behind(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str, reason: str
+) -> None:
+    shell("apply", "-f", written(tmp_path / "a.json", config("edited")))
+    (tmp_path / "vi").write_text("#!/bin/sh\nrm $1\n")
+    (tmp_path / "vi").chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("EDITOR", chosen)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    shell("edit", "cm", "edited", code=1 if reason else 0)
+    assert (reason or "nothing was changed") in shell.errors
+    assert not list((tmp_path / "temporary").iterdir())
+
+
+def test_object_with_the_longest_name_is_edited(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = ".".join(["a" * 62] * 4)
+    shell("apply", "-f", written(tmp_path / "a.json", config(name)))
+    monkeypatch.setenv("EDITOR", editor(tmp_path, "text + 'data: {a: b}'"))
+    assert shell("edit", "cm", name) == f"configmap/{name} edited\n"
+
+
+def test_unreadable_files_of_a_directory_are_named(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "sub.yaml").mkdir()
+    written(tmp_path / "good.json", config("good"))
+    assert shell("apply", "-f", str(tmp_path)) == "configmap/good created\n"
+    (tmp_path / "gone.yaml").symlink_to(tmp_path / "absent")
+    shell("apply", "-f", str(tmp_path), code=1)
+    assert shell.errors.startswith(f"error: {tmp_path}/gone.yaml: No such file")
+
+
+def test_plan_without_effect_is_json_too(shell: Shell, tmp_path: Path) -> None:
+    path = written(tmp_path / "same.json", config("same"))
+    shell("apply", "-f", path)
+    assert json.loads(shell("plan", "-f", path, "--json"))["state"] == "done"
+    shell("plan", "fail", "member1", "--limit=-1", code=2)
+
+
+@pytest.mark.parametrize(
+    ("address", "token"),
+    [("http://[::1", ""), ("nonsense", ""), ("http://a:99999", ""), ("http://127.0.0.1:1", "tökén")],
+)
+def test_variables_that_name_no_server_are_reported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], address: str, token: str
+) -> None:
+    monkeypatch.setenv(server_location.SERVER_VARIABLE, address)
+    monkeypatch.setenv(server_location.TOKEN_VARIABLE, token)
+    assert main.run(["get", "deploy"]) in {failures.FAILED, failures.NO_SERVER}
+    assert capsys.readouterr().err.startswith("error: REBALLAST_")
+
+
+@pytest.mark.slow
+def test_output_that_fails_is_reported() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "engine.cli", "schema"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == failures.FAILED
+    assert done.stderr == b"error: standard output can't be written: No space left on device\n"
+    closed = subprocess.run(
+        ["/bin/sh", "-c", f"{sys.executable} -m engine.cli schema >&-"], check=False, timeout=60
+    )
+    assert closed.returncode == failures.OK
+
+
+def test_terminal_without_a_character_gets_its_code(shell: Shell, tmp_path: Path) -> None:
+    shell("apply", "-f", written(tmp_path / "a.json", config("arrow", annotations={"to": "→"})))
+    done = as_process(
+        "get", "cm", "arrow", "-o", "yaml", "--data", str(shell.directory), PYTHONIOENCODING="ascii"
+    )
+    assert b"to: \\u2192\n" in done.stdout
+
+
+def test_word_that_is_no_text_is_reported(shell: Shell) -> None:
+    shell("get", "deploy", "\udcff", code=2)
+    assert "is not UTF-8" in shell.errors
+
+
+@pytest.mark.slow
+def test_server_runs_on_if_nothing_reads_its_output(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "engine.cli", "up", "--data", str(tmp_path / "data")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b"Starting on ")
+        process.stdout.close()
+        while not (tmp_path / "data" / "endpoint.json").exists():
+            assert process.poll() is None
+            time.sleep(0.02)
+        assert main.run(["get", "clusters", "--data", str(tmp_path / "data")]) == failures.OK
+        process.terminate()
+        assert process.wait(STOP_SECONDS) == failures.OK
