@@ -1,6 +1,6 @@
 """The members of one process: read their works, advance them, append their reports in one append per turn.
 
-This shell around ``cluster`` owns the log, the clock and the tasks. Memory is a cache; after a failed append,
+This shell around ``cluster`` owns the log, the clock and the tasks. Memory is a cache; after a failed read or append,
 as after a crash, the members are rebuilt from the log.
 """
 
@@ -92,7 +92,7 @@ class Members:
     async def turn(self) -> int:
         """Apply new works, advance time and append reports; return the number of records appended.
 
-        Raises LogError if the append failed; the next turn then rebuilds the members first.
+        Raises LogError if a read or the append failed; the next turn then rebuilds the members first.
         """
         async with self._lock:
             await self._refresh()
@@ -114,7 +114,7 @@ class Members:
         return self._dues.next_ms()
 
     async def run(self) -> None:
-        """Take turns forever, when works arrive or timers are due; rebuild after a failed append."""
+        """Take turns forever, when works arrive or timers are due; rebuild after a failure of the log."""
         await self.recover()
         while True:
             try:
@@ -245,6 +245,9 @@ class Members:
             await self._recover()
 
     async def _turn(self) -> int:
+        # A work is judged once, and a report leaves its member before the log contains it. So if this method does not
+        # complete, because a read or the append fails or the caller is cancelled, the next turn rebuilds the members.
+        self._is_stale = True
         self.seen_number = self._log.moves()
         ends = dict(self._log.ends())
         await self._follow_clusters(ends.get((topics.CLUSTERS, 0), 0))
@@ -262,9 +265,6 @@ class Members:
         for name in self._touched:
             batch += self._advance(name, now_ms)
             await asyncio.sleep(0)
-        # Until the append has succeeded it is unknown which reports the log contains. After a failure the next
-        # turn rebuilds the members.
-        self._is_stale = bool(batch)
         await self._log.append(batch)
         self._is_stale = False
         self._unseen = frozenset()

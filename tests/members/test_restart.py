@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.log.memory import MemoryLog
-from engine.log.port import OutcomeUnknownError
+from engine.log.port import LogError, OutcomeUnknownError
 from engine.simulation import reports
 from events import clusters, health, records, shapes
 from tests.members import examples
@@ -135,6 +135,34 @@ class _FailingLog(MemoryLog):
                 await super().append(batch)
             raise OutcomeUnknownError("the answer was lost")
         return await super().append(batch)
+
+
+class _Unreadable(MemoryLog):
+    """A log whose next read of a topic fails."""
+
+    topic = ""
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[records.StoredRecord]:
+        if topic == self.topic:
+            self.topic = ""
+            raise LogError("not readable for a moment")
+        return await super().read(topic, partition, start, limit)
+
+
+@pytest.mark.parametrize("topic", ["clusters", "decisions", "specs", "works"])
+async def test_work_is_applied_although_a_read_failed(topic: str) -> None:
+    names = ("member1", "member2", "member3")
+    log = _Unreadable()
+    stage = examples.Stage(*map(examples.member, names), log=log)
+    offset = await stage.template("nginx", 2)
+    await stage.turn()
+    await stage.work(*(examples.applied("nginx", 2, cluster=name, offset=offset) for name in names))
+    log.topic = topic
+    with pytest.raises(LogError):
+        await stage.turn()
+    await stage.turn()
+    await stage.turn(after_ms=60_000)
+    assert examples.shown(stage) == {(name, NGINX): (2, 2) for name in names}
 
 
 @pytest.mark.parametrize("lands", [True, False])
