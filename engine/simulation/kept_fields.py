@@ -32,7 +32,7 @@ def kept_in(manifest: bytes) -> Kept:
         labels=_texts(metadata.get("labels")),
         annotations=_texts(metadata.get("annotations")),
         status=msgspec.json.encode(status) if status else b"",
-        replicas=count if isinstance(count, int) else None,
+        replicas=max(count, 0) if isinstance(count, int) else None,
     )
 
 

@@ -188,7 +188,9 @@ def desired(state: MemberState, ref: shapes.WorkloadRef, count: int | None, temp
     """
     if count is not None or ref.kind not in COUNTED_BY_MEMBERS:
         return count
-    return sum(group.count for group in state.spec.nodes) if ref.kind == "DaemonSet" else template.count
+    if ref.kind == "DaemonSet":
+        return sum(group.count for group in state.spec.nodes)
+    return max(template.count, 0)
 
 
 def completions(workload: Workload, parallelism: int) -> int:
@@ -340,7 +342,8 @@ def _drop_youngest(state: MemberState, workload: Workload, end: int, count: int)
 
 
 def shrink(state: MemberState, workload: Workload, count: int) -> None:
-    """Remove the ``count`` youngest replicas."""
+    """Remove the ``count`` youngest replicas, or all if there are fewer."""
+    count = min(count, workload.admitted + workload.pending)
     if not count:
         return
     disruption_budgets.touch(state, workload)

@@ -176,13 +176,14 @@ def _revisions(old: tuple[Revision, ...], manifest: bytes, at_ms: int) -> tuple[
 
 
 def replicas_of(ref: shapes.WorkloadRef, manifest: bytes) -> int | None:
-    """Return the replicas of an unmanaged object; None if its kind has none, or it can't be read."""
+    """Return the replicas of an unmanaged object (0 if negative); None if its kind has none, or it can't be read."""
     if workloads.is_single(ref.api_version, ref.kind):
         return None
     try:
-        return workloads.size(ref.api_version, ref.kind, manifest).replicas
+        count = workloads.size(ref.api_version, ref.kind, manifest).replicas
     except (msgspec.MsgspecError, quantity.QuantityError, RecursionError):
         return None
+    return None if count is None else max(count, 0)
 
 
 def contained(items: Mapping[str, Unmanaged], ref: shapes.WorkloadRef) -> list[str]:

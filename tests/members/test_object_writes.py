@@ -3,6 +3,7 @@
 from typing import Final
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
@@ -105,6 +106,21 @@ async def test_edit_of_a_managed_object_keeps_labels_and_puts_the_spec_right() -
     )
     workload = _state(stage).workloads[NGINX]
     assert (workload.ready, workload.replicas, workload.kept.labels) == (2, 2, (("team", "blue"),))
+
+
+@pytest.mark.parametrize("is_managed", [True, False])
+async def test_negative_replicas_count_as_none(is_managed: bool) -> None:
+    stage, offset = await _joined()
+    if is_managed:
+        await stage.work(examples.applied("nginx", 2, offset=offset))
+    else:
+        await _write(stage, _deployment(2))
+    await stage.turn(after_ms=examples.STARTUP_MS)
+    await _write(stage, _deployment(-3))
+    for each in (stage, stage.restarted()):
+        await each.turn(after_ms=60_000)
+        (workload,) = _state(each).workloads.values()
+        assert (workload.admitted, workload.pending) == ((2, 0) if is_managed else (0, 0))
 
 
 async def test_deleted_managed_object_is_created_again() -> None:
