@@ -22,6 +22,7 @@ from engine.simulation import (
 )
 from engine.simulation.orphans import Index
 from engine.simulation.state import (
+    PODS_MAX,
     Cohort,
     Kept,
     ReportCause,
@@ -264,7 +265,8 @@ def _take_deletion(history: History, deletion: clusters.MemberObjectDeleted, at_
         if deletion.orphans:
             _scale(past.ages, past.applied.replicas or 0, at_ms)
         else:
-            past.ages = [(past.applied.replicas or 0, at_ms)]
+            past.ages = []
+            _scale(past.ages, past.applied.replicas or 0, at_ms)
         return
     if past is not None and past.preserved:
         past.applied, past.preserved = None, False
@@ -355,6 +357,7 @@ def _take_pod_deletion(history: History, key: str, slot: int, at_ms: int) -> Non
 
 def _scale(ages: list[tuple[int, int]], replicas: int, at_ms: int) -> None:
     """Change groups of (count, created_ms) so that their counts add up to ``replicas``; the youngest shrink first."""
+    replicas = min(max(replicas, 0), PODS_MAX)
     total = sum(count for count, _ in ages)
     if replicas > total:
         ages.append((replicas - total, at_ms))

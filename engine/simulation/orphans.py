@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from engine.simulation import lists, replica_sets, uids
-from engine.simulation.state import Origin, Revision, Unmanaged, Workload
+from engine.simulation.state import PODS_MAX, Origin, Revision, Unmanaged, Workload
 from engine.works import templates
 from events import keys, shapes
 from events.json_values import Json, object_at
@@ -106,7 +106,7 @@ def adopted(cluster: str, workload: Workload, count: int, pods: Iterable[Unmanag
     }
     if not created:
         return Adoption([], {})
-    names = {slot: lists.pod_name(cluster, workload, slot) for slot in range(count)}
+    names = {slot: lists.pod_name(cluster, workload, slot) for slot in range(min(count, PODS_MAX))}
     adopted_pods = {slot: created[name] for slot, name in names.items() if name in created}
     order = sorted(adopted_pods, key=lambda slot: (adopted_pods[slot], slot))
     is_plain = order == list(range(len(order)))

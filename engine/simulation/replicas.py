@@ -12,7 +12,7 @@ from engine.simulation import (
     quotas,
     rollouts,
 )
-from engine.simulation.state import NEVER_MS, Cohort, Former, MemberState, Source, Workload
+from engine.simulation.state import NEVER_MS, PODS_MAX, Cohort, Former, MemberState, Source, Workload
 from engine.works.strategies import Strategy
 from engine.works.templates import COUNTED_BY_MEMBERS, Template
 from events import shapes
@@ -42,7 +42,7 @@ def run(state: MemberState, workload: Workload, replicas: int, template: Templat
     if workload.former_pods:
         proceed(state, workload, replicas, at_ms)
         return
-    replicas = min(replicas, still_to_run(workload, replicas))
+    replicas = min(replicas, still_to_run(workload, replicas), PODS_MAX)
     missing = replicas - workload.admitted - workload.pending
     if missing > 0:
         add_replicas(state, workload, missing, at_ms)
@@ -95,7 +95,7 @@ def _return_to_former(workload: Workload, template: Template) -> None:
 
 def proceed(state: MemberState, workload: Workload, replicas: int, at_ms: int) -> None:
     """Take the steps of a rollout that are possible now."""
-    strategy = workload.template.strategy
+    strategy, replicas = workload.template.strategy, min(replicas, PODS_MAX)
     if strategy is None:
         return
     if rollouts.is_ordered(workload):
@@ -227,6 +227,7 @@ def finish(state: MemberState, workload: Workload, at_ms: int) -> None:
 
 def restart(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
     """Replace all replicas of a workload by ``count`` new ones."""
+    count = min(count, PODS_MAX)
     shrink(state, workload, workload.admitted + workload.pending)
     workload.succeeded = 0
     if count:

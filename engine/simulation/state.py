@@ -19,6 +19,12 @@ TOMBSTONES_MAX: Final = 65_536
 """Number of removed workloads whose last version is kept, so that a stale work does not bring them back."""
 
 
+PODS_MAX: Final = 150_000
+"""Most pods of one workload in a member: as many as Kubernetes supports in a whole cluster. Further ones do not exist.
+
+Rollouts, deletions of pods and lists visit each pod, and an object may ask for two billions of them.
+"""
+
 UNMANAGED: Final = "unmanaged:"
 """Prefix of the key of a workload that runs an unmanaged object, since a managed one may have the same name."""
 

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from engine.domain import marks
 from engine.simulation import lists, specs, statuses, unmanaged
-from engine.simulation.state import MemberState, Workload
+from engine.simulation.state import PODS_MAX, MemberState, Workload
 from events import clusters, health, shapes
 from events.json_values import Json
 from events.kube_objects import KubeObject
@@ -121,6 +121,25 @@ async def test_negative_replicas_count_as_none(is_managed: bool) -> None:
         await each.turn(after_ms=60_000)
         (workload,) = _state(each).workloads.values()
         assert (workload.admitted, workload.pending) == ((2, 0) if is_managed else (0, 0))
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+async def test_workload_of_billions_of_replicas_has_as_many_pods_as_a_cluster_may_have(kind: str) -> None:
+    count = 2**31 - 1
+    stage = await _run_by_client(kind, {"replicas": count})
+    changed: Json = {"spec": {"containers": [{"name": "other", "image": "other"}]}}
+    value = manifests.manifest("apps/v1", kind, "nginx", "default")
+    await _write(stage, msgspec.json.encode(value | {"spec": {"replicas": count, "template": changed}}))
+    await stage.turn(after_ms=60_000)
+    await stage.members.write(
+        "member1", clusters.MemberPodDeleted(name="member1", owner=examples.ref("nginx", kind), slot=3)
+    )
+    for each in (stage, stage.restarted()):
+        await each.turn(after_ms=60_000)
+        (workload,) = _state(each).workloads.values()
+        assert (workload.replicas, workload.admitted) == (count, 10)
+        assert workload.admitted + workload.pending == PODS_MAX
+        assert lists.find_pod(_state(each), "default", "nginx-none") is None
 
 
 async def test_deleted_managed_object_is_created_again() -> None:
