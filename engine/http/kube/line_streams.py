@@ -1,4 +1,4 @@
-"""Streaming responses of lines. They end when the client disconnects or stops reading, or at a time limit."""
+"""Streaming responses. They end when the client disconnects or stops reading, or at a time limit."""
 
 import asyncio
 import contextlib
@@ -18,16 +18,16 @@ _SEND_SECONDS: Final = 30
 """A client that accepts no data for this long is disconnected."""
 
 
-class Lines(Response):
-    """A streaming response; it lasts at most ``seconds``.
+class Parts(Response):
+    """A streaming response of parts of JSON; it lasts at most ``seconds``.
 
     ``ended`` is called at its end.
     """
 
-    def __init__(self, lines: AsyncGenerator[bytes], seconds: float) -> None:
+    def __init__(self, parts: AsyncGenerator[bytes], seconds: float) -> None:
         super().__init__(None, 200, media_type=records.JSON)
         del self.headers["content-length"]
-        self._lines = lines
+        self._parts = parts
         self._seconds = seconds
         self.ended: Callable[[], None] | None = None
 
@@ -43,7 +43,7 @@ class Lines(Response):
             ended, _ = await asyncio.gather(sending, gone, return_exceptions=True)
             # Close the generator explicitly, so that its ``finally`` ends the subscription now and not at a
             # later garbage collection.
-            await self._lines.aclose()
+            await self._parts.aclose()
             if self.ended is not None:
                 self.ended()
         # Do not report a client that disconnected or stopped reading; raise any other error.
@@ -55,9 +55,13 @@ class Lines(Response):
     async def _send(self, send: Send) -> None:
         # An empty part sends the headers at once, before the first event.
         await send({"type": "http.response.body", "body": b"", "more_body": True})
-        async for line in self._lines:
+        async for part in self._parts:
             async with asyncio.timeout(_SEND_SECONDS):
-                await send({"type": "http.response.body", "body": line, "more_body": True})
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+
+
+class Lines(Parts):
+    """The response to a watch: each part is a line."""
 
 
 async def _gone(receive: Receive) -> None:

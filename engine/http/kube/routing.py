@@ -3,12 +3,11 @@
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, Protocol
 
-import anyio.to_thread
 import msgspec
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from engine.http.kube import api_metadata, rendering, requests
+from engine.http.kube import api_metadata, list_responses, rendering, requests
 from engine.http.kube.control_plane import Listed
 from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.requests import ApiPath
@@ -269,10 +268,7 @@ class KubeApi:
         elif resource.custom:
             metadata["continue"] = ""
 
-        def rendered() -> Response:
-            return rendering.answer(rendering.many(resource, listed.items, form, self._clock_ms(), metadata))
-
-        return await anyio.to_thread.run_sync(rendered)
+        return await list_responses.answer(resource, listed.items, form, self._clock_ms(), metadata)
 
     async def _object(self, resource: Resource, api_path: ApiPath, *, is_fresh: bool = True) -> KubeObject:
         value = await self._plane.get(resource, api_path.namespace, api_path.name, is_fresh=is_fresh)

@@ -9,7 +9,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from engine.domain import marks
-from engine.http.kube import binding_changes, bodies, certificate_requests, rendering, requests
+from engine.http.kube import (
+    binding_changes,
+    bodies,
+    certificate_requests,
+    list_responses,
+    rendering,
+    requests,
+)
 from engine.http.kube.access import Authorizer
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.edits.authorized import AuthorizedEdit, Permission, check_reserved
@@ -127,8 +134,8 @@ class WriteRequests:
             with status_objects.already_gone():
                 await self._remove(write, options.preconditions, dry_run=dry_run)
         number = str(await self._plane.number())
-        return rendering.answer(
-            rendering.many(resource, fitting, _PLAIN, self._clock_ms(), {"resourceVersion": number})
+        return await list_responses.answer(
+            resource, fitting, _PLAIN, self._clock_ms(), {"resourceVersion": number}
         )
 
     async def _remove(

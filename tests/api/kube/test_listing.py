@@ -1,8 +1,14 @@
 """Lists and watches: pages, snapshots, selectors, and refusals of invalid queries."""
 
+from typing import Any
+
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from engine.http.kube import list_responses, rendering
+from events.json_values import Json
 from tests.api.kube.client import MAPS, api, made
 from tests.builders.manifests import config_map
 
@@ -92,3 +98,43 @@ async def test_first_of_repeated_parameters_counts() -> None:
         # A write is a dry run if the first value says so.
         assert (await client.delete(f"{MAPS}/a?dryRun=All&dryRun=")).status_code == 200
         assert (await client.get(f"{MAPS}/a")).status_code == 200
+
+
+async def test_large_list_is_sent_in_pieces() -> None:
+    async with api() as (client, _):
+        for name in "abc":
+            await made(client, {**config_map(name), "data": {"text": name * 900_000}})
+
+        answer = await client.get(MAPS)
+        assert "content-length" not in answer.headers
+        found = answer.json()
+        assert [each["data"]["text"] for each in found["items"]] == [name * 900_000 for name in "abc"]
+        first = await client.get(MAPS, params={"limit": "1"})
+        assert int(first.headers["content-length"]) == len(first.content)
+        assert first.json()["items"] == found["items"][:1]
+
+
+JSON_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-1_000, 1_000)
+    | st.sampled_from(['"items":[]', '"rows":[', "x" * 300_000]),
+    lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text(max_size=3), values, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize("name", ["items", "rows"])
+@given(
+    entries=st.lists(st.dictionaries(st.text(max_size=3), JSON_VALUES), max_size=40), text=st.text(max_size=9)
+)
+def test_pieces_of_a_list_equal_its_encoding(name: str, entries: list[Json], text: str) -> None:
+    body: Any = {
+        "kind": "List",
+        "apiVersion": "v1",
+        "columnDefinitions": [text, f'"{name}":['],
+        name: entries,
+    }
+    pieces = [*list_responses.encoded(body)]
+    assert b"".join(pieces) == rendering.encode(body)
+    assert all(len(piece) >= 1024 * 1024 for piece in pieces[:-1])

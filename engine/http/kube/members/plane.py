@@ -7,6 +7,7 @@ from typing import Final, Protocol, TypeVar
 
 import anyio.to_thread
 
+from engine import loop_share
 from engine.domain import marks
 from engine.http import member_namespaces
 from engine.http.kube import bootstrap_objects
@@ -40,6 +41,7 @@ from projections.port import Rows
 
 _CLUSTER: Final = object_tables.Kind(CLUSTER_GROUP, "Cluster")
 _MANIFESTS_KEPT: Final = 4_096
+_MANIFEST_BYTES_MAX: Final = 64 * 1024 * 1024
 _PARTLY_DERIVED: Final = frozenset(
     {
         "configmaps",
@@ -91,6 +93,7 @@ class MemberPlane(SnapshotPlane):
         self._defined: tuple[tuple[Resource, ...], ...] = ()
         self._catalogue = built_in()
         self._manifests: OrderedDict[tuple[int, int], bytes] = OrderedDict()
+        self._manifest_bytes = 0
         self._maker = manifests.Renderer(services.log)
 
     async def catalogue(self) -> Catalogue:
@@ -165,12 +168,12 @@ class MemberPlane(SnapshotPlane):
             and not workload.is_unmanaged
         ]
         propagations = await self._propagations(workloads)
-        values = [
-            api_objects.workload_object(
-                state, workload, await self._manifest(workload), propagations.get(workload.key)
-            )
-            for workload in workloads
-        ]
+        share = loop_share.LoopShare()
+        values: list[KubeObject] = []
+        for workload in workloads:
+            manifest, propagation = await self._manifest(workload), propagations.get(workload.key)
+            values.append(api_objects.workload_object(state, workload, manifest, propagation))
+            await share.pause()
         values += [
             api_objects.unmanaged_object(state, key, item)
             for key, item in list(state.unmanaged.items())
@@ -351,9 +354,12 @@ class MemberPlane(SnapshotPlane):
             decoded = codec.decode(record)
             if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, specs.TemplateApplied):
                 manifest = bytes(decoded.data.manifest)
+        # Another request may have read it meanwhile.
+        self._manifest_bytes += len(manifest) if position not in self._manifests else 0
         self._manifests[position] = manifest
-        while len(self._manifests) > _MANIFESTS_KEPT:
-            self._manifests.popitem(last=False)
+        while len(self._manifests) > _MANIFESTS_KEPT or self._manifest_bytes > _MANIFEST_BYTES_MAX:
+            _, dropped = self._manifests.popitem(last=False)
+            self._manifest_bytes -= len(dropped)
         return manifest
 
     def state(self) -> MemberState:

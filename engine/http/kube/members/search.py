@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message
 
-from engine.http.kube import bodies, rendering, requests
+from engine.http.kube import bodies, list_responses, requests
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.members.apis import MemberApis
@@ -60,7 +60,7 @@ class Search:
         form = requests.form(request.headers.get("accept", ""), query.include)
         metadata: ListMeta = {"resourceVersion": str(self._plane.last_number())}
         items = [value for _, value in hits]
-        return rendering.answer(rendering.many(kind, items, form, self._clock_ms(), metadata))
+        return await list_responses.answer(kind, items, form, self._clock_ms(), metadata)
 
 
 _NAME = "karmada"

@@ -4,12 +4,14 @@ A watch reports the differences between two snapshots.
 """
 
 import abc
+import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
 import msgspec
 
+from engine import loop_share
 from engine.http.kube.control_plane import Listed
 from engine.kubeapi.schema.resources import Resource
 from events.kube_objects import KubeObject
@@ -33,6 +35,8 @@ class SnapshotPlane(abc.ABC):
         self._last_number = 0
         self._last: dict[str, Snapshot] = {}
         self._snapshots: OrderedDict[tuple[str, int], Snapshot] = OrderedDict()
+        # Held while a snapshot is taken, because each is compared with the one before it.
+        self._turn = asyncio.Lock()
 
     @abc.abstractmethod
     async def _objects(self, resource: Resource) -> Iterable[KubeObject]:
@@ -82,18 +86,27 @@ class SnapshotPlane(abc.ABC):
 
     async def snapshot(self, resource: Resource) -> tuple[int, Snapshot]:
         """Take a snapshot of a kind; return its number, which is new, and the snapshot."""
+        async with self._turn:
+            return await self._taken(resource)
+
+    async def _taken(self, resource: Resource) -> tuple[int, Snapshot]:
         values = await self._objects(resource)
-        self._last_number += 1
-        number = self._last_number
+        share = loop_share.LoopShare()
+        number = self._last_number + 1
         kind = f"{resource.qualified} {resource.version}"
         before = self._last.get(kind, Snapshot({}))
         items: dict[Name, tuple[int, KubeObject]] = {}
         for value in values:
+            await share.pause()
             name = self._key(value)
             old = before.items.get(name)
-            changed = number if old is None or without_version(old[1]) != value else old[0]
-            items[name] = (changed, value.with_metadata({"resourceVersion": str(changed)}))
+            if old is None or without_version(old[1]) != value:
+                items[name] = (number, value.with_metadata({"resourceVersion": str(number)}))
+            else:
+                # Not the equal new object: the snapshots that are kept share objects that do not change.
+                items[name] = old
         look = Snapshot(items)
+        self._last_number = number
         self._last[kind] = look
         self._snapshots[kind, number] = look
         while len(self._snapshots) > _SNAPSHOTS_KEPT:

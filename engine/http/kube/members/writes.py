@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from engine import loop_share
 from engine.domain import marks
-from engine.http.kube import bodies, bootstrap_objects, rendering, requests
+from engine.http.kube import bodies, bootstrap_objects, list_responses, rendering, requests
 from engine.http.kube.edits.authorized import Permission
 from engine.http.kube.edits.objects import STATUS, RequestedEdit
 from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
@@ -126,7 +126,7 @@ class MemberWrites:
                 with status_objects.already_gone():
                     await self._remove(resource, value.namespace, value.name, options, dry_run=dry_run)
         listed: ListMeta = {"resourceVersion": str(self._plane.last_number())}
-        return rendering.answer(rendering.many(resource, fitting, _PLAIN, self._clock_ms(), listed))
+        return await list_responses.answer(resource, fitting, _PLAIN, self._clock_ms(), listed)
 
     async def evict(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle POST of an Eviction: delete a pod, unless a PodDisruptionBudget does not allow it."""
