@@ -68,7 +68,7 @@ class ActionExecutor:
     async def apply(self, entry: Entry, *, is_drift: bool) -> Resource:
         """Apply the work of an entry and record the result in the entry; return the object's kind.
 
-        Raises Fault, SupersededError, ApiError.
+        ``is_drift``: another client changed the object. Raises Fault, SupersededError, ApiError.
         """
         work = entry.work
         ref = work.template
@@ -141,7 +141,10 @@ class ActionExecutor:
     def seen(
         self, value: KubeObject, ref: WorkloadRef, reading: shapes.Reading | None, *, is_retained: bool
     ) -> Observed:
-        """The state of an object, as recorded in its entry; the digest omits fields that the member may change."""
+        """The observed state of an object; its digest omits fields that the member may change.
+
+        ``is_retained``: replicas are such a field, even if no autoscaler scales the object.
+        """
         is_scaled = is_retained or self._scaled.scales(identity_of(ref))
         without = object_preparation.retained(value, reading, is_scaled=is_scaled)
         return Observed(
@@ -153,7 +156,7 @@ class ActionExecutor:
         )
 
     async def orphans(self, ledger: Ledger) -> AsyncGenerator[Entry]:
-        """Yield a ``removed`` entry for each object with our label that belongs to no work; raises ApiError.
+        """Yield an entry whose work is ``removed`` for each object with our label but without a work; raises ApiError.
 
         Such objects are left over after a lost checkpoint.
         """

@@ -74,7 +74,7 @@ class Checkpoint:
         return (int(position_row[0]) if position_row else None), entries
 
     def save(self, cluster: str, position: int | None, entries: Mapping[str, bytes | None]) -> None:
-        """Write changed entries (None deletes one) and their position in one transaction."""
+        """Write changed entries (None deletes one) and the feed's position (None: unchanged) in one transaction."""
         gone = [(cluster, key) for key, body in entries.items() if body is None]
         kept = [(cluster, key, body) for key, body in entries.items() if body is not None]
         with self._lock, self._connection:

@@ -48,7 +48,7 @@ _CAPACITY_REPORT_S: Final = 1.0
 """Minimum interval between capacity reports."""
 
 _CALM_S: Final = 300.0
-"""For this many seconds after a correction of drift, further corrections wait; the delays grow."""
+"""Seconds after a correction of drift within which further corrections of the object wait, each one longer."""
 
 _FAULT_FIRST_S: Final = 1.0
 _FAULT_LAST_S: Final = 60.0
@@ -261,7 +261,7 @@ class MemberAgent:
         self._reporter.binding_changed(key)
         self._refresh_kinds(entry)
         if reconciliation.is_adrift(entry):
-            # Another controller may keep changing the field back; growing delays bound the number of applies.
+            # Another controller may undo each correction; growing delays bound the number of applies.
             pace = self._paces.get(key)
             if pace is None or anyio.current_time() > pace.used_s + _CALM_S:
                 self._paces[key] = _Pace(Backoff(_FAULT_FIRST_S, _FAULT_LAST_S), anyio.current_time())

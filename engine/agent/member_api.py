@@ -295,8 +295,8 @@ class MemberApi:
             ) as response:
                 yield response
         except aiohttp.ClientConnectionError:
-            # The server's certificate may have been replaced, or the CA from which it accepts client
-            # certificates.
+            # The server's certificate may have been replaced, or the CA for client certificates that the
+            # server accepts.
             self._credentials.forget_files()
             raise
 

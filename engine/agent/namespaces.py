@@ -66,7 +66,7 @@ class NamespaceSync:
         self._change = anyio.Event()
 
     def changed(self, number: int) -> None:
-        """Start a comparison of all namespaces if ``number``, that of the last change of a namespace, is new."""
+        """Let ``run`` compare all namespaces if ``number``, the sequence number of their last change, is new."""
         if number != self._number:
             self._number = number
             self._change.set()

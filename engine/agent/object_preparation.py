@@ -156,7 +156,7 @@ def _owned(path: Path) -> Path:
 
 
 def kept_metadata(value: KubeObject) -> Json:
-    """The metadata to apply: names, labels, and annotations except those that other clients set."""
+    """The metadata to apply: names, labels, and those annotations that no other clients set."""
     kept = {name: value.metadata[name] for name in _KEPT if name in value.metadata}
     annotations = object_at(kept, "annotations")
     if annotations:

@@ -327,7 +327,7 @@ class _Measured(Api):
 
 
 async def _paced(request: Request, act: Callable[[int], None]) -> None:
-    """Call ``act`` ``count`` times, at the rate ``per_second`` of the request; a rate of 0 means without pauses."""
+    """Call ``act`` as often as the request's ``count``, at its rate ``per_second``; without pauses if the rate is 0."""
     count, per_second = int(request.query_params["count"]), float(request.query_params["per_second"])
     start_s = time.perf_counter()
     for number in range(count):

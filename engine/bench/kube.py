@@ -36,7 +36,7 @@ _MODULE: Final = "engine.bench.kube_server"
 
 
 class Sizes(Struct, frozen=True, kw_only=True):
-    """Sizes of the measurements: ``bare``, ``gets``, ``paced`` count requests; ``events`` is the number per watch."""
+    """Sizes: ``bare``, ``gets``, ``paced`` are numbers of requests, ``events`` is the number of events per watch."""
 
     bare: int = 8_000
     gets: int = 4_000
@@ -247,7 +247,7 @@ async def _fanned_out(server: Server, sizes: Sizes) -> Figures:
 
 @asynccontextmanager
 async def _deciding(server: Server) -> AsyncGenerator[Mapping[bytes, float]]:
-    """Run a watch during the block; yields when it showed each binding's decision, by Deployment name."""
+    """Run a watch during the block; yield the ``perf_counter`` times when it shows decisions, by Deployment name."""
     seen: dict[bytes, float] = {}
     async with server.connections(1) as (only,):
         version = kube_requests.version_of(await only.get(f"{kube_requests.BINDINGS}?limit=1"))

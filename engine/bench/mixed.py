@@ -173,7 +173,7 @@ async def _send_commands(clients: Sequence[_Client], count: int) -> None:
 
 
 async def _resources(pid: int, directory: Path, quarter: int) -> Figures:
-    """Number of records, memory of server and views, and size of SQLite files with write-ahead logs (MiB)."""
+    """Figures at ``quarter`` percent of the commands: records in the log; MiB of server, views and SQLite files."""
 
     def measure() -> Figures:
         views = sum(map(processes.resident_of, processes.children(pid)))

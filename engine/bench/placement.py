@@ -23,7 +23,7 @@ REFERENCE: Final = {
     1_000: {"dynamic": 97, "duplicated": 99, "static": 71, "aggregated": 75, "region": 81},
     5_000: {"dynamic": 15.5, "duplicated": 16.4},
 }
-"""Decisions per second of Karmada's scheduler: the best recorded ones (on two cores, one of them used)."""
+"""Karmada's decisions per second, by number of clusters and mode: the best recorded ones (with one core of two)."""
 
 _PLACEMENTS: Final = 50
 _BINDINGS: Final = 500
@@ -127,7 +127,7 @@ def _summary(number: int, turn: int, grades: int) -> clusters.ResourceSummary:
 
 
 def _placement(mode: str, number: int) -> placements.Placement:
-    """One of fifty placements of a mode; each excludes another cluster name, which does not exist."""
+    """One of fifty placements of a mode; they differ in the name that each excludes, which no cluster has."""
     everywhere = placements.ClusterAffinity(exclude=(f"nowhere-{number}",))
     tolerations = (placements.Toleration(key="edge", operator="Exists"),)
     return placements.Placement(

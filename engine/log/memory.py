@@ -1,4 +1,4 @@
-"""A log in memory, for simulations and tests: the same semantics, nothing durable."""
+"""A log in memory, for simulations and tests: it behaves like the other backends, but nothing is durable."""
 
 from collections.abc import Sequence
 

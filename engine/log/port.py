@@ -1,7 +1,8 @@
 """The log interface, independent of the backend.
 
-The records of a partition are ordered by offset; offsets grow and may have gaps. ``number`` orders the
-records of all partitions for projections. One contract suite (``tests/contracts``) runs against each backend.
+The records of a partition are ordered by offset; offsets grow and may have gaps. The sequence number (``number``)
+orders the records of all partitions for projections. One contract suite (``tests/contracts``) runs against each
+backend.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +18,7 @@ READ_RECORDS: Final = 1_000
 """Records per read of a long part of a log."""
 
 READ_BYTES_MAX: Final = 16 * 1024 * 1024
-"""Size in bytes of the values after which a read ends, so that large records cannot exhaust the memory."""
+"""Total bytes of record values after which a read ends, so that large records cannot exhaust the memory."""
 
 
 class LogError(Exception):
@@ -47,7 +48,7 @@ class OwnershipLostError(LogError):
 
 
 class UnnumberedError(LogError):
-    """Appended records have no numbers, and no process that assigns them is running."""
+    """Appended records have no sequence numbers, and no process that assigns the numbers is running."""
 
 
 class OutcomeUnknownError(LogError):
@@ -63,7 +64,7 @@ def behind(batch: Sequence[StoredRecord], end: int) -> int:
 
 
 def bounded(batch: Sequence[StoredRecord]) -> Sequence[StoredRecord]:
-    """Return the first records of a batch, up to the one with which their values reach ``READ_BYTES_MAX``."""
+    """Return the first records of a batch, until their values have ``READ_BYTES_MAX`` bytes or more in total."""
     size = 0
     for count, record in enumerate(batch, 1):
         size += len(record.value)
@@ -131,11 +132,11 @@ class NumberedLog(Log, Protocol):
         ...
 
     def last_number(self) -> int:
-        """Return the number of the newest record that this process knows; 0 if there is none."""
+        """Return the sequence number of the newest record that this process knows; 0 if there is none."""
         ...
 
     async def newest(self) -> int:
-        """Return the number of the newest record known to any process at the time of the call."""
+        """Return the sequence number of the newest record known to any process at the time of the call."""
         ...
 
 

@@ -27,9 +27,9 @@ async def of_partition(
 async def of_all(
     log: port.NumberedLog, after: int = 0, until: int | None = None
 ) -> AsyncIterator[StoredRecord]:
-    """Yield the records of all partitions with numbers above ``after``, up to ``until`` or the current end.
+    """Yield all partitions' records with sequence numbers above ``after``, up to ``until`` or the current end.
 
-    Numbers may have gaps.
+    Sequence numbers may have gaps.
     """
     while until is None or after < until:
         batch = await log.read_all(after, port.READ_RECORDS)

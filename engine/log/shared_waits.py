@@ -8,7 +8,7 @@ _Answer = TypeVar("_Answer")
 
 
 class EndSignal:
-    """The newest number, and a future that readers share to wait for a higher one."""
+    """A log's newest sequence number, and a future that readers share to wait for a higher one."""
 
     def __init__(self, number: int = 0) -> None:
         self.number = number

@@ -44,7 +44,7 @@ class SqliteReader:
         return sqlite_table.by_number(self._connection, after, limit)
 
     def read_share(self, share: sqlite_share.Share, after: int, limit: int) -> sqlite_share.Portion:
-        """Examine up to ``limit`` records after a number; return those of a share. Raises LogError (see ``port``)."""
+        """Examine up to ``limit`` records after a sequence number; return those of a share. Raises LogError."""
         limit = max(0, min(limit, self._number - after))
         return share.of(sqlite_table.rows_by_number(self._connection, after, limit), after)
 
@@ -53,7 +53,7 @@ class SqliteReader:
         return self._ends
 
     def last_number(self) -> int:
-        """Return the last number as of construction."""
+        """Return the last sequence number as of construction."""
         return self._number
 
     async def level(self) -> None:
@@ -82,7 +82,7 @@ class SqliteTail(SqliteReader):
         self._end = shared_waits.EndSignal(number)
 
     def move(self, number: int) -> None:
-        """Set the end: all records up to this number are in the file."""
+        """Set the end to a sequence number; all records up to it must be in the file."""
         self._end.move(number)
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:

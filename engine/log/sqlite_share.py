@@ -48,7 +48,7 @@ class Share:
             (self._checked if name in _OUTPUTS_ONLY else self._read).update(slots)
 
     def of(self, rows: Sequence[sqlite_table.Row], after: int) -> Portion:
-        """Return the share's records in rows after a number; raises LogCorruptedError if a checksum differs."""
+        """Return a share's records in rows read after a sequence number; raises LogCorruptedError."""
         wanted: list[sqlite_table.Row] = []
         checked: list[sqlite_table.Row] = []
         ends: dict[int, int] = {}

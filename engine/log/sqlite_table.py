@@ -58,7 +58,7 @@ _BY_NUMBER: Final = "SELECT * FROM records WHERE number > ? ORDER BY number LIMI
 
 _decode_headers = msgspec.json.Decoder(dict[str, str]).decode
 Row = tuple[int, int, int, str, bytes, bytes, bytes]
-"""number, slot, offset, key, headers, value, checksum."""
+"""Columns of a record: sequence number, slot (its partition), offset, key, headers, value, checksum."""
 
 SLOT: Final = 1
 OFFSET: Final = 2
@@ -83,7 +83,7 @@ def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
             connection.execute(_insertion(len(part)), list(chain.from_iterable(part)))
         connection.execute("COMMIT")
     except Exception:
-        # Not only errors of SQLite: in a transaction left open, later records would never be committed.
+        # After any error, not only SQLite's: in an open transaction, later records would never be committed.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
@@ -199,7 +199,7 @@ def place_of(slot: int) -> tuple[str, int]:
 
 
 def last_number(connection: sqlite3.Connection) -> int:
-    """Return the number of the last record; 0 if there is none."""
+    """Return the sequence number of the last record; 0 if there is none."""
     (number,) = connection.execute(_LAST_NUMBER).fetchone()
     return int(number)
 
@@ -235,12 +235,12 @@ def by_position(
 
 
 def by_number(connection: sqlite3.Connection, after: int, limit: int) -> list[StoredRecord]:
-    """Return records after a number; raises errors as ``by_position`` does."""
+    """Return records after a sequence number; raises LogCorruptedError and LogCutError as ``by_position`` does."""
     return stored(rows_by_number(connection, after, limit))
 
 
 def rows_by_number(connection: sqlite3.Connection, after: int, limit: int) -> list[Row]:
-    """Return the rows of records after a number without checking checksums; raises LogCutError if a row is missing."""
+    """Return the rows after a sequence number without checking checksums; raises LogCutError if a row is missing."""
     rows = _select(connection, _BY_NUMBER, (after, limit))
     if limit > 0 and (not rows or rows[-1][0] != after + len(rows)):
         number = next((after + index for index, row in enumerate(rows, 1) if row[0] != after + index), 0)
@@ -255,7 +255,7 @@ def ends(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
 
 
 def _select(connection: sqlite3.Connection, statement: str, where: tuple[int, ...]) -> list[Row]:
-    """Return the rows of a statement, up to the one with which their values reach ``port.READ_BYTES_MAX``."""
+    """Return the rows of a statement, until their values have ``port.READ_BYTES_MAX`` bytes or more in total."""
     rows: list[Row] = []
     size = 0
     try:

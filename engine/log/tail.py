@@ -39,7 +39,7 @@ class Tail:
             self._bytes -= _size(oldest)
 
     def after(self, number: int, limit: int) -> list[StoredRecord] | None:
-        """Return records after a number; None if some of them have been dropped."""
+        """Return records after a sequence number; None if some of them have been dropped."""
         if not self._all or number < self._all[0].number - 1:
             return None
         # Compute the index: the embedded log has no gaps in numbers, nor in the offsets of a partition (``read``).

@@ -66,7 +66,7 @@ class Autoscaling:
             await asyncio.sleep(controller_writes.PAUSE_SECONDS)
 
     async def turn(self, after: int) -> int:
-        """Process the changes after a number (all objects if negative); return the last number that is processed.
+        """Process the changes after a sequence number (all objects if negative); return the last one that is processed.
 
         Raises LogError and ProjectionError.
         """
@@ -86,7 +86,7 @@ class Autoscaling:
         return number, list(_writes(distinct.values(), set(self._targets.values())))
 
     def _follow_targets(self, rows: Rows, span: Span | None) -> Iterator[Template]:
-        """Update the targets of autoscalers, and yield the templates that became a target or stopped being one."""
+        """Update the set of autoscalers' targets, and yield the templates that became targets or are no longer ones."""
         changed = set(self._targets) if span is None else autoscaling.changed(rows, span)
         former = {self._targets.pop(key_id) for key_id in changed if key_id in self._targets}
         new = autoscaling.scalers(rows, span)

@@ -343,7 +343,7 @@ def _drills(parts: services.Services, running: Replica, options: Options) -> dri
 
 
 def _listen_again(host: str, port: int, kept: int) -> socket.socket:
-    """Listen on ``port``; with port 0 on the port of the last run if it is free, else on any."""
+    """Listen on ``port``; if that is 0, on the port of the last run (``kept``) if it is free, else on any."""
     if not port and kept:
         with contextlib.suppress(OSError):
             return http_server.listen(host, kept)

@@ -140,9 +140,9 @@ class CronScaling:
                     await self._services.is_more(position)
 
     async def turn(self, after: int) -> int:
-        """Process the changes after a number (negative: everything), then carry out the rules that are due.
+        """Process the changes after a sequence number (negative: everything), then carry out the rules that are due.
 
-        Return the number up to which changes are processed.
+        Return the sequence number up to which changes are processed.
 
         Raises LogError and ProjectionError.
         """
@@ -225,7 +225,7 @@ def _target(api_version: str, kind: str, namespace: str, name: str) -> Target:
 
 
 def _read(rows: Rows, after: int) -> tuple[int, list[Job] | None]:
-    """Return the number of the views and all jobs; None for the jobs if no scaler changed after ``after``."""
+    """Return the last sequence number in the views, and all jobs (None if no scaler changed after ``after``)."""
     number = query.checkpoint(rows)
     if after >= 0 and changes.is_kept(after, number):
         places = [(after + 1) * changes.PLACES, (number + 1) * changes.PLACES]

@@ -28,7 +28,10 @@ class Watch(Struct, frozen=True, kw_only=True):
 async def watched(
     watch: Watch, is_ready: Callable[[], bool], collector: Collector, reasons: Callable[[], Sequence[str]]
 ) -> AsyncGenerator[None]:
-    """Serve a health endpoint until the block ends; raises OSError if the port is taken."""
+    """Serve a health endpoint until the block ends.
+
+    ``reasons`` returns why the process is not ready. Raises OSError if the port is taken.
+    """
     with listen(watch) as listening:
         async with loop_lag.measured() as lag:
             application = monitoring.create_app(is_ready, [collector, lag], reasons)

@@ -28,7 +28,7 @@ class LogInquiry:
         )
 
     async def explain(self, key: str, number: int | None) -> explained.Explained | None:
-        """Explain the newest decision on a binding, or the newest one up to ``number``; None if there is none."""
+        """Explain a binding's newest decision, or the newest up to sequence number ``number``; None without one."""
         return await self._read(lambda log: explanation.explain(log, key, number))
 
     async def verify(self, *, views: bool = False) -> verification.Report:

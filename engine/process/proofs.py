@@ -26,7 +26,7 @@ _REPORT_S: Final = 0.05
 
 
 class Progress(Struct, frozen=True):
-    """All processes have read up to number ``records`` of ``until``; ``steps`` is the sum of their steps."""
+    """Every process has read up to sequence number ``records`` of ``until``; ``steps`` counts the steps of all."""
 
     records: int
     until: int
@@ -35,11 +35,11 @@ class Progress(Struct, frozen=True):
 
 Show: TypeAlias = Callable[[Progress], None]
 _Reading: TypeAlias = tuple[int, int, int]
-"""Index of a process, number of the last record that it has read, and number of its steps."""
+"""Index of a process, sequence number of the last record that it has read, and count of its steps so far."""
 
 
 class _Part(Struct, frozen=True):
-    """The work of one process."""
+    """The part of a log that one process verifies or audits, and how."""
 
     index: int
     place: log_places.LogPlace
@@ -88,7 +88,7 @@ async def _explain(place: log_places.LogPlace, found: audits.Audit, changed: Rul
 def _in_processes(
     work: Callable[[_Part], bytes], whole: _Part, processes: int, show: Show | None
 ) -> list[bytes]:
-    """Divide work by shards among processes; show the progress that they report."""
+    """Divide the shards among processes that run ``work``; show their progress and return the result of each."""
     last = asyncio.run(_last_number(whole.place))
     until = last if whole.scope.last is None else min(whole.scope.last, last)
     parts = [

@@ -100,7 +100,10 @@ async def _keep(stopped: worker.Worker) -> None:
 async def replica_on(
     where: str, directory: Path, members: Sequence[specs.MemberSpec] = (), *, extends: bool = True
 ) -> AsyncGenerator[replica.Replica]:
-    """Run a replica with its views in a directory, and simulated members if any are given."""
+    """Run a replica with its views in a directory, and with simulated members if any are given.
+
+    ``extends``: whether it assigns sequence numbers to records that have none.
+    """
     at = address.parse(where)
     await topics.prepare(at)
     await asyncio.to_thread(private_files.directory, directory)

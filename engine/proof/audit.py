@@ -81,7 +81,7 @@ async def audit(
     last: int | None = None,
     progress: verification.Progress | None = None,
 ) -> Audit:
-    """Decide steps of these shards again, those with numbers from ``first`` to ``last``, and compare the decisions."""
+    """Decide the shards' steps with sequence numbers from ``first`` to ``last`` again, and compare the decisions."""
     changed = audit_rules.ChangedLog(log, rules)
     result = Audit()
     groups: dict[str, _Collected] = {}
@@ -216,7 +216,7 @@ def _by_key(events: Iterable[shapes.Event]) -> dict[str, dict[str, Json]]:
 
 
 def _reason(before: dict[str, Json], after: dict[str, Json], names: Sequence[str]) -> str:
-    """Describe in a few words how the decisions on a key differ; names only the first one, as others follow from it."""
+    """Describe in a few words how decisions on a key differ, by the first differing event; others follow from it."""
     lost = [name for name in names if name not in after]
     gained = [name for name in names if name not in before]
     if lost and gained:

@@ -44,7 +44,7 @@ class Head(Struct, frozen=True):
 
 
 class Checkpoint(Struct, frozen=True, kw_only=True):
-    """The history of a log up to ``number``.
+    """The history of a log up to the sequence number ``number``.
 
     ``records`` is the digest over all records so far; ``previous`` is the SHA-256 of the previous checkpoint's content,
     empty for the first one; ``time`` is when the checkpoint was made.
@@ -175,7 +175,7 @@ async def made(
 
 
 async def differing(log: port.NumberedLog, checkpoints: Sequence[Checkpoint]) -> list[Finding]:
-    """Compare a log with one or more checkpoints; return the findings of the first checkpoint that differs."""
+    """Compare a log with checkpoints; return the findings on the first checkpoint that differs, empty if all agree."""
     try:
         return await _differing(log, checkpoints)
     except port.LogCorruptedError as error:
@@ -226,7 +226,7 @@ def _compare(checkpoint: Checkpoint, recomputed: Checkpoint) -> list[Finding]:
 
 
 def _first_differing(head: Head, own: Head) -> int:
-    """Return the number of the first step since the previous checkpoint that differs or is missing."""
+    """Return the number of the first step that differs or is missing; ``own`` is the head recomputed from the log."""
     expected, recorded = base64.b64decode(head.marks), base64.b64decode(own.marks)
     begun = head.step - len(expected) // _MARK_BYTES
     for at in range(0, max(len(expected), len(recorded)), _MARK_BYTES):

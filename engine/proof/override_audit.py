@@ -62,7 +62,7 @@ class OverrideAudit:
         ]
 
     async def take(self, fold: ShardFold, facts: Facts, recorded: recovery.RecordedStep) -> None:
-        """Compare the works that a recorded step dispatched; the fold must have applied the step before."""
+        """Compare the works that a recorded step dispatched; the fold must have applied this step already."""
         for data in recorded.data:
             binding = fold.state.bindings.get(data.subject)
             if isinstance(data, decisions.BindingDispatched) and binding is not None:
@@ -71,7 +71,7 @@ class OverrideAudit:
                         await self._compare(binding, work.cluster, work, work.overrides, facts)
 
     async def close(self, fold: ShardFold, facts: Facts) -> None:
-        """Compare all works that a shard has at the end: changed policies may select workloads without a new work."""
+        """Compare all works of a shard at the end, since changed policies may affect works that are not sent again."""
         for binding in fold.state.bindings.values() if self._rules.overrides else ():
             for cluster, work in binding.works.items():
                 if not work.suspended:

@@ -41,7 +41,7 @@ class _Kept(Struct, frozen=True, gc=False):
 
 
 class _Early(Struct):
-    """Outputs with smaller numbers than their step: (``chain.mark_of``, position) by output id."""
+    """Outputs read before their step: for each output id, the record's mark (``chain.mark_of``) and position."""
 
     marks: dict[str, tuple[str, str]] = {}
 
@@ -75,7 +75,7 @@ class RecordOrigins:
             self.chains[shard] = start
             self._starts[shard] = start.number
             self._before[shard] = start.number
-            # Inputs of the first steps lie before the first record.
+            # Inputs of the first steps may come before the first record read: assume that they exist.
             self._unseen = _ANY_OFFSET
         self.findings: list[Finding] = []
         self.notes: list[Finding] = []
@@ -168,7 +168,7 @@ class RecordOrigins:
                 self.notes.append(Finding(kind="foreign", where=where, message=message))
 
     def _has_effect(self, kept: _Kept, shard: int | None) -> bool:
-        """Whether a foreign output has an effect: as an accepted input, or by the id of an old step (`Chain.gave`)."""
+        """Whether a foreign output has an effect: as an accepted input, or by the id of a step without ``declared``."""
         if kept.position[0] in _INPUTS:
             return kept.position not in self._refused
         return shard is not None and self.chains[shard].gave(kept.output)
@@ -260,7 +260,7 @@ class RecordOrigins:
 
 
 def _has_own_envelope(record: records.StoredRecord, step: decisions.StepTaken) -> bool:
-    """Whether a step's envelope has the id and source that its owner would give it."""
+    """Whether a step's envelope has the id and the source that the shard's owner writes."""
     output = ids.output_id(step.shard, step.term, step.number, 0)
     source = f"{ids.SHARD_SOURCE}{step.shard}"
     return (record.headers.get("ce_id"), record.headers.get("ce_source")) == (output, source)

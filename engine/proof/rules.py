@@ -24,9 +24,10 @@ _POLICY: Final = msgspec.json.Decoder(policy_objects.Policy)
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """Changes of policies: ``specs`` replaces specs (with defaults) by policy, ``tolerated`` adds tolerations to all.
+    """Changes of policies: ``specs`` has new specs of propagation policies, with their defaults set.
 
-    ``overrides`` replaces the specs of override policies, which affect manifests only.
+    ``tolerated`` adds tolerations to all propagation policies. ``overrides`` has new specs of override policies, which
+    affect manifests only.
     """
 
     specs: Mapping[PolicyRef, Json] = {}

@@ -12,7 +12,7 @@ from events.records import StoredRecord
 
 _HELD_MAX: Final = 5_000
 _HELD_BYTES_MAX: Final = 4 * port.READ_BYTES_MAX
-"""Maximum number of records held for the replay, and of their values' bytes; beyond them the replay reads the log."""
+"""Maximum number of records held for the replay, and of bytes in their values; beyond, the replay reads the log."""
 
 _ALL: Final = 2**63
 
@@ -29,7 +29,7 @@ class _Held:
 
 
 class SingleReading:
-    """Reads the records after a number, only as far as they are needed, and passes each to ``origins``.
+    """Reads the records after a sequence number, only as far as they are needed, and passes each to ``origins``.
 
     This keeps the memory constant, since outputs are kept until their steps are computed, and other records until the
     replay takes them. On SQLite, records that only other shards need are skipped.
@@ -58,7 +58,7 @@ class SingleReading:
         self._waiting = self._waiting_bytes = 0
 
     async def read_past(self, number: int) -> None:
-        """Read at least up to a number, or to the end of the log."""
+        """Read at least up to a sequence number, or to the end of the log."""
         while self._after < number and await self.read_more():
             pass
 

@@ -20,11 +20,11 @@ from engine.reconcilers import recovery, replay, snapshots
 from events import codec, decisions, records, release, topics
 
 Progress = Callable[[int, int], None]
-"""Called with the number of the last record read, and the number of steps proved so far."""
+"""Called with the sequence number of the last record read, and the count of steps proved so far."""
 
 
 class Scope(Struct, frozen=True):
-    """The part of a log to prove: steps of ``shards`` with numbers from ``first`` to ``last`` (None: the end).
+    """The part of a log to prove: steps of ``shards`` with sequence numbers from ``first`` to ``last`` (None: the end).
 
     Steps before ``first`` are replayed as recorded, because the state before ``first`` depends on them.
     """
@@ -59,7 +59,7 @@ async def verify(
     snapshot: snapshots.Snapshot | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Prove a part of the log, up to its present last number.
+    """Prove a part of the log, up to its present last sequence number.
 
     With a ``snapshot``, which is trusted, only the steps after it are read.
     """
@@ -109,7 +109,7 @@ def merged(reports: Iterable[Report]) -> Report:
         total.records = max(total.records, report.records)
         for kind in ("findings", "differences", "notes"):
             findings: list[Finding] = getattr(total, kind)
-            # Each proof reports the records that it could not read.
+            # All proofs report the same unreadable records: add each finding once.
             findings += [finding for finding in getattr(report, kind) if finding not in findings]
     return total
 
@@ -183,7 +183,7 @@ async def _compare(
     computed = codec.decode(recomputed[0])
     names = _differing(step.taken, computed.data) if isinstance(computed, codec.Decoded) else ["?"]
     if step.taken.release != release.RELEASE:
-        # The outputs were compared one by one; these fields describe the release, not its decisions.
+        # The outputs were compared above; ``_RELEASE_FIELDS`` may differ although decisions are equal.
         names = [name for name in names if name not in _RELEASE_FIELDS]
         if not names:
             return []

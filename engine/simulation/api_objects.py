@@ -194,7 +194,10 @@ def _namespace(name: str, created_ms: int, texts: Json, uid: str) -> KubeObject:
 
 
 def _pod_status(pod: listed_statuses.Pod, names: list[str], since: str, unschedulable: str) -> Json:
-    """The status of a pod; ``unschedulable`` is the scheduler's message for a pod that waits for a node."""
+    """Return the status of a pod that has containers of these ``names`` and last changed at ``since``.
+
+    ``unschedulable`` is the scheduler's message for a pod that waits for a node; empty for other pods.
+    """
     if unschedulable and pod.ready_ms is None and not pod.waiting and pod.phase != lists.SUCCEEDED:
         condition = {
             "type": "PodScheduled",

@@ -30,7 +30,7 @@ def forget(state: MemberState, key: str) -> None:
 
 
 def touch(state: MemberState, target: str) -> None:
-    """Queue a workload for a check if an autoscaler scales it; its replicas or load may have changed."""
+    """Queue a workload for a check if an autoscaler scales it; the workload's replicas or load may have changed."""
     scalers = state.scaled.get(target)
     if scalers:
         state.to_scale[target] = None

@@ -1,6 +1,6 @@
 """HorizontalPodAutoscalers of a member: they scale their targets by writes, as clients of the member do.
 
-A target that the control plane manages is scaled only if its template leaves the replicas to its members; otherwise
+A target that the control plane manages is scaled only if its template leaves the replicas to the members; otherwise
 propagation and autoscaler would undo each other's writes.
 """
 
@@ -54,7 +54,7 @@ def writes(state: MemberState, at_ms: int) -> list[clusters.MemberObjectApplied]
 
 
 def status(state: MemberState, workload: Workload, scaler: Scaler) -> _Status:
-    """Return the status of an autoscaler without ``lastScaleTime``."""
+    """Return an autoscaler's status without ``lastScaleTime``; ``workload`` is the autoscaler, not its target."""
     generation = max(workload.generation, 1)
     key, _ = state.scalers.get(workload.object_key, ("", scaler))
     target = _target(state, key)
@@ -101,7 +101,7 @@ def status(state: MemberState, workload: Workload, scaler: Scaler) -> _Status:
 
 
 def load_of(workload: Workload) -> dict[str, int] | None:
-    """Return the load of all pods of a workload, by metric in billionths; None if the annotation is malformed."""
+    """Return the load of all pods of a workload, by metric in billionths; None if its load annotation is malformed."""
     text = workload.template.load or dict(workload.kept.annotations).get(autoscalers.LOAD, "")
     return autoscalers.load_in(text)
 
@@ -127,7 +127,7 @@ def _refusal(target: Workload) -> str:
 def _written(
     state: MemberState, key: str, *, replicas: int | None = None, status: Json | None = None
 ) -> list[clusters.MemberObjectApplied]:
-    """Return the write of an object with other replicas or another status; none if the object is unknown."""
+    """Return the write of an object with other replicas or another status; an empty list if the object is unknown."""
     item, workload = state.unmanaged.get(key), unmanaged.managed(state, key)
     if item is not None:
         value: Json = msgspec.json.decode(item.manifest, type=dict[str, object])

@@ -53,7 +53,7 @@ class BudgetIndex(Struct, kw_only=True):
                     yield key, budget
 
     def hints(self, namespace: str, selector: LabelSelector) -> dict[str, None]:
-        """Return the keys of workloads whose pods the selector may select; the caller may delete outdated keys."""
+        """Return keys of workloads that a selector may select, in the index's own dict; drop outdated keys from it."""
         return self.workloads.get(_place(namespace, selector), {})
 
 

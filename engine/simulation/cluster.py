@@ -263,7 +263,7 @@ def _start_due(state: MemberState, at_ms: int) -> None:
 
 
 def _follow_rollout(state: MemberState, workload: Workload, at_ms: int, *, has_progressed: bool) -> None:
-    """Take the next steps of a rollout if replicas became ready; mark it as stalled after its deadline."""
+    """Take a rollout's next steps if replicas became ready (``has_progressed``), else mark it as stalled when due."""
     strategy = workload.template.strategy
     if strategy is None or not workload.progress_ms:
         return
@@ -326,7 +326,7 @@ def _age(state: MemberState, key: str) -> tuple[int, str]:
 
 
 def _count_by_priority(state: MemberState, workload: Workload, count: int, at_ms: int) -> int:
-    """Return how many pending replicas to admit by priority, given that ``count`` fit into the free capacity."""
+    """Return how many pending replicas to admit; preempt others if only ``count`` fit and the class allows it."""
     rank = pod_priorities.rank_of(state, workload)
     if rank is None:
         return 0

@@ -48,7 +48,7 @@ def dependents(state: MemberState, key: str, uid: str) -> list[Unmanaged]:
 
 
 def without(cluster: str, item: Unmanaged, uid: str) -> clusters.MemberObjectApplied:
-    """Return the write that removes an owner from an object."""
+    """Return the write that removes the owner with this uid from an object's owner references."""
     return _written(cluster, _value(item), [each for each in _owners(_value(item)) if each.get("uid") != uid])
 
 
@@ -81,7 +81,7 @@ def _collected(state: MemberState, item: Unmanaged, at_ms: int) -> Iterator[clus
 
 
 def _released(state: MemberState, key: str, item: Unmanaged) -> Iterator[clusters.MemberWrite]:
-    """Delete the dependents of an object with foreground deletion, and the object once no dependent blocks it."""
+    """Yield the writes of a foreground deletion: delete an object's dependents, then the object if none blocks it."""
     value = _value(item)
     finalizers = list_at(value.metadata, _FINALIZERS)
     if _DELETED not in value.metadata or FOREGROUND not in finalizers:

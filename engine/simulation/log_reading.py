@@ -37,7 +37,7 @@ class WorkContents(NamedTuple):
         yield from (each.template for each in self.rendered.values())
 
     def of(self, work: works.Work) -> tuple[works.Work, Template, str]:
-        """Return a work with its overrides applied, its template, and the reason if the overrides cannot be applied."""
+        """Return a work with overrides applied, its template, and why they cannot be applied (empty if they can)."""
         if not isinstance(work, works.WorkApplied):
             return work, template_loading.EMPTY, ""
         if work.overrides:
@@ -130,7 +130,7 @@ def write_in(record: StoredRecord, decoded: codec.Decoded) -> member_history.Obj
 
 
 def undecoded_write_in(record: StoredRecord) -> member_history.ObjectWrite | None:
-    """Return ``write_in`` of a record; records of other event types are not decoded."""
+    """Return the write of a member's client, as ``write_in`` does; records of other event types are not decoded."""
     if record.headers.get("ce_type") not in _WRITES:
         return None
     decoded = codec.decode(record)

@@ -193,11 +193,11 @@ class Members:
         return sorted(self._states)
 
     def statuses(self) -> list[listed_statuses.MemberStatus]:
-        """Return all members with their faults, by name."""
+        """Return the status of each member with its faults, sorted by name."""
         return [faults.status_of(state) for state in self._selected(None)]
 
     async def _wait(self) -> None:
-        """Wait until there may be work; a fault appends records, which ends the wait too."""
+        """Wait until a turn may have something to do; a fault appends records, which ends the wait too."""
         if self.is_behind():
             return
         due_ms = self.next_timer_ms()

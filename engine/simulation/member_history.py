@@ -215,7 +215,7 @@ def take_work(history: History, work: works.Work, at_ms: int, cause: ReportCause
 def choose_work(
     past: WorkloadHistory, newest: works.WorkApplied, running_work: works.WorkApplied | None, fault: str
 ) -> None:
-    """Set the work of a workload that runs, its newest work, and the reason why the newest cannot be applied."""
+    """Set a workload's running work (None: no work can be applied), its newest work, and the newest work's fault."""
     past.newest, past.applied, past.fault = newest, running_work, fault
     _scale(past.ages, (running_work.replicas or 0) if running_work else 0, past.created_ms)
 

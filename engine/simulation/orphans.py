@@ -97,7 +97,7 @@ def pods_of(cluster: str, workload: Workload, manifest: bytes) -> dict[str, Unma
 
 
 def adopted(cluster: str, workload: Workload, count: int, pods: Iterable[Unmanaged]) -> Adoption:
-    """Return the replicas of a new workload that exist already: orphaned pods with its pod names and pod template."""
+    """Return which of a new workload's ``count`` replicas exist as orphaned pods with their names and pod template."""
     digest = workload.template.digest
     created = {
         pod.ref.name: pod.created_ms

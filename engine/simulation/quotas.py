@@ -123,7 +123,7 @@ def short(state: MemberState) -> Iterator[Workload]:
 
 
 def freed(state: MemberState) -> list[str]:
-    """Return the workloads whose refused pods may be allowed now, in the order in which they were refused."""
+    """Return the keys of the workloads whose refused pods may be allowed now, in the order of the refusals."""
     result: list[str] = []
     for namespace, limited in list(state.quotas.items()):
         if limited.is_freed:

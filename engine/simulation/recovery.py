@@ -198,7 +198,7 @@ def _restore_removal(
 
 
 class Called(NamedTuple):
-    """A member, and the key of one of its workloads."""
+    """A workload: the name of its member, and its key."""
 
     member: str
     key: str

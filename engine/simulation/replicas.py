@@ -53,7 +53,7 @@ def run(state: MemberState, workload: Workload, replicas: int, template: Templat
 
 
 def _begin_rollout(state: MemberState, workload: Workload, template: Template, at_ms: int) -> None:
-    """Keep the ready replicas until a rolling update replaces them and remove the others; else remove all replicas."""
+    """For a rolling update, keep the ready replicas and remove the others; otherwise remove all replicas."""
     disruption_budgets.touch(state, workload)
     workload.succeeded = 0
     strategy = template.strategy
@@ -130,7 +130,7 @@ def _proceed_in_order(
 
 
 def remove_former_replica(state: MemberState, workload: Workload, at_ms: int) -> bool:
-    """Remove a replica of a former pod template if the current one lacks capacity; return whether one was removed.
+    """Remove a replica of a former pod template to free capacity for pending ones; return whether one was removed.
 
     Kubernetes would wait until capacity is freed. Here the rollout must end, because a member that is rebuilt from
     the log has completed its rollouts.
@@ -258,7 +258,7 @@ def replace(state: MemberState, workload: Workload, slot: int, at_ms: int) -> No
 
 
 def _position(workload: Workload, slot: int) -> int:
-    """Return the position of the replica in a slot, numbered as in ``rollouts.groups``; -1 if there is none."""
+    """Return the position of the replica in a slot, -1 if there is none; ``rollouts.groups`` numbers the slots."""
     if slot >= rollouts.FORMER_SLOTS:
         index, own = slot // rollouts.FORMER_SLOTS - 1, slot % rollouts.FORMER_SLOTS
         slots = workload.former_pods[index].slots if index < len(workload.former_pods) else []

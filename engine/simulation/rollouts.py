@@ -18,7 +18,7 @@ FORMER_SLOTS: Final = 10_000_000
 
 
 class Step(NamedTuple):
-    """Number of pods of the current template to create (negative: to remove), and of former ones to remove."""
+    """Number of pods of the current template to create (negative: to remove), and of former templates to remove."""
 
     created: int
     removed: int

@@ -41,7 +41,7 @@ def _served(state: MemberState) -> tuple[clusters.ApiKind, ...]:
 
 
 def _api(group: str, names: dict[str, str]) -> clusters.ApiKind:
-    """Return the kinds of a group; plural names are omitted if all of them follow from the kinds."""
+    """Return the kinds of a group; their plurals (``names``, by kind) are omitted if all follow from the kinds."""
     kinds = tuple(sorted(names))
     derived = all(names[kind] == known_kinds.plural_of(group, kind) for kind in kinds)
     return clusters.ApiKind(

@@ -143,7 +143,7 @@ def _endpoint(pod: KubeObject) -> _Endpoint:
 
 
 def _port(port: Json, pods: list[KubeObject]) -> Json:
-    """Return a port of a slice; the number of a named target port is that of the first pod that has it."""
+    """Return a port of a slice; a named target port gets its number from the first pod that declares the name."""
     target = port.get("targetPort") or port.get("port")
     if isinstance(target, str):
         numbers = (

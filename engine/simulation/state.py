@@ -53,8 +53,8 @@ class ReportCause(Struct, frozen=True, gc=False):
 class Kept(Struct, frozen=True, gc=False):
     """Content that clients of the member wrote into a managed object and that the control plane does not overwrite.
 
-    Labels and annotations that the template does not set, a status (JSON object, or empty), and the replicas of a
-    template that leaves them to its members (None otherwise).
+    Labels and annotations that the template does not set, a status (JSON object, or empty), and the number of replicas
+    if the template leaves it to the members (None otherwise).
     """
 
     labels: tuple[tuple[str, str], ...] = ()
@@ -100,7 +100,7 @@ class Unmanaged(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Source(Struct, frozen=True, gc=False):
-    """The recorded position and the overrides of a propagated pod template's manifest; fields as in ``Workload``."""
+    """Position, overrides and other fields of ``Workload`` with which a pod template's manifest was rendered."""
 
     shard: int = 0
     offset: int = 0
@@ -137,7 +137,8 @@ class Workload(Struct, kw_only=True):
     - ``former_pods`` are the replicas of former pod templates, first in ``cohorts``; ``source`` is that of the
       current template.
     - ``progress_ms`` is when the rollout last progressed; ``is_stalled``: no progress within its deadline.
-    - ``held_until_ms`` is when the next report of the rollout is due. Only ``rollouts.groups`` sets ``slots``.
+    - ``held_until_ms`` is when the next report of the rollout is due. ``slots`` is set only in the copies, one per pod
+      template, that ``rollouts.groups`` returns.
     """
 
     key: str
@@ -245,9 +246,9 @@ class Conflict(Struct, frozen=True):
 class NamespaceQuotas(Struct, kw_only=True):
     """The ResourceQuotas of a namespace.
 
-    ``quotas`` has, by key, the name and the content of each; ``used`` the amounts of its resources that existing pods
-    use, in billionths. ``short`` are the workloads whose pods were refused; they are tried again once ``is_freed`` is
-    set.
+    ``quotas`` has, by key, the name and the content of each quota; ``used`` has, by key, the amounts of the quota's
+    resources that existing pods use, in billionths. ``short`` are the workloads whose pods were refused; they are tried
+    again once ``is_freed`` is set.
     """
 
     quotas: dict[str, tuple[str, Quota]] = {}

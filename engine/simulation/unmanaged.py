@@ -39,7 +39,7 @@ _BUDGET: Final = budgets.KIND[1]
 
 
 def key_of(ref: shapes.WorkloadRef) -> str:
-    """Return the key of an object in a member, which is that of its binding."""
+    """Return the key of an object in a member; the binding of a propagated object has the same key."""
     return keys.binding_key(ref.kind, ref.namespace, ref.name)
 
 
@@ -176,7 +176,7 @@ def _revisions(old: tuple[Revision, ...], manifest: bytes, at_ms: int) -> tuple[
 
 
 def replicas_of(ref: shapes.WorkloadRef, manifest: bytes) -> int | None:
-    """Return the replicas of an unmanaged object (0 if negative); None if its kind has none, or it can't be read."""
+    """Return an unmanaged object's replicas (0 if negative); None if its kind has none or the manifest is malformed."""
     if workloads.is_single(ref.api_version, ref.kind):
         return None
     try:

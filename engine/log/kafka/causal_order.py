@@ -1,4 +1,4 @@
-"""The order in which records get numbers: no effect before its cause.
+"""The order in which records get sequence numbers: no effect before its cause.
 
 An output is numbered after the step that its id names, a step after the inputs before its ``ends``. Brokers show the
 parts of a transaction one after the other, so a cause may become visible later than its effect. Such an effect stays
@@ -67,8 +67,8 @@ class _Waiting(Struct, frozen=True):
     """A record that is numbered only after its causes (``needs``).
 
     ``before`` is the offset after the previous record; while the record waits, the partition is numbered up to
-    there. Control records may lie between ``before`` and ``offset``: numbering them first would be a ``Stretch``
-    without records.
+    there. Control records between ``before`` and ``offset`` are numbered together with the record, not before it in a
+    ``Stretch`` without records.
     """
 
     offset: int
@@ -117,7 +117,7 @@ class Ordering:
         """
         needed = sorted({slot for doubt in self._doubts.values() for slot in doubt.written})
         passed = await self._log.passed(needed)
-        # Read the ends after the positions, so that all records before these positions are scanned.
+        # Read the ends after ``passed``, so that all records before the offsets in it are scanned.
         ends = {slot: end for slot, end in self._log.ends().items() if slot[0] in ORDER}
         start = {slot: numbered(slot) for slot in ends}
         for slot, end in ends.items():
@@ -263,7 +263,7 @@ class _Plan:
         return False
 
     def _awaited(self, slot: Slot) -> Slot | None:
-        """Return the partition that this one waits for, if the awaited cause has been read."""
+        """Return the partition of the cause that a partition waits for; None if the cause has not been read."""
         front = self._front(slot)
         need = None if front is None else self._missing(slot, front)
         if need is None:

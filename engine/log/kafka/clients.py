@@ -116,7 +116,7 @@ def producer(address: Address, transactional_id: str | None = None) -> Producer:
 
 
 class SharedProducer:
-    """A producer of single records for many tasks; it is started when it is first used, and again after failures."""
+    """A producer without transactions for many tasks, started when it is first used, and again after failures."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
@@ -133,7 +133,7 @@ class SharedProducer:
     async def give_up(self, failed: Producer) -> None:
         """Drop a producer that lost a batch.
 
-        Its sequence numbers have a gap, so brokers refuse its next batch in those partitions.
+        Its sequence numbers in the batch's partition have a gap, so brokers would refuse the next batch there.
         """
         if failed is self._producer:
             self._producer = None
@@ -184,7 +184,7 @@ async def stopped(producer: Producer) -> None:
             # Not raised: what the caller does next does not depend on a producer that is given up.
             _log.warning("producer failed to stop; abandoned", reason=repr(error))
         if error is not None or stopping.cancelled():
-            # ``stop`` closes the connections at its end only.
+            # ``stop`` closes the connections last, so they may still be open.
             await producer.client.close()
 
 
@@ -202,7 +202,7 @@ def _drop_undelivered(accumulator: MessageAccumulator) -> None:
 
     The attributes are private, so an upgrade of aiokafka may break this.
     """
-    # Batches that wait for a second attempt belong to the pending ones, of which aiokafka removes each that ends.
+    # Make waiting batches pending: aiokafka removes each batch that ends from these, and expects it there.
     pending = accumulator._pending_batches  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     waiting = accumulator._batches  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     pending.update(batch for batches in waiting.values() for batch in batches)
@@ -210,7 +210,7 @@ def _drop_undelivered(accumulator: MessageAccumulator) -> None:
     accumulator.fail_all(KafkaTimeoutError())
     for batch in pending:
         _retrieve_failure(batch)
-    # The request of a failed batch may fail later; aiokafka would look for the batch among the pending ones.
+    # The request of a failed batch may fail later; ``reenqueue`` would then expect the batch to be pending.
     accumulator.reenqueue = _ignore
 
 

@@ -56,7 +56,7 @@ class UnwritableError(Exception):
 
 
 class ExtentFile:
-    """The file with the extents; a temporary one without a path. Methods block; any thread may call them.
+    """The file with the extents; a temporary file if no path is given. Methods block; any thread may call them.
 
     The constructor raises UnwritableError if the file cannot be created.
     """

@@ -70,7 +70,7 @@ class KafkaLog:
         self._extent_file: extents.ExtentFile | None = None
         self._sequence = sequence.Sequence()
         self._is_putting = False
-        # Unapplied sequence records. ``_refused``: offset of a refused one to ``first`` of the refusing one.
+        # Unapplied sequence records. ``_refused``: by offset of a refused one, ``first`` of the refusing one.
         self._waiting: deque[sequence.Pending] = deque()
         self._fetched = 0
         self._refused: dict[int, int] = {}
@@ -168,7 +168,7 @@ class KafkaLog:
             raise port.LogError(reason) from None
 
     async def catch_up(self) -> int:
-        """Return the same as ``newest``, but wait for the brokers without a time limit."""
+        """Apply the sequence up to its end and return its last number; wait for the brokers without a time limit."""
         await self._followed.reach(await self._shared_ends.answer())
         await self._advance()
         end = self._fetched

@@ -33,7 +33,7 @@ _log = diagnostics.logger(__name__)
 
 
 class _Tail:
-    """The newest records of a partition, at least one; older ones are dropped beyond a number or size."""
+    """The newest records of a partition, at least one; older ones are dropped beyond a count or a size in bytes."""
 
     def __init__(self) -> None:
         self.records: deque[StoredRecord] = deque()
@@ -231,7 +231,7 @@ class FollowedLog:
                     break
                 back *= 8
             self._positions[slot] = end
-            # Records left from an earlier attempt would leave a gap in the tail.
+            # Drop records of an earlier attempt: between them and the new records there may be a gap.
             self._tails.pop(slot, None)
             if last_records:
                 self._take(slot, last_records)

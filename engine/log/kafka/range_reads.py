@@ -24,7 +24,7 @@ from events.records import StoredRecord
 
 _CHUNK_RECORDS: Final = 2_000
 _CHUNKS_BYTES_MAX: Final = 128 * 1024 * 1024
-"""Size in bytes of the values in all chunks, beyond which the ones fetched first are dropped."""
+"""Total bytes of the record values in all chunks beyond which the chunks that were fetched first are dropped."""
 
 _POLL_RECORDS: Final = 50
 """Records taken from the client at once: few, because their sizes are known only then."""
@@ -72,7 +72,7 @@ class Ranges:
             return [*port.bounded(chunk.records[: min(last, limit)])]
 
     async def read_all(self, slot: Slot, start: int, end: int) -> list[StoredRecord]:
-        """Return the records from ``start`` on and before ``end``; raises as ``read`` does."""
+        """Return all records from ``start`` to ``end`` (exclusive). Raises LogError and LogCutError as ``read``."""
         result: list[StoredRecord] = []
         while batch := await self.read(slot, start, end, end - start):
             result += batch
@@ -125,7 +125,7 @@ class Ranges:
         return chunk
 
     async def _fetch(self, slot: Slot, start: int, end: int) -> _Chunk:
-        """Read a chunk that ends at ``end``, or with ``_CHUNK_RECORDS`` records or ``port.READ_BYTES_MAX``."""
+        """Read a chunk up to ``end``, or until it has ``_CHUNK_RECORDS`` records or ``port.READ_BYTES_MAX`` bytes."""
         consumer = await self._open()
         at = clients.partition(self._address, slot)
         if consumer.assignment() != {at}:

@@ -72,7 +72,7 @@ class Numbered(Struct, frozen=True):
     first: int
 
     async def records(self, read: Read, limit: int) -> list[StoredRecord]:
-        """Read at most ``limit`` records of the range, with their numbers; fewer if they are large (``port.read``)."""
+        """Read at most ``limit`` records of the range, with their numbers; fewer if their values are large."""
         numbered: list[StoredRecord] = []
         start, size = self.start, 0
         while start < self.end and len(numbered) < limit and size < port.READ_BYTES_MAX:
@@ -89,7 +89,7 @@ class Numbered(Struct, frozen=True):
 
 
 async def records_of(stretches: Iterable[Numbered], read: Read, limit: int) -> list[StoredRecord]:
-    """Read at most ``limit`` records of consecutive stretches, with their numbers; fewer if they are large."""
+    """Read at most ``limit`` records of consecutive ranges, with their numbers; fewer if their values are large."""
     numbered: list[StoredRecord] = []
     size = 0
     for stretch in stretches:
@@ -193,7 +193,7 @@ class Sequence:
         return True
 
     def number(self, slot: Slot, offset: int) -> int:
-        """Return the number of an offset; raises LookupError if it has none."""
+        """Return the sequence number of an offset; raises LookupError if it has none."""
         starts, firsts = self._own_extents[slot]
         if starts and offset >= starts[0]:
             index = bisect.bisect_right(starts, offset) - 1

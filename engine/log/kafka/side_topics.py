@@ -91,7 +91,7 @@ class SnapshotTopic:
         self.is_shared = False
 
     def of(self, shards: Sequence[int]) -> Sequence[tuple["ShardKeeper", list[int]]]:
-        """Return one storage per shard: no snapshot covers several shards."""
+        """Return the storage of each shard, and the shard as a list of one: no snapshot covers several shards."""
         return [(ShardKeeper(self, shard), [shard]) for shard in shards]
 
     async def records(self, shard: int, start: int, end: int) -> list[StoredRecord]:

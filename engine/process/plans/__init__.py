@@ -1,7 +1,8 @@
 """Plans in processes of their own, which use neither the event loop nor the memory of the server.
 
-One process keeps the engine as of a number of the log, and forks itself for each question, so that questions about
-the same number share the rebuilt engine. The process ends after two minutes without questions, which frees its memory.
+A question is a change whose effects are to be predicted. One process keeps the engine as of a sequence number, and
+forks itself for each question, so that questions about the same number share the rebuilt engine. The process ends after
+two minutes without questions, which frees its memory.
 
 For each question, the parent passes one end of a socket pair and writes to the other end: the length of the question
 in 8 bytes, then the question as JSON. The forked child answers with lines: zero or more with the virtual time that has

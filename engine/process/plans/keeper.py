@@ -1,4 +1,4 @@
-"""The process of the plans: it keeps the engine as of a number of the log, and forks itself for each question.
+"""The process of the plans: it keeps the engine as of a sequence number, and forks itself for each question.
 
 The log is only read. Between questions there is no event loop and no thread, so that forking is safe.
 """
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 class _Kept:
-    """The engine as of a number of the log, with its simulated members."""
+    """The engine as of a sequence number of the log, with its simulated members."""
 
     def __init__(self) -> None:
         self._key: tuple[int, tuple[specs.MemberSpec, ...]] | None = None
@@ -150,7 +150,7 @@ def _failure(error: Exception) -> bytes:
 
 
 def _progress(connection: socket.socket) -> Callable[[int], None]:
-    """Return a function that sends the virtual time that has passed, a few times a second."""
+    """Return a function that sends the virtual time that has passed, but at most a few times a second."""
     last_s = 0.0
 
     def send(passed_ms: int) -> None:

@@ -4,8 +4,8 @@ Folding takes as much processor time as deciding, and one Python interpreter use
 the child: it reads the log's file up to the announced end and folds it. ``remote`` is the parent's side: it
 announces the end of the log, tracks the child's progress, and reads the tables.
 
-They exchange lines over the child's standard streams. Parent to child: numbers of the log. Child to parent:
-the number up to which the tables are folded, first when the tables exist; ``corrupted REASON`` if the log
+They exchange lines over the child's standard streams. Parent to child: the log's newest sequence number. Child to
+parent: the number up to which the tables are folded, first when the tables exist; ``corrupted REASON`` if the log
 cannot be read; ``unwritable REASON`` whenever the tables cannot be written, for example because the disk is
 full. The child exits when its input ends, so it never outlives its parent.
 """

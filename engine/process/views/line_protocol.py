@@ -25,5 +25,5 @@ class Lines:
 
 
 def number(value: int) -> bytes:
-    """Return the line for a number of the log."""
+    """Return the line for a sequence number of the log."""
     return b"%d\n" % value

@@ -45,7 +45,7 @@ class RemoteViews:
 
     @property
     def folded(self) -> int:
-        """Number of the last record that readers see; 0 before the first one."""
+        """Sequence number of the last record that readers see; 0 before the first one."""
         return max(self._end.number, 0)
 
     @property
@@ -56,7 +56,7 @@ class RemoteViews:
         return self._store
 
     async def wait_folded(self, number: int) -> None:
-        """Return when the tables include everything up to a number.
+        """Return when the tables include everything up to a sequence number.
 
         Raises LogError if the child has been stalled for ``PATIENCE_S`` seconds; the child keeps trying.
         """
