@@ -6,12 +6,16 @@ may exceed the capacity.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from msgspec import Struct
 
 from engine.kubeapi.values import quantity
 from engine.simulation import specs
 from engine.works.amounts import Amounts
+
+AMOUNT_MAX: Final = (2**63 - 1) * quantity.NANO
+"""The largest amount that is reported, in billionths: the largest integer that a Kubernetes quantity holds."""
 
 
 class Capacity(Struct):
@@ -64,5 +68,5 @@ def texts(cluster_capacity: Capacity, *sums: Mapping[str, int]) -> dict[str, str
         *cluster_capacity.allocatable,
         *(resource for sums_of in sums for resource, amount in sums_of.items() if amount),
     }
-    totals = {name: max(sum(sums_of.get(name, 0) for sums_of in sums), 0) for name in sorted(names)}
-    return {name: quantity.of_nano(name, total) for name, total in totals.items()}
+    totals = {name: sum(sums_of.get(name, 0) for sums_of in sums) for name in sorted(names)}
+    return {name: quantity.of_nano(name, min(max(total, 0), AMOUNT_MAX)) for name, total in totals.items()}

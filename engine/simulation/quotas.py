@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final, TypedDict
 
 from engine.kubeapi.values import quantity
+from engine.simulation import capacity
 from engine.simulation.state import MemberState, NamespaceQuotas, Workload
 from engine.works import quotas, templates
 from engine.works.quotas import Quota
@@ -82,7 +83,7 @@ def free(state: MemberState) -> Iterator[clusters.NamespaceQuota]:
         for key, (_, quota) in limited.quotas.items():
             for resource, hard in () if quota.scopes else quota.hard.items():
                 if name := quotas.requested(resource):
-                    left = max(hard - limited.used[key][resource], 0)
+                    left = min(max(hard - limited.used[key][resource], 0), capacity.AMOUNT_MAX)
                     least[name] = min(least.get(name, left), left)
         if least:
             yield clusters.NamespaceQuota(

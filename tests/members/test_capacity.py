@@ -103,6 +103,15 @@ def test_request_of_a_missing_resource_is_never_admitted() -> None:
     assert cluster.advance(member, 10_000) == []
 
 
+def test_requests_beyond_any_capacity_are_reported_as_the_largest_quantity() -> None:
+    member = examples.new_state()
+    huge = examples.template(cpu="9" * 60 + "e40")
+    for step in (1, 2):
+        cluster.apply_work(member, examples.applied("nginx", step, step=step), 0, template=huge)
+        said = [each.data for each in cluster.advance(member, step * reports.SHIFT_MS)]
+    assert examples.capacity(said).allocating["cpu"] == str(2**63 - 1)
+
+
 def test_capacity_of_several_node_sizes_is_summed() -> None:
     big = specs.NodeGroup(count=2, allocatable={"cpu": "1500m", "pods": "10"})
     small = specs.NodeGroup(count=3, allocatable={"cpu": "500m", "pods": "5"})
