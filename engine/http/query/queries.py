@@ -175,8 +175,8 @@ async def _instant(request: QueryRequest) -> response_types.Moment:
     assert isinstance(options, parameters.OneQuery)  # noqa: S101  # see QUESTIONS
     number = await request.reader.resolve(options.as_of)
     shown = request.services.log.last_number() if number is None else number
-    entries = await record_pages.numbered(request.services.log, [shown] if shown else [], is_full=False)
-    return response_types.Moment(number=shown, time=entries.items[0].time if entries.items else "")
+    record = await record_pages.newest(request.services.log, shown)
+    return response_types.Moment(number=shown, time="" if record is None else record.time)
 
 
 async def _explain(request: QueryRequest) -> Struct:

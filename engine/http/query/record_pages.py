@@ -13,6 +13,7 @@ from events.records import StoredRecord
 from projections.query import ROWS_READ_MAX
 
 _BATCH_RECORDS: Final = 512
+_GAP_FACTOR: Final = 8
 _PAGE_BYTES_MAX: Final = 8 * 1024 * 1024
 
 
@@ -33,6 +34,26 @@ async def numbered(log: NumberedLog, numbers: Sequence[int], *, is_full: bool) -
         items.append(entry(batch[0]))
         size += len(batch[0].value)
     return response_types.Entries(items=items, after=numbers[-1] if is_full else 0)
+
+
+async def newest(log: NumberedLog, number: int) -> Entry | None:
+    """The last record up to a number, since numbers have gaps on Kafka; None for 0.
+
+    Raises LogCutError if it is not kept.
+    """
+    end, size = number, 1
+    while end > 0:
+        start = max(end - size, 0)
+        batch = await log.read_all(start, end - start)
+        while batch and batch[-1].number < end and (more := await log.read_all(batch[-1].number, 1)):
+            batch += more
+        found = [record for record in batch if record.number <= end]
+        if found:
+            return entry(found[-1])
+        end, size = start, size * _GAP_FACTOR
+    if number:
+        raise _not_kept(number)
+    return None
 
 
 def check_topic(topic: str) -> None:

@@ -64,14 +64,15 @@ class Reader:
         if offset >= end:
             await self._services.log.newest()
             end = self._services.log.ends().get((topic, partition), 0)
-        if offset >= end:
+        records = await self._services.log.read(topic, partition, offset, 1) if offset < end else []
+        # On Kafka some offsets have no record: the ends of transactions.
+        if not records or records[0].offset != offset:
             reason = f"there is no record {topic}/{partition}/{offset}"
             hint = (
                 f"{topic}/{partition} ends with offset {end - 1}" if end else f"{topic}/{partition} is empty"
             )
             raise RefusalError(400, "asOf", f"{reason}: {hint}", "use a position from a timeline or the log")
-        (record,) = await self._services.log.read(topic, partition, offset, 1)
-        return record.number
+        return records[0].number
 
     async def read(self, number: int | None, query: Callable[[Rows], _Answer]) -> _Answer:
         """Query the views as of a number.
