@@ -43,10 +43,26 @@ class Waiting:
         raise PlanError("never")
 
 
+class Ending:
+    """A planner whose plans fail when they may end."""
+
+    def __init__(self) -> None:
+        self.ended = asyncio.Event()
+
+    async def predict(self, question: Question, progress: object) -> bytes:
+        del question, progress
+        await self.ended.wait()
+        raise PlanError("it ended")
+
+
 async def planned(http: httpx.AsyncClient, **change: object) -> str:
     """Make a plan, wait until it ends, and return the path of its page."""
     plan = (await http.post("/api/v1/plans", json=change)).json()
-    path = f"/plans/{plan['id']}"
+    return await ended(http, f"/plans/{plan['id']}")
+
+
+async def ended(http: httpx.AsyncClient, path: str) -> str:
+    """Wait until the plan with this page ends; return the path."""
     for _ in range(1_000):
         if (await http.get(f"/api/v1{path}")).json().get("state", "running") != "running":
             return path
@@ -150,6 +166,18 @@ async def test_running_plan_shows_its_progress_and_loads_itself_again() -> None:
     for text in (page, listed):
         assert "of 30 min passed in virtual time" in text
         assert '<meta http-equiv="refresh" content="2">' in text
+
+
+async def test_plan_that_was_shown_while_it_ran_shows_its_effect_when_it_is_done() -> None:
+    planner = Ending()
+    async with serving() as services, client(dataclasses.replace(services, planner=planner)) as http:
+        plan = (await http.post("/api/v1/plans", json={})).json()
+        assert "passed in virtual time" in (await http.get("/plans")).text
+        planner.ended.set()
+        await ended(http, f"/plans/{plan['id']}")
+        listed = (await http.get("/plans")).text
+    assert "passed in virtual time" not in listed
+    assert "it ended" in listed
 
 
 async def test_drill_page_shows_the_drill_of_a_client() -> None:

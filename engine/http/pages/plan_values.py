@@ -107,15 +107,17 @@ class Drill(Struct, frozen=True, kw_only=True):
 
 
 class Summaries:
-    """One-sentence summaries of the kept plans; each is computed only once."""
+    """One-sentence summaries of the kept plans; that of a finished plan is computed only once."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, str] = {}
 
     def rows(self, plans: Sequence[Plan]) -> list[Row]:
         """Return the rows of all kept plans."""
-        self._by_id = {plan.id: self._by_id.get(plan.id) or _effect(plan) for plan in plans}
-        return [_row(plan, self._by_id[plan.id]) for plan in plans]
+        finished = {plan.id for plan in plans if plan.state != State.RUNNING}
+        texts = {plan.id: self._by_id.get(plan.id) or _effect(plan) for plan in plans}
+        self._by_id = {plan_id: text for plan_id, text in texts.items() if plan_id in finished}
+        return [_row(plan, texts[plan.id]) for plan in plans]
 
 
 def shown(plan: Plan) -> Shown:
