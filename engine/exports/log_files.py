@@ -113,7 +113,7 @@ def read_manifest(directory: Path) -> Manifest | None:
         manifest = msgspec.json.decode((directory / MANIFEST).read_bytes(), type=Manifest)
     except FileNotFoundError:
         return None
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, ValueError) as error:
         raise ExportError(f"{directory / MANIFEST} is not a manifest: {error}") from None
     if manifest.format != _FORMAT:
         raise ExportError(f"{directory / MANIFEST} has the format {manifest.format}, not {_FORMAT}")
@@ -178,6 +178,9 @@ async def load(log: port.NumberedLog, directory: Path, progress: Progress) -> in
         raise ExportError(f"{directory} does not have all records: export it as jsonl, without filters")
     if log.last_number():
         raise ExportError(f"the log is not empty: it has {log.last_number()} records")
+    # Before the first append, since an imported record cannot be taken back.
+    for file in manifest.files:
+        await asyncio.to_thread(read_file, directory, file)
     count = 0
     for file in manifest.files:
         content = await asyncio.to_thread(read_file, directory, file)

@@ -231,3 +231,24 @@ def lines(directory: Path) -> list[dict[str, Any]]:
         for path in sorted(directory.glob("records-*"))
         for line in path.read_bytes().splitlines()
     ]
+
+
+async def test_export_with_a_changed_file_is_not_imported_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_files, "_FILE_BYTES", 2_000)
+    monkeypatch.setattr(port, "READ_RECORDS", 5)
+    manifest = await exported(await logs.played(), tmp_path)
+    assert len(manifest.files) > 1
+    with (tmp_path / manifest.files[-1].name).open("ab") as file:
+        file.write(b" ")
+    log = memory.MemoryLog()
+    with pytest.raises(ExportError, match="was changed"):
+        await imported(tmp_path, log)
+    assert log.last_number() == 0
+
+
+async def test_manifest_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / log_files.MANIFEST).write_bytes(b'{"format": "\xff"}')
+    with pytest.raises(ExportError, match="is not a manifest"):
+        await imported(tmp_path)
