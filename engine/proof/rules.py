@@ -112,6 +112,12 @@ class ChangedLog:
     def _changed(self, record: StoredRecord) -> StoredRecord:
         if record.headers.get("ce_type") not in _CHANGED_TYPES:
             return record
+        try:
+            return self._changed_decoded(record)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return record  # a producer's record that the engine refused, or a foreign one: it has no effect
+
+    def _changed_decoded(self, record: StoredRecord) -> StoredRecord:
         match codec.decode(record):
             case codec.Decoded(data=policies.PolicyApplied() as applied):
                 manifest = msgspec.json.decode(applied.manifest, type=policy_objects.Policy)

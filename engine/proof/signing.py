@@ -1,7 +1,6 @@
 """Ed25519 keys and signatures (RFC 8032) for checkpoints."""
 
 import base64
-import binascii
 import hashlib
 from typing import Final
 
@@ -77,7 +76,7 @@ def content(line: bytes, key: Ed25519PublicKey) -> bytes:
     try:
         found = msgspec.json.decode(line, type=_Signed)
         signature = base64.b64decode(found.signature, validate=True)
-    except (msgspec.MsgspecError, binascii.Error) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise SigningError(f"it is not a signed line: {error}") from None
     if found.key != fingerprint(key):
         raise SigningError(f"it is signed with the key {found.key}, not with {fingerprint(key)}")

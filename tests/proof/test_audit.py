@@ -11,7 +11,7 @@ from engine.karmada.default_tolerations import NOT_READY, TolerationSeconds
 from engine.process import log_places, proofs
 from engine.proof import audit
 from engine.proof.rules import UNCHANGED, Rules
-from events import codec, decisions, topics
+from events import codec, decisions, policies, records, topics
 from events.json_values import Json, object_at
 from events.shapes import PolicyRef
 from tests.builders import manifests
@@ -136,3 +136,16 @@ async def test_processes_audit_a_log_that_is_open(tmp_path: Path) -> None:
 
 def spec_of(value: Json) -> Json:
     return object_at(msgspec.json.decode(raw(value), type=dict[str, object]), "spec")
+
+
+@pytest.mark.parametrize("content", [b"5", b'{"spec":{"placement":5}}', b'{"kind":"\xff"}'])
+async def test_refused_policies_do_not_stop_an_audit_with_other_policies(content: bytes) -> None:
+    story = Story()
+    await logs.play(story)
+    written = policies.PolicyApplied(manifest=msgspec.Raw(content))
+    head = records.Envelope(id="odd", source="/hostile", type="", time="2026-01-01T00:00:00Z")
+    await story.log.append([codec.encode(written, head, partition=0, key="odd")])
+    await story.submit(deployment("late", 2))
+    found = await audited(story, Rules(tolerated=TolerationSeconds(not_ready=300)))
+    assert found.steps == await story.steps()
+    assert not found.unreadable

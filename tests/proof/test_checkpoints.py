@@ -176,8 +176,14 @@ async def test_changed_missing_and_foreign_checkpoints_are_refused() -> None:
     others = [signing.signed(checkpoints.encode(found[0]), signing.private_key(foreign))]
     with pytest.raises(checkpoints.CheckpointError, match="signed with the key"):
         checkpoints.read(others, PUBLIC)
-    with pytest.raises(checkpoints.CheckpointError, match="not a signed line"):
-        checkpoints.read([b"{}"], PUBLIC)
+    unsigned = (
+        lines[0].replace(b'"signature":"', '"signature":"é'.encode()),
+        b'{"key":"\xff"}',
+        b"[" * 5_000,
+    )
+    for line in (b"{}", *unsigned):
+        with pytest.raises(checkpoints.CheckpointError, match="not a signed line"):
+            checkpoints.read([line], PUBLIC)
 
 
 @pytest.mark.parametrize("pem", [b"", b"no key", _PUBLIC])
