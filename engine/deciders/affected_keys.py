@@ -82,12 +82,14 @@ def _touch_ranked(shard: ShardState, indexes: Indexes, name: str, cause: Cause) 
 
 
 def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
-    """Mark blocked bindings as ready to retry, and touch those that were not marked before."""
-    for key in indexes.blocked:
-        binding = shard.bindings[key]
-        if not binding.ready_to_retry:
-            binding.ready_to_retry = True
-            _touch(shard, key, states.CAPACITY, cause)
+    """Mark blocked bindings as ready to retry, and touch those that were not marked before.
+
+    Clusters report their capacity all the time, so a report must not cost a walk over the bindings that it marks again.
+    """
+    for key in indexes.unready:
+        shard.bindings[key].ready_to_retry = True
+        _touch(shard, key, states.CAPACITY, cause)
+    indexes.unready.clear()
 
 
 def _cluster_keys(change: fact_changes.ClusterChanged, indexes: Indexes, placements: Placements) -> set[str]:

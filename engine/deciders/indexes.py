@@ -129,7 +129,8 @@ class Indexes:
 
     - ``by_cluster``: bindings that are assigned to a cluster, have a work there or are being evicted from it.
     - ``by_policy``: bindings that a policy claims; ``by_group``: these by digest of the placement and affinity group.
-    - ``blocked``: bindings to be retried; ``unranked``: bindings with a refused policy or a missing PriorityClass.
+    - ``blocked``: bindings to be retried; ``unready``: those of them that no fact has made ready to retry yet.
+    - ``unranked``: bindings with a refused policy or a missing PriorityClass.
     - ``troubled``: the shard's own clusters that are not ready.
 
     The other fields note changes for the next step, each with the newest fact as its cause:
@@ -149,6 +150,7 @@ class Indexes:
         self.by_group: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         self.templates = Templates()
         self.blocked: set[str] = set()
+        self.unready: set[str] = set()
         self.unranked: set[str] = set()
         self.troubled: set[str] = set()
         # Changes for the next step, which clears them. Snapshots, taken directly after a step, need none of them.
@@ -172,6 +174,9 @@ class Indexes:
 
     def update(self, key: str, binding: Binding | None) -> None:
         """Update the indexes to a binding's current state; None if it was deleted."""
+        # Not in the entry: a capacity report changes it (``affected_keys``) without an update.
+        is_unready = binding is not None and binding.blocked and not binding.ready_to_retry
+        _put(self.unready, key, is_member=is_unready)
         old = self._entries.get(key, _NOTHING)
         new = _entry(binding) if binding else _NOTHING
         # Templates are replaced, never changed, so identity shows a change without comparing their labels.
@@ -185,14 +190,8 @@ class Indexes:
             _move(self.by_policy, key, old.policy, new.policy)
         if old.group != new.group:
             _move(self.by_group, key, old.group, new.group)
-        if new.blocked:
-            self.blocked.add(key)
-        else:
-            self.blocked.discard(key)
-        if new.unranked:
-            self.unranked.add(key)
-        else:
-            self.unranked.discard(key)
+        _put(self.blocked, key, is_member=new.blocked)
+        _put(self.unranked, key, is_member=new.unranked)
         if binding:
             self._entries[key] = new
         else:
@@ -212,6 +211,13 @@ def _entry(binding: Binding) -> _Entry:
         binding.blocked,
         binding.refused is not None or (binding.rank is not None and bool(binding.rank.fault)),
     )
+
+
+def _put(keys: set[str], key: str, *, is_member: bool) -> None:
+    if is_member:
+        keys.add(key)
+    else:
+        keys.discard(key)
 
 
 def _move(index: dict[_Term, set[str]], key: str, old: _Term | None, new: _Term | None) -> None:

@@ -6,7 +6,8 @@ from typing import Final
 
 import pytest
 
-from engine.deciders import shard_fold, waiting_keys
+from engine.deciders import affected_keys, fact_changes, shard_fold, waiting_keys
+from engine.deciders.fact_changes import CapacityGrew
 from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold, Step
 from engine.deciders.state import REQUESTED, Binding, Cause, Declared, ShardState, Waiting
@@ -115,3 +116,18 @@ def test_cost_of_a_waiting_key_does_not_grow_with_their_number() -> None:
     while state.waiting:
         assert len(list(waiting_keys.pop(state, 200))) == 200
     assert time.process_time() - began_s < 0.5 * speed.slowness()
+
+
+def test_cost_of_a_capacity_report_does_not_grow_with_the_waiting_workloads() -> None:
+    state = ShardState(0)
+    for index in range(20_000):
+        state.bindings[f"key{index}"] = Binding(key=f"key{index}", blocked=True)
+    ends: dict[str, int] = dict.fromkeys((*topics.FACT_TOPICS, *topics.OWN_TOPICS), 0)
+    fold = ShardFold(state, ends, [])
+    began_s = time.process_time()
+    for offset in range(2_000):
+        change = fact_changes.changed(CapacityGrew("member1"), Cause(f"clusters/0/{offset}"), offset)
+        affected_keys.touch(state, fold.indexes, fold.placements, change)
+    assert time.process_time() - began_s < 0.5 * speed.slowness()
+    assert len(state.touched) == len(state.bindings)
+    assert all(binding.ready_to_retry for binding in state.bindings.values())
