@@ -94,6 +94,7 @@ class MemberPlane(SnapshotPlane):
         self._catalogue = built_in()
         self._manifests: OrderedDict[tuple[int, int], bytes] = OrderedDict()
         self._manifest_bytes = 0
+        self._share = loop_share.LoopShare()
         self._maker = manifests.Renderer(services.log)
 
     async def catalogue(self) -> Catalogue:
@@ -168,12 +169,12 @@ class MemberPlane(SnapshotPlane):
             and not workload.is_unmanaged
         ]
         propagations = await self._propagations(workloads)
-        share = loop_share.LoopShare()
-        values: list[KubeObject] = []
-        for workload in workloads:
-            manifest, propagation = await self._manifest(workload), propagations.get(workload.key)
-            values.append(api_objects.workload_object(state, workload, manifest, propagation))
-            await share.pause()
+        values = [
+            api_objects.workload_object(
+                state, workload, await self._manifest(workload), propagations.get(workload.key)
+            )
+            for workload in workloads
+        ]
         values += [
             api_objects.unmanaged_object(state, key, item)
             for key, item in list(state.unmanaged.items())
@@ -304,7 +305,9 @@ class MemberPlane(SnapshotPlane):
         for workload in list(state.workloads.values()):
             if workload.replicas is not None:
                 for group, manifest in await self._groups(workload):
-                    pods.extend(api_objects.pods(state, group, manifest))
+                    for pod in api_objects.pods(state, group, manifest):
+                        pods.append(pod)
+                        await self._share.pause()
         return pods
 
     async def _newest_pods(self, state: MemberState) -> list[KubeObject]:
@@ -328,6 +331,8 @@ class MemberPlane(SnapshotPlane):
 
     async def _manifest(self, workload: Workload) -> bytes:
         """The manifest with the pod template that these replicas run, possibly an earlier template during a rollout."""
+        # Here, because all lists of objects call this for each workload.
+        await self._share.pause()
         if workload.is_unmanaged:
             item = self.state().unmanaged.get(workload.object_key)
             if item is None:

@@ -74,7 +74,9 @@ class SnapshotPlane(abc.ABC):
             names = [name for name in names if name > behind]
         items: list[KubeObject] = []
         mark: Name = ()
+        share = loop_share.LoopShare()
         for name in names:
+            await share.pause()
             value = look.items[name][1]
             if not fits(value):
                 continue
