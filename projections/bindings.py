@@ -123,7 +123,7 @@ _AFTER_SCHEDULING: Final = (
     decisions.BindingDispatched,
     decisions.StatusAggregated,
 )
-"""Decisions that a step takes after all changes of the binding's spec, which successful scheduling then covers."""
+"""Decisions that a step takes after it has changed a binding's spec; if scheduling succeeded, it saw these changes."""
 
 _BODIES: Final = """
 SELECT key, body FROM keys JOIN bindings USING (id) WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key

@@ -173,7 +173,7 @@ def _with_status(current: ObjectRow, row: Row) -> ObjectRow:
 
 
 def stored_heads(rows: Rows) -> Iterator[tuple[str, int, str, Head]]:
-    """Yield the heads of all objects, each with its topic, partition and key."""
+    """Yield topic, partition, key and ``Head`` (state without manifest) of each stored object."""
     key: str
     topic: str
     for key, topic, *head in rows.select(_HEADS):

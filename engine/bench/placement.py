@@ -173,7 +173,7 @@ def _static_weights() -> tuple[placements.StaticClusterWeight, ...]:
 
 
 def _questions(known: fleet.Fleet, mode: str, prefix: str, replicas: int) -> list[requests.Request]:
-    """One request per binding; with a prefix it has a previous result and changed replicas."""
+    """One request per binding; with a ``prefix`` (steady, fresh) it has a previous result and changed replicas."""
     styles = [_placement(mode, number) for number in range(_PLACEMENTS)]
     questions: list[requests.Request] = []
     for number in range(_BINDINGS):

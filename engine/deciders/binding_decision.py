@@ -53,8 +53,8 @@ def decide(
         left = required_bindings.decide(binding, facts, emit)
     is_freed = False
     if binding.declared is not None:
-        # After an answer about quotas or groups, the scheduling pass that waited for it is still to come.
-        # It may place evicted replicas, so their evictions must not end yet.
+        # After an answer about quotas or workload groups, the scheduling pass that waited for it runs below.
+        # It may place evicted replicas, so their evictions must not end before it.
         is_changed = binding.generation != before or bool(flags & _ANSWERED)
         is_freed = taint_manager.decide(binding, facts, placements, emit, is_changed=is_changed)
         application_failover.decide(binding, emit)

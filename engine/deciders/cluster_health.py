@@ -2,10 +2,10 @@
 
 The condition Ready takes effect after it has lasted for a while, so a flapping cluster changes nothing. That time
 starts at the first step that knew the condition, because a report may arrive late. Conditions that clients
-report (network, storage) take effect at once, as their reporters have their own rules. Mass evictions are limited
-(design section 3): failing clusters are emptied one by one, at the pace of Kubernetes' node controller, and none
-while so many fail that the control plane itself is probably cut off. Each shard computes the same order, from the
-facts and the time of its step.
+report (network, storage) take effect at once, as their reporters have their own rules. Mass evictions are limited:
+failing clusters are emptied one by one, at the pace of Kubernetes' node controller, and none while so many fail
+that the control plane itself is probably cut off. Each shard computes the same order, from the facts and the time
+of its step.
 """
 
 import bisect

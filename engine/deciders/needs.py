@@ -88,7 +88,7 @@ def put(shard: ShardState, key: str, by: str, need: Need) -> None:
 
 
 def apply(shard: ShardState, key: str, applied: Iterable[tuple[str, Terms]]) -> None:
-    """Record the terms that were decided for an object; ``applied`` has (key of the dependent binding, terms)."""
+    """Record the decided ``Terms`` on which bindings need an object; ``applied`` has (key of the binding, terms)."""
     needs = known(shard, key)
     for by, terms in applied if needs is not None else ():
         if needs is not None and by in needs:

@@ -129,10 +129,10 @@ def _holder(binding: Binding, template: Template) -> shapes.PolicyRef | None:
 
 
 def _kept(holder: shapes.PolicyRef | None, claim: Claim | None, facts: Facts) -> KnownPolicy | None:
-    """Return the policy that keeps a template although it does not select it; None if the claim lapses.
+    """Return the policy that keeps a template without selecting it; None if the claim lapses.
 
-    As in Karmada, the policy keeps the template until the policy changes. An imported template is treated as claimed by
-    the policy's current version while it has no claim here, or one with an older placement (``_NO_VERSION``).
+    As in Karmada, the claim lapses when the policy changes or is deleted. For an imported template, changes do not
+    count while the template has no claim here, or one with an older placement (``_NO_VERSION``).
     """
     known = None if holder is None else facts.known_policies.get(holder)
     if known is None or known.policy.is_deleting:

@@ -194,7 +194,7 @@ def of_binding(template: shapes.WorkloadRef, uid: str) -> Marks:
 
 
 def of_work(propagation: Propagation) -> Marks:
-    """Return the labels and annotations of a Work. A Work without a binding (of a namespace) has only its id."""
+    """Return the labels and annotations of a Work; without a binding (as for a namespace) only its id label."""
     labels = {_WORK_ID: propagation.work_uid} if propagation.work_uid else {}
     if not propagation.binding_uid:
         return Marks(labels, {})

@@ -141,7 +141,7 @@ class NumberedLog(Log, Protocol):
 
 
 class Owner(Protocol):
-    """The right to write the steps of shards (design section 5)."""
+    """The right to write the steps of shards."""
 
     async def own(self, shards: Iterable[int]) -> None:
         """Take over the shards and fence their former owners; when it returns, all their committed steps can be read.

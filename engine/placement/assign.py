@@ -156,7 +156,7 @@ def _aggregated_order(
     kind: str,
     votes: encoded_columns.Integers,
 ) -> encoded_columns.Integers:
-    """Positions by descending votes; ties keep the order in which the clusters were chosen.
+    """Positions by descending weight (``votes``); ties keep the order in which the clusters were chosen.
 
     A scale-up puts clusters with running replicas first. A scale-down has only the clusters of the previous
     assignment; ties keep the order of that assignment.

@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 
 class Chosen:
-    """The chosen clusters in name order, as columns: indexes into all names, replicas, and free replicas."""
+    """The chosen clusters in name order, as columns: replicas, free replicas, and indexes into an array of names."""
 
     __slots__ = (
         "_available",

@@ -41,7 +41,7 @@ _Request = TypeVar("_Request")
 _Answer = TypeVar("_Answer")
 
 GROUPS_MAX: Final = 2
-"""Maximum number of running groups: one is computed while the other waits for the log and the views."""
+"""Maximum number of groups of writes at once: one is computed while the other waits for the log and the views."""
 
 MEMBERS_MAX: Final = 256
 

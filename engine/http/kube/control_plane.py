@@ -92,7 +92,7 @@ class ControlPlane:
         return await self.peek(query)
 
     async def peek(self, query: Callable[[Rows], _Answer]) -> _Answer:
-        """Query the views in a worker thread, without waiting."""
+        """Query the views as they are, in a worker thread; do not wait until they catch up with the log."""
         return await anyio.to_thread.run_sync(self._query_views, query)
 
     async def newest(self) -> int:

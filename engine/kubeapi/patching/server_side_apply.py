@@ -237,7 +237,7 @@ def _add_beyond(found: FieldsV1, held: Json, schema: Schema, before: Json) -> No
 
 
 def _add(found: FieldsV1, value: object, schema: Schema) -> None:
-    """Add the paths inside ``value``, a new field, to ``found``, the field's FieldsV1; a leaf adds nothing."""
+    """Add all paths inside ``value`` to ``found``, the FieldsV1 of its field or list item; a leaf adds nothing."""
     if not value or schema.atomic:
         return
     fields = as_object(value)

@@ -111,7 +111,7 @@ class Ordering:
         self._doubts: dict[Slot, _Doubt] = {}
 
     async def plan(self, numbered: Callable[[Slot], int]) -> list[Stretch]:
-        """Return stretches that may be numbered now, in order; ``numbered`` returns where a partition's numbers end.
+        """Return the ranges to number next, in order; ``numbered`` returns a partition's first offset without a number.
 
         Raises LogError or KafkaError if the brokers do not answer.
         """
@@ -169,7 +169,8 @@ class Ordering:
         if not new:
             return
         slots = sorted({need.slot for front in new.values() for need in front.needs})
-        # Query only now: all causes of an honest record were written before the record was seen.
+        # Query only now that the records are known: unless a record is forged, its causes were written before
+        # it was committed, so the queried ends include them.
         written = dict(await self._log.written(slots))
         for slot, front in new.items():
             self._doubts[slot] = _Doubt(front.offset, {need.slot: written[need.slot] for need in front.needs})

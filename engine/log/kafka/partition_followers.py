@@ -189,7 +189,7 @@ class FollowedLog:
         return self._moves.number
 
     def nudge(self) -> None:
-        """Wake all callers of ``wait`` although no record has arrived, so that they notice another change."""
+        """Wake all callers of ``wait`` without a new record, for other changes such as a new assignment of shards."""
         self._moves.move(self._moves.number + 1)
 
     async def wait(self, after: int) -> None:

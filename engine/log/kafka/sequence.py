@@ -1,4 +1,4 @@
-"""The order of all records: extents of partitions in the topic ``sequence`` (design section 2).
+"""The order of all records: extents of partitions in the topic ``sequence``.
 
 An extent is a range of offsets of one partition. Its first offset has the extent's first number; every offset has a
 number, also those of control records. Extents that do not join the accepted ones have no effect, so several replicas

@@ -4,7 +4,7 @@ Starting the producer fences the former owner and ends that owner's open transac
 steps can be read once everything that is written in the shard's decisions is visible. A step is one transaction. In
 addition, an owner knows the offsets of its own steps: between two of them there is only a control record. If there are
 other records, the owner reads them. If one is another owner's step that continues the shard's chain, the ownership
-ends, even if the brokers should allow two writers (design section 5).
+ends, even if the brokers should allow two writers.
 """
 
 # aiokafka has annotations but no py.typed marker.
@@ -317,7 +317,7 @@ def _decisions(shards: Iterable[int]) -> list[Slot]:
 async def check_clock(address: Address, clock_ms: Callable[[], int]) -> None:
     """Compare a clock with the time that the brokers stamp on a record appended to the snapshot topic.
 
-    A worker whose clock is more than a second off owns nothing (design section 2). A step's time is its owner's clock
+    A worker whose clock is more than a second off owns nothing. A step's time is its owner's clock
     and never goes back: a clock that is ahead would advance the shard's time for good and fire timers early.
     Raises LogError if the clock is off or no broker answers.
     """
