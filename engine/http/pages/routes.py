@@ -22,7 +22,7 @@ from engine.http.query.routes import PREFIX, read_query
 from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 from engine.objects import bindings
-from events import catalogue, decisions, topics
+from events import catalogue, decisions, keys, topics
 from events.json_values import object_at
 from events.kube_objects import KubeObject
 from projections import observed_bindings, query
@@ -220,8 +220,10 @@ class _Pages:
         page = await record_pages.numbered(self._services.log, numbers, is_full=True)
         items = await anyio.to_thread.run_sync(
             lambda: [
-                KubeObject(object_at(msgspec.json.decode(item.data or b"{}"), "manifest"))
-                for item in page.items
+                _shown_as_observed(
+                    key, KubeObject(object_at(msgspec.json.decode(item.data or b"{}"), "manifest"))
+                )
+                for (key, _), item in zip(found, page.items, strict=False)
             ]
         )
         return query.Objects(items, found[len(items) - 1][0] if len(items) < len(found) else "")
@@ -240,6 +242,25 @@ class _Pages:
 
     def _render(self, template: str, values: Mapping[str, object]) -> str:
         return self._templates.get_template(template).render(values)
+
+
+def _shown_as_observed(key: str, binding: KubeObject) -> KubeObject:
+    """Return an observed binding; one that cannot be read is replaced by its name and the reason."""
+    try:
+        if bindings.of(binding).key == key:
+            return binding
+        reason = "it was observed without its name"
+    except msgspec.ValidationError as error:
+        reason = str(error)
+    namespace, name = keys.split(key)
+    failure = {"type": "Scheduled", "status": "False", "reason": "Unreadable", "message": reason}
+    return KubeObject(
+        {
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"resource": {"name": name}},
+            "status": {"conditions": [failure]},
+        }
+    )
 
 
 def _touching(rows: Rows, key: str, until: int) -> list[int]:
