@@ -1,10 +1,13 @@
 """The HTML pages: content, snapshots at a position, and escaping of names."""
 
+import msgspec
 import pytest
 
+from engine.cli.karmada import states
 from engine.http.pages import binding_values, cluster_values
+from engine.log.memory import MemoryLog
 from engine.objects import bindings
-from events import clusters, json_values, records
+from events import clusters, codec, json_values, observations, records
 from events.json_values import Json
 from events.kube_objects import KubeObject
 from tests.api.servers import client, serving
@@ -261,3 +264,44 @@ async def test_every_link_in_a_page_resolves() -> None:
 async def test_missing_object_or_invalid_query_has_an_error_page(path: str, status: int) -> None:
     async with serving() as services, client(services) as http:
         assert (await http.get(path)).status_code == status
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [b"5", b'{"metadata":{"name":5}}', b'{"metadata":{"name":"odd"},"spec":{"clusters":5}}', b'{"a":"\xff"}'],
+)
+async def test_observed_binding_that_cannot_be_read_is_shown_as_such_beside_others(manifest: bytes) -> None:
+    good = b'{"metadata":{"name":"good","namespace":"default"},"spec":{"resource":{"kind":"Deployment","name":"web"}}}'
+    batch = [observed("good", good, 1), observed("odd", manifest, 2)]
+    async with serving(batch) as services, client(services) as http:
+        page = await http.get("/")
+    assert page.status_code == 200
+    assert 'href="/timeline/default/good"' in page.text
+    assert 'href="/timeline/default/odd"' in page.text
+    assert "Unreadable" in page.text
+
+
+def observed(name: str, manifest: bytes, version: int) -> records.Record:
+    """The observation of a ResourceBinding."""
+    data = observations.ObjectObserved(
+        kind="ResourceBinding",
+        namespace="default",
+        name=name,
+        version=version,
+        manifest=msgspec.Raw(manifest),
+    )
+    head = records.Envelope(id=name, source="/observed", type="", time="2026-11-25T12:00:00.000Z")
+    return codec.encode(data, head, partition=0, key=data.record_key)
+
+
+async def test_unreadable_observed_binding_does_not_keep_others_from_being_copied() -> None:
+    log = MemoryLog()
+    good = b"""{"apiVersion":"work.karmada.io/v1alpha2","kind":"ResourceBinding",
+        "metadata":{"name":"good","namespace":"default"},"spec":{"clusters":[{"name":"member1","replicas":2}]}}"""
+    await log.append(
+        [observed("good", good, 1), observed("odd", good.replace(b"good", b"odd").replace(b"2}", b'"2"}'), 2)]
+    )
+    state = await states.of_log(log)
+    assert state is not None
+    assert list(state.placements) == [("default", "good")]
+    assert state.notes == ["placements not copied, since their bindings cannot be read: default/odd"]

@@ -215,7 +215,23 @@ def placement_of(binding: Binding) -> imported_placements.ImportedPlacement:
 
 
 def _bound(found: Mapping[_GroupKind, Sequence[KubeObject]]) -> list[_Bound]:
-    return [msgspec.convert(value.document, _Bound) for kind in _BINDINGS for value in found.get(kind, ())]
+    bound = (_readable(value) for kind in _BINDINGS for value in found.get(kind, ()))
+    return [each for each in bound if each is not None]
+
+
+def _readable(value: KubeObject) -> _Bound | None:
+    """Read a binding; None if fields have other types than in Karmada."""
+    try:
+        return msgspec.convert(value.document, _Bound)
+    except msgspec.ValidationError:
+        return None
+
+
+def _unreadable(found: Mapping[_GroupKind, Sequence[KubeObject]]) -> list[str]:
+    """Return a note about the bindings that cannot be read."""
+    bound = [value for kind in _BINDINGS for value in found.get(kind, ())]
+    names = [keys.full_name(*value.key) for value in bound if _readable(value) is None]
+    return [f"placements not copied, since their bindings cannot be read: {_some(names)}"] if names else []
 
 
 def _state(found: Mapping[_GroupKind, Sequence[KubeObject]]) -> State:
@@ -239,7 +255,7 @@ def _state(found: Mapping[_GroupKind, Sequence[KubeObject]]) -> State:
     copied = [value for value in copied if not _is_own(value)]
     deleted = [value for value in copied if value.is_ending]
     copied = [value for value in copied if not value.is_ending]
-    notes = _notes(all_bound, lazy) + _being_deleted(deleted)
+    notes = _notes(all_bound, lazy) + _being_deleted(deleted) + _unreadable(found)
     return State(copied, placements, _running(all_bound), notes)
 
 
