@@ -116,6 +116,38 @@ def test_only_api_patches_may_replace_a_missing_value() -> None:
         patches.json_patch_own({"a": 1}, replace)
 
 
+@pytest.mark.parametrize(
+    ("operation", "result"),
+    [
+        ({"op": "test", "path": "/b", "value": None}, {"a": [1, 2]}),
+        ({"op": "add", "path": "/a/-1", "value": 3}, {"a": [1, 2, 3]}),
+        ({"op": "add", "path": "/a/-3", "value": 3}, {"a": [3, 1, 2]}),
+        ({"op": "remove", "path": "/a/-1"}, {"a": [1]}),
+        ({"op": "replace", "path": "/a/-2", "value": 3}, {"a": [3, 2]}),
+        ({"op": "test", "path": "/a/-1", "value": 2}, {"a": [1, 2]}),
+        ({"op": "move", "from": "/a/-1", "path": "/a/-2"}, {"a": [2, 1]}),
+        ({"op": "copy", "from": "/a/-1", "path": "/a/-1"}, {"a": [1, 2, 2]}),
+    ],
+)
+def test_api_patches_test_for_absence_and_count_from_the_end(operation: Json, result: object) -> None:
+    assert patches.json_patched({"a": [1, 2]}, [operation]) == result
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "test", "path": "/b/c", "value": None},
+        {"op": "test", "path": "/a/2", "value": None},
+        {"op": "test", "path": "/a", "value": None},
+        {"op": "add", "path": "/a/-4", "value": 3},
+        {"op": "remove", "path": "/a/-3"},
+    ],
+)
+def test_api_patch_outside_of_the_value_is_refused(operation: Json) -> None:
+    with pytest.raises(patches.PatchError):
+        patches.json_patched({"a": [1, 2]}, [operation])
+
+
 def _objects(leaves: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
     names = st.sampled_from("abc")
     return st.recursive(leaves, lambda below: st.dictionaries(names, below, max_size=3), max_leaves=8)

@@ -4,6 +4,7 @@ Covers OpenAPI v3 as used by structural schemas, except patterns, formats and CE
 that bounds the cost of untrusted expressions. ``schema_validation`` handles unknown fields.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -13,6 +14,7 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors.status_objects import Cause
 from events.json_values import Json, as_list, as_object, list_at, object_at
 
+_TOLERANCE: Final = 1e-9
 _HEAD: Final = ("apiVersion", "kind", "metadata")
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "array": (list,),
@@ -52,27 +54,35 @@ def _defaulted(value: object, schema: Json) -> object:
     below = as_object(schema.get("items"))
     if items is None or below is None:
         return value
-    result = [_defaulted(item, below) for item in items]
+    default = None if below.get("nullable") is True else below.get("default")
+    result = [_defaulted(default if item is None else item, below) for item in items]
     return value if all(one is two for one, two in zip(items, result, strict=True)) else result
 
 
 def _object_defaulted(held: Json, schema: Json) -> Json:
     result = dict(held)
-    for name, each in object_at(schema, "properties").items():
-        below = object_at(each)
-        is_missing = result.get(name) is None and below.get("nullable") is not True
-        if is_missing and "default" in below:
-            # The default is shared with the schema, not copied: callers must not change the object in place.
-            result[name] = below["default"]
-        elif is_missing and name in result:
-            del result[name]
-        if result.get(name) is not None:
-            result[name] = _defaulted(result[name], below)
+    properties = object_at(schema, "properties")
+    for name, each in properties.items():
+        _set_default(result, name, object_at(each))
     others = as_object(schema.get("additionalProperties"))
     if others is not None:
-        result = {name: _defaulted(item, others) for name, item in result.items()}
+        for name in held.keys() - properties.keys():
+            _set_default(result, name, others, may_be_absent=False)
     is_same = result.keys() == held.keys() and all(result[name] is item for name, item in held.items())
     return held if is_same else result
+
+
+def _set_default(held: Json, name: str, schema: Json, *, may_be_absent: bool = True) -> None:
+    """Set a field that is absent, or null although it may not be, to its default; without a default remove it."""
+    is_null = name in held and held[name] is None and schema.get("nullable") is not True
+    default = schema.get("default")
+    if default is not None and (is_null or (may_be_absent and name not in held)):
+        # Shared with the schema, not copied: callers must not change the object in place.
+        held[name] = default
+    elif is_null:
+        del held[name]
+    if held.get(name) is not None:
+        held[name] = _defaulted(held[name], schema)
 
 
 def _faults(value: object, schema: Json, path: str) -> Iterator[Cause]:
@@ -106,10 +116,11 @@ def _of_object(held: Json, schema: Json, path: str) -> Iterator[Cause]:
         yield causes.invalid(path, held, f"{path} in body should have at most {most} properties")
     if isinstance(least, int) and len(held) < least:
         yield causes.invalid(path, held, f"{path} in body should have at least {least} properties")
-    for name in _texts(schema.get("required")):
-        if held.get(name) is None:
-            yield causes.required(f"{path}.{name}")
     properties = object_at(schema, "properties")
+    for name in _texts(schema.get("required")):
+        may_be_null = name in held and object_at(properties, name).get("nullable") is True
+        if held.get(name) is None and not may_be_null:
+            yield causes.required(f"{path}.{name}")
     others = as_object(schema.get("additionalProperties"))
     for name in sorted(held):
         below = as_object(properties.get(name)) or (others if name not in properties else None)
@@ -166,8 +177,22 @@ def _of_number(value: float, schema: Json, path: str) -> Iterator[Cause]:
             comparison = "less than" if is_excluded else "less than or equal to"
             yield causes.invalid(path, value, f"{path} in body should be {comparison} {most}")
     step = schema.get("multipleOf")
-    if isinstance(step, int | float) and step and value % step:
+    if isinstance(step, int | float) and step and not _is_multiple(value, step):
         yield causes.invalid(path, value, f"{path} in body should be a multiple of {step}")
+
+
+def _is_multiple(value: float, step: float) -> bool:
+    """Whether a number is a multiple of another; fractions are rounded, as few of them are exact in binary."""
+    if isinstance(value, int) and isinstance(step, int):
+        return value % step == 0
+    try:
+        quotient = value / step
+    except OverflowError:
+        return False
+    if not math.isfinite(quotient):
+        return False
+    rounded = round(quotient)
+    return quotient == rounded or abs(quotient - rounded) < _TOLERANCE * abs(rounded)
 
 
 def _mistyped(value: object, path: str, wanted: str) -> Cause:

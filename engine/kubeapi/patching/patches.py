@@ -17,6 +17,7 @@ OPERATIONS_MAX: Final = 10_000
 
 _COPIED_BYTES_MAX: Final = 3 * 1024 * 1024
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,9}")
+_FROM_END: Final = re.compile(r"-[1-9][0-9]{0,9}")
 _END: Final = "-"
 _WITH_VALUE: Final = ("add", "replace", "test")
 
@@ -42,15 +43,16 @@ def merge_patched(value: object, patch: object) -> object:
 def json_patched(value: object, operations: object) -> object:
     """Return a patched copy of the value, None if nothing is left; raises PatchError.
 
-    As in Kubernetes, ``replace`` adds an object field that does not exist.
+    As in Kubernetes, ``replace`` adds an object field that does not exist, a test for null passes if there is no such
+    field, and negative indexes of lists count from the end.
     """
-    return json_patch_own(copy.deepcopy(value), operations, replaces_absent=True)
+    return json_patch_own(copy.deepcopy(value), operations, is_api=True)
 
 
-def json_patch_own(value: object, operations: object, *, replaces_absent: bool = False) -> object:
+def json_patch_own(value: object, operations: object, *, is_api: bool = False) -> object:
     """Apply a JSON patch in place; the value is changed even if PatchError is raised.
 
-    ``replace`` requires an existing target (RFC 6902), unless ``replaces_absent``.
+    It is applied as RFC 6902 says, or with ``is_api`` as ``json_patched`` does.
     """
     listed = as_list(operations)
     if listed is None:
@@ -62,7 +64,7 @@ def json_patch_own(value: object, operations: object, *, replaces_absent: bool =
     left = _COPIED_BYTES_MAX
     for index, item in enumerate(listed):
         try:
-            left = _carry_out(root, item, left, replaces_absent=replaces_absent)
+            left = _carry_out(root, item, left, is_api=is_api)
         except PatchError as error:
             raise PatchError(f"operation {index}: {error}") from None
     return root.get("")
@@ -73,12 +75,13 @@ def at(value: object, pointer: str) -> object:
     return _get({"": value}, _steps(pointer, "path"))
 
 
-def _carry_out(root: Json, item: object, left: int, *, replaces_absent: bool) -> int:
+def _carry_out(root: Json, item: object, left: int, *, is_api: bool) -> int:
     """Apply one operation to the tree below ``root``; return the rest of the copy budget, in bytes."""
     operation = as_object(item)
     if operation is None:
         raise PatchError("is no object")
-    name, path = operation.get("op"), _steps(operation.get("path"), "path")
+    name = operation.get("op")
+    path = _place(root, operation, "path", is_api=is_api, is_new=name in ("add", "copy"))
     if name in _WITH_VALUE and "value" not in operation:
         raise PatchError(f"{name} has no value")
     match name:
@@ -87,14 +90,15 @@ def _carry_out(root: Json, item: object, left: int, *, replaces_absent: bool) ->
         case "remove":
             _remove(root, path)
         case "replace":
-            _replace(root, path, copy.deepcopy(operation["value"]), may_be_absent=replaces_absent)
+            _replace(root, path, copy.deepcopy(operation["value"]), may_be_absent=is_api)
         case "move":
-            source = _steps(operation.get("from"), "from")
+            source = _place(root, operation, "from", is_api=is_api)
             if path[: len(source)] == source and path != source:
                 raise PatchError("moves a value into itself")
-            _add(root, path, _remove(root, source))
+            value = _remove(root, source)
+            _add(root, _place(root, operation, "path", is_api=is_api, is_new=True), value)
         case "copy":
-            found = _get(root, _steps(operation.get("from"), "from"))
+            found = _get(root, _place(root, operation, "from", is_api=is_api))
             # Repeated copies double the value, so the copied size is limited, not only the number of
             # operations.
             body = _json(found)
@@ -103,7 +107,7 @@ def _carry_out(root: Json, item: object, left: int, *, replaces_absent: bool) ->
                 raise PatchError("copies too much")
             _add(root, path, msgspec.json.decode(body))
         case "test":
-            if not same(_get(root, path), operation["value"]):
+            if not _is_as_tested(root, path, operation["value"], is_api=is_api):
                 raise PatchError(f"{operation.get('path')} has another value than was tested for")
         case _:
             raise PatchError(f"{str(name)[:40]!r} is no operation")
@@ -123,6 +127,39 @@ def _steps(pointer: object, field: str) -> list[str]:
     if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")):
         raise PatchError(f"{field} is no JSON pointer")
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")]
+
+
+def _place(root: Json, operation: Json, field: str, *, is_api: bool, is_new: bool = False) -> list[str]:
+    """Return the path in a field of an operation, as steps; ``is_new``: it ends at a new value."""
+    steps = _steps(operation.get(field), field)
+    return _from_start(root, steps, is_new=is_new) if is_api else steps
+
+
+def _from_start(root: Json, path: list[str], *, is_new: bool) -> list[str]:
+    """Return the path without negative indexes, which count from the end of their lists."""
+    result: list[str] = []
+    value: object = root
+    for number, step in enumerate(path, 1):
+        fields, items = as_object(value), as_list(value)
+        index = step
+        if items is not None and _FROM_END.fullmatch(step):
+            index = str(len(items) + int(step) + (is_new and number == len(path)))
+        result.append(index)
+        if fields is not None:
+            value = fields.get(index)
+        elif items is not None and _INDEX.fullmatch(index) and int(index) < len(items):
+            value = items[int(index)]
+        else:
+            value = None
+    return result
+
+
+def _is_as_tested(root: Json, path: list[str], value: object, *, is_api: bool) -> bool:
+    if is_api and value is None:
+        fields = as_object(_get(root, path[:-1]))
+        if fields is not None and path[-1] not in fields:
+            return True
+    return same(_get(root, path), value)
 
 
 def _get(root: Json, path: list[str]) -> object:

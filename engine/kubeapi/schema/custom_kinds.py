@@ -142,6 +142,7 @@ def established(definition: KubeObject) -> KubeObject:
         )
     ]
     versions = objects_at(spec, "versions")
-    stored = [version["name"] for version in versions if version.get("storage") is True]
+    # A definition of another producer may have versions without a name.
+    stored = [version["name"] for version in versions if version.get("storage") is True and "name" in version]
     status = {"acceptedNames": spec.get("names", {}), "conditions": conditions, "storedVersions": stored}
     return definition.with_fields({"status": status})

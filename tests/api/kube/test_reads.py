@@ -9,7 +9,9 @@ from engine.http.services import Services
 from events.json_values import Json
 from tests.api.kube.client import MAPS, api, made, version
 from tests.api.servers import NOW_MS, TOKEN
-from tests.builders.manifests import config_map
+from tests.builders import inputs
+from tests.builders.log_records import record
+from tests.builders.manifests import config_map, manifest
 
 
 async def test_paged_list_is_a_snapshot_of_its_first_page() -> None:
@@ -104,3 +106,15 @@ async def test_watch_from_a_future_number_is_expired() -> None:
     async with api() as (client, _):
         answer = await client.get(MAPS, params={"watch": "true", "resourceVersion": "999999"})
         assert (answer.status_code, answer.json()["reason"]) == (410, "Expired")
+
+
+async def test_definition_of_another_producer_without_version_names_is_listed() -> None:
+    group = "apiextensions.k8s.io/v1"
+    spec = {"group": "example.io", "versions": [{"storage": True}, {"name": "v1", "storage": True}]}
+    definition = manifest(group, "CustomResourceDefinition", "ships.example.io", spec=spec)
+    async with api() as (client, services):
+        await services.log.append([record(inputs.applied(definition))])
+        for suffix in ("", "/ships.example.io"):
+            answer = await client.get(f"/apis/{group}/customresourcedefinitions{suffix}")
+            assert answer.status_code == 200, answer.text
+        assert answer.json()["status"]["storedVersions"] == ["v1"]

@@ -1,0 +1,76 @@
+"""Defaults and validation of custom objects by the schemas of their definitions."""
+
+import pytest
+
+from engine.kubeapi.admission import structural
+from events.json_values import Json
+
+NAME: Json = {"type": "string"}
+OPEN: Json = {"type": "string", "nullable": True}
+
+
+def _root(**properties: Json) -> Json:
+    return {"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}
+
+
+def _defaulted(schema: Json, spec: Json) -> object:
+    return structural.defaulted({"kind": "House", "spec": spec}, schema)["spec"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "spec", "result"),
+    [
+        ({**NAME, "default": "x"}, {}, {"a": "x"}),
+        ({**NAME, "default": "x"}, {"a": None}, {"a": "x"}),
+        (NAME, {"a": None}, {}),
+        # A nullable field has its default if it is absent, and may be null.
+        ({**OPEN, "default": "x"}, {}, {"a": "x"}),
+        ({**OPEN, "default": "x"}, {"a": None}, {"a": None}),
+        ({**OPEN, "default": None}, {}, {}),
+        (OPEN, {"a": None}, {"a": None}),
+        # Null values of a map and null items of a list follow the same rules.
+        ({"type": "object", "additionalProperties": NAME}, {"a": {"b": None, "c": ""}}, {"a": {"c": ""}}),
+        ({"type": "object", "additionalProperties": OPEN}, {"a": {"b": None}}, {"a": {"b": None}}),
+        (
+            {"type": "object", "additionalProperties": {**NAME, "default": "x"}},
+            {"a": {"b": None}},
+            {"a": {"b": "x"}},
+        ),
+        ({"type": "array", "items": {**NAME, "default": "x"}}, {"a": [None, "b"]}, {"a": ["x", "b"]}),
+        ({"type": "array", "items": {**OPEN, "default": "x"}}, {"a": [None]}, {"a": [None]}),
+    ],
+)
+def test_absent_and_null_values_get_defaults(schema: Json, spec: Json, result: Json) -> None:
+    assert _defaulted(_root(a=schema), spec) == result
+
+
+def test_object_that_needs_no_default_stays_itself() -> None:
+    value: Json = {"kind": "House", "spec": {"a": "b", "c": {"d": None}}}
+    schema = _root(a={**OPEN, "default": "x"}, c={"type": "object", "additionalProperties": OPEN})
+    assert structural.defaulted(value, schema) is value
+
+
+@pytest.mark.parametrize(("schema", "has_fault"), [(NAME, True), (OPEN, False)])
+def test_required_field_may_be_null_if_it_is_nullable(schema: Json, has_fault: bool) -> None:
+    root = _root(house={"type": "object", "required": ["a"], "properties": {"a": schema}})
+    assert bool(list(structural.faults({"spec": {"house": {"a": None}}}, root))) == has_fault
+    assert list(structural.faults({"spec": {"house": {}}}, root))
+
+
+@pytest.mark.parametrize(
+    ("value", "step", "is_multiple"),
+    [
+        (6, 3, True),
+        (7, 3, False),
+        (0, 3, True),
+        (0.3, 0.1, True),
+        (0.35, 0.1, False),
+        (1e-12, 0.1, False),
+        (4.5, 1.5, True),
+        pytest.param(10**400, 0.5, False, id="huge"),
+        (1e308, 1e-10, False),
+    ],
+)
+def test_multiples_of_fractions_are_rounded(value: float, step: float, is_multiple: bool) -> None:
+    schema = _root(a={"type": "number", "multipleOf": step})
+    assert (not list(structural.faults({"spec": {"a": value}}, schema))) == is_multiple
