@@ -45,6 +45,7 @@ _APPLIED: Final = {
 }
 """Type of the event that writes an object, by route; with ``expects=0`` it creates the object."""
 
+_VERSION_DIGITS_MAX: Final = 18
 _DERIVED: Final = ("creationTimestamp", "generation", "resourceVersion", "selfLink", "uid")
 
 _DEPTH_MAX: Final = limits.RECORD_DEPTH_MAX - 1
@@ -131,21 +132,33 @@ class StatusChange(Struct, frozen=True, kw_only=True):
 
 
 class Preconditions(Struct, frozen=True, kw_only=True):
-    """Conditions that a client sets for a deletion: uid and resourceVersion of the object, empty for any."""
+    """Conditions that a client sets for a deletion: uid and resourceVersion of the object, empty for any.
+
+    ``newest`` is the highest resourceVersion that this server knows.
+    """
 
     resource: Resource
     uid: str = ""
     resource_version: str = ""
+    newest: int = 0
 
     def check(self, live: KubeObject) -> None:
-        """Raise StatusError (409) if the object has another uid or resourceVersion than required."""
+        """Raise StatusError (409) if the object has another uid than required, or was written since the version."""
         required = (
-            ("UID", self.uid, live.uid),
-            ("ResourceVersion", self.resource_version, live.resource_version),
+            ("UID", self.uid, live.uid, self.uid == live.uid),
+            ("ResourceVersion", self.resource_version, live.resource_version, self._is_current(live)),
         )
-        for what, expected, actual in required:
-            if expected and expected != actual:
+        for what, expected, actual, is_met in required:
+            if expected and not is_met:
                 raise status_objects.unwanted_deletion(self.resource, live.name, what, expected, actual)
+
+    def _is_current(self, live: KubeObject) -> bool:
+        """Whether the object was not written since the required version, which may be that of a later status."""
+        seen, written = self.resource_version, live.resource_version
+        if seen == written:
+            return True
+        is_number = seen.isascii() and seen.isdecimal() and len(seen) <= _VERSION_DIGITS_MAX
+        return is_number and int(written or 0) < int(seen) <= self.newest
 
 
 class Removal(Struct, frozen=True, kw_only=True):
@@ -183,7 +196,7 @@ class Removal(Struct, frozen=True, kw_only=True):
 
     def _apply_to_cluster(self, stored: Cluster) -> Mutated:
         """Start a cluster's departure; it stays until its workloads have been removed."""
-        self._check(cluster_document(stored, managed=True))
+        self._check(_live_cluster(stored))
         leaving = msgspec.structs.replace(stored, leaving_ms=stored.leaving_ms or self.now_ms)
         value = cluster_document(leaving, managed=True)
         if stored.leaving_ms:

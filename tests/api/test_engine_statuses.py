@@ -73,3 +73,24 @@ async def test_apply_of_a_status_field_owned_by_the_engine_is_a_conflict() -> No
         }
         assert owned["auditor"] == {"f:readyReplicas": {}}
         assert "f:readyReplicas" in owned["reballast"]
+
+
+async def test_deletion_may_require_the_version_that_a_derived_status_has() -> None:
+    pen = Pen()
+    async with serving([pen.input(deployment("web", 3))]) as services, _client(services) as client:
+        uid = (await client.get(AT)).json()["metadata"]["uid"]
+        await services.log.append(
+            pen.decide(msgspec.structs.replace(declared(KEY, "web", 3), uid=uid), status(KEY, member1=3))
+        )
+        seen = (await client.get(AT)).json()["metadata"]["resourceVersion"]
+        labels = {"metadata": {"labels": {"a": "b"}}}
+        merge = {"content-type": "application/merge-patch+json"}
+        assert (await client.patch(AT, json=labels, headers=merge)).status_code == 200
+        now = (await client.get(AT)).json()["metadata"]["resourceVersion"]
+        await services.log.append(pen.decide(status(KEY, member1=2)))
+        newest = (await client.get(AT)).json()["metadata"]["resourceVersion"]
+        assert int(seen) < int(now) < int(newest)
+        for version, code in ((seen, 409), ("x", 409), (f"{newest}0", 409), (newest, 200)):
+            options = {"preconditions": {"resourceVersion": version}}
+            answer = await client.request("DELETE", AT, json=options)
+            assert answer.status_code == code, answer.text

@@ -144,7 +144,11 @@ class WriteRequests:
         """Delete an object; return the Status or object for the response."""
         resource, target = write.resource, _target(write)
         preconditions = Preconditions(
-            resource=resource, uid=required.uid, resource_version=required.resource_version
+            resource=resource,
+            uid=required.uid,
+            resource_version=required.resource_version,
+            # Another replica may have returned a version that this server does not know yet.
+            newest=await self._plane.newest() if required.resource_version else 0,
         )
         if resource.kind == _EVENT and self._event_writes is not None:
             return await self._event_writes.remove(write, preconditions, dry_run=dry_run)
