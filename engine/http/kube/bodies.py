@@ -92,7 +92,7 @@ def _parsing_size(raw: bytes, *, is_yaml: bool) -> int:
 
 def _read(kind: str, raw: bytes, resource: Resource, repeated: list[str] | None) -> KubeObject:
     if kind == protobuf.MEDIA_TYPE:
-        return _protobuf(raw, resource)
+        return _typed(_protobuf(raw, resource), resource)
     if kind in _JSON:
         value: Json = {} if raw == _NULL else _json_of(raw, resource)
         if repeated is not None:
@@ -105,11 +105,16 @@ def _read(kind: str, raw: bytes, resource: Resource, repeated: list[str] | None)
     if "." not in resource.group or resource.group.endswith(".k8s.io"):
         named = body_checks.with_kind(resource, named)
     body_checks.check_kind(resource, named, raw)
-    if not resource.is_kubernetes_own or body_checks.is_plain(named.document, resource.schema):
-        return named
-    if (wrong := type_errors.mistyped(named.document, resource.schema)) is not None:
+    return _typed(named, resource)
+
+
+def _typed(value: KubeObject, resource: Resource) -> KubeObject:
+    """Return the object; raises StatusError if a value of a built-in kind has another type or syntax than its field."""
+    if not resource.is_kubernetes_own or body_checks.is_plain(value.document, resource.schema):
+        return value
+    if (wrong := type_errors.mistyped(value.document, resource.schema)) is not None:
         raise status_objects.undecodable(resource, wrong.message)
-    return named
+    return value
 
 
 async def patch_value(raw: bytes, repeated: list[str]) -> object:

@@ -258,6 +258,8 @@ class KubeApi:
             )
         except (ValueError, msgspec.MsgspecError):
             raise status_objects.bad_request("continue key is not valid") from None
+        if query.match == options.EXACT and int(query.resource_version) != listed.number:
+            raise status_objects.expired(f"the objects of version {query.resource_version} are not kept")
         number = start.number or listed.number
         metadata: ListMeta = {"resourceVersion": str(number)}
         if listed.after:

@@ -19,6 +19,7 @@ _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0
 _NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _VALUE: Final = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 _KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
+_PERCENT_CHARS_MAX: Final = 3
 _PERCENT: Final = re.compile(r"[0-9]+%")
 
 _LABEL_WORDS: Final = (
@@ -198,7 +199,11 @@ def amount(value: object, path: str) -> Iterator[Cause]:
 
 def at_most_all(value: object, path: str) -> Iterator[Cause]:
     """Yield an error for a percentage over 100."""
-    if isinstance(value, str) and _PERCENT.fullmatch(value) and int(value[:-1]) > 100:  # noqa: PLR2004
+    if not isinstance(value, str) or not _PERCENT.fullmatch(value):
+        return
+    # Compared as text first: ``int`` refuses texts of thousands of digits.
+    digits = value[:-1].lstrip("0")
+    if len(digits) > _PERCENT_CHARS_MAX or int(digits or "0") > 100:  # noqa: PLR2004
         yield causes.invalid(path, value, "must not be greater than 100%")
 
 

@@ -9,7 +9,7 @@ from engine.kubeapi.patching import managed_fields
 
 _MANAGER: Final = "fieldManager"
 _MATCH: Final = "resourceVersionMatch"
-_EXACT: Final = "Exact"
+EXACT: Final = "Exact"
 _NOT_OLDER: Final = "NotOlderThan"
 
 
@@ -32,9 +32,9 @@ def of_list(version: str, match: str, after: str, *, initial_events: bool | None
     if not version:
         yield causes.forbidden(_MATCH, f"{_MATCH} is forbidden unless resourceVersion is provided")
     yield from _without_pages(after)
-    if match not in (_EXACT, _NOT_OLDER):
-        yield causes.unsupported(_MATCH, match, (_EXACT, _NOT_OLDER, ""))
-    elif match == _EXACT and version == "0":
+    if match not in (EXACT, _NOT_OLDER):
+        yield causes.unsupported(_MATCH, match, (EXACT, _NOT_OLDER, ""))
+    elif match == EXACT and version == "0":
         yield causes.forbidden(_MATCH, f'{_MATCH} "exact" is forbidden for resourceVersion "0"')
 
 

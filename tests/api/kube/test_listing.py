@@ -138,3 +138,14 @@ def test_pieces_of_a_list_equal_its_encoding(name: str, entries: list[Json], tex
     pieces = [*list_responses.encoded(body)]
     assert b"".join(pieces) == rendering.encode(body)
     assert all(len(piece) >= 1024 * 1024 for piece in pieces[:-1])
+
+
+async def test_exact_version_is_the_current_one_or_expired() -> None:
+    async with api() as (client, _):
+        for name in ("a", "b"):
+            await made(client, config_map(name))
+        number = int((await client.get(MAPS)).json()["metadata"]["resourceVersion"])
+        for version, code in ((number, 200), (number - 1, 410), (number + 1, 410)):
+            query = {"resourceVersionMatch": "Exact", "resourceVersion": str(version)}
+            answer = await client.get(MAPS, params=query)
+            assert answer.status_code == code, answer.text

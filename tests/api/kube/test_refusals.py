@@ -59,6 +59,35 @@ async def test_malformed_metadata_of_other_kinds_are_not_stored(metadata: Json, 
         assert services.log.last_number() == before
 
 
+def _field(number: int, value: bytes) -> bytes:
+    """Return a protobuf field with a text or a nested message shorter than 128 bytes."""
+    return bytes((number << 3 | 2, len(value))) + value
+
+
+async def test_malformed_quantity_in_protobuf_is_not_stored() -> None:
+    hard = _field(1, _field(1, b"cpu") + _field(2, _field(1, b"many")))
+    quota = _field(1, _field(1, b"one")) + _field(2, hard)
+    kind = _field(1, b"v1") + _field(2, b"ResourceQuota")
+    async with api() as (client, services):
+        before = services.log.last_number()
+        answer = await client.post(
+            "/api/v1/namespaces/default/resourcequotas",
+            content=b"k8s\0" + _field(1, kind) + _field(2, quota),
+            headers={"content-type": "application/vnd.kubernetes.protobuf"},
+        )
+        assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest"), answer.text
+        assert "quantities must match the regular expression" in answer.json()["message"]
+        assert services.log.last_number() == before
+
+
+async def test_percentage_of_thousands_of_digits_is_invalid() -> None:
+    budget = {"metadata": {"name": "one"}, "spec": {"minAvailable": "9" * 5_000 + "%"}}
+    async with api() as (client, _):
+        answer = await client.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets", json=budget)
+        assert (answer.status_code, answer.json()["reason"]) == (422, "Invalid")
+        assert "must not be greater than 100%" in answer.json()["message"]
+
+
 async def test_patch_to_a_value_of_wrong_type_is_invalid() -> None:
     async with api() as (client, services):
         await made(client, config_map("one", a="1"))
