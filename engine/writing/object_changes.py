@@ -58,11 +58,15 @@ encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """Create or replace an object. ``resource`` describes the kind for error messages."""
+    """Create or replace an object. ``resource`` describes the kind for error messages.
+
+    ``has_status``: a new object is written together with the status that the edit returns.
+    """
 
     target: Target
     edit: Edit
     resource: Resource | None = None
+    has_status: bool = False
 
     def apply(self, stored: StoredState) -> Mutated | Problem:
         """Return the edited object, and the event that writes it (or deletes it, if its last finalizer was removed)."""
@@ -75,7 +79,9 @@ class Change(Struct, frozen=True, kw_only=True):
         if stored is None:
             value = edited.value.with_metadata({"generation": 1})
             event = _APPLIED[self.target.route](manifest=msgspec.Raw(raw), expects=0)
-            return _mutated(Action.CREATED, value, edited, event)
+            status = edited.value.object_at("status") if self.has_status else {}
+            statuses = (_status_written(self.target, status, (), None),) if status else ()
+            return _mutated(Action.CREATED, value, edited, event, *statuses)
         is_spec_changed = kube_objects.spec_digest(msgspec.Raw(raw)) != stored.head.digest
         value = edited.value.with_metadata({"generation": stored.head.generation + is_spec_changed})
         if raw == stored.manifest:
@@ -231,7 +237,7 @@ def _deleted(target: Target, expects: int) -> shapes.Event:
 
 
 def _status_written(
-    target: Target, status: Json, owned: tuple[shapes.FieldsOwner, ...], expects: int
+    target: Target, status: Json, owned: tuple[shapes.FieldsOwner, ...], expects: int | None
 ) -> shapes.Event:
     """The event that writes an object's status; only templates and configuration have a writable status."""
     fields = msgspec.json.decode(encode(status), type=shapes.Object)

@@ -20,9 +20,8 @@ from engine.identity.client_certificates import Subject, subject_of
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.rights import rbac
-from engine.kubeapi.rights.rbac import Act, Rights, User
+from engine.kubeapi.rights.rbac import Act
 from engine.kubeapi.schema.resources import Resource
-from engine.writing.mutations import Edited
 from events import times
 from events.json_values import Json, list_at, objects_at
 from events.kube_objects import KubeObject
@@ -51,7 +50,8 @@ _REQUESTER: Final = ("username", "uid", "groups", "extra")
 class Admission(Struct, frozen=True, kw_only=True):
     """Completes a CertificateSigningRequest on each write: adds the requester when new, the certificate when approved.
 
-    ``part`` is the written subresource, empty for the object itself. Raises StatusError.
+    ``part`` is the written subresource, empty for the object itself. A new request that needs no approval by a user is
+    approved at once, except in a dry run. Raises StatusError.
     """
 
     resource: Resource
@@ -59,6 +59,7 @@ class Admission(Struct, frozen=True, kw_only=True):
     permission: Permission
     now_ms: int
     sign: Sign | None
+    is_dry_run: bool = False
 
     def __call__(self, value: KubeObject, before: KubeObject | None) -> KubeObject:
         """Return the object to store instead of ``before``, which is None for a new one."""
@@ -83,7 +84,11 @@ class Admission(Struct, frozen=True, kw_only=True):
         if user.extra:
             requester["extra"] = {key: list(texts) for key, texts in user.extra.items()}
         kept = {key: item for key, item in value.object_at("spec").items() if key not in _REQUESTER}
-        return value.with_fields({"spec": {**kept, **requester}})
+        # The client's status is dropped: with it, the request could approve itself.
+        new = value.with_fields({"spec": {**kept, **requester}, "status": {}})
+        if self.is_dry_run or not _is_approved_at_once(new, self.permission):
+            return new
+        return _approved_at_once(new, self.now_ms, self.sign)
 
     def _decided(self, before: KubeObject, now: KubeObject) -> KubeObject:
         """The request with its status after an approval or denial; an approved one gets its certificate."""
@@ -118,29 +123,21 @@ class Admission(Struct, frozen=True, kw_only=True):
             raise status_objects.forbidden(self.resource, value.name, reason)
 
 
-class AutomaticApproval(Struct, frozen=True, kw_only=True):
-    """An edit that approves a CertificateSigningRequest and adds its certificate."""
-
-    now_ms: int
-    sign: Sign | None
-
-    def apply(self, live: KubeObject | None) -> Edited:
-        """Return the approved request; one that was approved or denied meanwhile is returned unchanged."""
-        if live is None or _kinds(live) & {*_DECISIONS}:
-            return Edited(live or KubeObject({}))
-        approved: Json = {
-            "type": "Approved",
-            "status": "True",
-            "reason": "AutoApproved",
-            "message": "Auto approving agent client certificate after SubjectAccessReview.",
-        }
-        status: Json = {"conditions": [_timed(approved, self.now_ms)]}
-        approval = live.with_fields({"status": status})
-        return Edited(with_certificate(approval, self.now_ms, self.sign))
+def _approved_at_once(value: KubeObject, now_ms: int, sign: Sign | None) -> KubeObject:
+    """Return a new request, approved and with its certificate."""
+    approved: Json = {
+        "type": "Approved",
+        "status": "True",
+        "reason": "AutoApproved",
+        "message": "Auto approving agent client certificate after SubjectAccessReview.",
+    }
+    status: Json = {"conditions": [_timed(approved, now_ms)]}
+    return with_certificate(value.with_fields({"status": status}), now_ms, sign)
 
 
-def is_approved_at_once(value: KubeObject, user: User, rights: Rights) -> bool:
+def _is_approved_at_once(value: KubeObject, permission: Permission) -> bool:
     """Whether a new request is for an agent's certificate that the requester may have without an approval."""
+    user, rights = permission.user, permission.rights
     if _signer(value) != _SIGNER or set(value.list_at("spec", "usages")) - _USAGES:
         return False
     try:
@@ -151,7 +148,7 @@ def is_approved_at_once(value: KubeObject, user: User, rights: Rights) -> bool:
         return False
     parts = ["clusteragent"] + ["selfclusteragent"] * (user.name == subject.name)
     acts = (Act(verb="create", group=_GROUP, resource=_PLURAL, part=part) for part in parts)
-    return any(rights.may(user, act) for act in acts)
+    return rights is None or any(rights.may(user, act) for act in acts)
 
 
 def with_certificate(value: KubeObject, now_ms: int, sign: Sign | None) -> KubeObject:

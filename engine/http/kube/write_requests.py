@@ -262,12 +262,6 @@ class WriteRequests:
         resource, target, dry_run = write.resource, _target(write), write.query.dry_run
         written = await self._submit(write, target, edit, relabelling)
         mutated = written.mutated
-        if (
-            not dry_run
-            and mutated.action == Action.CREATED
-            and resource.qualified == certificate_requests.RESOURCE
-        ):
-            await self._approve_at_once(write, mutated.value)
         if not dry_run and mutated.action == Action.DELETED and target.namespace:
             # An edit deletes only a terminating object, by removing its last finalizer. The namespace may be
             # terminating too, and empty now.
@@ -323,22 +317,19 @@ class WriteRequests:
             permission=permission,
             now_ms=self._clock_ms(),
             sign=self.sign,
+            is_dry_run=write.query.dry_run,
         )
-
-    async def _approve_at_once(self, write: WriteRequest, request: KubeObject) -> None:
-        """Approve a new certificate signing request if its requester needs no approval by a user."""
-        rights = await self._authorizer.rights()
-        if certificate_requests.is_approved_at_once(request, write.user, rights):
-            approval = certificate_requests.AutomaticApproval(now_ms=self._clock_ms(), sign=self.sign)
-            await self._write_api.change(
-                StatusChange(target=_target(write), edit=approval), source=CLIENT_SOURCE
-            )
 
     async def _changed(self, write: WriteRequest, target: Target, edit: AuthorizedEdit) -> Written | Problem:
         change = (
             StatusChange(target=target, edit=edit)
             if write.path.part in STATUSES
-            else Change(target=target, edit=edit, resource=write.resource)
+            else Change(
+                target=target,
+                edit=edit,
+                resource=write.resource,
+                has_status=write.resource.qualified == certificate_requests.RESOURCE,
+            )
         )
         return await self._write_api.change(
             change, dry_run=write.query.dry_run, source=CLIENT_SOURCE, body_bytes=write.body_bytes
