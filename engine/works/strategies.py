@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.works import budgets
+from events import limits
 
 ORDERED: Final = ("StatefulSet", "DaemonSet")
 """Kinds whose pods are replaced one after another in their slots (ordinals or nodes).
@@ -81,13 +82,15 @@ def read(kind: str, manifest: bytes | msgspec.Raw) -> Strategy | None:
     except (msgspec.MsgspecError, RecursionError):
         return None
     written = (spec.update_strategy if kind in ORDERED else spec.strategy) or _Strategy()
-    limits = written.rolling_update or _Rolling()
+    rolling = written.rolling_update or _Rolling()
+    deadline_s = spec.progress_deadline_seconds
     default_surge, default_unavailable = (0, 1) if kind in ORDERED else (_QUARTER, _QUARTER)
     return Strategy(
         is_recreating=written.type == _RECREATE,
-        max_surge=default_surge if limits.max_surge is None else limits.max_surge,
-        max_unavailable=default_unavailable if limits.max_unavailable is None else limits.max_unavailable,
-        partition=limits.partition or 0 if kind == _STATEFUL else 0,
+        max_surge=default_surge if rolling.max_surge is None else rolling.max_surge,
+        max_unavailable=default_unavailable if rolling.max_unavailable is None else rolling.max_unavailable,
+        partition=rolling.partition or 0 if kind == _STATEFUL else 0,
         is_paused=spec.paused is True,
-        deadline_s=_DEADLINE_S if spec.progress_deadline_seconds is None else spec.progress_deadline_seconds,
+        # Nothing checks the number in a template, and a time must fit into a float.
+        deadline_s=_DEADLINE_S if deadline_s is None else min(max(deadline_s, 0), limits.SECONDS_MAX),
     )

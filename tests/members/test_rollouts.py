@@ -205,3 +205,10 @@ def test_partition_keeps_the_pods_below_it() -> None:
     _applied(state, 4, _template("nginx:2", "StatefulSet"), 4000, "StatefulSet")
     _run(state, 4000, 6000)
     assert not _workload(state).former_pods
+
+
+@pytest.mark.parametrize(("seconds", "deadline_s"), [(10**400, 2**31 - 1), (-1, 0), (30, 30)])
+def test_deadline_of_a_rollout_is_a_time_that_can_be_waited_for(seconds: int, deadline_s: int) -> None:
+    strategy = _template("nginx", progressDeadlineSeconds=seconds).strategy
+    assert strategy is not None
+    assert strategy.deadline_s == deadline_s
