@@ -15,6 +15,7 @@ from cyclopts import Parameter
 from engine import private_files
 from engine.cli import failures, options, output, server_location
 from engine.log import port
+from engine.log.kafka import address
 from engine.process import checkpointing, log_places
 from engine.proof import checkpoints, signing
 
@@ -50,12 +51,25 @@ class Signing:
         if self.checkpoint_key is None and not os.environ.get(KEY_VARIABLE):
             return None
         every_s = options.read_duration("--checkpoint-every", self.checkpoint_every) / 1_000
-        return checkpointing.Schedule(
-            read_private_key(self.checkpoint_key), every_s, self.checkpoint_to or str(directory / FILE)
-        )
+        if not every_s:
+            raise failures.usage(
+                "--checkpoint-every must be longer than 0 s", "write it as 10m, 1h30m or 90s"
+            )
+        destination = self.checkpoint_to or str(directory / FILE)
+        _check_destination(destination)
+        return checkpointing.Schedule(read_private_key(self.checkpoint_key), every_s, destination)
 
 
 SIGNING: Final = Signing()
+
+
+def _check_destination(where: str) -> None:
+    """Raise Failure for an address on Kafka that cannot be read; any other text is a file."""
+    if where.startswith(f"{address.SCHEME}://"):
+        try:
+            address.parse(where)
+        except address.AddressError as error:
+            raise failures.usage(str(error), "name a file, or kafka://host:port") from None
 
 
 def place_of(log: str, server: options.Server) -> log_places.LogPlace:
@@ -118,6 +132,7 @@ def checkpoint(
 ) -> int:
     """Sign what the log holds now."""
     signer = read_private_key(key)
+    _check_destination(to)
     log_place = place_of(log, server)
     try:
         made = asyncio.run(_sign(log_place, to, signer))
@@ -171,6 +186,7 @@ def read_checkpoints(where: str, public_key: Path | None) -> list[checkpoints.Ch
         raise failures.usage(
             "--checkpoint needs --public-key FILE", "it is FILE.pub of `reballast log new-key FILE`"
         )
+    _check_destination(where)
     try:
         key = signing.public_key(public_key.read_bytes())
     except OSError as error:

@@ -285,3 +285,22 @@ def test_server_runs_on_if_nothing_reads_its_output(tmp_path: Path) -> None:
         assert main.run(["get", "clusters", "--data", str(tmp_path / "data")]) == failures.OK
         process.terminate()
         assert process.wait(STOP_SECONDS) == failures.OK
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("up", "--checkpoint-key", "KEY", "--checkpoint-to", "kafka://"),
+        ("up", "--checkpoint-key", "KEY", "--checkpoint-every", "0s"),
+        ("log", "checkpoint", "--key", "KEY", "--to", "kafka://"),
+        ("log", "verify", "--checkpoint", "kafka://", "--public-key", "KEY.pub"),
+    ],
+)
+def test_impossible_checkpoints_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    key = str(tmp_path / "key")
+    assert main.run(["log", "new-key", key]) == failures.OK
+    named = [word.replace("KEY", key) for word in words]
+    assert main.run([*named, "--data", str(tmp_path / "data")]) == failures.USAGE
+    assert capsys.readouterr().err.startswith("error: ")
