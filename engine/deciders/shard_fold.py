@@ -333,7 +333,7 @@ class ShardFold:
             yield from preemption_victims.answer(self.indexes, emit)
         group = self.state.groups.get(key)
         if group is not None:
-            workload_groups.share(key, group, emit)
+            yield from workload_groups.share(key, group, emit)
         ledger = self.state.ledgers.get(key)
         if ledger is not None:
             overall_quotas.share(ledger, facts.overall, emit)

@@ -7,7 +7,7 @@ a binding has already is never excluded.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from engine.deciders import record_sizes, step_outputs
@@ -103,23 +103,31 @@ def settle(binding: Binding, placements: Placements, emit: step_outputs.Emitter)
         _report(binding.key, Group(key, is_apart=False), seat, (), (), emit)
 
 
-def share(key: str, group: WorkloadGroup, emit: step_outputs.Emitter) -> None:
-    """Grant or refuse the open claims of a group, and send the verdicts that are new."""
+def share(key: str, group: WorkloadGroup, emit: step_outputs.Emitter) -> Iterator[None]:
+    """Grant or refuse the open claims of a group, and send the verdicts that are new; yields after each claim."""
     counts = Counter(name for seat in group.seats.values() for name in seat.reserved)
     placed = sum(bool(seat.reserved) for seat in group.seats.values())
     # Collected before the first is emitted: applying a verdict removes its claim from ``group.open``.
     verdicts: list[group_decisions.GroupVerdict] = []
+    # The same for all bindings without clusters until a claim is granted: thousands of them may wait.
+    others_of_new: tuple[str, ...] | None = None
     for by in group.open:
+        yield
         seat = group.seats[by]
         own = seat.reserved
         count = placed - bool(own)
         needed = 1 if group.apart else count
-        others = tuple(sorted(name for name in counts if counts[name] - (name in own) >= needed > 0))
+        if own or others_of_new is None:
+            others = tuple(sorted(name for name in counts if counts[name] - (name in own) >= needed > 0))
+            others_of_new = others_of_new if own else others
+        else:
+            others = others_of_new
         new = set(seat.wanted) - own
         is_granted = new.isdisjoint(others) if group.apart else not count or new <= set(others)
         if is_granted:
             counts.update(new)
             placed += not own
+            others_of_new = None
         elif seat.is_answered and (seat.is_bound, seat.others) == (count > 0, others):
             continue
         verdict = group_decisions.GroupVerdict(
@@ -139,6 +147,7 @@ def share(key: str, group: WorkloadGroup, emit: step_outputs.Emitter) -> None:
             others=verdict.others,
         )
         emit.send(answer)
+        yield
 
 
 def _clusters(binding: Binding) -> tuple[str, ...]:

@@ -9,8 +9,9 @@ import pytest
 from engine.deciders import affected_keys, fact_changes, shard_fold, waiting_keys
 from engine.deciders.fact_changes import CapacityGrew
 from engine.deciders.facts import Facts
+from engine.deciders.ledgers import Seat, WorkloadGroup
 from engine.deciders.shard_fold import ShardFold, Step
-from engine.deciders.state import REQUESTED, Binding, Cause, Declared, ShardState, Waiting
+from engine.deciders.state import GROUP, REQUESTED, Binding, Cause, Declared, ShardState, Waiting
 from engine.domain.bindings import Claim
 from events import clusters, decisions, keys, links, shapes, topics
 from tests import speed
@@ -131,3 +132,18 @@ def test_cost_of_a_capacity_report_does_not_grow_with_the_waiting_workloads() ->
     assert time.process_time() - began_s < 0.5 * speed.slowness()
     assert len(state.touched) == len(state.bindings)
     assert all(binding.ready_to_retry for binding in state.bindings.values())
+
+
+def test_claims_on_a_large_group_are_judged_in_portions(portions_s: list[float]) -> None:
+    state, group = ShardState(0), keys.group_key("default", "tier", "a", apart=True)
+    names = [f"member{index}" for index in range(3_000)]
+    state.groups[group] = WorkloadGroup(apart=True)
+    state.groups[group].seats = {key(name): Seat(1, (name,)) for name in names}
+    for index in range(2_000):
+        state.groups[group].seats[key(f"new{index}")] = Seat(1, (), (names[index],))
+        state.groups[group].open[key(f"new{index}")] = True
+    state.waiting[group] = Waiting(GROUP, Cause(), 0)
+    ends: dict[str, int] = dict.fromkeys((*topics.FACT_TOPICS, *topics.OWN_TOPICS), 0)
+    ShardFold(state, ends, []).decide(Facts(), 1, 10)
+    assert all(seat.is_answered != bool(seat.placed) for seat in state.groups[group].seats.values())
+    assert max(portions_s) < HELD_S_MAX * speed.slowness()
