@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.proof import verification
 from engine.reconcilers import replay
-from events import clusters, enums, health, links, policies, records, shapes, specs
+from events import clusters, enums, health, keys, links, policies, records, shapes, specs
 from events.json_values import as_list, list_at, object_at
 from tests.builders.inputs import (
     capacity,
@@ -25,6 +25,7 @@ from tests.builders.inputs import (
     policy,
     policy_deleted,
     priority_class,
+    quota,
     rebalancer,
     ref,
     referring,
@@ -37,6 +38,7 @@ from tests.builders.manifests import (
     CONFIG_MAP,
     DYNAMIC,
     FLINK,
+    JOB,
     images,
     manifest,
     on,
@@ -88,6 +90,12 @@ _OVERRIDERS: Final[dict[str, object]] = {
     "labelsOverrider": [{"operator": "replace", "value": {"a": "b"}}],
     "fieldOverrider": [{"fieldPath": "/data/a", "json": [_PATCH], "yaml": [_PATCH]}],
 }
+_POD: Final = {
+    "priorityClassName": "high",
+    "containers": [{"name": "a", "resources": {"requests": {"cpu": "1"}}}] * 2,
+}
+QUOTA: Final = ("v1", "ResourceQuota")
+GROUP: Final = keys.group_key("default", "a", "b", apart=True)
 SAID: Final[list[shapes.Event]] = [
     policy(
         "web",
@@ -195,6 +203,37 @@ SAID: Final[list[shapes.Event]] = [
         fault="OverridePolicy default/web: plaintext: operation 0: there is no /metadata/labels",
     ),
     policies.ConfigurationApplied(manifest=raw(manifest("v1", "ConfigMap", "a", "b"))),
+    quota("all", member1="5"),
+    health.WorkloadReported(
+        cluster="member1",
+        key=key("all", QUOTA),
+        term=1,
+        step=10**9,
+        status='{"hard":{"pods":"5"},"used":{"pods":"2"}}',
+    ),
+    links.QuotaRequested(
+        namespace="default", key=key("web"), number=3, used={"cpu": 3_000}, wanted={"cpu": 5_000}
+    ),
+    links.QuotaAnswered(key=key("web"), number=3, fault="too much"),
+    policy("apart", {"workloadAffinity": {"antiAffinity": {"groupByLabelKey": "a"}}}, selector("web")),
+    links.GroupAsked(
+        group=GROUP, key=key("web"), number=3, apart=True, placed=("member1",), wanted=("member2",)
+    ),
+    links.GroupAnswered(
+        group=GROUP, key=key("web"), number=3, granted=False, bound=True, others=("member1",)
+    ),
+    links.ClusterCleared(cluster="member1", uid="a", shard=3),
+    specs.SuspensionWritten(template=ref("web"), scheduling=True, dispatching=False),
+    specs.DeletionAllowed(template=ref("web"), cluster="member1"),
+    clusters.ClusterConditionsReported(
+        name="member1", conditions=(clusters.ClusterCondition(type="NetworkReady", status="False"),)
+    ),
+    clusters.CapacityReported(
+        name="member1",
+        allocatable={"cpu": "4", "pods": "30"},
+        quotas=(clusters.NamespaceQuota(namespace="default", free={"pods": "3"}),),
+    ),
+    template("sum", JOB, fields={"spec": {"parallelism": 2, "completions": 3, "template": {"spec": _POD}}}),
 ]
 _NAMES: Final = st.sampled_from(
     ["", "member1", "member2", "web", "default", "key", "operator", "a/b", "10m", "-1"]
