@@ -9,7 +9,7 @@ waits for capacity. It asks again only when another pass fails, after a pause th
 from collections.abc import Generator, Iterator
 from typing import Final
 
-from engine.deciders import scheduling, step_outputs
+from engine.deciders import record_sizes, scheduling, step_outputs
 from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding, CapacityRequest
@@ -129,7 +129,7 @@ def _choose(
         offered = [occupant for shard in sorted(want.offers) for occupant in want.offers[shard]]
         chosen = yield from victims(shortage, binding.priority, offered)
         reason = "" if chosen else NOT_ENOUGH
-        if len(chosen) > VICTIMS_MAX:
+        if len(chosen) > VICTIMS_MAX or not record_sizes.fits(chosen):
             chosen, reason = (), TOO_MANY
     again_ms = emit.time_ms + _pause_ms(want.attempt)
     decided = decisions.PreemptionDecided(

@@ -7,13 +7,16 @@ take the capacity back. A rebalancer that reschedules the victim ends this exclu
 from collections.abc import Iterator
 from typing import Final
 
-from engine.deciders import claims, state_preservation, step_outputs
+from engine.deciders import claims, record_sizes, state_preservation, step_outputs
 from engine.deciders.indexes import Indexes
 from engine.deciders.state import Binding
 from events import decisions, links, shapes, vocabulary
 
 OFFERS_MAX: Final = 64
-"""Maximum number of candidates in one answer: those of lowest priority, among equals those with the most replicas."""
+"""Maximum number of candidates in one answer: those of lowest priority, among equals those with the most replicas.
+
+Fewer if a record does not hold them.
+"""
 
 HOLD_SECONDS: Final = 300
 """How long a preempted binding stays out of the cluster."""
@@ -29,8 +32,10 @@ def answer(indexes: Indexes, emit: step_outputs.Emitter) -> Iterator[None]:
         # In a total order: ``occupants`` iterates over a set. An answer is sent even without candidates: the
         # requester waits until every shard has answered.
         candidates = sorted(occupants(request, indexes, emit), key=_victim_order)
+        # The first portion: an interpreter may find thousands of requests in a custom object.
+        offers = next(record_sizes.portions(tuple(candidates[:OFFERS_MAX])))
         offered = links.CapacityOffered(
-            key=key, number=request.number, shard=emit.shard.shard, occupants=tuple(candidates[:OFFERS_MAX])
+            key=key, number=request.number, shard=emit.shard.shard, occupants=offers
         )
         emit.send(offered)
         yield

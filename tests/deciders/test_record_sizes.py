@@ -1,11 +1,21 @@
 """Decisions about very many clusters fit into records; a decision that does not would be lost at the next start."""
 
+import itertools
 from typing import Final
 
-from events import decisions, group_decisions, health, limits, shapes
+from events import clusters, decisions, group_decisions, health, keys, limits, shapes
 from events.json_values import Json
-from tests.builders.inputs import deployment, joined, key, override, policy, template
-from tests.builders.manifests import FLINK, on, selector
+from tests.builders.inputs import (
+    deployment,
+    interpreter,
+    joined,
+    key,
+    override,
+    policy,
+    priority_class,
+    template,
+)
+from tests.builders.manifests import AGGREGATED, FLINK, on, selector
 from tests.deciders.story import Story
 
 WEB, JOB = key("web"), key("job", FLINK)
@@ -66,4 +76,28 @@ async def test_verdicts_on_a_group_are_recorded_in_portions(story: Story) -> Non
     await story.submit(*(deployment(f"web{index}", labels={"tier": "a"}) for index in range(210)))
     decided = await story.recorded(group_decisions.GroupDecided)
     assert len({verdict.by for each in decided for verdict in each.verdicts}) == 211
+    assert await _largest(story) <= limits.RECORD_BYTES_MAX
+
+
+async def test_offers_that_do_not_fit_are_left_out(story: Story) -> None:
+    full = clusters.CapacityReported(
+        name="member1",
+        allocatable={"cpu": "10", "memory": "64Gi", "pods": "100"},
+        allocated={"cpu": "10"},
+    )
+    await story.submit(
+        joined("member1"), full, priority_class("high", 1_000), interpreter("spec.size", "spec.requests")
+    )
+    await story.submit(policy("low", on("member1"), selector(kind=FLINK)))
+    requests = {f"{_long('r', index)}": "1" for index in range(3_500)}
+    low = (name for index in range(1_000) if keys.shard_of(key(name := f"low{index}", FLINK)) == 0)
+    for name in itertools.islice(low, 3):
+        await story.submit(template(name, FLINK, fields={"spec": {"size": 1, "requests": requests}}))
+    ranked = {"priorityClassSource": "KubePriorityClass", "priorityClassName": "high"}
+    await story.submit(
+        policy("p", {"replicaScheduling": AGGREGATED}, selector(name="vital"), schedulePriority=ranked),
+        deployment("vital", 3, "1"),
+    )
+    (decided,) = await story.recorded(decisions.PreemptionDecided)
+    assert decided.reason == "NotEnough"
     assert await _largest(story) <= limits.RECORD_BYTES_MAX
