@@ -40,9 +40,12 @@ class _Line(Struct, frozen=True, omit_defaults=True):
     value_base64: str | None = None
 
 
-def write(path: Path, batch: Sequence[StoredRecord], form: Format) -> None:
-    """Write a file of records; raises ExportError if the format needs a package that is missing."""
-    _WRITERS[form](path, batch)
+def write(path: Path, batch: Sequence[StoredRecord], form: Format) -> int:
+    """Write a file of records; return how many it has, since records that are no CloudEvents have no such form.
+
+    Raises ExportError if the format needs a package that is missing.
+    """
+    return _WRITERS[form](path, batch)
 
 
 def read(content: bytes) -> list[tuple[StoredRecord, Record]]:
@@ -67,13 +70,14 @@ def read(content: bytes) -> list[tuple[StoredRecord, Record]]:
     return result
 
 
-def _write_lines(path: Path, lines: Sequence[bytes]) -> None:
+def _write_lines(path: Path, lines: Sequence[bytes]) -> int:
     with private_files.opened(path) as file:
         file.write(b"".join(line + b"\n" for line in lines))
+    return len(lines)
 
 
-def _write_jsonl(path: Path, batch: Sequence[StoredRecord]) -> None:
-    _write_lines(path, [encode_line(record) for record in batch])
+def _write_jsonl(path: Path, batch: Sequence[StoredRecord]) -> int:
+    return _write_lines(path, [encode_line(record) for record in batch])
 
 
 def encode_line(record: StoredRecord) -> bytes:
@@ -100,16 +104,17 @@ def _text(value: bytes) -> tuple[str | None, str | None]:
         return None, base64.b64encode(value).decode()
 
 
-def _write_cloudevents(path: Path, batch: Sequence[StoredRecord]) -> None:
+def _write_cloudevents(path: Path, batch: Sequence[StoredRecord]) -> int:
     lines = (_one_line(msgspec.json.encode(_event(record))) for record in batch if _is_event(record))
-    _write_lines(path, [line for line in lines if line is not None])
+    return _write_lines(path, [line for line in lines if line is not None])
 
 
-def _write_parquet(path: Path, batch: Sequence[StoredRecord]) -> None:
+def _write_parquet(path: Path, batch: Sequence[StoredRecord]) -> int:
     try:
         parquet.write(path, batch)
     except ImportError:
         raise ExportError("Parquet needs pyarrow: pip install 'reballast[export]'") from None
+    return len(batch)
 
 
 def _is_event(record: StoredRecord) -> bool:
@@ -149,7 +154,7 @@ def _event(record: StoredRecord) -> dict[str, object]:
     return {**attributes, "datacontenttype": records.JSON, **location, "data": msgspec.Raw(record.value)}
 
 
-_WRITERS: Final[dict[Format, Callable[[Path, Sequence[StoredRecord]], None]]] = {
+_WRITERS: Final[dict[Format, Callable[[Path, Sequence[StoredRecord]], int]]] = {
     "jsonl": _write_jsonl,
     "cloudevents": _write_cloudevents,
     "parquet": _write_parquet,

@@ -142,14 +142,14 @@ def _add_file(directory: Path, manifest: Manifest, taken: list[StoredRecord], nu
     if taken:
         name = f"records-{taken[0].number:012}.{formats.SUFFIXES[manifest.records]}"
         path, unfinished = directory / name, directory / f"{name}.part"
-        formats.write(unfinished, taken, manifest.records)
+        count = formats.write(unfinished, taken, manifest.records)
         content = unfinished.read_bytes()
         unfinished.rename(path)
         file = ExportedFile(
             name=name,
             first=taken[0].number,
             last=taken[-1].number,
-            records=len(taken),
+            records=count,
             bytes=len(content),
             sha256=hashlib.sha256(content).hexdigest(),
         )

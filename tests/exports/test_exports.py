@@ -252,3 +252,10 @@ async def test_manifest_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / log_files.MANIFEST).write_bytes(b'{"format": "\xff"}')
     with pytest.raises(ExportError, match="is not a manifest"):
         await imported(tmp_path)
+
+
+async def test_manifest_counts_the_records_that_are_in_the_files(tmp_path: Path) -> None:
+    log = await logs.played()
+    await log.append([records.record(topics.SPECS, 0, "no event", {}, b"{}")])
+    (file,) = (await exported(log, tmp_path, "cloudevents")).files
+    assert file.records == len((tmp_path / file.name).read_bytes().splitlines()) == log.last_number() - 1
