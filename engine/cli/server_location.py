@@ -45,7 +45,7 @@ def find_local(directory: Path) -> Endpoint:
         return msgspec.json.decode(path.read_bytes(), type=Endpoint)
     except FileNotFoundError:
         raise _no_server(directory) from None
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, msgspec.MsgspecError, ValueError) as error:
         raise failures.Failure(
             f"{path} can't be read: {error}",
             "restart the server, or set the right directory with --data",

@@ -304,3 +304,12 @@ def test_impossible_checkpoints_are_refused(
     named = [word.replace("KEY", key) for word in words]
     assert main.run([*named, "--data", str(tmp_path / "data")]) == failures.USAGE
     assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_files_with_odd_bytes_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "plan").write_bytes(b'{"id": "\xff"}')
+    assert main.run(["apply", "--plan", str(tmp_path / "plan")]) == failures.FAILED
+    assert "is not a plan" in capsys.readouterr().err
+    (tmp_path / server_location.FILE).write_bytes(b'{"url": "\xff"}')
+    assert main.run(["members", "--data", str(tmp_path)]) == failures.NO_SERVER
+    assert "can't be read" in capsys.readouterr().err

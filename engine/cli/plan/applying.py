@@ -111,7 +111,7 @@ def read(path: Path) -> SavedPlan:
         return msgspec.json.decode(path.read_bytes(), type=SavedPlan)
     except OSError as error:
         raise failures.Failure(f"{path}: {error.strerror}", "use a readable file") from None
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         remedy = "write one with: reballast plan … -o FILE"
         raise failures.Failure(f"{path} is not a plan: {error}", remedy) from None
 
