@@ -25,6 +25,9 @@ from events.records import is_deeper
 
 _MISSING: Final = "the template, or an override policy, is not in the log"
 _CACHED_MAX: Final = 4_096
+_CACHED_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Maximum bytes of all cached results: an object of 1 MiB may have another content in each of thousands of clusters."""
+
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 _OBJECT: Final = msgspec.json.Decoder(dict[str, object])
@@ -79,6 +82,7 @@ class Renderer:
     def __init__(self, log: port.Log) -> None:
         self._log = log
         self._cached: dict[RenderInput, Rendered] = {}
+        self._cached_bytes = 0
         self._rules: dict[int, tuple[overrides_policies.Rule, ...]] = {}
 
     async def render(self, render_input: RenderInput) -> Rendered:
@@ -108,10 +112,22 @@ class Renderer:
             rendered = await loop_share.apart(len(template or b""), self._render, render_input, template)
             results[render_input] = rendered
             if rendered.fault != _MISSING:  # Not cached: the records may arrive later.
-                self._cached[render_input] = rendered
-                _bound(self._cached)
+                self._cache(render_input, rendered)
         _bound(self._rules)
         return results
+
+    def _cache(self, render_input: RenderInput, rendered: Rendered) -> None:
+        """Cache a result; drop the oldest ones above the limits."""
+        self._drop(render_input)
+        self._cached[render_input] = rendered
+        self._cached_bytes += len(rendered.manifest)
+        while len(self._cached) > _CACHED_MAX or self._cached_bytes > _CACHED_BYTES_MAX:
+            self._drop(next(iter(self._cached)))
+
+    def _drop(self, render_input: RenderInput) -> None:
+        former = self._cached.pop(render_input, None)
+        if former is not None:
+            self._cached_bytes -= len(former.manifest)
 
     def _render(self, render_input: RenderInput, template: bytes | None) -> Rendered:
         rules: list[tuple[shapes.OverrideRef, list[msgspec.Raw]]] = []

@@ -1,5 +1,7 @@
 """Members with override policies: the overridden workload runs, and a failed override changes nothing."""
 
+import tracemalloc
+
 import msgspec
 import pytest
 
@@ -209,3 +211,18 @@ def test_replicas_are_set_at_the_path_of_the_kind(
     made = manifests.render(raw(manifest(api_version, kind, "a", spec=given)), wanted, [])
     assert (made.fault, made.replicas) == ("", 3)
     assert msgspec.json.decode(made.manifest)["spec"] == spec
+
+
+async def test_cached_results_take_bounded_memory() -> None:
+    stage = Stage()
+    offset = await stage.template("web", 1)
+    large = [{"operator": "add", "value": {f"note{index}": "x" * 250_000 for index in range(4)}}]
+    ref = await policy(stage, {"annotationsOverrider": large})
+    renderer = manifests.Renderer(stage.log)
+    tracemalloc.start()
+    for replicas in range(150):
+        made = await renderer.render(manifests.RenderInput(keys.shard_of(WEB), offset, replicas, (ref,)))
+        assert len(made.manifest) > 1_000_000
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken < 120 * 1024 * 1024
