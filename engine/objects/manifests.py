@@ -44,12 +44,17 @@ class Fault(Struct, frozen=True, kw_only=True):
 
 
 def read(
-    content: bytes, *, file: str, limits: Limits, repeated: list[str] | None = None
+    content: bytes,
+    *,
+    file: str,
+    limits: Limits,
+    repeated: list[str] | None = None,
+    splits_lists: bool = True,
 ) -> list[Document | Fault]:
     """Return the objects and faults of a file, in order; empty documents are left out.
 
     ``file`` is used only in the results. ``repeated`` collects the paths of repeated YAML fields, whose last value is
-    used; if it is None, repeated fields are faults.
+    used; if it is None, repeated fields are faults. ``splits_lists``: the objects of a list are returned instead of it.
     """
     if len(content) > limits.content_bytes_max:
         reason = f"{len(content)} bytes; the limit is {limits.content_bytes_max} bytes"
@@ -61,8 +66,8 @@ def read(
         return [Fault(file=file, index=1, line=0, field="", reason=reason, remedy="save the file as UTF-8")]
     budget = Budget(limits, repeated)
     if text.lstrip().startswith(_JSON_STARTS):
-        return _number(file, _json_or_yaml(text, budget))
-    return _number(file, manifest_yaml.documents(text, budget))
+        return _number(file, _json_or_yaml(text, budget), splits_lists=splits_lists)
+    return _number(file, manifest_yaml.documents(text, budget), splits_lists=splits_lists)
 
 
 def line_of(document: Document, field: str) -> int:
@@ -91,19 +96,19 @@ def _json_or_yaml(text: str, budget: Budget) -> Iterator[manifest_yaml.Part]:
     return iter(parts)
 
 
-def _number(file: str, parts: Iterator[manifest_yaml.Part]) -> list[Document | Fault]:
+def _number(file: str, parts: Iterator[manifest_yaml.Part], *, splits_lists: bool) -> list[Document | Fault]:
     results: list[Document | Fault] = []
     index = 0
     for part in parts:
         if part.value is None:
             continue
         index += 1
-        results.extend(_objects(file, index, part, part.value, ""))
+        results.extend(_objects(file, index, part, part.value, "", splits_lists=splits_lists))
     return results
 
 
 def _objects(
-    file: str, index: int, part: manifest_yaml.Part, value: object, prefix: str
+    file: str, index: int, part: manifest_yaml.Part, value: object, prefix: str, *, splits_lists: bool = True
 ) -> Iterator[Document | Fault]:
     if isinstance(value, Unreadable):
         yield Fault(
@@ -118,7 +123,7 @@ def _objects(
     elif isinstance(value, dict):
         fields = cast("dict[str, object]", value)
         items = fields.get("items")
-        if str(fields.get("kind", "")).endswith("List") and isinstance(items, list):
+        if splits_lists and str(fields.get("kind", "")).endswith("List") and isinstance(items, list):
             for position, item in enumerate(cast("list[object]", items)):
                 yield from _objects(file, index, part, item, f"{prefix}items[{position}].")
         else:

@@ -274,7 +274,8 @@ def yaml_object(raw: bytes, repeated: list[str] | None = None) -> Json:
             document = json_object(raw)
             noted.extend(body_checks.repeated_fields(raw, document))
             return document
-    read = manifests.read(raw, file="", limits=_LIMITS, repeated=noted)
+    # A list is no object of the request's kind, and a custom kind may be named like one.
+    read = manifests.read(raw, file="", limits=_LIMITS, repeated=noted, splits_lists=False)
     if len(read) != 1:
         raise status_objects.bad_request(f"the body holds {len(read)} objects instead of one")
     document = read[0]

@@ -63,6 +63,21 @@ async def test_yaml_body_is_accepted() -> None:
         assert answer.json()["data"] == {"a": "yes"}
 
 
+async def test_list_in_yaml_is_not_taken_for_its_item() -> None:
+    text = (
+        "apiVersion: v1\nkind: {}\nitems:\n- {{apiVersion: v1, kind: ConfigMap, metadata: {{name: one}}}}\n"
+    )
+    async with api() as (client, services):
+        before = services.log.last_number()
+        for kind in ("List", "ConfigMapList"):
+            body, headers = text.format(kind), {"content-type": "application/yaml"}
+            assert (await client.post(MAPS, content=body, headers=headers)).status_code == 400
+            headers = {"content-type": "application/apply-patch+yaml"}
+            applied = await client.patch(f"{MAPS}/one?fieldManager=me", content=body, headers=headers)
+            assert applied.status_code == 400
+        assert services.log.last_number() == before
+
+
 async def test_builtin_kind_may_be_omitted_from_a_body_and_custom_kind_may_not() -> None:
     async with api() as (client, _):
         made_one = await client.post(MAPS, json={"metadata": {"name": "one"}})
