@@ -10,6 +10,7 @@ import asyncio
 import hmac
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Final, TypedDict
+from urllib.parse import unquote
 
 import anyio.to_thread
 import msgspec
@@ -237,8 +238,9 @@ class Users:
             await self._authorizer.check(user, act)
         if not groups and name.startswith(_ACCOUNT) and name.count(":") == _ACCOUNT_WORDS - 1:
             groups = rbac.service_account_groups(name.split(":")[2])
-        if rbac.AUTHENTICATED not in groups:
-            groups = (*groups, rbac.AUTHENTICATED)
+        own_group = rbac.UNAUTHENTICATED if name == rbac.ANONYMOUS else rbac.AUTHENTICATED
+        if not {own_group, rbac.UNAUTHENTICATED} & {*groups}:
+            groups = (*groups, own_group)
         return User(name=name, uid=uid, groups=groups, extra=extra)
 
 
@@ -304,7 +306,8 @@ def _acts(name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[s
 def _extra(headers: Headers) -> Iterator[tuple[str, tuple[str, ...]]]:
     for name in dict.fromkeys(headers.keys()):
         if name.startswith(_EXTRA):
-            yield name.removeprefix(_EXTRA), tuple(headers.getlist(name))
+            # Header names have no slashes, which keys often have; clients encode them.
+            yield unquote(name.removeprefix(_EXTRA)), tuple(headers.getlist(name))
 
 
 def _resource(group: str, version: str, plural: str) -> Resource:

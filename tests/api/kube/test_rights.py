@@ -170,6 +170,43 @@ async def test_uid_is_impersonated_together_with_a_group() -> None:
     assert answer.json()["status"]["userInfo"]["uid"] == "u-1"
 
 
+async def test_keys_of_impersonated_extra_values_are_decoded() -> None:
+    given = {"impersonate-user": "alice", "impersonate-extra-example.com%2Fteam": "blue"}
+    async with api() as client:
+        path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+        answer = await client.post(path, json={}, headers=given)
+    assert answer.json()["status"]["userInfo"]["extra"] == {"example.com/team": ["blue"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "group", "groups"),
+    [
+        ("alice", "", ["system:authenticated"]),
+        ("alice", "dev", ["dev", "system:authenticated"]),
+        ("alice", "system:unauthenticated", ["system:unauthenticated"]),
+        ("system:anonymous", "", ["system:unauthenticated"]),
+        ("system:anonymous", "system:unauthenticated", ["system:unauthenticated"]),
+        ("system:anonymous", "dev", ["dev", "system:unauthenticated"]),
+    ],
+)
+async def test_impersonated_user_is_authenticated_unless_anonymous(
+    name: str, group: str, groups: list[str]
+) -> None:
+    given = {"impersonate-user": name} | ({"impersonate-group": group} if group else {})
+    async with api() as client:
+        path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+        admin = {"metadata": {"name": "reviewers"}}
+        rule = {"apiGroups": ["authentication.k8s.io"], "resources": ["*"], "verbs": ["create"]}
+        roles = "/apis/rbac.authorization.k8s.io/v1"
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reviewers"}
+        subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name}
+        assert (await client.post(f"{roles}/clusterroles", json={**admin, "rules": [rule]})).is_success
+        binding = {**admin, "roleRef": reference, "subjects": [subject]}
+        assert (await client.post(f"{roles}/clusterrolebindings", json=binding)).is_success
+        answer = await client.post(path, json={}, headers=given)
+    assert answer.json()["status"]["userInfo"]["groups"] == groups
+
+
 NAMED = "fieldSelector=metadata.name%3Dmine"
 
 
