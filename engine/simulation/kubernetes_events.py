@@ -101,7 +101,8 @@ def _event(name: str, namespace: str, event_uid: str, since: str, message: _Mess
 def _of_owner(pod: KubeObject) -> Iterator[_Message]:
     for owner in pod.objects_at("metadata", "ownerReferences"):
         component, message = _CREATED.get(str(owner.get("kind")), ("", ""))
-        if component:
+        # A client may write a pod with an incomplete reference.
+        if component and all(name in owner for name in _INVOLVED):
             involved = {name: owner[name] for name in _INVOLVED}
             text = message.format(pod=pod.name, owner=owner["name"])
             yield _Message("SuccessfulCreate", text, component, involved)
@@ -114,7 +115,7 @@ def _of_pod(pod: KubeObject) -> Iterator[_Message]:
     waiting = [str(at(each, "state", "waiting", "reason") or "") for each in statuses]
     unscheduled = pod.condition("PodScheduled")
     if unscheduled.get("status") == "False":
-        yield _Message("FailedScheduling", str(unscheduled["message"]), _SCHEDULER, about, "Warning")
+        yield _Message("FailedScheduling", str(unscheduled.get("message", "")), _SCHEDULER, about, "Warning")
         return
     if node := pod.at("spec", "nodeName"):
         text = f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
