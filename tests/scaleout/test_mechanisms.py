@@ -1,4 +1,4 @@
-"""Exactly-once effects, each mechanism without the other (design section 5).
+"""Exactly-once effects, each mechanism without the other.
 
 Transactions alone: a stale owner commits no step, even if every fold would accept it. The fold alone: a rival
 that writes without ownership counts only if its step is the valid successor, and the loser notices.
