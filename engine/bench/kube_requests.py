@@ -63,18 +63,28 @@ class Connection:
         self._writer.write(f"GET {path} HTTP/1.1\r\n{self._head}\r\n".encode())
         _check(await self._reader.readuntil(_END), b" 200 ")
         rest = b""
-        while size := int(await self._reader.readuntil(b"\r\n"), 16):
-            *whole, rest = (rest + (await self._reader.readexactly(size + 2))[:-2]).split(b"\n")
+        async for chunk in self._chunks():
+            *whole, rest = (rest + chunk).split(b"\n")
             for line in whole:
                 yield line
 
     def close(self) -> None:
         self._writer.transport.abort()
 
+    async def _chunks(self) -> AsyncGenerator[bytes]:
+        """The chunks of a response without a length, such as a watch or a large list."""
+        while size := int(await self._reader.readuntil(b"\r\n"), 16):
+            yield (await self._reader.readexactly(size + 2))[:-2]
+        await self._reader.readexactly(2)
+
     async def _answer(self, status: bytes) -> bytes:
         head = await self._reader.readuntil(_END)
-        start = head.find(_LENGTH) + len(_LENGTH)
-        body = await self._reader.readexactly(int(head[start : head.find(b"\r", start)]))
+        start = head.find(_LENGTH)
+        if start >= 0:
+            start += len(_LENGTH)
+            body = await self._reader.readexactly(int(head[start : head.find(b"\r", start)]))
+        else:
+            body = b"".join([chunk async for chunk in self._chunks()])
         _check(head + body, status)
         return body
 
