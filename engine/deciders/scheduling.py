@@ -17,6 +17,7 @@ from engine.deciders import (
     preemption_victims,
     quota_amounts,
     rebalance,
+    record_sizes,
     step_outputs,
     workload_groups,
 )
@@ -263,7 +264,12 @@ def _emit_decision(
 
 
 def _failed(decision: Decision) -> tuple[decisions.GroupFailure, ...]:
-    return tuple(decisions.GroupFailure(index=index, message=message) for index, message in decision.failed)
+    """Return the groups that failed; none if a record does not hold their messages, each of which names all taints."""
+    failed = tuple(decisions.GroupFailure(index=index, message=message) for index, message in decision.failed)
+    if not failed:
+        return ()
+    others = (decision.message, dict(decision.excluded), decision.columns, decision.available)
+    return failed if record_sizes.fits((failed, others)) else ()
 
 
 def _is_unchanged(targets: Targets, names: Sequence[str], replicas: Sequence[int]) -> bool:

@@ -13,6 +13,7 @@ from tests.builders.inputs import (
     override,
     policy,
     priority_class,
+    tainted,
     template,
 )
 from tests.builders.manifests import AGGREGATED, FLINK, on, selector
@@ -100,4 +101,17 @@ async def test_offers_that_do_not_fit_are_left_out(story: Story) -> None:
     )
     (decided,) = await story.recorded(decisions.PreemptionDecided)
     assert decided.reason == "NotEnough"
+    assert await _largest(story) <= limits.RECORD_BYTES_MAX
+
+
+async def test_failures_of_groups_that_do_not_fit_are_left_out(story: Story) -> None:
+    names = [f"member{index}" for index in range(300)]
+    await story.submit(*map(joined, names))
+    await story.submit(
+        *(tainted(name, "NoSchedule", f"{_long('t', index)}/own") for index, name in enumerate(names))
+    )
+    terms = [{"affinityName": f"group{index}", "clusterNames": names} for index in range(30)]
+    await story.submit(policy("p", {"clusterAffinities": terms}), deployment("web"))
+    (failed,) = await story.recorded(decisions.ScheduleFailed, WEB)
+    assert (failed.reason, len(failed.excluded), failed.failed) == ("NoClusterFit", len(names), ())
     assert await _largest(story) <= limits.RECORD_BYTES_MAX
