@@ -8,7 +8,7 @@ which they were issued exists. Roles and bindings are read from the views, and r
 
 import asyncio
 import hmac
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from typing import Final, TypedDict
 from urllib.parse import unquote
 
@@ -36,6 +36,7 @@ from projections.port import Rows
 
 ADMIN: Final = User(name="reballast-admin", groups=(rbac.MASTERS, rbac.AUTHENTICATED))
 ANONYMOUS: Final = User(name=rbac.ANONYMOUS, groups=(rbac.UNAUTHENTICATED,))
+_AUDIENCES: Final = (service_tokens.ISSUER,)
 _KEY: Final = "reballast.user"
 _IMPERSONATE: Final = b"impersonate-"
 _EXTRA: Final = "impersonate-extra-"
@@ -160,19 +161,24 @@ class Users:
             raise status_objects.unauthorized()
         return await self._acting(user, headers)
 
-    async def known(self, token: str) -> User | None:
-        """The user that a token belongs to; None if it is invalid."""
+    async def known(self, token: str, audiences: Collection[str] = _AUDIENCES) -> User | None:
+        """The user that a token belongs to; None if it is invalid, or issued for none of these audiences.
+
+        Tokens that name no audience are for this server.
+        """
+        is_here = service_tokens.ISSUER in audiences
         if hmac.compare_digest(token.encode("utf-8", "replace"), self._token):
-            return ADMIN
+            return ADMIN if is_here else None
         name, secret = bootstrap_tokens.split(token)
         if name:
-            return await self._bootstrapper(name, secret)
+            return await self._bootstrapper(name, secret) if is_here else None
         try:
             claims = service_tokens.read(token, self._key, self._clock_ms() // 1000)
         except service_tokens.TokenError:
             return None
-        # Agents' tokens are signed with the same key but only valid for the agents' API.
-        if claims.agent:
+        # Agents' tokens are signed with the same key but only valid for the agents' API. A service that gets a token
+        # issued for it must not be able to act as the account.
+        if claims.agent or not {*(claims.aud or _AUDIENCES)} & {*audiences}:
             return None
         if claims.member and not claims.account:
             return await self._member(claims)

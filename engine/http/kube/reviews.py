@@ -13,7 +13,7 @@ from engine.kubeapi.errors.status_objects import Cause, StatusDetails, StatusErr
 from engine.kubeapi.rights import parsing
 from engine.kubeapi.rights.rbac import Act, User
 from engine.kubeapi.schema.resources import Resource
-from events.json_values import Json, as_object, as_text, at
+from events.json_values import Json, as_object, as_text, at, texts
 from events.kube_objects import KubeObject
 
 _GROUP: Final = "authorization.k8s.io"
@@ -74,9 +74,10 @@ class Reviews:
         return rendering.answer({**body.document, **head, "status": status}, 201)
 
     async def _token(self, review: KubeObject) -> _TokenStatus:
-        user = await self._users.known(review.text_at("spec", "token"))
+        token, audiences = review.text_at("spec", "token"), texts(review.list_at("spec", "audiences"))
+        user = await (self._users.known(token, audiences) if audiences else self._users.known(token))
         if user is None:
-            return {"authenticated": False, "error": "the token is unknown or expired"}
+            return {"authenticated": False, "error": "the token is unknown, expired or for another audience"}
         return {"authenticated": True, "user": access.user_info(user)}
 
     async def _access(self, user: User, review: KubeObject, namespace: str = "") -> _AccessStatus:

@@ -87,6 +87,25 @@ async def test_token_review_returns_the_user() -> None:
         assert nobody["authenticated"] is False
 
 
+async def test_token_for_another_audience_is_valid_there_only() -> None:
+    review = "/apis/authentication.k8s.io/v1/tokenreviews"
+    here = "https://kubernetes.default.svc.cluster.local"
+    async with api() as client:
+        for wanted in ([], [here], ["vault"], ["vault", here]):
+            made = await client.post(TOKENS, json={"spec": {"audiences": wanted}})
+            token = made.json()["status"]["token"]
+            headers = {"authorization": f"Bearer {token}"}
+            is_here = not wanted or here in wanted
+            assert (await client.get("/apis", headers=headers)).status_code == (200 if is_here else 401)
+            for named, valid in (([], is_here), (["vault"], "vault" in wanted), (["other"], False)):
+                spec = {"token": token, "audiences": named}
+                told = (await client.post(review, json={"spec": spec})).json()["status"]
+                assert told["authenticated"] is valid
+        spec = {"token": TOKEN, "audiences": ["vault"]}
+        told = (await client.post(review, json={"spec": spec})).json()["status"]
+        assert told["authenticated"] is False
+
+
 async def test_unknown_kinds_are_subject_to_authorization() -> None:
     async with api(impersonate_user="alice") as client:
         for path in (
