@@ -12,6 +12,8 @@ from engine.http import tunnels
 from engine.http.kube.members.apis import PassedOn
 from engine.http.tunnels import Call, Tunnels
 from tests.api.kube.client import api
+from tests.builders.inputs import joined
+from tests.builders.log_records import record
 from tests.builders.manifests import manifest
 
 CLUSTER = "one"
@@ -80,3 +82,11 @@ async def test_request_names_the_same_object_behind_the_agent(path: str, target:
             assert await services.tunnels.reply(CLUSTER, number, 200, "application/json", chunks())
             assert (await asking).status_code == 200
         assert call.target == target
+
+
+async def test_cluster_that_another_replica_has_just_stored_is_found() -> None:
+    async with api() as (client, services):
+        await services.log.append([record(joined(CLUSTER))])
+        answer = await client.get(f"/apis/cluster.karmada.io/v1alpha1/clusters/{CLUSTER}/proxy/api")
+        assert answer.status_code == 503, answer.text
+        assert "is not connected to this server" in answer.json()["message"]

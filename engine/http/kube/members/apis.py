@@ -95,9 +95,7 @@ class MemberApis:
 
     async def answer(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Forward a request to the member's API, for the path after ``proxy``; raises StatusError."""
-        if api_path.name not in self._apis and not await anyio.to_thread.run_sync(
-            self._is_known, api_path.name
-        ):
+        if api_path.name not in self._apis and not await self._is_known(api_path.name):
             raise status_objects.not_found(resource, api_path.name)
         path = "/" + api_path.rest
         if self._members is None or not _is_simulated(self._members, api_path.name):
@@ -144,8 +142,15 @@ class MemberApis:
             raise status_objects.unavailable(str(error)) from None
         return PassedOn(reply)
 
-    def _is_known(self, name: str) -> bool:
+    async def _is_known(self, name: str) -> bool:
         """Whether a Cluster of this name exists, simulated or not."""
+        if await anyio.to_thread.run_sync(self._is_stored, name):
+            return True
+        # Another replica may have just stored it.
+        await self._services.catch_up()
+        return await anyio.to_thread.run_sync(self._is_stored, name)
+
+    def _is_stored(self, name: str) -> bool:
         with self._services.views.store.reading() as rows:
             return object_tables.get(rows, _CLUSTER, "", name) is not None
 
