@@ -77,10 +77,12 @@ def appended(path: Path) -> IO[bytes]:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file atomically."""
+    """Write a file atomically; it is on disk on return, so that a power failure loses no key."""
     new = path.with_name(path.name + ".new")
     with opened(new) as file:
         file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
     new.rename(path)
 
 

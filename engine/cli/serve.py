@@ -378,11 +378,11 @@ def command() -> tuple[str, str]:
 
 
 def _run(serving: Coroutine[object, object, None]) -> None:
-    """Run a server; if a task group failed with a log error among others, raise the log error."""
+    """Run a server; of the errors of a task group, raise one of the log, or else one of the operating system."""
     try:
         control_plane.run(serving)
     except BaseExceptionGroup as group:
-        wrong = group.subgroup(logs.LogError)
+        wrong = group.subgroup(logs.LogError) or group.subgroup(OSError)
         if wrong is None:
             raise
         error: BaseException = wrong

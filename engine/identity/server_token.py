@@ -16,11 +16,12 @@ _CHARS_MIN: Final = 32
 
 
 def kept(directory: Path) -> str:
-    """Return the token of a directory; create one if it is missing or too short."""
+    """Return the token of a directory; create one if it is missing or too short. Raises OSError."""
     path = directory / FILE
     try:
         token = path.read_text("ascii").strip()
-    except (OSError, UnicodeDecodeError):
+    except (FileNotFoundError, UnicodeDecodeError):
+        # Not after other errors: a file that cannot be read now may have the token that all clients use.
         token = ""
     if len(token) < _CHARS_MIN:
         token = secrets.token_urlsafe(_BYTES)

@@ -1,10 +1,13 @@
-"""Shutdown of a process whose tasks do not end."""
+"""Servers that cannot start, and shutdown of a process whose tasks do not end."""
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Final
 
 import pytest
+
+from engine.identity import server_token
 
 _WAITS_FOR_EVER: Final = """
 import asyncio, os, signal
@@ -28,3 +31,20 @@ def test_process_with_a_hanging_task_is_ended_with_a_message() -> None:
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert "did not stop in time" in done.stderr
+
+
+@pytest.mark.slow
+def test_unreadable_token_is_not_replaced_but_reported(tmp_path: Path) -> None:
+    token = tmp_path / server_token.FILE
+    token.mkdir()  # also root, who may read any file, cannot read this one
+    done = subprocess.run(
+        [sys.executable, "-m", "engine.cli", "up", "--data", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    token.rmdir()  # the search for leaked secrets reads all tokens
+    assert done.returncode == 1
+    assert f"error: {token}: Is a directory" in done.stderr
+    assert "Traceback" not in done.stderr
