@@ -160,10 +160,7 @@ async def test_damaged_tables_are_rebuilt(log: SqliteLog, tmp_path: Path, story:
 async def test_tables_with_a_damaged_page_are_rebuilt_when_they_are_opened(
     name: str, log: SqliteLog, tmp_path: Path, story: Story
 ) -> None:
-    await log.append([*story.opening(), *story.more()])
-    async with following(log, tmp_path):
-        pass
-    await asyncio.to_thread(damage_table, tmp_path / store.FILE, name)
+    await fold_and_damage(log, tmp_path, story, name)
 
     async with following(log, tmp_path):
         pass
@@ -175,10 +172,7 @@ async def test_tables_with_a_damaged_page_are_rebuilt_when_they_are_opened(
 async def test_tables_with_a_damaged_page_are_rebuilt_when_it_is_folded(
     name: str, log: SqliteLog, tmp_path: Path, story: Story
 ) -> None:
-    await log.append([*story.opening(), *story.more()])
-    async with following(log, tmp_path):
-        pass
-    await asyncio.to_thread(damage_table, tmp_path / store.FILE, name)
+    await fold_and_damage(log, tmp_path, story, name)
 
     async with following(log, tmp_path) as views:
         seen = views.folded
@@ -188,6 +182,14 @@ async def test_tables_with_a_damaged_page_are_rebuilt_when_it_is_folded(
         await views.wait_folded(log.last_number())
 
     assert await dump(tmp_path) == await folded_here(log)
+
+
+async def fold_and_damage(log: SqliteLog, directory: Path, story: Story, name: str) -> None:
+    """Fold some records, and damage a table while no views run."""
+    await log.append([*story.opening(), *story.more()])
+    async with following(log, directory):
+        pass
+    await asyncio.to_thread(damage_table, directory / store.FILE, name)
 
 
 def damage_table(path: Path, name: str) -> None:
