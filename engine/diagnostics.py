@@ -4,13 +4,12 @@ Every module gets its logger here, so all processes log in the same form. Traceb
 variables, which hold tokens and the Secrets in request bodies.
 """
 
-import contextlib
 import logging
 import os
 import sys
 from typing import Final
 
-from engine import optional_imports
+from engine import broken_pipes, optional_imports
 
 # structlog would load rich, pygments and attrs, which only tracebacks with local variables need.
 with optional_imports.without("rich"):
@@ -29,8 +28,12 @@ class _Lines(structlog.PrintLogger):
     """Writes lines; one that cannot be written, to a full disk or a closed pipe, must not stop the process."""
 
     def msg(self, message: str) -> None:
-        with contextlib.suppress(OSError):
+        try:
             super().msg(message)
+        except BrokenPipeError:
+            broken_pipes.discard(sys.stderr)
+        except OSError:
+            return
 
     log = debug = info = warn = warning = failure = err = error = critical = fatal = exception = msg
 

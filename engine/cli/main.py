@@ -10,6 +10,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Final
 
+from engine import broken_pipes
 from engine.cli import failures
 from engine.cli.help_texts import clusters, objects, questions, servers
 from engine.process import interpreter_settings
@@ -95,8 +96,7 @@ def run(arguments: list[str]) -> int:
         _print_failure(failure, as_json=as_json)
         return failure.code
     except BrokenPipeError:
-        # The reader closed the pipe. Replace stdout, so that the interpreter's final flush does not fail too.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        broken_pipes.discard(sys.stdout)
         return failures.FAILED
     except UnicodeEncodeError:
         # Python decodes a word that is not UTF-8 so that it can only be used as a path.

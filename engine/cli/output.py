@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from engine import broken_pipes
 from engine.cli import failures
 from events import times
 
@@ -114,11 +115,6 @@ def print_line(line: str) -> None:
     _write(line + "\n")
 
 
-def discard() -> None:
-    """Replace standard output, which can't be written, so that the interpreter's final flush does not fail too."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def _write(text: str) -> None:
     """Write to standard output and flush it; raises Failure if that fails, for example because a disk is full."""
     try:
@@ -127,7 +123,7 @@ def _write(text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        discard()
+        broken_pipes.discard(sys.stdout)
         raise failures.Failure(f"standard output can't be written: {error.strerror}") from None
 
 

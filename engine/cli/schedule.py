@@ -4,7 +4,6 @@ Each line gets one line of output, in order. A line that can't be read gets an e
 and the stream continues.
 """
 
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 
+from engine import broken_pipes
 from engine.placement import decisions, explanations, fleet, questions
 from engine.placement import schedule as scheduling
 
@@ -110,8 +110,7 @@ def schedule(file: Path | None = None, *, explain: bool = False) -> None:
             with file.open("rb") as stream:
                 refused = answer_all(stream, sys.stdout.buffer, explained=explain)
     except BrokenPipeError:
-        # The reader closed the pipe. Replace stdout, so that the interpreter's final flush does not fail too.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        broken_pipes.discard(sys.stdout)
         raise SystemExit(1) from None
     except OSError as error:
         sys.stderr.write(f"{file}: {error.strerror}; use a readable file, or - for standard input\n")

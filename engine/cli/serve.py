@@ -14,7 +14,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter, validators
 from msgspec import structs
 
-from engine import cli
+from engine import broken_pipes, cli
 from engine.cli import failures, log_checkpoint, main, options, output, server_location
 from engine.http import incoming_requests, server, sessions
 from engine.identity import certificates
@@ -325,7 +325,7 @@ def _announce(endpoint: Endpoint, directory: Path, where: str, lost: Sequence[in
         else:
             _print_ready(endpoint, where, lost)
     except (BrokenPipeError, failures.Failure):
-        output.discard()
+        broken_pipes.discard(sys.stdout)
 
 
 def _print_ready(endpoint: Endpoint, where: str, lost: Sequence[int]) -> None:
