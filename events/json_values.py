@@ -9,7 +9,7 @@ them calls another.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import msgspec
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Json: TypeAlias = dict[str, object]
 """A JSON object."""
+
+DECODING_ERRORS: Final = (msgspec.MsgspecError, ValueError, RecursionError)
+"""Errors of reading JSON or a struct from bytes: a wrong shape, invalid UTF-8 or huge numbers, or deep nesting."""
 
 _Path = ParamSpec("_Path")
 _ValueT = TypeVar("_ValueT")

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from events import limits, shapes
-from events.json_values import Json, as_text, at, list_at, object_at, objects_at
+from events.json_values import DECODING_ERRORS, Json, as_text, at, list_at, object_at, objects_at
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9]([-a-zA-Z0-9_.:]*[a-zA-Z0-9])?")
 _OUTSIDE_SPEC: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
@@ -175,7 +175,7 @@ def read_head(raw: msgspec.Raw) -> Manifest:
         raise Refusal("manifest", f"{len(bytes(raw))} bytes; an object has at most {limits.OBJECT_BYTES_MAX}")
     try:
         manifest = _HEAD.decode(raw)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+    except DECODING_ERRORS as error:
         raise Refusal("manifest", _words(error)) from None
     if not manifest.api_version:
         raise Refusal("apiVersion", "required")
@@ -201,7 +201,7 @@ def spec_digest(raw: msgspec.Raw) -> str:
     """
     try:
         fields = _FIELDS.decode(raw)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+    except DECODING_ERRORS as error:
         raise Refusal("manifest", _words(error)) from None
     # A single update with the joined bytes takes half the time of one update per part.
     spec = b"".join(

@@ -15,7 +15,7 @@ from engine import optional_imports
 from engine.cli import failures, server_location
 from engine.identity.endpoint import verification
 from engine.text_lines import TextLines
-from events.json_values import Json, object_at
+from events.json_values import DECODING_ERRORS, Json, object_at
 
 # httpx's own command line would load click, rich and pygments: a third of a command's start-up time.
 with optional_imports.without("httpx._main"):
@@ -213,14 +213,14 @@ def _read(response: httpx.Response, kind: type[_T]) -> _T:
         raise _failure(response)
     try:
         return msgspec.json.decode(response.content, type=kind)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+    except DECODING_ERRORS as error:
         raise failures.Failure(f"unexpected response from the server: {error}") from None
 
 
 def _decoded(response: httpx.Response) -> object:
     try:
         return msgspec.json.decode(response.content)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except DECODING_ERRORS:
         return None
 
 

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from events import limits
-from events.json_values import at, list_at
+from events.json_values import DECODING_ERRORS, at, list_at
 
 CONFIG_MAP: Final = "ConfigMap"
 SECRET: Final = "Secret"  # noqa: S105  # a kind
@@ -76,7 +76,7 @@ def dependencies(
         return ()
     try:
         root = _DECODE(raw)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except DECODING_ERRORS:
         return ()
     references = _ingress(root) if pod_path is None else _workload(kind, root, pod_path)
     needed_objects = {

@@ -3,7 +3,7 @@
 import msgspec
 
 from events import json_paths, limits, shapes, status_values
-from events.json_values import Json
+from events.json_values import DECODING_ERRORS, Json
 
 
 def values(status: Json, reading: shapes.Reading | None) -> dict[str, str]:
@@ -21,7 +21,7 @@ def whole(api_version: str, kind: str, status: Json, reading: shapes.Reading | N
         return ""
     try:
         text = msgspec.json.encode(status, order="deterministic").decode()
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except DECODING_ERRORS:
         return ""
     return text if len(text) <= limits.STATUS_CHARS_MAX else ""
 

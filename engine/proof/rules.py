@@ -15,7 +15,7 @@ from engine.objects import policies as policy_objects
 from engine.overrides import policies as override_policies
 from engine.overrides import selection
 from events import catalogue, codec, decisions, policies, records, topics
-from events.json_values import Json
+from events.json_values import DECODING_ERRORS, Json
 from events.kube_objects import KubeObject
 from events.records import Record, StoredRecord
 from events.shapes import PolicyRef
@@ -114,7 +114,7 @@ class ChangedLog:
             return record
         try:
             return self._changed_decoded(record)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
+        except DECODING_ERRORS:
             return record  # a producer's record that the engine refused, or a foreign one: it has no effect
 
     def _changed_decoded(self, record: StoredRecord) -> StoredRecord:

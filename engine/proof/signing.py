@@ -10,6 +10,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from msgspec import Struct
 
+from events.json_values import DECODING_ERRORS
+
 _FINGERPRINT_CHARS: Final = 16
 
 
@@ -76,7 +78,7 @@ def content(line: bytes, key: Ed25519PublicKey) -> bytes:
     try:
         found = msgspec.json.decode(line, type=_Signed)
         signature = base64.b64decode(found.signature, validate=True)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+    except DECODING_ERRORS as error:
         raise SigningError(f"it is not a signed line: {error}") from None
     if found.key != fingerprint(key):
         raise SigningError(f"it is signed with the key {found.key}, not with {fingerprint(key)}")

@@ -26,7 +26,7 @@ from engine.simulation.state import MemberState, Unmanaged, Workload
 from engine.works import templates
 from engine.works.manifests import declared_replicas_path
 from events import times
-from events.json_values import Json, as_object, object_at, objects_at
+from events.json_values import DECODING_ERRORS, Json, as_object, object_at, objects_at
 from events.kube_fields import OwnerReference
 from events.kube_objects import KubeObject
 
@@ -44,7 +44,7 @@ def workload_object(
     ref = workload.ref
     try:
         value = msgspec.json.decode(manifest, type=dict[str, object])
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except DECODING_ERRORS:
         value = {}
     template_metadata = object_at(value, "metadata")
     metadata: Json = {
@@ -228,7 +228,7 @@ def template_of(manifest: bytes) -> Json:
     """Return the pod template of a manifest; empty if it has none."""
     try:
         value = msgspec.json.decode(manifest, type=dict[str, object])
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except DECODING_ERRORS:
         return {}
     return object_at(value, "spec", "template")
 

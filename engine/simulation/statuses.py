@@ -16,7 +16,7 @@ from engine.simulation import (
 )
 from engine.simulation.state import MemberState, Workload
 from events import times
-from events.json_values import Json
+from events.json_values import DECODING_ERRORS, Json
 from events.kube_fields import Condition
 
 _CRON_JOB: Final = ("batch/v1", "CronJob")
@@ -183,7 +183,7 @@ def _pod_status(cluster: str, workload: Workload) -> _PodStatus:
 def _decode(text: bytes) -> Json:
     try:
         return msgspec.json.decode(text, type=Json) if text else {}
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except DECODING_ERRORS:
         return {}
 
 

@@ -19,7 +19,7 @@ from engine.overrides import policies as overrides_policies
 from engine.works import template_loading, templates
 from engine.works.templates import EMPTY, Template
 from events import codec, health, limits, policies, shapes, specs, topics, works
-from events.json_values import object_at
+from events.json_values import DECODING_ERRORS, object_at
 from events.kube_objects import KubeObject
 from events.records import is_deeper
 
@@ -196,7 +196,7 @@ def render(
     replicas = render_input.replicas
     try:
         value = _OBJECT.decode(template)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except DECODING_ERRORS:
         return Rendered(fault="the template can't be read")
     path = workloads.replicas_path(
         str(value.get("apiVersion")), str(value.get("kind")), render_input.replicas_at

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from events import imported_placements, kube_objects, limits
-from events.json_values import as_list, as_object, object_at
+from events.json_values import DECODING_ERRORS, as_list, as_object, object_at
 from events.validation import kind_schemas, names, spec_rules
 from events.validation import known_kinds as kinds
 from events.validation.schema import Fault, Fields, Form, Free, Text, canonical, faults, join, unknown
@@ -133,7 +133,7 @@ def examine(manifest: kube_objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault
     try:
         fields = _FIELDS.decode(raw)
         spec = msgspec.json.decode(fields["spec"]) if "spec" in fields else None
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except DECODING_ERRORS:
         yield Fault("spec", "can't be read, or is nested too deeply")
         return
     if "spec" not in fields:
@@ -227,7 +227,7 @@ def _template_faults(api_version: str, kind: str, raw: msgspec.Raw) -> Iterator[
         return
     try:
         pod = _WORKLOAD.decode(raw).spec.template.spec
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+    except DECODING_ERRORS as error:
         yield _decoding_fault("nested too deeply" if isinstance(error, RecursionError) else str(error))
         return
     path = "spec.template.spec"

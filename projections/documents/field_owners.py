@@ -11,7 +11,7 @@ from typing import Final, cast
 import msgspec
 
 from events import shapes
-from events.json_values import Json, object_at
+from events.json_values import DECODING_ERRORS, Json, object_at
 from events.kube_fields import ManagedFieldsEntry
 
 ENGINE: Final = "reballast"
@@ -34,7 +34,7 @@ def decode(raw: bytes) -> _Owners:
         return ()
     try:
         return msgspec.json.decode(raw, type=_Owners)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except DECODING_ERRORS:
         return ()
 
 
@@ -152,5 +152,5 @@ def _written(below: tuple[str, ...]) -> Json:
 def _fields(raw: msgspec.Raw) -> Json:
     try:
         return msgspec.json.decode(raw, type=Json)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except DECODING_ERRORS:
         return {}

@@ -13,7 +13,7 @@ from engine.domain import federated_quotas, marks
 from engine.domain.bindings import Claim, Mark
 from engine.domain.rebalancers import Observed
 from events import decisions, job_statuses, json_paths, shapes, times
-from events.json_values import Json
+from events.json_values import DECODING_ERRORS, Json
 from events.kube_fields import Condition, ObjectMeta
 from events.kube_objects import KubeObject
 from projections.bindings import Binding
@@ -233,7 +233,7 @@ def put(status: Json, names: tuple[str, ...], value: int | str) -> None:
 def _manifest(row: ObjectRow) -> Json:
     try:
         return msgspec.json.decode(row.manifest, type=Json)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except DECODING_ERRORS:
         return {"apiVersion": row.api_version, "kind": row.kind}
 
 
@@ -241,7 +241,7 @@ def decoded(raw: bytes) -> Json:
     """Decode a stored JSON object; empty if it contains invalid JSON."""
     try:
         return msgspec.json.decode(raw, type=Json)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except DECODING_ERRORS:
         return {}
 
 

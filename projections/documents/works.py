@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct
 
 from engine.domain import federated_quotas, marks, namespaces
 from events import decisions, shapes, vocabulary
-from events.json_values import Json
+from events.json_values import DECODING_ERRORS, Json
 from events.kube_fields import Condition, ObjectMeta, OwnerReference
 from events.kube_objects import KubeObject
 from projections.documents import field_owners
@@ -223,7 +223,7 @@ def _manifest(work: Work, template: ObjectRow) -> KubeObject:
     ref = work.template
     try:
         manifest = msgspec.json.decode(template.manifest, type=Json)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except DECODING_ERRORS:
         return _head(work)
     metadata: Json = {"name": ref.name, **({"namespace": ref.namespace} if ref.namespace else {})}
     template_metadata = cast("Json", manifest.get("metadata", {}))

@@ -20,7 +20,7 @@ from engine.http import summaries
 from engine.http.query.record_json import Entry
 from engine.plans.predictions import Prediction
 from events import clusters, codec, topics, tracing
-from events.json_values import Json, as_text, at
+from events.json_values import DECODING_ERRORS, Json, as_text, at
 
 _ACTIONS: Final = {"POST": "created", "DELETE": "deleted"}
 _REMEDY: Final = "make the plan again, and look at it"
@@ -111,7 +111,7 @@ def read(path: Path) -> SavedPlan:
         return msgspec.json.decode(path.read_bytes(), type=SavedPlan)
     except OSError as error:
         raise failures.Failure(f"{path}: {error.strerror}", "use a readable file") from None
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+    except DECODING_ERRORS as error:
         remedy = "write one with: reballast plan … -o FILE"
         raise failures.Failure(f"{path} is not a plan: {error}", remedy) from None
 

@@ -28,6 +28,7 @@ from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 from engine.works import manifests
 from events import keys, records, topics
+from events.json_values import DECODING_ERRORS
 from projections import agent_queries
 from projections.clusters import Cluster
 from projections.steps import foreign_works
@@ -378,7 +379,7 @@ async def _parsed_reports(request: Request) -> messages.Reports:
         )
     except incoming_requests.TooLargeError as error:
         raise RefusalError(413, "body", str(error), "split the reports into smaller requests") from None
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+    except DECODING_ERRORS as error:
         raise RefusalError(400, "body", str(error) or "nested too deeply", "see /openapi.json") from None
 
 

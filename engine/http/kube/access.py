@@ -29,6 +29,7 @@ from engine.kubeapi.rights import bootstrap_roles, bootstrap_tokens, parsing, rb
 from engine.kubeapi.rights.rbac import Act, Rights, User
 from engine.kubeapi.rights.service_tokens import Claims
 from engine.kubeapi.schema.resources import Resource, control_plane
+from events.json_values import DECODING_ERRORS
 from events.kube_objects import KubeObject
 from events.validation import known_kinds
 from projections import changes, query
@@ -384,6 +385,6 @@ def _rights_in(rows: Rows) -> Rights:
         if api_version == parsing.API_VERSION:
             try:
                 values.append(KubeObject(msgspec.json.decode(manifest, type=dict[str, object])))
-            except (msgspec.MsgspecError, ValueError, RecursionError):
+            except DECODING_ERRORS:
                 continue  # a role that can't be read grants nothing
     return parsing.rights(values)

@@ -24,7 +24,7 @@ from engine.kubeapi.wire import protobuf
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
 from events import limits, records
-from events.json_values import Json, as_object, object_at
+from events.json_values import DECODING_ERRORS, Json, as_object, object_at
 from events.kube_objects import KubeObject
 
 BODY_BYTES_MAX: Final = 3 * 1024 * 1024
@@ -250,7 +250,7 @@ def json_value(raw: bytes) -> object:
         raise status_objects.bad_request(f"the body is nested deeper than {limits.DEPTH_MAX} levels")
     try:
         return msgspec.json.decode(raw)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+    except DECODING_ERRORS as error:
         error_type = _CutError if _CUT in str(error) else StatusError
         raise error_type(400, "BadRequest", f"the body can't be read as JSON: {error}") from None
 

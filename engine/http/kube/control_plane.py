@@ -21,6 +21,7 @@ from engine.http.kube.requests import ApiPath, Query
 from engine.http.services import Services
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import Catalogue, Resource, control_plane
+from events.json_values import DECODING_ERRORS
 from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
 from projections import object_tables, query
@@ -236,5 +237,5 @@ def _custom(manifest: bytes) -> Iterable[Resource]:
     """The kinds of a CustomResourceDefinition; none if it is invalid, which was reported when it was written."""
     try:
         return custom_kinds.read(KubeObject(msgspec.json.decode(manifest, type=dict[str, object])))
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except DECODING_ERRORS:
         return ()

@@ -17,6 +17,7 @@ from engine.http.errors import RefusalError
 from engine.http.query import label_selectors, parameters
 from engine.http.query.routes import PREFIX
 from engine.kubeapi.values.selectors import LabelSelector
+from events.json_values import DECODING_ERRORS
 
 Kind = Literal["down", "slow", "losing", "lagging", "throttled", "failing"]
 
@@ -213,7 +214,7 @@ async def _wanted(request: Request) -> FaultRequest:
         )
     except incoming_requests.TooLargeError as error:
         raise RefusalError(413, "body", str(error), 'send {"kind": "down"}') from None
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+    except DECODING_ERRORS as error:
         remedy = 'send {"kind": "slow", "amount": 10}; kinds are down, slow, losing, lagging, throttled and failing'
         raise RefusalError(400, "body", str(error) or "nested too deeply", remedy) from None
 

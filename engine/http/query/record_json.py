@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from events import codec, tracing
+from events.json_values import DECODING_ERRORS
 from events.records import StoredRecord
 
 
@@ -65,6 +66,6 @@ def entry(record: StoredRecord) -> Entry:
 def _data(value: bytes) -> tuple[msgspec.Raw | msgspec.UnsetType, str]:
     try:
         msgspec.json.decode(value)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except DECODING_ERRORS:
         return msgspec.UNSET, base64.b64encode(value).decode()
     return msgspec.Raw(value), ""

@@ -11,7 +11,7 @@ import msgspec
 
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.patching.managed_fields import Path
-from events.json_values import Json, as_object, list_at, object_at
+from events.json_values import DECODING_ERRORS, Json, as_object, list_at, object_at
 from events.kube_objects import KubeObject
 
 V1: Final = "autoscaling/v1"
@@ -192,7 +192,7 @@ def _read(notes: Json, name: str) -> object:
         return None
     try:
         return msgspec.json.decode(str(text))
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except DECODING_ERRORS:
         raise ConversionError(f"metadata.annotations.{name}: is no JSON") from None
 
 

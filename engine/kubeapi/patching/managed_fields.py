@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from engine.kubeapi.schema.schemas import Fields, ListOf, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import resolved
-from events.json_values import Json, as_list, as_object, list_at, object_at
+from events.json_values import DECODING_ERRORS, Json, as_list, as_object, list_at, object_at
 from events.kube_objects import KubeObject
 
 Path: TypeAlias = tuple[str, ...]
@@ -165,7 +165,7 @@ def _shown(step: str) -> str:
 def _decoded_step(text: str) -> object:
     try:
         return msgspec.json.decode(text)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except DECODING_ERRORS:
         return text
 
 

@@ -17,7 +17,7 @@ import msgspec
 
 from engine.kubeapi.schema.schemas import Field, Fields, ListOf, MapOf, Scalar, Schema, WireField
 from engine.kubeapi.schema.types.parsing import resolved
-from events.json_values import Json
+from events.json_values import DECODING_ERRORS, Json
 
 _VARINT_BYTES_MAX: Final = 10
 _NUMBER_MAX: Final = 2**29 - 1
@@ -206,7 +206,7 @@ def _raw(value: Value, path: str) -> object:
     raw = _bytes(_parts(_bytes(value, path), path).get(1, b"null"), path)
     try:
         return msgspec.json.decode(raw)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except DECODING_ERRORS:
         raise ProtobufError(path, "carries no JSON, or JSON that is nested too deeply") from None
 
 

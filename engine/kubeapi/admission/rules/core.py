@@ -17,7 +17,7 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.values import quantity
-from events.json_values import Json, as_list, as_object, at, list_at, object_at, objects_at
+from events.json_values import DECODING_ERRORS, Json, as_list, as_object, at, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
 
 _DEFAULT_NAMESPACE: Final = "default"
@@ -191,7 +191,7 @@ def _needed(value: KubeObject, data: Json, sort: str) -> Iterator[Cause]:
 def _docker(key: str, content: bytes) -> Iterator[Cause]:
     try:
         msgspec.json.decode(content)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except DECODING_ERRORS:
         detail = "invalid JSON"
         if content[:1] and content[:1] not in b'{["0123456789-tfn':
             detail = f"invalid character '{content[:1].decode('latin-1')}' looking for beginning of value"
