@@ -27,10 +27,10 @@ class MemoryLog:
         return stored
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        return [*port.bounded(self._partitions.get((topic, partition), [])[start : start + limit])]
+        return port.bounded(self._partitions.get((topic, partition), [])[start : start + limit])
 
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
-        return [*port.bounded(self._all[after : after + limit])]
+        return port.bounded(self._all[after : after + limit])
 
     def ends(self) -> port.Ends:
         return {slot: len(entries) for slot, entries in self._partitions.items()}

@@ -63,7 +63,7 @@ def behind(batch: Sequence[StoredRecord], end: int) -> int:
     return batch[-1].offset + 1 if batch else end
 
 
-def bounded(batch: Sequence[StoredRecord]) -> Sequence[StoredRecord]:
+def bounded(batch: list[StoredRecord]) -> list[StoredRecord]:
     """Return the first records of a batch, until their values have ``READ_BYTES_MAX`` bytes or more in total."""
     size = 0
     for count, record in enumerate(batch, 1):

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from engine import loop_share
+from engine.bounded_caches import BoundedCache
 from engine.domain import federated_quotas
 from engine.log import port
 from engine.objects import workloads
@@ -81,8 +82,9 @@ class Renderer:
 
     def __init__(self, log: port.Log) -> None:
         self._log = log
-        self._cached: dict[RenderInput, Rendered] = {}
-        self._cached_bytes = 0
+        self._cached: BoundedCache[RenderInput, Rendered] = BoundedCache(
+            _CACHED_BYTES_MAX, lambda rendered: len(rendered.manifest), _CACHED_MAX
+        )
         self._rules: dict[int, tuple[overrides_policies.Rule, ...]] = {}
 
     async def render(self, render_input: RenderInput) -> Rendered:
@@ -93,9 +95,9 @@ class Renderer:
         """Return the rendered results; templates and policies are read from the log in batches."""
         distinct = dict.fromkeys(render_inputs)
         results = {
-            render_input: self._cached[render_input]
+            render_input: rendered
             for render_input in distinct
-            if render_input in self._cached
+            if (rendered := self._cached.get(render_input)) is not None
         }
         missing = [render_input for render_input in distinct if render_input not in results]
         positions = {
@@ -112,22 +114,9 @@ class Renderer:
             rendered = await loop_share.apart(len(template or b""), self._render, render_input, template)
             results[render_input] = rendered
             if rendered.fault != _MISSING:  # Not cached: the records may arrive later.
-                self._cache(render_input, rendered)
+                self._cached.put(render_input, rendered)
         _bound(self._rules)
         return results
-
-    def _cache(self, render_input: RenderInput, rendered: Rendered) -> None:
-        """Cache a result; drop the oldest ones above the limits."""
-        self._drop(render_input)
-        self._cached[render_input] = rendered
-        self._cached_bytes += len(rendered.manifest)
-        while len(self._cached) > _CACHED_MAX or self._cached_bytes > _CACHED_BYTES_MAX:
-            self._drop(next(iter(self._cached)))
-
-    def _drop(self, render_input: RenderInput) -> None:
-        former = self._cached.pop(render_input, None)
-        if former is not None:
-            self._cached_bytes -= len(former.manifest)
 
     def _render(self, render_input: RenderInput, template: bytes | None) -> Rendered:
         rules: list[tuple[shapes.OverrideRef, list[msgspec.Raw]]] = []

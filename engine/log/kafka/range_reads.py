@@ -16,6 +16,7 @@ from typing import Final
 from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 from msgspec import Struct
 
+from engine.bounded_caches import BoundedCache
 from engine.log import port
 from engine.log.kafka import clients, record_format
 from engine.log.kafka.address import Address
@@ -49,7 +50,7 @@ class Ranges:
         self._consumer: clients.Consumer | None = None
         self._unbounded: clients.Consumer | None = None
         self._turn = asyncio.Lock()
-        self._chunks: dict[Slot, _Chunk] = {}
+        self._chunks: BoundedCache[Slot, _Chunk] = BoundedCache(_CHUNKS_BYTES_MAX, lambda chunk: chunk.size)
 
     async def read(self, slot: Slot, start: int, end: int, limit: int) -> list[StoredRecord]:
         """Return at most ``limit`` records from ``start`` to ``end`` (exclusive); the partition must reach ``end``.
@@ -65,11 +66,11 @@ class Ranges:
             first = bisect.bisect_left(chunk.records, start, key=_offset)
             last = bisect.bisect_left(chunk.records, end, key=_offset)
             if first < last or chunk.next >= end:
-                return [*port.bounded(chunk.records[first : min(last, first + limit)])]
+                return port.bounded(chunk.records[first : min(last, first + limit)])
             # The rest of the chunk contains only control records.
             chunk = await self._fetched(slot, chunk.next, end)
             last = bisect.bisect_left(chunk.records, end, key=_offset)
-            return [*port.bounded(chunk.records[: min(last, limit)])]
+            return port.bounded(chunk.records[: min(last, limit)])
 
     async def read_all(self, slot: Slot, start: int, end: int) -> list[StoredRecord]:
         """Return all records from ``start`` to ``end`` (exclusive). Raises LogError and LogCutError as ``read``."""
@@ -117,11 +118,7 @@ class Ranges:
             raise port.LogError(
                 f"{slot[0]}/{slot[1]} was not read: {type(error).__name__}: {error}"
             ) from error
-        self._chunks.pop(slot, None)
-        self._chunks[slot] = chunk
-        size = sum(each.size for each in self._chunks.values())
-        while size > _CHUNKS_BYTES_MAX and len(self._chunks) > 1:
-            size -= self._chunks.pop(next(iter(self._chunks))).size
+        self._chunks.put(slot, chunk)
         return chunk
 
     async def _fetch(self, slot: Slot, start: int, end: int) -> _Chunk:

@@ -1,13 +1,13 @@
 """The objects of a simulated member: propagated by the control plane, or written by clients of the member."""
 
 import itertools
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol, TypeVar
 
 import anyio.to_thread
 
 from engine import loop_share
+from engine.bounded_caches import BoundedCache
 from engine.domain import marks
 from engine.http import member_namespaces
 from engine.http.kube import bootstrap_objects
@@ -92,8 +92,9 @@ class MemberPlane(SnapshotPlane):
         self._services = services
         self._defined: tuple[tuple[Resource, ...], ...] = ()
         self._catalogue = built_in()
-        self._manifests: OrderedDict[tuple[int, int], bytes] = OrderedDict()
-        self._manifest_bytes = 0
+        self._manifests: BoundedCache[tuple[int, int], bytes] = BoundedCache(
+            _MANIFEST_BYTES_MAX, len, _MANIFESTS_KEPT
+        )
         self._share = loop_share.LoopShare()
         self._maker = manifests.Renderer(services.log)
 
@@ -352,19 +353,13 @@ class MemberPlane(SnapshotPlane):
         position = (workload.shard, workload.offset)
         kept = self._manifests.get(position)
         if kept is not None:
-            self._manifests.move_to_end(position)
             return kept
         manifest = b"{}"
         for record in await self._services.log.read(topics.SPECS, workload.shard, workload.offset, 1):
             decoded = codec.decode(record)
             if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, specs.TemplateApplied):
                 manifest = bytes(decoded.data.manifest)
-        # Another request may have read it meanwhile.
-        self._manifest_bytes += len(manifest) if position not in self._manifests else 0
-        self._manifests[position] = manifest
-        while len(self._manifests) > _MANIFESTS_KEPT or self._manifest_bytes > _MANIFEST_BYTES_MAX:
-            _, dropped = self._manifests.popitem(last=False)
-            self._manifest_bytes -= len(dropped)
+        self._manifests.put(position, manifest)
         return manifest
 
     def state(self) -> MemberState:
