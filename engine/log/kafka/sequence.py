@@ -71,33 +71,25 @@ class Numbered(Struct, frozen=True):
     end: int
     first: int
 
-    async def records(self, read: Read, limit: int) -> list[StoredRecord]:
-        """Read at most ``limit`` records of the range, with their numbers; fewer if their values are large."""
-        numbered: list[StoredRecord] = []
-        start, size = self.start, 0
-        while start < self.end and len(numbered) < limit and size < port.READ_BYTES_MAX:
-            batch = await read(*self.slot, start, min(limit - len(numbered), self.end - start))
-            within = [record for record in batch if record.offset < self.end]
-            if not within:
-                break
-            numbered += [
-                records.renumbered(record, self.first + record.offset - self.start) for record in within
-            ]
-            size += sum(len(record.value) for record in within)
-            start = within[-1].offset + 1
-        return numbered
-
 
 async def records_of(stretches: Iterable[Numbered], read: Read, limit: int) -> list[StoredRecord]:
     """Read at most ``limit`` records of consecutive ranges, with their numbers; fewer if their values are large."""
     numbered: list[StoredRecord] = []
     size = 0
     for stretch in stretches:
-        if len(numbered) >= limit or size >= port.READ_BYTES_MAX:
-            break
-        found = await stretch.records(read, limit - len(numbered))
-        numbered += found
-        size += sum(len(record.value) for record in found)
+        start = stretch.start
+        while start < stretch.end:
+            if len(numbered) >= limit or size >= port.READ_BYTES_MAX:
+                return numbered
+            batch = await read(*stretch.slot, start, min(limit - len(numbered), stretch.end - start))
+            within = [record for record in batch if record.offset < stretch.end]
+            if not within:
+                break
+            numbered += [
+                records.renumbered(record, stretch.first + record.offset - stretch.start) for record in within
+            ]
+            size += sum(len(record.value) for record in within)
+            start = within[-1].offset + 1
     return numbered
 
 
