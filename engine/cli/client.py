@@ -139,7 +139,7 @@ class Client:
         timeout = httpx.Timeout(None, connect=_CONNECT_SECONDS)
         try:
             with self._http.stream(
-                "GET", _PREFIX + quote(path, safe="/:%"), params=_params(query), timeout=timeout
+                "GET", _query_path(path), params=_params(query), timeout=timeout
             ) as response:
                 if response.status_code >= _STATUS_ERROR:
                     response.read()
@@ -159,7 +159,7 @@ class Client:
         timeout: httpx.Timeout | None = None,
     ) -> httpx.Response:
         # Names of objects that do not exist may have any characters. Some callers have quoted them already.
-        return self._request(method, _PREFIX + quote(path, safe="/:%"), query, content, timeout=timeout)
+        return self._request(method, _query_path(path), query, content, timeout=timeout)
 
     def _request(
         self,
@@ -206,6 +206,11 @@ def _params(query: Mapping[str, Parameter]) -> dict[str, str]:
         for name, value in query.items()
         if value not in (None, "")
     }
+
+
+def _query_path(path: str) -> str:
+    """Return the path of a query from the part after ``_PREFIX``, in which names may be encoded already."""
+    return _PREFIX + quote(path, safe="/:%")
 
 
 def _read(response: httpx.Response, kind: type[_T]) -> _T:
