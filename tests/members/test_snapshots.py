@@ -10,7 +10,7 @@ from tests.builders.manifests import config_map
 
 
 class Plane(SnapshotPlane):
-    """ConfigMaps that are decoded anew for each snapshot, as those of members are."""
+    """ConfigMaps, decoded for each snapshot; the objects of a member are decoded for each snapshot too."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A broker that stops answering: an append ends with an error, and the next one begins anew."""
+"""A paused broker: an append fails after a time limit, and the next append uses a new producer."""
 
 import asyncio
 

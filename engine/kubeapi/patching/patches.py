@@ -52,7 +52,7 @@ def json_patched(value: object, operations: object) -> object:
 def json_patch_own(value: object, operations: object, *, is_api: bool = False) -> object:
     """Apply a JSON patch in place; the value is changed even if PatchError is raised.
 
-    It is applied as RFC 6902 says, or with ``is_api`` as ``json_patched`` does.
+    Operations follow RFC 6902; with ``is_api``, they follow the API server (see ``json_patched``).
     """
     listed = as_list(operations)
     if listed is None:

@@ -95,7 +95,7 @@ async def test_first_of_repeated_parameters_counts() -> None:
             await made(client, {**config_map(name), "metadata": {"name": name, "labels": {"of": name}}})
         answer = await client.get(f"{MAPS}?labelSelector=of%3Da&labelSelector=of%3Db")
         assert [item["metadata"]["name"] for item in answer.json()["items"]] == ["a"]
-        # A write is a dry run if the first value says so.
+        # If dryRun is repeated, its first value decides.
         assert (await client.delete(f"{MAPS}/a?dryRun=All&dryRun=")).status_code == 200
         assert (await client.get(f"{MAPS}/a")).status_code == 200
 

@@ -277,7 +277,7 @@ def _is_simulated(members: Members, name: str) -> bool:
 
 
 async def elsewhere(_request: Request, _resource: Resource, api_path: ApiPath) -> Response:
-    """Refuse logs and exec of pods in the control plane; the error says to use the kubectl context of a member."""
+    """Refuse logs and exec of pods in the control plane; the error names kubectl contexts of members to use instead."""
     raise status_objects.bad_request(
         f"{api_path.name} runs in member clusters, not here: ask one of them (kubectl --context MEMBER)"
     )
