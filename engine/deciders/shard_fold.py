@@ -52,9 +52,6 @@ _RELEASES_TOUCHING_ALL: Final = ("0.1.0", "0.2.0", "0.3.0", "0.4.0")
 _RELEASES_WITHOUT_QUOTAS: Final = (*_RELEASES_TOUCHING_ALL, "0.5.0")
 """Releases that did not act on FederatedResourceQuotas and ``workloadAffinity``."""
 
-_ENCODED: Final = 32
-"""Records encoded between two yields of a step."""
-
 _ANNOUNCES: Final = states.SPEC | states.PRIORITY
 
 
@@ -211,11 +208,7 @@ class ShardFold:
         if state.departures:
             cluster_departure.decide(facts, self.indexes, emit)
         cluster_departure.settle(state, facts, self.indexes)
-        outputs: list[Record] = []
-        for index, output in enumerate(emit.outputs, 1):
-            outputs.append(emit.record(output, index))
-            if index % _ENCODED == 0:
-                yield
+        outputs = yield from emit.encode_in_portions()
         taken = decisions.StepTaken(
             shard=state.shard,
             number=number,

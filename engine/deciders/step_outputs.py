@@ -3,6 +3,7 @@
 Each decision is applied to the state when it is emitted, so the next decider of the same step sees it.
 """
 
+from collections.abc import Generator
 from typing import Final
 
 from msgspec import Struct
@@ -17,6 +18,11 @@ from events.tracing import NO_TRACE
 from events.validation import verdicts
 
 _NO_CAUSE: Final = Cause()
+_RECORDS_MAX: Final = 32
+"""Records encoded between two yields."""
+
+_BYTES_MAX: Final = 256 * 1024
+"""Bytes encoded between two yields, apart from those of the last record."""
 
 
 class Output(Struct, frozen=True, gc=False):
@@ -93,6 +99,19 @@ class Emitter:
         )
         cause = Cause(str(record.position), trace=envelope.trace if envelope else NO_TRACE)
         self.outputs.append(Output(rejected, 0, record.topic, "", cause))
+
+    def encode_in_portions(self) -> Generator[None, None, list[Record]]:
+        """Return the records of all outputs; yields after a number of records or of bytes."""
+        records: list[Record] = []
+        encoded = encoded_bytes = 0
+        for index, output in enumerate(self.outputs, 1):
+            record = self.record(output, index)
+            records.append(record)
+            encoded, encoded_bytes = encoded + 1, encoded_bytes + len(record.value)
+            if encoded == _RECORDS_MAX or encoded_bytes >= _BYTES_MAX:
+                encoded = encoded_bytes = 0
+                yield
+        return records
 
     def record(self, output: Output, index: int) -> Record:
         """Return the record of the ``index``-th output of the step; 0 is the step itself."""

@@ -104,7 +104,7 @@ def settle(binding: Binding, placements: Placements, emit: step_outputs.Emitter)
 
 
 def share(key: str, group: WorkloadGroup, emit: step_outputs.Emitter) -> Iterator[None]:
-    """Grant or refuse the open claims of a group, and send the verdicts that are new; yields after each claim."""
+    """Grant or refuse the open claims of a group, and send the new verdicts; yields after each claim and record."""
     counts = Counter(name for seat in group.seats.values() for name in seat.reserved)
     placed = sum(bool(seat.reserved) for seat in group.seats.values())
     # Collected before the first is emitted: applying a verdict removes its claim from ``group.open``.
@@ -137,6 +137,7 @@ def share(key: str, group: WorkloadGroup, emit: step_outputs.Emitter) -> Iterato
     for start in range(0, len(verdicts), _VERDICTS_MAX):
         for portion in record_sizes.portions(tuple(verdicts[start : start + _VERDICTS_MAX])):
             emit.decide(group_decisions.GroupDecided(group=key, verdicts=portion))
+            yield
     for verdict in verdicts:
         answer = links.GroupAnswered(
             key=verdict.by,
