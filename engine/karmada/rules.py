@@ -5,13 +5,14 @@ object, or that concern kinds that no decider reads. Schema errors are 422 (Inva
 the webhook that ``webhook`` names).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
 
 from engine.domain import marks
-from engine.kubeapi.errors import causes, status_objects
+from engine.kubeapi.errors import causes, messages, status_objects
 from engine.kubeapi.errors.status_objects import Cause, StatusError
 from engine.kubeapi.values import quantity, schedules
 from events.json_values import Json, as_list, as_object, at, object_at, objects_at
@@ -48,7 +49,7 @@ def webhook(kind: str) -> str:
 
 def rule_causes(value: KubeObject, old: KubeObject | None) -> list[Cause]:
     """Return the admission errors of an object (status 403); ``old`` is the stored object, None for a create."""
-    return list(_rules(value, old))
+    return messages.bounded(_rules(value, old))
 
 
 def denial(found: Iterable[Cause]) -> str:
@@ -106,8 +107,8 @@ def _policy_update(value: KubeObject, old: KubeObject) -> Iterator[Cause]:
 
 
 def _repeated_fields(constraints: list[Json]) -> Iterator[Cause]:
-    fields = [str(each["spreadByField"]) for each in constraints if each.get("spreadByField")]
-    for field in sorted({field for field in fields if fields.count(field) > 1}):
+    counts = Counter(str(each["spreadByField"]) for each in constraints if each.get("spreadByField"))
+    for field in sorted(field for field, count in counts.items() if count > 1):
         detail = f"multiple {field} spread constraints are not allowed"
         yield causes.invalid("spec.placement.spreadConstraints", constraints, detail)
 
@@ -191,13 +192,20 @@ def _repeated(taints: list[Json]) -> Iterator[int]:
 def _quota(value: KubeObject) -> Iterator[Cause]:
     overall = value.object_at("spec", "overall")
     assignments = value.objects_at("spec", "staticAssignments")
+    assigned: dict[str, int] = {}
+    unreadable: set[str] = set()
+    for each in assignments:
+        for name, amount in object_at(each, "hard").items():
+            size = quantity.nano_units_of(amount)
+            if size is None:
+                unreadable.add(name)
+            else:
+                assigned[name] = assigned.get(name, 0) + size
     for name, amount in overall.items():
-        parts = [object_at(each, "hard").get(name, 0) for each in assignments]
-        sizes = [quantity.nano_units_of(part) for part in parts]
         most = quantity.nano_units_of(amount)
-        if most is None or None in sizes:
+        if most is None or name in unreadable:
             yield causes.invalid(f"spec.overall[{name}]", amount, "is no quantity, or is assigned none")
-        elif most < sum(size for size in sizes if size is not None):
+        elif most < assigned.get(name, 0):
             yield causes.invalid(f"spec.overall[{name}]", amount, "overall is less than assignments")
     for index, each in enumerate(assignments):
         path = f"spec.staticAssignments[{index}]"

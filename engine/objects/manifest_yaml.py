@@ -36,6 +36,7 @@ _NUMBER_STARTS: Final = frozenset("-+.0123456789")
 _INTEGER_BITS_MAX: Final = 63
 _NUMBER_CHARS_MAX: Final = 400
 _MERGE: Final = "<<"
+_REPEATED_MAX: Final = 100
 _UNBOUND: Final = Limits(
     content_bytes_max=2**62, documents_max=2**62, depth_max=256, repeated_bytes_max=2**24
 )
@@ -198,11 +199,11 @@ class _Composer:
         return fields
 
     def _repeat(self, field_path: str, line: int) -> None:
-        """Handle a repeated field; raises Unreadable unless the caller collects repeated fields."""
+        """Handle a repeated field; raises Unreadable unless the caller collects repeated fields, the first 100."""
         repeated = self._budget.repeated
         if repeated is None:
             raise Unreadable(field_path, "occurs twice in one object", "keep one of them", line=line)
-        if field_path not in repeated:
+        if len(repeated) < _REPEATED_MAX and field_path not in repeated:
             repeated.append(field_path)
 
     def _key(self, event: events.Event, depth: int, path: str, line: int) -> str:

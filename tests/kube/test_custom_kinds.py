@@ -1,8 +1,12 @@
 """CustomResourceDefinitions: kinds in the catalogue, and schemas for merges."""
 
+import tracemalloc
+
 import pytest
 
 from engine.kubeapi.admission import schema_validation
+from engine.kubeapi.admission.rules import definitions
+from engine.kubeapi.errors import messages
 from engine.kubeapi.patching import managed_fields, server_side_apply
 from engine.kubeapi.schema import custom_kinds, discovery, openapi, openapi_schemas, resources
 from engine.kubeapi.schema.schemas import ListOf, Scalar
@@ -160,3 +164,34 @@ def test_deeply_nested_schema_is_refused() -> None:
         deep = {"type": "array", "items": deep}
     with pytest.raises(custom_kinds.DefinitionError, match="nested deeper"):
         openapi_schemas.from_openapi(deep)
+
+
+def test_definition_with_long_field_name_takes_memory_of_its_size() -> None:
+    fields: Json = {f"field{index}": {"type": "object"} for index in range(2_000)}
+    schema: Json = {"type": "object", "properties": {"a" * 50_000: {"type": "object", "properties": fields}}}
+    definition = _definition(versions=[{**VERSION, "schema": {"openAPIV3Schema": schema}}])
+    tracemalloc.start()
+    kinds = custom_kinds.read(definition)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(kinds) == 1
+    assert most < 10 * 1024 * 1024
+
+
+def test_unknown_fields_are_listed_up_to_a_number() -> None:
+    room: Json = {"type": "object", "properties": {}}
+    spec: Json = {"type": "object", "additionalProperties": room}
+    schema: Json = {"type": "object", "properties": {"spec": spec}}
+    house = custom_kinds.read(_definition(versions=[{**VERSION, "schema": {"openAPIV3Schema": schema}}]))[0]
+    rooms: Json = {f"room{index}": {"x": 1, "y": 1} for index in range(60)}
+    listed = schema_validation.unknown_fields(_house(**rooms), house.schema)
+    assert listed == [f"spec.room{index}.{field}" for index in range(50) for field in "xy"]
+
+
+def test_errors_about_a_long_field_name_take_bounded_memory() -> None:
+    fields: Json = {f"field{index}": {} for index in range(2_000)}
+    schema: Json = {"type": "object", "properties": {"a" * 50_000: {"type": "object", "properties": fields}}}
+    definition = _definition(versions=[{**VERSION, "schema": {"openAPIV3Schema": schema}}])
+    wrong = messages.bounded(definitions.faults(definition))
+    assert wrong
+    assert sum(len(cause.text) for cause in wrong) < 2 * 1024 * 1024

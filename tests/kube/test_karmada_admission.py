@@ -10,6 +10,7 @@ from engine.karmada import defaults, rules
 from engine.karmada.default_tolerations import NOT_READY, UNREACHABLE, TolerationSeconds
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
+from tests import lines_run
 from tests.builders.manifests import manifest
 
 NOW_MS = 1_767_225_600_000
@@ -260,3 +261,21 @@ def test_references_of_a_workload_are_limited(kind: str, api_version: str, field
     (cause,) = objects.form_causes(value(1_001))
     assert (cause.field, cause.reason) == (field, "FieldValueInvalid")
     assert cause.message.endswith("refers to 1001 objects, more than 1000")
+
+
+def test_assignments_of_a_quota_are_checked_in_linear_time() -> None:
+    def cost(size: int) -> int:
+        names = [f"r{index}" for index in range(size)]
+        hard = dict.fromkeys(names, "1")
+        assignments = [{"clusterName": "a", "hard": {name: "1"}} for name in names]
+        quota = manifest(
+            "policy.karmada.io/v1alpha1",
+            "FederatedResourceQuota",
+            "one",
+            spec={"overall": hard, "staticAssignments": assignments},
+        )
+        with lines_run.counted() as lines:
+            assert _words(quota) == ""
+        return lines.count
+
+    assert cost(400) < 6 * cost(100)

@@ -39,3 +39,8 @@ def test_duplicate_among_many_names_is_found_in_linear_time() -> None:
     names = [f"n{index}" for index in range(60_000)]
     text = b"{" + ",".join(f'"{name}":1' for name in [*names, "n7"]).encode() + b"}"
     assert repeated_fields(text, dict.fromkeys(names, 1)) == ["n7"]
+
+
+def test_duplicates_are_listed_up_to_a_number() -> None:
+    text = "{" + ",".join(f'"n{index}":1,"n{index}":1' for index in range(150)) + "}"
+    assert repeated_fields(text.encode(), json.loads(text)) == [f"n{index}" for index in range(100)]

@@ -173,3 +173,12 @@ def test_arbitrary_content_never_raises(content: bytes | str) -> None:
             json.dumps(entry.value, allow_nan=False).encode()
         else:
             assert entry.reason
+
+
+def test_repeated_fields_of_yaml_are_listed_up_to_a_number() -> None:
+    text = "".join(f"n{index}: 1\nn{index}: 2\n" for index in range(150))
+    repeated: list[str] = []
+    (document,) = manifests.read(text.encode(), file="", limits=LIMITS, repeated=repeated)
+    assert isinstance(document, manifests.Document)
+    assert document.value["n149"] == 2
+    assert repeated == [f"n{index}" for index in range(100)]

@@ -23,6 +23,7 @@ from engine.karmada.default_tolerations import TolerationSeconds
 from engine.kubeapi.admission.rules import definitions
 from engine.kubeapi.conversion import scales
 from engine.kubeapi.errors import causes, status_objects
+from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.requests import body_checks
@@ -200,7 +201,7 @@ def _with_repeated(write: WriteRequest, paths: list[str]) -> WriteRequest:
 
 def _check_served(resource: Resource, body: KubeObject) -> None:
     """Raise StatusError for a CustomResourceDefinition whose kind could not be served."""
-    if wrong := list(definitions.faults(body)):
+    if wrong := words.bounded(definitions.faults(body)):
         raise status_objects.invalid(resource, body.name, wrong)
     try:
         custom_kinds.read(body)

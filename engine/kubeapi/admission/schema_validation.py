@@ -26,12 +26,16 @@ _TYPES: Final[dict[str, tuple[str, tuple[type, ...]]]] = {
     "quantity": ("string or number", (str, int, float)),
     "intstr": ("integer or string", (int, str)),
 }
+_UNKNOWN_MAX: Final = 100
 _SERVERS: Final = ("apiVersion", "kind", "metadata", "status")
 """Top-level fields that ``value_faults`` skips, because they are validated elsewhere or not written by clients."""
 
 
 def unknown_fields(value: object, schema: Schema) -> list[str]:
-    """Return the paths of fields that the schema does not define, in document order: ``spec.containers[0].colour``."""
+    """Return the paths of fields that the schema does not define, in document order: ``spec.containers[0].colour``.
+
+    As in Kubernetes, at most 100 of them.
+    """
     return [path.removeprefix(".") for path in _unknown(value, resolved(schema))]
 
 
@@ -44,6 +48,8 @@ def _unknown(value: object, schema: Schema) -> list[str]:
     fields, items = as_object(value), as_list(value)
     if fields is not None and isinstance(schema, Fields | MapOf):
         for name, item in fields.items():
+            if len(result) >= _UNKNOWN_MAX:
+                break
             if isinstance(schema, Fields) and name not in schema.fields:
                 if not schema.open:
                     result.append(f".{name}")
@@ -52,8 +58,10 @@ def _unknown(value: object, schema: Schema) -> list[str]:
     elif items is not None and isinstance(schema, ListOf):
         item_schema = resolved(schema.item)
         for index, item in enumerate(items):
+            if len(result) >= _UNKNOWN_MAX:
+                break
             result += [f"[{index}]{path}" for path in _unknown(item, item_schema)]
-    return result
+    return result[:_UNKNOWN_MAX]
 
 
 def pruned(value: Json, schema: Schema) -> Json:

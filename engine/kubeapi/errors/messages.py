@@ -1,7 +1,7 @@
 """Validation of names, labels, ports and numbers with the messages of Kubernetes, to the letter."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from engine.kubeapi.errors import causes
@@ -20,6 +20,7 @@ _NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _VALUE: Final = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 _KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
 _PERCENT_CHARS_MAX: Final = 3
+_TEXT_CHARS_MAX: Final = 2**20
 _PERCENT: Final = re.compile(r"[0-9]+%")
 
 _LABEL_WORDS: Final = (
@@ -58,6 +59,21 @@ _PERCENT_WORDS: Final = (
 AT_LEAST_ZERO: Final = "must be greater than or equal to 0"
 PORT: Final = "must be between 1 and 65535, inclusive"
 IMMUTABLE: Final = "field is immutable"
+
+
+def bounded(found: Iterable[Cause]) -> list[Cause]:
+    """Return the first errors, until their texts exceed 1 MiB.
+
+    An object of 1 MiB can have thousands of errors that each quote hundreds of kilobytes of it.
+    """
+    result: list[Cause] = []
+    size = 0
+    for cause in found:
+        result.append(cause)
+        size += len(cause.field) + len(cause.message)
+        if size > _TEXT_CHARS_MAX:
+            break
+    return result
 
 
 def label_faults(text: str) -> list[str]:

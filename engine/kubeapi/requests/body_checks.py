@@ -4,6 +4,7 @@ apiVersion and kind must be those of the path's resource. Decoders keep the last
 ambiguous. A plain object of a built-in kind has no type errors and no empty values, so it needs no slower checks.
 """
 
+import itertools
 import json
 import re
 from collections import Counter
@@ -23,6 +24,7 @@ from engine.kubeapi.schema.types.parsing import named, resolved
 from events.json_values import Json, as_list, as_object
 from events.kube_objects import KubeObject
 
+_REPEATED_MAX: Final = 100
 _SCHEME: Final = "pkg/runtime/scheme.go:110"
 """Source position that a real API server's message contains; kept because clients may match the whole text."""
 
@@ -107,7 +109,7 @@ class _Noting(dict[str, object]):
 
 
 def repeated_fields(text: bytes, value: object) -> list[str]:
-    """Return the paths of duplicate fields, in order; ``value`` is the decoded text.
+    """Return the paths of the first 100 duplicate fields, as in Kubernetes; ``value`` is the decoded text.
 
     Two fast checks recognize most texts without duplicates. Such a text has as many colons as the encoded value (if it
     has no escapes), or as many colons outside strings as the value has fields.
@@ -120,7 +122,7 @@ def repeated_fields(text: bytes, value: object) -> list[str]:
         result: object = json.loads(text, object_pairs_hook=_noted)
     except (ValueError, RecursionError):
         return []
-    return list(_paths(result, ""))
+    return list(itertools.islice(_paths(result, ""), _REPEATED_MAX))
 
 
 def repetition_message(path: str) -> str:

@@ -43,7 +43,8 @@ def from_openapi(
 ) -> Schema:
     """Convert an OpenAPI v3 schema with Kubernetes extensions; raises DefinitionError if it is nested too deep.
 
-    ``own``: the schema is one of ``kind_schemas``: ``$ref``, ``format`` and ``x-reballast-pointer`` are read too.
+    ``name`` is the name of the type. ``own``: the schema is one of ``kind_schemas``: ``$ref``, ``format`` and
+    ``x-reballast-pointer`` are read too.
     """
     written = as_object(value)
     if depth <= 0:
@@ -56,7 +57,7 @@ def from_openapi(
         return Scalar(form=_OWN_FORMATS[written["format"]])
     match written.get("type"):
         case "array":
-            return _list(written, name, depth, own=own)
+            return _list(written, depth, own=own)
         case "object":
             return _object(written, name, depth, own=own)
         case str() as kind if kind in _SCALARS:
@@ -65,8 +66,8 @@ def from_openapi(
             return UNTYPED
 
 
-def _list(written: Json, name: str, depth: int, *, own: bool) -> Schema:
-    item = from_openapi(written.get("items"), f"{name}[]", depth - 1, own=own)
+def _list(written: Json, depth: int, *, own: bool) -> Schema:
+    item = from_openapi(written.get("items"), depth=depth - 1, own=own)
     keys = texts(written.get("x-kubernetes-list-map-keys"))
     relation: Literal["atomic", "set", "map"] = "atomic"
     match written.get("x-kubernetes-list-type"):
@@ -88,13 +89,15 @@ def _object(written: Json, name: str, depth: int, *, own: bool) -> Schema:
     others = written.get("additionalProperties")
     if properties is None:
         if as_object(others) is not None:
-            return MapOf(value=from_openapi(others, f"{name}.*", depth - 1, own=own), atomic=atomic)
+            return MapOf(value=from_openapi(others, depth=depth - 1, own=own), atomic=atomic)
         if others is True or opened:
             return MapOf(value=UNTYPED, atomic=atomic)
     required = set(texts(written.get("required")))
+    # Objects below have no names: with their paths, a definition with a long field name above thousands of others
+    # would take gigabytes.
     fields = {
         field: Field(
-            schema=from_openapi(schema, f"{name}.{field}", depth - 1, own=own),
+            schema=from_openapi(schema, depth=depth - 1, own=own),
             pointer=own and _is_pointer(object_at(schema), required=field in required),
             required=field in required,
             default=None if own else _default(schema),

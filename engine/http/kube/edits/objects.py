@@ -14,7 +14,7 @@ from engine.karmada.default_tolerations import TolerationSeconds
 from engine.karmada.rules import cluster_causes
 from engine.kubeapi.admission import built_in_defaults, schema_validation, structural
 from engine.kubeapi.admission.rules import built_in, core
-from engine.kubeapi.errors import causes, status_objects
+from engine.kubeapi.errors import causes, messages, status_objects
 from engine.kubeapi.errors.status_objects import Cause, StatusError
 from engine.kubeapi.patching import empty_values, managed_fields, server_side_apply
 from engine.kubeapi.patching.managed_fields import Manager
@@ -294,9 +294,9 @@ def check_structure(writer: Writer, live: KubeObject | None, value: KubeObject, 
     structure = writer.resource.structure
     if structure is None:
         return
-    wrong = list(structural.faults(value.document, structure, part=part))
+    wrong = messages.bounded(structural.faults(value.document, structure, part=part))
     if wrong and live is not None:
-        known = set(structural.faults(live.document, structure, part=part))
+        known = set(messages.bounded(structural.faults(live.document, structure, part=part)))
         wrong = [cause for cause in wrong if cause not in known]
     if wrong:
         raise status_objects.invalid(writer.resource, writer.name, wrong)

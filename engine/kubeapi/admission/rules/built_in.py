@@ -51,11 +51,11 @@ def faults(resource: Resource, now: KubeObject, before: KubeObject | None) -> li
     """
     if not (resource.is_kubernetes_own or resource.custom):
         return []
-    result = list(_faults(resource, now, before))
+    result = words.bounded(_faults(resource, now, before))
     if not result or before is None:
         return result
     # Errors that the stored object has already must not block an unrelated change.
-    known = set(_faults(resource, before, None))
+    known = set(words.bounded(_faults(resource, before, None)))
     return [cause for cause in result if cause not in known]
 
 
