@@ -114,8 +114,7 @@ class Members:
         return self._dues.next_ms()
 
     async def run(self) -> None:
-        """Take turns forever, when works arrive or timers are due; rebuild after a failure of the log."""
-        await self.recover()
+        """Take turns forever, when works arrive or timers are due; rebuild at first and after a failure of the log."""
         while True:
             try:
                 await self.turn()

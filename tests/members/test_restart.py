@@ -1,5 +1,6 @@
 """Members after a crash: workloads keep running, and nothing in the log is reported again."""
 
+import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -163,6 +164,20 @@ async def test_work_is_applied_although_a_read_failed(topic: str) -> None:
     await stage.turn()
     await stage.turn(after_ms=60_000)
     assert examples.shown(stage) == {(name, NGINX): (2, 2) for name in names}
+
+
+async def test_members_start_although_the_first_read_failed() -> None:
+    log = _Unreadable()
+    stage = examples.Stage(examples.member(), log=log)
+    await stage.work(examples.applied("nginx", 2))
+    await stage.settle()
+    stage = stage.restarted()
+    log.topic = "works"
+    running = asyncio.create_task(stage.members.run())
+    await stage.members.wait_joined()
+    running.cancel()
+    assert not log.topic
+    assert examples.shown(stage) == {("member1", NGINX): (2, 2)}
 
 
 @pytest.mark.parametrize("lands", [True, False])
