@@ -8,6 +8,8 @@ from tests.kubectl.manifests import BOTH
 
 def test_watch_prints_each_change_and_the_deletion(kubectl: Kubectl, tmp_path: Path) -> None:
     with kubectl.watching(tmp_path, "cm", "-o", "name") as printed:
+        # The list comes first: it would contain "one" if that was created before.
+        kubectl.until_true(lambda: printed.read_text() == "configmap/kube-root-ca.crt\n", printed.read_text)
         kubectl("create", "configmap", "one")
         kubectl("label", "cm", "one", "a=b")
         kubectl("delete", "cm", "one")
