@@ -5,6 +5,7 @@ to the same result. It needs the steps of all shards and every record that names
 its step in the sequence: it is stored in ``early`` and judged again after the step.
 """
 
+from collections import Counter
 from enum import Enum
 from typing import Final
 
@@ -39,7 +40,7 @@ class Outputs:
         self.awaited: dict[str, str] = {}
         self.early: list[StoredRecord] = []
         self._early_bytes = 0
-        self._named: set[tuple[int, int]] = set()
+        self._named: Counter[tuple[int, int]] = Counter()
 
     def declare(self, shard: int) -> list[str]:
         """Expect the outputs of the shard's last step in effect, in this object's topics only; return their ids."""
@@ -77,12 +78,14 @@ class Outputs:
     def keep(self, record: StoredRecord) -> list[StoredRecord]:
         """Keep an early record; return the early records that are dropped to limit their number and size."""
         self.early.append(record)
-        self._named.add(_step_of(record))
+        self._named[_step_of(record)] += 1
         self._early_bytes += len(record.value)
         gone: list[StoredRecord] = []
         while len(self.early) > EARLY_MAX or self._early_bytes > EARLY_BYTES_MAX:
-            gone.append(self.early.pop(0))
-            self._early_bytes -= len(gone[-1].value)
+            oldest = self.early.pop(0)
+            gone.append(oldest)
+            self._early_bytes -= len(oldest.value)
+            self._forget(oldest)
         return gone
 
     def due(self, shard: int) -> list[StoredRecord]:
@@ -90,11 +93,17 @@ class Outputs:
         step = (shard, self._chains[shard].number)
         if step not in self._named:
             return []
-        self._named.discard(step)
+        del self._named[step]
         result = [each for each in self.early if _step_of(each) == step]
         self.early = [each for each in self.early if _step_of(each) != step]
         self._early_bytes -= sum(len(each.value) for each in result)
         return result
+
+    def _forget(self, record: StoredRecord) -> None:
+        step = _step_of(record)
+        self._named[step] -= 1
+        if not self._named[step]:
+            del self._named[step]
 
 
 def _step_of(record: StoredRecord) -> tuple[int, int]:

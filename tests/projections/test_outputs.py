@@ -2,14 +2,26 @@
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from pathlib import Path
 
 import pytest
 
 from engine.log.memory import MemoryLog
 from engine.simulation.specs import joined_event
-from events import chain, codec, decisions, ids, keys, records, rejections, shapes, topics, works
+from events import (
+    chain,
+    codec,
+    decisions,
+    ids,
+    keys,
+    outputs,
+    records,
+    rejections,
+    shapes,
+    topics,
+    works,
+)
 from events.records import Record
 from events.validation import manifests
 from projections import changes
@@ -137,6 +149,17 @@ async def test_works_without_steps_are_kept_up_to_a_limit(monkeypatch: pytest.Mo
     tables = await folded(forged)
     assert [number for number, *_ in tables["early"]] == [8, 9, 10]
     assert shown(tables) == []
+
+
+def test_records_of_steps_that_never_come_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("events.outputs.EARLY_MAX", 3)
+    like = Pen().step(SHARD, [work(1)])[1]
+    expected = outputs.Outputs((topics.WORKS,), {SHARD: chain.Chain(SHARD)})
+    for step in range(10, 60):
+        forged = _with_id(like, ids.output_id(SHARD, 1, step, 1), work(step))
+        expected.keep(records.stored(forged, step, step))
+    sizes = {name: len(held) for name, held in vars(expected).items() if isinstance(held, Sized)}
+    assert max(sizes.values()) == 3
 
 
 @pytest.mark.parametrize("seed", range(6))
