@@ -43,7 +43,7 @@ CREATE INDEX objects_by_kind ON objects (kind, namespace, name);
 _UPSERT: Final = """
 INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, X'', X'')
 ON CONFLICT (id) DO UPDATE SET
-    kind = excluded.kind, api_version = excluded.api_version, number = excluded.number,
+    kind = excluded.kind, name = excluded.name, api_version = excluded.api_version, number = excluded.number,
     version = excluded.version, generation = excluded.generation, uid = excluded.uid,
     created_ms = excluded.created_ms, digest = excluded.digest, labels = excluded.labels,
     manifest = excluded.manifest,

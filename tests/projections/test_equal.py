@@ -17,8 +17,8 @@ from projections.as_of_views import AsOfViews
 from projections.port import Found, ProjectionError
 from projections.runner import Projector
 from projections.store import FILE, Store
-from tests.builders.inputs import deployment, ref
-from tests.builders.manifests import raw
+from tests.builders.inputs import deleted, deployment, ref, template
+from tests.builders.manifests import CLUSTER_ROLE, raw
 from tests.projections.logs import Pen
 from tests.projections.stories import Story, owner
 
@@ -82,6 +82,23 @@ async def test_deletion_shows_the_last_status(
     assert body["status"] == {"bars": 3}
     assert [each["manager"] for each in body["metadata"]["managedFields"]] == ["controller-7"]
     await asyncio.to_thread(one_by_one.close)
+
+
+async def test_object_of_another_name_that_gets_the_same_key_is_shown_by_its_name(
+    store: Store, tmp_path: Path
+) -> None:
+    pen, log = Pen(), MemoryLog()
+    await log.append([pen.input(template("system:web", CLUSTER_ROLE))])
+    later = await asyncio.to_thread(Store, tmp_path / FILE)
+    await fold(log, later, log.last_number())
+    # Names of bindings have a dot instead of the colon, so both roles have one key.
+    renamed = deleted("system:web", CLUSTER_ROLE), template("system.web", CLUSTER_ROLE)
+    await log.append([pen.input(each) for each in renamed])
+
+    in_one_batch = await fold(log, later, log.last_number())
+    assert in_one_batch == await fold(log, store, log.last_number(), batch=1)
+    assert [row[4] for row in in_one_batch["objects"]] == ["system.web"]
+    await asyncio.to_thread(later.close)
 
 
 async def test_as_of_view_equals_the_views_at_that_number(store: Store) -> None:
