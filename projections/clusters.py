@@ -63,24 +63,26 @@ class Clusters:
         """Return the current cluster, None if there is none; callers must not modify it."""
         return self._documents.get(key_id)
 
-    def take(self, key_id: int, taken: Taken) -> None:
-        """Fold an input that takes effect."""
+    def take(self, key_id: int, taken: Taken) -> bool:
+        """Fold an input that takes effect; return whether it changes the rendered cluster."""
         if isinstance(taken.data, events.ClusterLeft):
             self._documents.put(key_id, None)
-            return
+            return True
         cluster = self._documents.get(key_id)
         if isinstance(taken.data, events.ClusterJoined) and cluster is None and taken.head is not None:
             cluster = Cluster(taken.data.name, 0, taken.head, domain.joined(taken.data, taken.at_ms))
         if cluster is None:
-            return
+            return False
         # A heartbeat changes only heard_ms; it must not produce a new resourceVersion or a watch event.
-        if apply(cluster, taken.data, taken.at_ms):
+        is_changed = apply(cluster, taken.data, taken.at_ms)
+        if is_changed:
             is_write = taken.head is not None and taken.head.version == taken.record.offset + 1
             cluster.head = taken.head or cluster.head
             cluster.number = taken.record.number
             if is_write and not isinstance(taken.data, events.ClusterApisReported):
                 cluster.written = taken.record.number
         self._documents.put(key_id, cluster)
+        return is_changed
 
     def flush(self, rows: Rows) -> None:
         deleted: list[Row] = []

@@ -222,8 +222,8 @@ class Fold:
             self._changed_objects.cluster_removed(key_id, number, before)
         if isinstance(taken.data, clusters.ClusterLeaving | clusters.ClusterLeft):
             self._namespace_works.cluster_leaving(key_id, number)
-        self._clusters.take(key_id, taken)
-        if self._clusters.get(key_id) is not None:
+        is_changed = self._clusters.take(key_id, taken)
+        if is_changed and self._clusters.get(key_id) is not None:
             self._changed_objects.cluster_changed(key_id, number, added=before is None)
             if before is None:
                 self._namespace_works.cluster_joined(key_id, taken.record.key, number, taken.at_ms)
