@@ -6,6 +6,8 @@ number of its removal as resourceVersion. The last document of a Work is an exce
 overriders, which are stored once for all clusters.
 """
 
+from collections.abc import Mapping
+
 from events import shapes
 from events.validation.verdicts import Taken
 from projections import changes
@@ -78,9 +80,11 @@ class ChangedObjects:
             template = binding.template
             self._changes.touch(number, changes.kind_of(template.api_version, template.kind), key_id)
 
-    def binding_removed(self, key_id: int, number: int, binding: Binding) -> None:
+    def binding_removed(
+        self, key_id: int, number: int, binding: Binding, dependents: Mapping[str, Binding]
+    ) -> None:
         placement, applied = self._placements.get(binding.placement), self._placements.get(binding.applied)
-        last = binding_document(binding, placement, applied, managed=True)
+        last = binding_document(binding, placement, applied, managed=True, dependents=dependents)
         self._changes.remove(number, _binding_kind(binding.template), key_id, last)
 
     def rebalancer_changed(self, key_id: int, number: int) -> None:

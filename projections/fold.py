@@ -35,7 +35,7 @@ from events.outputs import Judgement
 from events.records import StoredRecord
 from events.validation import verdicts
 from projections import work_changes
-from projections.bindings import Bindings
+from projections.bindings import Binding, Bindings
 from projections.changed_objects import ChangedObjects
 from projections.changes import Changes
 from projections.client_events import ClientEvents
@@ -285,7 +285,7 @@ class Fold:
             self._aggregate_quotas(record, data, at_ms)
             return
         if before is not None and isinstance(data, decisions.BindingWithdrawn):
-            self._changed_objects.binding_removed(key_id, record.number, before)
+            self._changed_objects.binding_removed(key_id, record.number, before, self._dependents(before))
         if self._bindings.take(key_id, record.number, at_ms, decoded.envelope, data):
             if isinstance(data, decisions.BindingDeclared):
                 self._bindings.follow_template(key_id, self._objects.number(key_id))
@@ -299,6 +299,11 @@ class Fold:
 
     def _aggregate_quotas(self, record: StoredRecord, data: decisions.StatusAggregated, at_ms: int) -> None:
         """Update a FederatedResourceQuota and its works, which have no binding, with the reports of their clusters."""
+    def _dependents(self, binding: Binding) -> dict[str, Binding]:
+        """Return the bindings that depend on a binding's template, by their keys."""
+        found = ((key, self._bindings.get(self._keys.of(key))) for key in sorted(binding.required))
+        return {key: dependent for key, dependent in found if dependent is not None}
+
         reports = work_changes.reports_of(data.members)
         self._work_changes.report_all(self._keys.of(data.key), record.number, at_ms, reports)
         self._put_quota_status(

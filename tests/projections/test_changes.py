@@ -3,8 +3,16 @@
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
+from engine.domain import marks
+from events import decisions, keys
 from events.kube_objects import KubeObject
-from projections import changes, store
+from projections import changes, object_tables, store
+from tests.builders.inputs import capacity, health_reported, joined, key, ref
+from tests.builders.manifests import CONFIG_MAP
+from tests.projections.logs import Pen
+from tests.projections.test_hostile import fold_all
 
 ROWS: Final = 2_000
 LAST: Final = KubeObject({"spec": "x" * 1_100})
@@ -42,3 +50,48 @@ def test_changes_of_one_record_are_ordered_by_kind() -> None:
         (7, changes.WORK, 9, changes.MODIFIED),
     ]
     assert [(each.number, each.key_id) for each in later] == [(8, 1)]
+
+
+def test_heartbeat_changes_nothing_that_watches_report() -> None:
+    views, pen = store.Store(), Pen()
+    reports = [health_reported("member1", grace_s=40), health_reported("member1", grace_s=40)]
+    fold_all(
+        views, [pen.input(each) for each in (joined("member1"), *reports, capacity("member1"), *reports)]
+    )
+    with views.reading() as rows:
+        found = changes.between(rows, 0, 6)
+    assert [(each.number, each.verb) for each in found] == [
+        (1, changes.ADDED),
+        (2, changes.MODIFIED),
+        (4, changes.MODIFIED),
+    ]
+
+
+def test_last_document_of_a_binding_has_the_labels_of_its_dependents() -> None:
+    views, pen = store.Store(), Pen()
+    config = key("config", CONFIG_MAP)
+    shard = keys.shard_of(config)
+    workload = next(name for name in map("web-{}".format, range(99)) if keys.shard_of(key(name)) == shard)
+
+    def declared(name: str, kind: tuple[str, str] = ("apps/v1", "Deployment")) -> decisions.BindingDeclared:
+        return decisions.BindingDeclared(
+            key=key(name, kind), template=ref(name, kind), uid=name, generation=1, offset=0, digest="d"
+        )
+
+    need = decisions.RequiredBy(namespace="default", name=keys.split(key(workload))[1], clusters=("member1",))
+    required = decisions.BindingRequired(key=config, required_by=(need,))
+    story = [*pen.step(shard, [declared(workload), declared("config", CONFIG_MAP), required])]
+    fold_all(views, story)
+    kind = object_tables.Kind("work.karmada.io/v1alpha2", "ResourceBinding")
+    with views.reading() as rows:
+        listed = object_tables.get(rows, kind, *keys.split(config))
+    withdrawn = decisions.BindingWithdrawn(key=config, reason="TemplateDeleted")
+    views = store.Store()
+    fold_all(views, [*story, *pen.step(shard, [withdrawn])])
+    with views.reading() as rows:
+        last = changes.between(rows, len(story), len(story) + 2)[-1]
+    assert listed is not None
+    assert last.body is not None
+    removed = KubeObject(msgspec.json.decode(last.body))
+    assert marks.depended_by(key(workload)) in listed.labels
+    assert removed.labels == listed.labels
