@@ -75,24 +75,28 @@ class ClientEvents:
         envelope: Envelope,
         data: observations.KubernetesEventWritten | observations.KubernetesEventDeleted,
     ) -> bool:
-        """Fold the next record about an Event; return False, without effect, if the Event is not a JSON object."""
+        """Fold the next record about an Event; return False, without effect, if the Event is malformed.
+
+        A malformed one is not a JSON object, or its record has a malformed time.
+        """
         key = data.record_key
-        self._newest = number
         if isinstance(data, observations.KubernetesEventDeleted):
+            self._newest = number
             self._changed[key] = None
             return True
         previous = self._get(key, number)
-        event = ClientEvent(
-            number,
-            number if previous is None else previous.first_number,
-            ids.object_uid(envelope.source, envelope.id, key) if previous is None else previous.uid,
-            times.from_text(envelope.time) if previous is None else previous.created_ms,
-            data.manifest,
-        )
         try:
+            event = ClientEvent(
+                number,
+                number if previous is None else previous.first_number,
+                ids.object_uid(envelope.source, envelope.id, key) if previous is None else previous.uid,
+                _time_of(envelope) if previous is None else previous.created_ms,
+                data.manifest,
+            )
             involved = event.document.text_at("involvedObject", "name")
         except (msgspec.MsgspecError, ValueError):
-            return False  # producers may record anything; the write API records objects only
+            return False  # producers may record anything; the write API records objects and their times only
+        self._newest = number
         self._changed[key] = event, (key, number, data.namespace, involved, _encode(event))
         return True
 
@@ -107,9 +111,15 @@ class ClientEvents:
     def _get(self, key: str, number: int) -> ClientEvent | None:
         if key in self._changed:
             entry = self._changed[key]
-            return None if entry is None else entry[0]
+            # An Event that is too old does not exist, also if it is not written to the table yet.
+            return entry[0] if entry is not None and entry[0].number > number - SHOWN_RECORDS else None
         events = _events(self._rows, number, "key = ?", [key])
         return events[0] if events else None
+
+
+def _time_of(envelope: Envelope) -> int:
+    """Return the time of a record in milliseconds; 0 if its producer set none. Raises ValueError if it is malformed."""
+    return times.from_text(envelope.time) if envelope.time else 0
 
 
 def named(rows: Rows, namespace: str, name: str, number: int) -> ClientEvent | None:

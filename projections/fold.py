@@ -6,8 +6,6 @@ projections that it concerns. It reads no clock, and no record makes it fail.
 
 from typing import Final
 
-import msgspec
-
 from engine.domain import federated_quotas
 from events import (
     catalogue,
@@ -24,6 +22,7 @@ from events import (
     policies,
     quota_decisions,
     rebalance_decisions,
+    records,
     rejections,
     shapes,
     specs,
@@ -41,6 +40,7 @@ from projections.changes import Changes
 from projections.client_events import ClientEvents
 from projections.clusters import Clusters
 from projections.counts import Counts
+from projections.documents import objects as documents
 from projections.inputs import Inputs
 from projections.keys import Keys
 from projections.namespaces import NamespaceWorks
@@ -145,7 +145,9 @@ class Fold:
 
     def _take_observation(self, record: StoredRecord) -> None:
         """Add an observation of another control plane to its object's timeline; store Events of clients."""
-        match codec.decode(record):
+        # Decoders fail at a depth that differs between processes; the tables must be the same in all of them.
+        is_deep = records.is_deeper(record.value, limits.RECORD_DEPTH_MAX)
+        match None if is_deep else codec.decode(record):
             case codec.Decoded(
                 data=observations.ObjectObserved()
                 | observations.ObjectVanished()
@@ -297,13 +299,13 @@ class Fold:
         else:
             self._counts.add("decisions.unfounded")
 
-    def _aggregate_quotas(self, record: StoredRecord, data: decisions.StatusAggregated, at_ms: int) -> None:
-        """Update a FederatedResourceQuota and its works, which have no binding, with the reports of their clusters."""
     def _dependents(self, binding: Binding) -> dict[str, Binding]:
         """Return the bindings that depend on a binding's template, by their keys."""
         found = ((key, self._bindings.get(self._keys.of(key))) for key in sorted(binding.required))
         return {key: dependent for key, dependent in found if dependent is not None}
 
+    def _aggregate_quotas(self, record: StoredRecord, data: decisions.StatusAggregated, at_ms: int) -> None:
+        """Update a FederatedResourceQuota and its works, which have no binding, with the reports of their clusters."""
         reports = work_changes.reports_of(data.members)
         self._work_changes.report_all(self._keys.of(data.key), record.number, at_ms, reports)
         self._put_quota_status(
@@ -321,7 +323,8 @@ class Fold:
     def _put_quota_status(self, key: str, number: int, fields: Json) -> None:
         quota_id = self._touch(key, number)
         quota = self._objects.get(quota_id)
-        status: Json = {} if quota is None or not quota.status else msgspec.json.decode(quota.status)
+        # A client's status may contain invalid JSON.
+        status: Json = {} if quota is None else documents.decoded(quota.status)
         if self._objects.put_own_status(quota_id, number, {**status, **fields}):
             self._changed_objects.own_status_put(quota_id, number)
 
@@ -363,7 +366,8 @@ class Fold:
             ) if record.topic == topics.WORKS:
                 self._counts.add(_NAMES[type(data)])
                 key_id, head = self._touch(data.key, record.number), decoded.envelope
-                at_ms = self._steps.time_ms(ids.step_of(head.id)[0])
+                # Not the id in the envelope: in structured mode that is another one than the header that was judged.
+                at_ms = self._steps.time_ms(ids.step_of(record.headers["ce_id"])[0])
                 self._work_changes.take(key_id, number, at_ms, head, data)
             case codec.Decoded(data=rejections.InputRejected() as data) if record.topic == topics.REJECTIONS:
                 self._counts.add(_NAMES[type(data)])

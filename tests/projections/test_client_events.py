@@ -1,6 +1,7 @@
 """The view of clients' Kubernetes Events: they expire by the number of later records."""
 
 import msgspec
+import pytest
 
 from events import observations
 from events.records import Envelope
@@ -38,6 +39,26 @@ def test_event_expires_with_its_records_and_is_a_new_one_when_it_is_written_agai
         again = client_events.named(rows, "default", "a", newest)
     assert again is not None
     assert (again.first_number, again.number) == (newest, newest)
+
+
+@pytest.mark.parametrize("is_one_batch", [False, True])
+def test_table_does_not_depend_on_batches(*, is_one_batch: bool) -> None:
+    store = Store()
+    odd = observations.KubernetesEventWritten(name="odd", namespace="default", manifest=msgspec.Raw(b"5"))
+    last = SHOWN_RECORDS + 7
+    story = [(1, _written("a")), (5, _written("b")), (SHOWN_RECORDS + 3, _written("a")), (last, odd)]
+    for batch in [story] if is_one_batch else [[each] for each in story]:
+        with store.writing() as rows:
+            view = ClientEvents(rows)
+            for number, event in batch:
+                view.take(number, _envelope(number), event)
+            view.flush(rows)
+    stored = store.select("SELECT number FROM client_events ORDER BY number")
+    assert stored == [(5,), (SHOWN_RECORDS + 3,)]
+    with store.reading() as rows:
+        again = client_events.named(rows, "default", "a", last)
+    assert again is not None
+    assert again.first_number == SHOWN_RECORDS + 3
 
 
 def test_events_are_chosen_by_namespace_and_by_the_object_that_they_are_about() -> None:

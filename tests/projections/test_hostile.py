@@ -5,21 +5,33 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from events import catalogue, codec, keys, observations, records, topics
+from events import (
+    catalogue,
+    codec,
+    keys,
+    observations,
+    policies,
+    quota_decisions,
+    records,
+    shapes,
+    topics,
+)
 from events.records import Envelope
 from events.validation import manifests
 from projections import client_events, object_tables, query
 from projections.fold import Fold
 from projections.store import Store
 from tests.builders.documents import document_of
-from tests.builders.inputs import configuration, deployment, joined
-from tests.builders.manifests import manifest
+from tests.builders.inputs import configuration, deployment, joined, quota
+from tests.builders.manifests import POLICIES, manifest
+from tests.members import examples
 from tests.projections.logs import Pen
 from tests.projections.stories import Story
 
 STORY = [*(story := Story(11)).opening(), *(record for _ in range(30) for record in story.more())]
 SOUND = [record for record in STORY if record.headers.get("ce_type")]
 HUGE = 2**63
+QUOTA = object_tables.Kind(POLICIES, "FederatedResourceQuota")
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-HUGE * 4, HUGE * 4) | st.text(max_size=8),
@@ -161,9 +173,78 @@ def test_kubernetes_event_with_odd_content_is_skipped_or_shown(event: bytes) -> 
     store.close()
 
 
-def _observation(data: observations.KubernetesEventWritten | observations.ObjectObserved) -> records.Record:
-    head = Envelope(id="1", source="/hostile", type="", time="2026-11-25T12:00:00.000Z")
+@pytest.mark.parametrize(("time", "is_shown"), [("", True), ("yesterday", False)])
+def test_kubernetes_event_with_odd_time_is_skipped_or_shown(time: str, *, is_shown: bool) -> None:
+    written = observations.KubernetesEventWritten(
+        name="odd", namespace="default", manifest=msgspec.Raw(b'{"metadata": {}}')
+    )
+    store = Store()
+    fold_all(store, [_observation(written, time)])
+
+    with store.reading() as rows:
+        shown = client_events.listed(rows, 1)
+        skipped = query.counts(rows).get("observations.skipped", 0)
+    assert (len(shown), skipped) == (int(is_shown), int(not is_shown))
+    assert [each.document.metadata["creationTimestamp"] for each in shown] == [None] * len(shown)
+    store.close()
+
+
+def test_deep_observation_has_the_same_effect_at_any_depth_of_the_stack() -> None:
+    deep = msgspec.Raw(b'{"a": ' + b"[" * 600 + b"]" * 600 + b"}")
+    written = observations.KubernetesEventWritten(name="odd", namespace="default", manifest=deep)
+
+    def counted(frames: int) -> dict[str, int]:
+        if frames:
+            return counted(frames - 1)
+        store = Store()
+        fold_all(store, [_observation(written)])
+        with store.reading() as rows:
+            return query.counts(rows)
+
+    assert counted(0) == counted(300) == {"observations.skipped": 1}
+
+
+def _observation(
+    data: observations.KubernetesEventWritten | observations.ObjectObserved,
+    time: str = "2026-11-25T12:00:00.000Z",
+) -> records.Record:
+    head = Envelope(id="1", source="/hostile", type="", time=time)
     return codec.encode(data, head, partition=0, key=data.record_key)
+
+
+@pytest.mark.parametrize("inside", [b'{"huge": 1e999}', b'{"text": "\xff"}'])
+def test_quota_with_odd_status_shows_what_is_used_of_it(inside: bytes) -> None:
+    pen = Pen()
+    ref = shapes.WorkloadRef(api_version=POLICIES, kind=QUOTA.kind, name="few", namespace="default")
+    status = policies.ConfigurationStatusWritten(object=ref, status={"odd": msgspec.Raw(inside)})
+    decided = quota_decisions.QuotaDecided(namespace="default", used={"few": {"cpu": "3"}})
+    store = Store()
+    fold_all(store, [pen.input(quota("few")), pen.input(status), *pen.step(0, [decided])])
+
+    with store.reading() as rows:
+        shown = object_tables.get(rows, QUOTA, "default", "few")
+    assert shown is not None
+    assert shown.at("status", "overallUsed") == {"cpu": "3"}
+    store.close()
+
+
+def test_work_in_structured_mode_with_another_id_than_its_header_is_folded() -> None:
+    first, like = Pen(is_bare=True).step(0, [examples.applied("web", 1)])
+    envelope = {
+        "specversion": "1.0",
+        "id": "x",
+        "source": "/hostile",
+        "type": like.headers["ce_type"],
+        "data": msgspec.Raw(like.value),
+    }
+    headers = {"ce_id": like.headers["ce_id"], "content-type": records.STRUCTURED}
+    odd = records.record(like.topic, like.partition, like.key, headers, msgspec.json.encode(envelope))
+    store = Store()
+    fold_all(store, [first, odd])
+
+    with store.reading() as rows:
+        assert [each.cluster for each in query.list_works(rows).items] == [examples.applied("web", 1).cluster]
+    store.close()
 
 
 @pytest.mark.parametrize(
