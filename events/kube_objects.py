@@ -7,8 +7,8 @@ labels, and the digest that determines its generation.
 
 import hashlib
 import re
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -162,6 +162,7 @@ class Manifest(Struct, frozen=True, rename="camel"):
         )
 
 
+_ValueT = TypeVar("_ValueT")
 _HEAD: Final = msgspec.json.Decoder(Manifest)
 _FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -185,6 +186,33 @@ def read_head(raw: msgspec.Raw) -> Manifest:
     if manifest.metadata.namespace:
         _check_name("metadata.namespace", manifest.metadata.namespace)
     return manifest
+
+
+def decoded(decode: Callable[[msgspec.Raw | bytes], _ValueT], manifest: msgspec.Raw | bytes) -> _ValueT:
+    """Decode a manifest that a verdict has accepted.
+
+    Of a field that occurs several times the verdict checks only the last value, and other fields it skips: ``decode``
+    may fail at the other values and fields. Then decode the last values alone, without unreadable fields.
+    """
+    try:
+        return decode(manifest)
+    except DECODING_ERRORS:
+        return decode(msgspec.json.encode(_readable(manifest, levels=3)))
+
+
+def _readable(raw: msgspec.Raw | bytes, levels: int) -> object:
+    """Decode JSON; to a depth of some levels, leave out fields that cannot be decoded."""
+    try:
+        return msgspec.json.decode(raw)
+    except DECODING_ERRORS:
+        if not levels:
+            return None
+    try:
+        fields = _FIELDS.decode(raw)
+    except DECODING_ERRORS:
+        return None
+    read = ((name, _readable(value, levels - 1)) for name, value in fields.items())
+    return {name: value for name, value in read if value is not None}
 
 
 def check_status(status: shapes.Object) -> None:

@@ -12,7 +12,7 @@ from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Template
 from engine.objects import interpreters
 from engine.objects.dependencies import Dependency
-from events import decisions, enums, json_paths, limits, links, shapes, vocabulary
+from events import decisions, enums, json_paths, kube_objects, limits, links, shapes, vocabulary
 from events.validation import names
 
 
@@ -84,7 +84,7 @@ def _declared_dependencies(
     """Return the dependencies that a custom kind's interpreter finds, except those in ``template.dependencies``."""
     if not declared or not template.custom:
         return ()
-    value: object = msgspec.json.decode(template.custom)
+    value: object = kube_objects.decoded(msgspec.json.decode, template.custom)
     dependencies = {
         Dependency(dependency.api_version, dependency.kind, template.ref.namespace, name)
         for dependency in declared

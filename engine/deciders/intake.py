@@ -114,7 +114,7 @@ def _apply_rebalancer(
     raw: msgspec.Raw,
 ) -> None:
     key = taken.record.key
-    spec = _REBALANCER.decode(raw).spec
+    spec = kube_objects.decoded(_REBALANCER.decode, raw).spec
     distinct = {ref.sort_key: ref for ref in spec.workloads}
     workloads_wanted = tuple(distinct[order] for order in sorted(distinct))
     rebalancer = shard.rebalancers.get(key)

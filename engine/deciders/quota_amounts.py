@@ -9,6 +9,7 @@ from engine.domain.bindings import Targets
 from engine.kubeapi.values import quantity
 from engine.objects import workloads
 from engine.placement import requests
+from events import kube_objects
 from events.json_values import Json, object_at
 
 Amounts: TypeAlias = dict[str, int]
@@ -22,7 +23,7 @@ _NANO: Final = 10**9
 
 def limits(manifest: msgspec.Raw) -> Amounts:
     """Return the overall limits of a FederatedResourceQuota."""
-    overall: Json = object_at(msgspec.json.decode(manifest, type=dict[str, object]), "spec", "overall")
+    overall: Json = object_at(kube_objects.decoded(msgspec.json.decode, manifest), "spec", "overall")
     nano = {resource: quantity.nano_units_of(amount) or 0 for resource, amount in overall.items()}
     return {resource: amount // _unit(resource) for resource, amount in nano.items()}
 

@@ -10,7 +10,7 @@ from typing import Final, TypedDict
 import msgspec
 
 from engine.domain import reported_statuses
-from events import decisions, keys, shapes
+from events import decisions, keys, kube_objects, shapes
 from events.json_values import Json, object_at, objects_at
 
 KIND: Final = "FederatedResourceQuota"
@@ -24,6 +24,7 @@ CLAIMED: Final = "claimed"
 MEMBERS: Final = "members"
 """Part of a stored status: reports of members."""
 
+_DECODE: Final = msgspec.json.Decoder(dict[str, object]).decode
 _ENCODE: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -34,7 +35,7 @@ def assigned(overrides: tuple[shapes.OverrideRef, ...]) -> shapes.OverrideRef | 
 
 def quotas(manifest: bytes | msgspec.Raw) -> list[tuple[str, bytes]]:
     """Return, for each static assignment, its cluster and the manifest of the ResourceQuota."""
-    value: Json = msgspec.json.decode(manifest, type=dict[str, object])
+    value = kube_objects.decoded(_DECODE, manifest)
     metadata = object_at(value, "metadata")
     api_version, kind = QUOTA
     result: list[tuple[str, bytes]] = []

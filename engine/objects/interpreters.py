@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.objects import policies
+from events import kube_objects
 
 Aggregate = Literal["Sum", "Max", "First"]
 
@@ -83,7 +84,7 @@ _DECODER: Final = msgspec.json.Decoder(_Manifest)
 
 def decode(manifest: msgspec.Raw | bytes) -> Interpretation:
     """Decode a manifest; raises msgspec.ValidationError or msgspec.DecodeError if it is invalid."""
-    return _DECODER.decode(policies.without_nulls(manifest)).spec
+    return kube_objects.decoded(lambda raw: _DECODER.decode(policies.without_nulls(raw)).spec, manifest)
 
 
 def health_path(health: Health) -> tuple[str, tuple[str, ...]]:

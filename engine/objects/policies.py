@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Struct, field
 
 from engine.kubeapi.values import selectors
-from events import json_values, vocabulary
+from engine.objects import placements
+from events import json_values, kube_objects, vocabulary
 
 PROPAGATION_POLICY: Final = "PropagationPolicy"
 CLUSTER_PROPAGATION_POLICY: Final = "ClusterPropagationPolicy"
@@ -191,10 +192,22 @@ class Policy(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 _DECODER: Final = msgspec.json.Decoder(Policy)
+_PLACEMENT: Final = msgspec.json.Decoder(placements.Placement)
 
 
 def decode(manifest: msgspec.Raw | bytes) -> Policy:
     """Decode a manifest; raises msgspec.ValidationError or msgspec.DecodeError if it is invalid."""
+    policy = kube_objects.decoded(_decode, manifest)
+    try:
+        _PLACEMENT.decode(policy.spec.placement)
+    except msgspec.ValidationError:
+        # A field occurs several times, and an earlier value has a wrong type; the verdict checked the last one.
+        last = msgspec.Raw(msgspec.json.encode(msgspec.json.decode(policy.spec.placement)))
+        return msgspec.structs.replace(policy, spec=msgspec.structs.replace(policy.spec, placement=last))
+    return policy
+
+
+def _decode(manifest: msgspec.Raw | bytes) -> Policy:
     return _DECODER.decode(without_nulls(manifest))
 
 

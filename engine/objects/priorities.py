@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.objects import policies
+from events import kube_objects
 
 API_VERSION: Final = "scheduling.k8s.io/v1"
 KIND: Final = "PriorityClass"
@@ -40,7 +41,9 @@ def read(api_version: str, kind: str, manifest: msgspec.Raw | bytes) -> Priority
     if kind != KIND or api_version != API_VERSION:
         return None
     try:
-        priority_class = _DECODER.decode(policies.without_nulls(manifest))
+        priority_class = kube_objects.decoded(
+            lambda raw: _DECODER.decode(policies.without_nulls(raw)), manifest
+        )
     except msgspec.ValidationError:
         return None
     is_valid = _VALUE_MIN <= priority_class.value <= _VALUE_MAX and priority_class.preemption_policy in {

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.objects import clusters, placements
+from events import kube_objects
 
 KIND: Final = "ClusterTaintPolicy"
 _IN: Final = "In"
@@ -56,7 +57,7 @@ _DECODER: Final = msgspec.json.Decoder(TaintPolicy)
 
 def decode(manifest: msgspec.Raw | bytes) -> TaintPolicy:
     """Decode a manifest. Raises `msgspec.ValidationError` with the path of the invalid field."""
-    return _DECODER.decode(manifest)
+    return kube_objects.decoded(_DECODER.decode, manifest)
 
 
 def _all_match(match_conditions: tuple[MatchCondition, ...], conditions: Mapping[str, str]) -> bool:

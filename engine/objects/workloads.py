@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.kubeapi.values import quantity
-from events import limits
+from events import kube_objects, limits
 from events.json_values import as_text, at
 
 _NANO_A_UNIT: Final = 10**9
@@ -122,7 +122,7 @@ def size(api_version: str, kind: str, manifest: msgspec.Raw | bytes) -> Size:
         return Size(1, _single_requests(manifest))
     if (api_version, kind) not in _BUILT_IN:
         return NONE
-    spec = _WORKLOAD.decode(manifest).spec
+    spec = kube_objects.decoded(_WORKLOAD.decode, manifest).spec
     completions = None
     if (api_version, kind) == _JOB:
         completions = _count(spec.completions)
@@ -149,7 +149,7 @@ def _count(value: object) -> int | None:
 def _single_requests(manifest: msgspec.Raw | bytes) -> Requests | None:
     """Requests of a Pod; None if they are invalid, because the verdicts on inputs do not check them."""
     try:
-        requests = _requests(_SINGLE.decode(manifest).spec)
+        requests = _requests(kube_objects.decoded(_SINGLE.decode, manifest).spec)
         is_valid = all(quantity.nano_units(text) >= 0 for _, text in requests or ())
     except (msgspec.MsgspecError, quantity.QuantityError, RecursionError):
         return None
@@ -161,7 +161,7 @@ def custom_size(manifest: bytes, count_path: str, requests_path: str = "") -> Si
 
     Requests that are not quantities are left out.
     """
-    root: object = msgspec.json.decode(manifest)
+    root: object = kube_objects.decoded(msgspec.json.decode, manifest)
     count = _count(_value_at(root, count_path))
     if count is None:
         return NONE

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from engine.objects import placements
 from engine.objects.policies import ResourceSelector
+from events import kube_objects
 
 OVERRIDE_POLICY: Final = "OverridePolicy"
 CLUSTER_OVERRIDE_POLICY: Final = "ClusterOverridePolicy"
@@ -99,7 +100,7 @@ _DECODER: Final = msgspec.json.Decoder(OverridePolicy)
 
 def decode(manifest: msgspec.Raw | bytes) -> OverridePolicy:
     """Decode a manifest; raises msgspec.ValidationError or msgspec.DecodeError if it is invalid."""
-    return with_own_buffers(_DECODER.decode(manifest))
+    return with_own_buffers(kube_objects.decoded(_DECODER.decode, manifest))
 
 
 def with_own_buffers(policy: OverridePolicy) -> OverridePolicy:

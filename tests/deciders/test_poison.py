@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.proof import verification
 from engine.reconcilers import replay
-from events import clusters, enums, health, keys, links, policies, records, shapes, specs
+from events import clusters, codec, enums, health, keys, links, policies, records, shapes, specs
 from events.json_values import as_list, list_at, object_at
 from tests.builders.inputs import (
     capacity,
@@ -335,3 +335,25 @@ async def run_inputs(inputs: list[tuple[int, bytes]]) -> None:
 @given(st.lists(wrong(), min_size=1, max_size=5))
 def test_engine_survives_arbitrary_values_in_inputs(inputs: list[tuple[int, bytes]]) -> None:
     asyncio.run(run_inputs(inputs))
+
+
+@pytest.mark.parametrize(
+    ("before", "odd"),
+    [
+        (b'"manifest":{', b'"spec":5,'),
+        (b'"manifest":{', b'"odd":1e999,'),
+        (b'"manifest":{', b'"odd":"\xff","none":null,'),
+        (b'"metadata":{', b'"odd":"\xff","none":null,'),
+        (b'"spec":{', b'"placement":5,"overrideRules":5,"workloads":5,"overall":5,"target":5,'),
+        (b'"spec":{', b'"addOnConditions":5,"completions":1e999,"completions":3,'),
+        (b'"placement":{', b'"clusterAffinity":5,'),
+    ],
+)
+async def test_repeated_and_unreadable_fields_of_manifests_are_left_out(before: bytes, odd: bytes) -> None:
+    await run_inputs(
+        [
+            (which, value.replace(before, before + odd, 1))
+            for which, said in enumerate(SAID)
+            if before in (value := codec.encode_data(said))
+        ]
+    )
