@@ -11,6 +11,7 @@ import msgspec
 from events import kube_objects, limits, topics
 from events.records import StoredRecord
 from events.validation import verdicts
+from events.validation.recent_ids import RecentIds
 from projections import clusters as cluster_view
 from projections import objects as object_view
 from projections.port import Rows
@@ -48,13 +49,9 @@ class Inputs:
                 first.setdefault(partition, record)
         return [record for record in first.values() if record.offset > 0]
 
-    def remember(self, before: StoredRecord, recent: Iterable[StoredRecord]) -> None:
-        """Rebuild a partition's recent ids from the records in the ``limits.RECENT_IDS`` offsets before ``before``."""
-        fold = verdicts.PartitionFold(verdicts.PartitionState(before.topic, before.partition), _accept)
-        for record in recent:
-            if before.offset - limits.RECENT_IDS <= record.offset < before.offset:
-                fold.take(record)
-        self._fold(before.topic, before.partition).state.recent = fold.state.recent
+    def remember(self, before: StoredRecord, recent: RecentIds) -> None:
+        """Set the recent ids of a partition before its record ``before``."""
+        self._fold(before.topic, before.partition).state.recent = recent
         self._remembered.add((before.topic, before.partition))
 
     def _fold(self, topic: str, partition: int) -> verdicts.PartitionFold:
@@ -63,6 +60,24 @@ class Inputs:
             state = verdicts.PartitionState(topic, partition)
             self._folds[slot] = verdicts.PartitionFold(state, self._check)
         return self._folds[slot]
+
+
+class Recall:
+    """Rebuilds a partition's recent ids from the records in the ``limits.RECENT_IDS`` offsets before ``before``."""
+
+    def __init__(self, before: StoredRecord) -> None:
+        self._before = before.offset
+        self._fold = verdicts.PartitionFold(verdicts.PartitionState(before.topic, before.partition), _accept)
+
+    @property
+    def recent(self) -> RecentIds:
+        return self._fold.state.recent
+
+    def take(self, records: Iterable[StoredRecord]) -> None:
+        """Add the partition's next records."""
+        for record in records:
+            if self._before - limits.RECENT_IDS <= record.offset < self._before:
+                self._fold.take(record)
 
 
 def _accept(manifest: kube_objects.Manifest, raw: msgspec.Raw) -> None:

@@ -12,6 +12,7 @@ from typing import Final, Protocol, TypeVar
 from events import limits
 from events.records import StoredRecord
 from events.validation import verdicts
+from projections import inputs
 from projections.fold import Fold
 from projections.port import ProjectionError
 from projections.store import Checkpoint, Store
@@ -133,15 +134,16 @@ class Projector:
         """Reload the recent ids of each partition whose first record since a restart is in the batch."""
         for first in fold.inputs.forgotten(batch):
             start = max(first.offset - limits.RECENT_IDS, 0)
-            recent: list[StoredRecord] = []
-            # A read may return fewer records than requested, and offsets have gaps.
+            recall = inputs.Recall(first)
+            # A read may return fewer records than requested, and offsets have gaps. The records of all reads
+            # together may be larger than the memory.
             while start < first.offset:
                 records = await self._log.read(first.topic, first.partition, start, first.offset - start)
                 if not records:
                     break
-                recent += records
+                await self._in_thread(recall.take, records)
                 start = records[-1].offset + 1
-            await self._in_thread(fold.inputs.remember, first, recent)
+            await self._in_thread(fold.inputs.remember, first, recall.recent)
 
     def _write(self, fold: Fold, batch: Sequence[StoredRecord]) -> None:
         try:

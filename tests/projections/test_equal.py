@@ -2,12 +2,14 @@
 
 import asyncio
 import random
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from engine.log.memory import MemoryLog
 from events import clusters, specs
@@ -170,6 +172,31 @@ class ShortLog(MemoryLog):
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
         return await super().read(topic, partition, start, min(limit, 3))
+
+
+class LargeLog(ShortLog):
+    """Makes the values of records at each read, as a log on disk does; ``held`` is the memory in use, at most."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held = 0
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        found = await super().read(topic, partition, start, limit)
+        self.held = max(self.held, tracemalloc.get_traced_memory()[0])
+        return [structs.replace(each, value=each.value + bytes(1_000_000)) for each in found]
+
+
+async def test_memory_of_a_restart_does_not_grow_with_the_records_before(store: Store) -> None:
+    pen, log = Pen(), LargeLog()
+    await log.append([pen.input(clusters.ClusterJoined(name=f"member{index}")) for index in range(40)])
+    await fold(log, store, 39)
+    tracemalloc.start()
+    try:
+        await fold(log, store, 40)
+    finally:
+        tracemalloc.stop()
+    assert 0 < log.held < 15_000_000
 
 
 async def test_repetition_is_recognised_after_a_restart_with_short_reads(
