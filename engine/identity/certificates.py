@@ -110,15 +110,16 @@ def keep_authority(directory: Path, certificate: bytes, key: bytes) -> None:
 
 
 def own_authority(directory: Path, now: dt.datetime) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
-    """Load the authority of the directory; create one if it is missing, unreadable or expires too soon.
+    """Load the authority of the directory; create one if it is missing, damaged or expires too soon.
 
-    An authority expires too soon if a server certificate that is created now would be valid for longer.
+    An authority expires too soon if a server certificate that is created now would be valid for longer. Raises OSError.
     """
     certificate_path, key_path = directory / f"{_AUTHORITY}.pem", directory / f"{_AUTHORITY}.key"
     try:
         certificate = x509.load_pem_x509_certificate(certificate_path.read_bytes())
         key = serialization.load_pem_private_key(key_path.read_bytes(), None)
-    except (OSError, ValueError):
+    except (FileNotFoundError, ValueError):
+        # Not after other errors: files that cannot be read now may have the authority that all clients trust.
         certificate, key = None, None
     lasting = now + dt.timedelta(days=_SERVER_DAYS)
     if (

@@ -1,8 +1,13 @@
-"""The server's own token: kept over restarts, and replaced if it is missing or truncated."""
+"""The server's own token and authority: kept over restarts, and replaced if they are missing or damaged."""
 
+import datetime as dt
 from pathlib import Path
 
-from engine.identity import server_token
+import pytest
+
+from engine.identity import certificates, server_token
+
+NOW = dt.datetime(2026, 11, 26, tzinfo=dt.UTC)
 
 
 def test_token_is_kept_over_restarts(tmp_path: Path) -> None:
@@ -19,3 +24,25 @@ def test_missing_or_truncated_token_is_replaced(tmp_path: Path) -> None:
         again = server_token.kept(tmp_path)
         assert again != found
         assert len(again) >= 32
+
+
+@pytest.mark.parametrize("name", ["kube-ca.pem", "kube-ca.key"])
+def test_authority_is_replaced_if_it_is_missing_or_damaged(tmp_path: Path, name: str) -> None:
+    found, _ = certificates.authority(tmp_path, NOW)
+    assert certificates.authority(tmp_path, NOW)[0] == found
+    (tmp_path / name).write_bytes(b"damaged")
+    again, _ = certificates.authority(tmp_path, NOW)
+    (tmp_path / name).unlink()
+    assert len({found, again, certificates.authority(tmp_path, NOW)[0]}) == 3
+
+
+@pytest.mark.parametrize("name", ["kube-ca.pem", "kube-ca.key"])
+def test_authority_that_cannot_be_read_is_not_replaced(tmp_path: Path, name: str) -> None:
+    found = certificates.authority(tmp_path, NOW)
+    aside = (tmp_path / name).rename(tmp_path / "aside")
+    (tmp_path / name).mkdir()  # also root, who may read any file, cannot read this one
+    with pytest.raises(OSError, match="Is a directory"):
+        certificates.authority(tmp_path, NOW)
+    (tmp_path / name).rmdir()
+    aside.rename(tmp_path / name)
+    assert certificates.authority(tmp_path, NOW) == found
