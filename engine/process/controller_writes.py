@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import Final
 
 from engine.http.kube.control_plane import ControlPlane
-from engine.http.kube.edits.objects import AheadError, Writer
+from engine.http.kube.edits.objects import Writer
+from engine.http.kube.edits.preconditions import AheadError
 from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError

@@ -156,6 +156,8 @@ class KubeApi:
             return await self._not_found(steps)
         if api_path.namespace and not resource.namespaced:
             raise status_objects.no_such_path()
+        if resource.namespaced and api_path.name and not api_path.namespace:
+            raise status_objects.no_such_path()
         if api_path.part:
             return await self._part(request, resource, api_path)
         return await self._whole(request, resource, api_path)
@@ -236,6 +238,8 @@ class KubeApi:
                 resource, api_path, query, form, ObjectFilter(resource, query, api_path.name)
             )
         if api_path.name:
+            if wrong := requests.version_fault(query.resource_version):
+                raise status_objects.bad_request(wrong)
             value = await self._object(resource, api_path, is_fresh=query.resource_version != "0")
             return rendering.answer(rendering.one(resource, value, form, self._clock_ms()))
         return await self._list(resource, api_path, query, form)
@@ -258,6 +262,8 @@ class KubeApi:
             )
         except (ValueError, msgspec.MsgspecError):
             raise status_objects.bad_request("continue key is not valid") from None
+        if int(query.resource_version or 0) > listed.number:
+            raise status_objects.version_too_large(query.resource_version, listed.number)
         if query.match == options.EXACT and int(query.resource_version) != listed.number:
             raise status_objects.expired(f"the objects of version {query.resource_version} are not kept")
         number = start.number or listed.number

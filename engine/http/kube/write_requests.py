@@ -20,7 +20,8 @@ from engine.http.kube import (
 from engine.http.kube.access import Authorizer
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.edits.authorized import AuthorizedEdit, Permission, check_reserved
-from engine.http.kube.edits.objects import STATUSES, AheadError, RequestedEdit
+from engine.http.kube.edits.objects import STATUSES, RequestedEdit
+from engine.http.kube.edits.preconditions import AheadError
 from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
 from engine.http.kube.edits.status import DerivedStatus, StatusApplication, StatusPatch, StatusReplacement
 from engine.http.kube.kubernetes_events.client_writes import EventWrites

@@ -6,7 +6,7 @@ reasons.
 
 import contextlib
 from collections.abc import Generator, Iterable, Sequence
-from typing import Final, TypedDict
+from typing import Final, NotRequired, TypedDict
 
 from msgspec import Struct
 
@@ -29,7 +29,7 @@ class StatusCause(TypedDict):
 
     reason: str
     message: str
-    field: str
+    field: NotRequired[str]
 
 
 class StatusDetails(TypedDict, total=False):
@@ -206,6 +206,17 @@ def invalid_options(kind: str, *causes: Cause) -> StatusError:
     )
 
 
+def not_versioned(resource: Resource, name: str) -> StatusError:
+    """422 for a replacement without a resourceVersion, of a kind whose replacements need one."""
+    cause = Cause(
+        field="metadata.resourceVersion",
+        reason="FieldValueInvalid",
+        message="Invalid value: 0: must be specified for an update",
+    )
+    details: StatusDetails = {**_named(resource, name), "causes": [cause.plain()]}
+    return StatusError(422, "Invalid", f'{resource.qualified} "{name}" is invalid: {cause.text}', details)
+
+
 def unfit_patch() -> StatusError:
     """422 for a JSON patch that does not apply to the stored object."""
     message = "the server rejected our request due to an error in our request"
@@ -310,10 +321,25 @@ def expired(message: str = "The resourceVersion for the provided watch is too ol
     return StatusError(410, "Expired", message)
 
 
+def version_too_large(asked: str, newest: int) -> StatusError:
+    """504 for a resourceVersion newer than the newest that is known."""
+    causes: list[StatusCause] = [
+        {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    ]
+    message = f"Timeout: Too large resource version: {asked}, current: {newest}"
+    return StatusError(504, "Timeout", message, {"causes": causes, "retryAfterSeconds": 1})
+
+
 def too_large(bytes_max: int) -> StatusError:
     """413 for a request body over the limit, in bytes."""
     message = f"Request entity too large: limit is {bytes_max}"
     return StatusError(413, "RequestEntityTooLarge", message)
+
+
+def too_many_operations(count: int, count_max: int) -> StatusError:
+    """413 for a JSON patch of too many operations."""
+    message = f"The allowed maximum operations in a JSON patch is {count_max}, got {count}"
+    return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
 
 
 def unsupported_media_type(*, patch: bool, known: bool = True) -> StatusError:

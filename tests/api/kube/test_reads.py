@@ -102,6 +102,25 @@ async def test_streamed_list_of_a_watch_ends_with_a_bookmark() -> None:
         assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
 
 
+async def test_read_at_a_malformed_version_is_refused() -> None:
+    async with api() as (client, _):
+        await made(client, config_map("one"))
+        answer = await client.get(f"{MAPS}/one", params={"resourceVersion": "x"})
+        assert answer.status_code == 400
+        assert answer.json()["message"].startswith('resourceVersion: Invalid value: "x"')
+
+
+async def test_list_not_older_than_a_future_version_times_out() -> None:
+    async with api() as (client, _):
+        number = version(await made(client, config_map("one")))
+        for known in ("0", "1", number):
+            assert (await client.get(MAPS, params={"resourceVersion": known})).status_code == 200
+        answer = await client.get(MAPS, params={"resourceVersion": "999999"})
+        assert (answer.status_code, answer.json()["reason"]) == (504, "Timeout")
+        (cause,) = answer.json()["details"]["causes"]
+        assert cause["reason"] == "ResourceVersionTooLarge"
+
+
 async def test_watch_from_a_future_number_is_expired() -> None:
     async with api() as (client, _):
         answer = await client.get(MAPS, params={"watch": "true", "resourceVersion": "999999"})

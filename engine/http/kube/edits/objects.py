@@ -9,13 +9,14 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from engine.http.kube.edits import preconditions
 from engine.karmada import defaults, rules
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.karmada.rules import cluster_causes
 from engine.kubeapi.admission import built_in_defaults, schema_validation, structural
 from engine.kubeapi.admission.rules import built_in, core
 from engine.kubeapi.errors import causes, messages, status_objects
-from engine.kubeapi.errors.status_objects import Cause, StatusError
+from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.patching import empty_values, managed_fields, server_side_apply
 from engine.kubeapi.patching.managed_fields import Manager
 from engine.kubeapi.requests import body_checks
@@ -36,17 +37,8 @@ STATUSES: Final = (STATUS, APPROVAL)
 """Subresources that are written into the status."""
 
 SCALE: Final = "scale"
-_VERSION_DIGITS_MAX: Final = 18
 
 _METADATA: Final = Named(name="meta.ObjectMeta")
-
-
-class AheadError(StatusError):
-    """The object's resourceVersion is newer than any this server knows; another replica may have returned it."""
-
-    def __init__(self, resource: Resource, name: str) -> None:
-        conflict = status_objects.conflict(resource, name)
-        super().__init__(conflict.code, conflict.reason, conflict.message, conflict.details)
 
 
 class Writer(Struct, frozen=True, kw_only=True):
@@ -118,19 +110,21 @@ class Replacement(RequestedEdit, frozen=True):
 
     def apply(self, live: KubeObject | None) -> Edited:
         """Return the new object; raises StatusError (404) if there is no object to replace."""
-        return completed(self.writer, self.existing(live), with_known_fields(self.writer, self.body))
+        current = self.existing(live)
+        preconditions.check_versioned(self.writer.resource, self.writer.name, self.body)
+        return completed(self.writer, current, with_known_fields(self.writer, self.body))
 
 
 def check_head(writer: Writer, live: KubeObject | None, new: KubeObject) -> None:
     """Raise StatusError if kind, name or namespace differ from those of the path, or if the metadata are malformed.
 
-    If ``live`` exists, also raise StatusError if uid or resourceVersion conflict with it (``check_version``).
+    If ``live`` exists, uid and resourceVersion must not conflict with it (``preconditions.check_version``).
     """
     body_checks.check_kind(writer.resource, new)
     check_metadata(writer.resource, new)
     check_named(writer, new)
     if live is not None:
-        check_version(writer, live, new)
+        preconditions.check_version(writer.resource, live, new, writer.newest)
 
 
 def check_metadata(resource: Resource, new: KubeObject) -> None:
@@ -160,28 +154,6 @@ def check_named(writer: Writer, new: KubeObject) -> None:
     if namespace != writer.namespace:
         message = "the namespace of the provided object does not match the namespace sent on the request"
         raise status_objects.bad_request(message)
-
-
-def check_version(writer: Writer, live: KubeObject, new: KubeObject) -> None:
-    """Raise StatusError if ``new`` has another uid than ``live``, or an older resourceVersion.
-
-    Raises AheadError if the resourceVersion of ``new`` is newer than any that this server knows.
-    """
-    metadata = new.metadata
-    uid = metadata.get("uid")
-    if uid and uid != live.uid:
-        raise status_objects.precondition_failed(writer.resource, writer.name, "UID", str(uid), live.uid)
-    seen = metadata.get("resourceVersion")
-    # A change of the status that the engine derives raises the resourceVersion that clients read, but not
-    # that of ``live``. A newer resourceVersion than that of ``live`` is therefore no conflict.
-    if seen and (not _is_number(seen) or int(str(seen)) < int(live.resource_version)):
-        raise status_objects.conflict(writer.resource, writer.name)
-    if seen and int(str(seen)) > writer.newest:
-        raise AheadError(writer.resource, writer.name)
-
-
-def _is_number(text: object) -> bool:
-    return isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) <= _VERSION_DIGITS_MAX
 
 
 def with_known_fields(writer: Writer, value: KubeObject) -> Edited:
@@ -237,6 +209,7 @@ def completed(writer: Writer, live: KubeObject | None, edited: Edited) -> Edited
     check_head(writer, live, new)
     metadata = new.metadata
     if live is not None:
+        preconditions.check_not_ended(writer.resource, live, new)
         # Metadata that only the server sets stay as they are, whatever the body has.
         live_metadata = live.metadata
         kept = ("uid", "resourceVersion", "generation", "creationTimestamp")

@@ -94,10 +94,13 @@ def is_expanding(patch: object) -> bool:
 
 def json_patched(value: KubeObject, patch: object) -> KubeObject:
     """The object after a JSON patch; raises StatusError."""
-    if as_list(patch) is None:
+    operations = as_list(patch)
+    if operations is None:
         json_type = type_errors.json_type_of(patch)
         message = f"json: cannot unmarshal {json_type} into Go value of type []handlers.jsonPatchOp"
         raise status_objects.undecodable_patch(message)
+    if len(operations) > patches.OPERATIONS_MAX:
+        raise status_objects.too_many_operations(len(operations), patches.OPERATIONS_MAX)
     try:
         patched = as_object(patches.json_patched(value.document, patch))
         # Each operation can nest the result of the one before more deeply than any body.

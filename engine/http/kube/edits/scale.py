@@ -3,7 +3,8 @@
 import msgspec
 from msgspec import structs
 
-from engine.http.kube.edits.objects import SCALE, RequestedEdit, Writer, check_named, check_version, completed
+from engine.http.kube.edits import preconditions
+from engine.http.kube.edits.objects import SCALE, RequestedEdit, Writer, check_named, completed
 from engine.http.kube.edits.patching import JSON_PATCH, json_patched
 from engine.kubeapi.conversion import scales
 from engine.kubeapi.errors import causes, status_objects
@@ -76,7 +77,7 @@ class ScaleApplication(RequestedEdit, frozen=True):
 
 def _scaled(writer: Writer, live: KubeObject, scale: KubeObject) -> Edited:
     check_named(writer, scale)
-    check_version(writer, live, scale)
+    preconditions.check_version(writer.resource, live, scale, writer.newest)
     of_scale = structs.replace(writer, part=SCALE)
     return completed(of_scale, live, Edited(_with_replicas(writer, live, scale)))
 

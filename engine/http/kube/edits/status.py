@@ -2,7 +2,7 @@
 
 from msgspec import Struct, structs
 
-from engine.http.kube.edits import applying, patching
+from engine.http.kube.edits import applying, patching, preconditions
 from engine.http.kube.edits.objects import (
     STATUS,
     RequestedEdit,
@@ -10,7 +10,6 @@ from engine.http.kube.edits.objects import (
     check_head,
     check_structure,
     check_types,
-    check_version,
     with_known_fields,
 )
 from engine.kubeapi.admission.rules import workloads
@@ -39,6 +38,7 @@ class StatusReplacement(RequestedEdit, frozen=True):
     def apply(self, live: KubeObject | None) -> Edited:
         """Return the object with the new status."""
         current = self.existing(live)
+        preconditions.check_versioned(self.writer.resource, self.writer.name, self.body)
         check_head(self.writer, current, self.body)
         return _with_status(self.writer, current, with_known_fields(self.writer, self.body), self.derived)
 
@@ -86,7 +86,7 @@ class StatusApplication(RequestedEdit, frozen=True):
 
 
 def _with_status(writer: Writer, live: KubeObject, edited: Edited, derived: DerivedStatus | None) -> Edited:
-    check_version(writer, live, edited.value)
+    preconditions.check_version(writer.resource, live, edited.value, writer.newest)
     new = _same_but_for_status(writer, live, edited.value, is_owned=False)
     _check_counts(writer, new, derived)
     # A built-in kind always has a status, so the field ``status`` itself has no owner.

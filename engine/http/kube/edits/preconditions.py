@@ -1,0 +1,80 @@
+"""Conditions of a change on the current object: its uid and resourceVersion, and the time of its deletion."""
+
+import json
+from typing import Final
+
+from engine.kubeapi.errors import causes, status_objects
+from engine.kubeapi.errors.status_objects import StatusError
+from engine.kubeapi.schema.resources import Resource
+from events.kube_objects import KubeObject
+
+_VERSION_DIGITS_MAX: Final = 18
+_NO_VERSION: Final = (None, "", "0")
+"""Values of ``resourceVersion`` in a body that name no version."""
+
+_VERSIONED: Final = frozenset(
+    {
+        "customresourcedefinitions.apiextensions.k8s.io",
+        "leases.coordination.k8s.io",
+        "poddisruptionbudgets.policy",
+    }
+)
+"""Kinds of Kubernetes' own whose replacements need a resourceVersion."""
+
+_ENDING: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
+
+
+class AheadError(StatusError):
+    """The object's resourceVersion is newer than any this server knows; another replica may have returned it."""
+
+    def __init__(self, resource: Resource, name: str) -> None:
+        conflict = status_objects.conflict(resource, name)
+        super().__init__(conflict.code, conflict.reason, conflict.message, conflict.details)
+
+
+def check_version(resource: Resource, live: KubeObject, new: KubeObject, newest: int) -> None:
+    """Raise StatusError if ``new`` has another uid than ``live``, or an older resourceVersion.
+
+    Raises AheadError if its resourceVersion is newer than ``newest``, the newest that this server knows.
+    """
+    name = live.name
+    uid = new.metadata.get("uid")
+    if uid and uid != live.uid:
+        raise status_objects.precondition_failed(resource, name, "UID", str(uid), live.uid)
+    seen = new.metadata.get("resourceVersion")
+    if seen in _NO_VERSION:
+        return
+    if not _is_number(seen):
+        raise status_objects.bad_request(f"metadata.resourceVersion: {json.dumps(seen)} is not a version")
+    number = int(str(seen))
+    # A change of the status that the engine derives raises the resourceVersion that clients read, but not
+    # that of ``live``. A newer resourceVersion than that of ``live`` is therefore no conflict.
+    if number < int(live.resource_version):
+        raise status_objects.conflict(resource, name)
+    if number > newest:
+        raise AheadError(resource, name)
+
+
+def check_versioned(resource: Resource, name: str, new: KubeObject) -> None:
+    """Raise StatusError if a replacement names no resourceVersion although its kind needs one.
+
+    Custom kinds do, Karmada's included, and some of Kubernetes' own; Clusters do not, since Karmada serves them by a
+    server of its own.
+    """
+    is_custom = not resource.is_kubernetes_own and resource.kind != "Cluster"
+    needs_version = is_custom or resource.qualified in _VERSIONED
+    if needs_version and new.metadata.get("resourceVersion") in _NO_VERSION:
+        raise status_objects.not_versioned(resource, name)
+
+
+def check_not_ended(resource: Resource, live: KubeObject, new: KubeObject) -> None:
+    """Raise StatusError if ``new`` sets another time of deletion than ``live``: only a DELETE does."""
+    before, after = live.metadata, new.metadata
+    changed = [each for each in _ENDING if after.get(each) not in (None, before.get(each))]
+    if changed:
+        wrong = [causes.invalid(f"metadata.{each}", after[each], "field is immutable") for each in changed]
+        raise status_objects.invalid(resource, live.name, wrong)
+
+
+def _is_number(text: object) -> bool:
+    return isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) <= _VERSION_DIGITS_MAX
