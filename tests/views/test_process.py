@@ -81,9 +81,7 @@ async def dump(directory: Path) -> dict[str, list[Found]]:
 
 
 def damage(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[content.rindex(b"ce_source") + 1] ^= 1
-    path.write_bytes(content)
+    path.write_bytes(path.read_bytes().replace(b"ce_source", b"ce_sourcf"))
 
 
 async def folded_here(log: SqliteLog) -> dict[str, list[Found]]:
@@ -218,8 +216,14 @@ async def test_tables_of_another_log_are_rebuilt(tmp_path: Path, log: SqliteLog)
     await other.aclose()
 
 
-async def test_damaged_record_is_reported(log: SqliteLog, tmp_path: Path, story: Story) -> None:
+@pytest.mark.parametrize("is_folded", [False, True])
+async def test_damaged_record_is_reported(
+    log: SqliteLog, tmp_path: Path, story: Story, *, is_folded: bool
+) -> None:
     await log.append(story.opening())
+    if is_folded:
+        async with following(log, tmp_path):
+            pass
     await log.aclose()
     await asyncio.to_thread(damage, tmp_path / FILE)
     damaged = await SqliteLog.open(tmp_path, synchronous="OFF")

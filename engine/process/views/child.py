@@ -26,6 +26,7 @@ _END_S: Final = 10.0
 _AFTER_FAILURE_S: Final = 1.0
 """Pause in seconds after a failure to write the tables."""
 
+_UNREADABLE: Final = (port.LogCorruptedError, port.LogCutError)
 _log = diagnostics.logger(__name__)
 
 
@@ -91,7 +92,12 @@ async def _project(log: runner.Source, directory: Path, until: Sequence[asyncio.
 
 
 async def _fold_and_report(log: runner.Source, path: Path) -> None:
-    projector = await _opened_at_last(log, path)
+    try:
+        projector = await _opened_at_last(log, path)
+    except _UNREADABLE as error:
+        # The last folded record is read to find out whether the tables belong to this log.
+        _report_error(line_protocol.CORRUPTED, error)
+        return
     _write_line(line_protocol.number(projector.folded))
     telling = asyncio.create_task(_report_progress(projector))
     try:
@@ -165,7 +171,7 @@ async def _fold(projector: runner.Projector) -> None:
         except UnwritableError as error:
             _report_error(line_protocol.UNWRITABLE, error)
             await asyncio.sleep(_AFTER_FAILURE_S)
-        except (port.LogCorruptedError, port.LogCutError) as error:
+        except _UNREADABLE as error:
             _report_error(line_protocol.CORRUPTED, error)
             return
 
