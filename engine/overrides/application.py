@@ -215,7 +215,8 @@ class OverrideApplication:
 
     def _with_list_items(self, part: str, overrider: ListOverrider) -> None:
         operations: list[_Operation] = []
-        size = sum(map(len, overrider.value))
+        size = len(overrider.value) + sum(map(len, overrider.value))
+        removed = frozenset(overrider.value)
         for container in self._containers("containers"):
             if not overrider.value or container.fields.get("name") != overrider.container_name:
                 continue
@@ -224,7 +225,7 @@ class OverrideApplication:
             if overrider.operator == "add":
                 new = [*old, *overrider.value]
             else:
-                new = [argument for argument in old if argument not in overrider.value]
+                new = [each for each in old if not (isinstance(each, str) and each in removed)]
             operations.append({"op": "add", "path": f"{container.path}/{part}", "value": new})
         self._apply_patch(operations)
 
