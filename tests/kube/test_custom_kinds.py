@@ -10,7 +10,7 @@ from engine.kubeapi.errors import messages
 from engine.kubeapi.patching import managed_fields, server_side_apply
 from engine.kubeapi.schema import custom_kinds, discovery, openapi, openapi_schemas, resources
 from engine.kubeapi.schema.schemas import ListOf, Scalar
-from events.json_values import Json, list_at, object_at
+from events.json_values import Json, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
 from tests.builders.manifests import manifest
 
@@ -95,6 +95,17 @@ def test_changed_definition_replaces_its_versions() -> None:
     catalogue = catalogue.with_custom(custom_kinds.read(_definition(versions=[second])))
     assert catalogue.of_kind("example.com/v1", "House") is None
     assert catalogue.of_kind("example.com/v2", "House")
+
+
+def test_newest_stable_version_is_preferred() -> None:
+    names = ("v1alpha1", "blue", "v1", "v10beta2", "v2beta1", "v2", "v11alpha2", "v10beta10", "azure")
+    versions = [{**VERSION, "name": name, "storage": name == "v1"} for name in names]
+    catalogue = resources.control_plane().with_custom(custom_kinds.read(_definition(versions=versions)))
+    group = discovery.api_group(catalogue, "example.com")
+    assert group
+    assert object_at(group, "preferredVersion")["version"] == "v2"
+    listed = [str(each["version"]) for each in objects_at(group, "versions")]
+    assert " ".join(listed) == "v2 v1 v10beta10 v10beta2 v2beta1 v11alpha2 v1alpha1 azure blue"
 
 
 def test_definition_cannot_replace_a_builtin_kind() -> None:

@@ -2,9 +2,10 @@
 
 A catalogue is immutable; adding custom kinds returns a new one. Groups are in the order of a real API server,
 because clients resolve a bare name in the first group that has it: core, built-in groups by priority, then
-custom groups by name.
+custom groups by name. The versions of a custom group are in the order of Kubernetes' priority.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
 from typing import Final
@@ -16,6 +17,10 @@ from engine.kubeapi.schema.schemas import Named, Schema
 from events.json_values import Json
 
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+_VERSION: Final = re.compile(r"v(?P<major>\d{1,18})(?:(?P<stage>alpha|beta)(?P<minor>\d{1,18}))?", re.ASCII)
+_STAGES: Final = ("", "beta", "alpha")
+"""Stages of versions, the preferred one first; a stable version has none."""
+
 STATUS_VERBS: Final = ("get", "patch", "update")
 SCALE_KIND: Final = ("autoscaling", "v1", "Scale")
 
@@ -224,14 +229,27 @@ def _verbs(traits: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(verb for verb in ALL_VERBS if verb != "deletecollection" or "single" not in traits)
 
 
+def _priority(version: str) -> tuple[int, int, int, str]:
+    """Return the key that sorts versions as Kubernetes does: v2, v1, v2beta1, v1beta2, v1alpha1, then other names."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return len(_STAGES), 0, 0, version
+    return _STAGES.index(match["stage"] or ""), -int(match["major"]), -int(match["minor"] or 0), ""
+
+
 def _groups(resources: tuple[Resource, ...]) -> tuple[Group, ...]:
     built: dict[str, dict[str, list[Resource]]] = {}
     custom: dict[str, dict[str, list[Resource]]] = {}
     for each in resources:
         at = custom if each.custom and each.group not in built else built
         at.setdefault(each.group, {}).setdefault(each.version, []).append(each)
-    # Custom groups are sorted, so discovery does not depend on the order in which definitions were added.
-    ordered: Mapping[str, Mapping[str, list[Resource]]] = {**built, **dict(sorted(custom.items()))}
+    # Custom groups and their versions are sorted, so discovery does not depend on the order in which definitions were
+    # added.
+    by_priority = {
+        name: {version: custom[name][version] for version in sorted(custom[name], key=_priority)}
+        for name in sorted(custom)
+    }
+    ordered: Mapping[str, Mapping[str, list[Resource]]] = {**built, **by_priority}
     return tuple(
         Group(name=name, versions=tuple((version, tuple(kinds)) for version, kinds in versions.items()))
         for name, versions in ordered.items()
