@@ -177,6 +177,8 @@ def test_custom_kinds_declare_their_columns() -> None:
         resources.PrinterColumn(name="Kinds", path=".spec.list[*].kind"),
         resources.PrinterColumn(name="Since", path=".metadata.creationTimestamp", type="date", priority=1),
         resources.PrinterColumn(name="None", path=".spec.none"),
+        resources.PrinterColumn(name="List", path=".spec.list"),
+        resources.PrinterColumn(name="On", path=".spec.on"),
     )
     deployments = _resource("apps", "v1", "deployments")
     house = resources.Resource(
@@ -189,8 +191,16 @@ def test_custom_kinds_declare_their_columns() -> None:
         custom=True,
         columns=columns,
     )
-    value: Json = {"metadata": _metadata("one"), "spec": {"size": 3, "list": [{"kind": "A"}, {"kind": "B"}]}}
-    assert _cells(house, value) == {"Name": "one", "Size": 3, "Kinds": "A B", "Since": "3m14s", "None": None}
+    spec: Json = {"size": 3, "list": [{"kind": "A"}, {"kind": "B"}], "on": True}
+    assert _cells(house, {"metadata": _metadata("one"), "spec": spec}) == {
+        "Name": "one",
+        "Size": 3,
+        "Kinds": "A B",
+        "Since": "3m14s",
+        "None": None,
+        "List": '[{"kind":"A"},{"kind":"B"}]',
+        "On": "true",
+    }
 
 
 def test_rows_include_the_requested_object() -> None:

@@ -115,7 +115,7 @@ def _declared(column: PrinterColumn) -> Column:
                 # is.
                 return values[0] if isinstance(values[0], int | float) else None
             case _:
-                return " ".join(_cell_text(each) for each in values)
+                return json_paths.text(value.document, column.path)
 
     return Column(
         name=column.name,
@@ -125,7 +125,3 @@ def _declared(column: PrinterColumn) -> Column:
         description=column.description,
         priority=column.priority,
     )
-
-
-def _cell_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
