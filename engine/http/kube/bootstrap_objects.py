@@ -189,7 +189,8 @@ class BootstrapObjects:
                 first = await self._services.log.read_all(0, 1)
                 self._began = first[0].headers.get("ce_time", "") if first else ""
         metadata: ObjectMeta = {"uid": ids.object_uid(_SOURCE, name, name), "resourceVersion": "1"}
-        if self._began:
+        # Another producer may have written any time.
+        with contextlib.suppress(ValueError):
             metadata["creationTimestamp"] = times.to_seconds_text(times.from_text(self._began))
         return metadata
 

@@ -21,6 +21,7 @@ from engine.kubeapi.schema.resources import Resource
 from engine.log import reading
 from engine.log.port import LogCutError
 from events import codec, keys, observations, topics
+from events.json_values import DECODING_ERRORS
 from events.kube_objects import KubeObject
 from events.records import StoredRecord
 from projections import client_events, query
@@ -181,7 +182,10 @@ def _change(rows: Rows, record: StoredRecord) -> tuple[str, KubeObject] | None:
                 return None
             return "ADDED" if event.first_number == record.number else "MODIFIED", event.document
         case codec.Decoded(data=observations.KubernetesEventDeleted(manifest=manifest)):
-            value = KubeObject(msgspec.json.decode(manifest, type=dict[str, object]))
+            try:
+                value = KubeObject(msgspec.json.decode(manifest, type=dict[str, object]))
+            except DECODING_ERRORS:
+                return None  # producers may record anything
             return "DELETED", value.with_metadata({"resourceVersion": str(record.number)})
         case _:
             return None

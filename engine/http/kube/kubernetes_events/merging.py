@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from engine.http.kube.kubernetes_events import of_bindings, of_clusters
 from engine.http.kube.kubernetes_events.message import Message, ObjectMessage, ObjectReference
-from engine.http.kube.kubernetes_events.subjects import Subjects
+from engine.http.kube.kubernetes_events.subjects import Subjects, time_ms
 from engine.kubeapi.conversion import kubernetes_events
 from events import codec, times
 from events.json_values import Json
@@ -35,7 +35,7 @@ def occurred(records: Iterable[StoredRecord], subjects: Subjects) -> list[Occurr
     merged: dict[tuple[str, str, str, str], Occurrence] = {}
     for record, occurrence in _object_messages(records, subjects):
         message, involved = occurrence
-        time = times.to_seconds_text(times.from_text(record.headers["ce_time"]))
+        time = times.to_seconds_text(time_ms(record))
         identity = (involved.kind, involved.uid, message.reason, message.message)
         before = merged.pop(identity, None)
         merged[identity] = Occurrence(

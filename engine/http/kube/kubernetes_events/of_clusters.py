@@ -5,7 +5,13 @@ from typing import Final, NamedTuple
 
 from engine.domain import federated_quotas
 from engine.http.kube.kubernetes_events.message import WARNING, Message, ObjectMessage
-from engine.http.kube.kubernetes_events.subjects import Subjects, of_cluster, of_template, of_work
+from engine.http.kube.kubernetes_events.subjects import (
+    Subjects,
+    of_cluster,
+    of_template,
+    of_work,
+    time_ms,
+)
 from engine.objects import interpreters
 from events import (
     cluster_decisions,
@@ -16,7 +22,6 @@ from events import (
     policies,
     quota_decisions,
     shapes,
-    times,
     vocabulary,
     works,
 )
@@ -44,10 +49,7 @@ class Clusters:
             case clusters.ClusterJoined(name=name):
                 cluster = self._subjects.cluster(name, record)
                 # If the Cluster existed before, this is an edit, and its namespace of Works exists already.
-                if (
-                    cluster is not None
-                    and times.from_text(record.headers["ce_time"]) == cluster.head.created_ms
-                ):
+                if cluster is not None and time_ms(record) == cluster.head.created_ms:
                     yield ObjectMessage(_joined(name), of_cluster(cluster))
                     yield ObjectMessage(_NO_ACCESS_NEEDED, of_cluster(cluster))
             case cluster_decisions.ClusterJudged(name=name) if data.added or data.removed:

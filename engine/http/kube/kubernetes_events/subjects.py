@@ -2,7 +2,7 @@
 
 from engine.domain import federated_quotas
 from engine.http.kube.kubernetes_events.message import ObjectReference
-from events import keys, shapes, times, vocabulary
+from events import codec, keys, shapes, times, vocabulary
 from events.kube_objects import KubeObject
 from events.records import StoredRecord
 from events.validation.known_kinds import POLICY_GROUP, WORK_GROUP
@@ -39,7 +39,7 @@ class Subjects:
             selected = self._rows.select(_BINDING, (key,))
             self._bindings[key] = bindings.decode(selected[0][0]) if selected else None
         binding = self._bindings[key]
-        return None if binding is None or _time_ms(record) < binding.created_ms else binding
+        return None if binding is None or time_ms(record) < binding.created_ms else binding
 
     def work(self, cluster: str, key: str, record: StoredRecord) -> Work | None:
         """Return the work of a binding in a cluster; None if it does not exist, or was created after the record."""
@@ -48,7 +48,7 @@ class Subjects:
             selected = self._rows.select(_WORK, where)
             self._works[where] = works.decode(selected[0][0]) if selected else None
         work = self._works[where]
-        return None if work is None or _time_ms(record) < work.created_ms else work
+        return None if work is None or time_ms(record) < work.created_ms else work
 
     def cluster(self, name: str, record: StoredRecord) -> Cluster | None:
         """Return a cluster; None if it does not exist, or was created after the record."""
@@ -56,7 +56,7 @@ class Subjects:
             selected = self._rows.select(_CLUSTER, (keys.cluster_key(name),))
             self._clusters[name] = clusters.decode(selected[0][0]) if selected else None
         cluster = self._clusters[name]
-        return None if cluster is None or _time_ms(record) < cluster.head.created_ms else cluster
+        return None if cluster is None or time_ms(record) < cluster.head.created_ms else cluster
 
     def quota(self, key: str, record: StoredRecord) -> ObjectReference | None:
         """Return the reference to the FederatedResourceQuota with this key.
@@ -69,9 +69,7 @@ class Subjects:
             named = keys.split(key.removeprefix(_QUOTAS))
             self._quotas[key] = object_tables.get(self._rows, _QUOTA, *named)
         quota = self._quotas[key]
-        if quota is None or _time_ms(record) < times.from_text(
-            quota.text_at("metadata", "creationTimestamp")
-        ):
+        if quota is None or time_ms(record) < times.from_text(quota.text_at("metadata", "creationTimestamp")):
             return None
         return ObjectReference(_QUOTA.api_version, _QUOTA.kind, quota.namespace, quota.name, quota.uid)
 
@@ -106,5 +104,13 @@ def of_cluster(cluster: Cluster) -> ObjectReference:
     return ObjectReference(_CLUSTER_VERSION, "Cluster", "", cluster.name, cluster.head.uid)
 
 
-def _time_ms(record: StoredRecord) -> int:
-    return times.from_text(record.headers["ce_time"])
+def time_ms(record: StoredRecord) -> int:
+    """Return the time of a record in milliseconds; 0 if its producer set none, or one that cannot be read."""
+    text = record.headers.get("ce_time", "")
+    # Records in structured content mode have the time in their value.
+    if not text and isinstance(decoded := codec.decode(record), codec.Decoded):
+        text = decoded.envelope.time
+    try:
+        return times.from_text(text)
+    except ValueError:
+        return 0

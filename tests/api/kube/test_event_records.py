@@ -1,0 +1,40 @@
+"""Kubernetes Events of a log with records of other producers, whose times can be anywhere, or malformed."""
+
+import msgspec
+from msgspec import structs
+
+from events import codec, records
+from events.records import Record
+from tests.api.kube.client import api
+from tests.builders import inputs
+from tests.builders.log_records import envelope, record
+
+EVENTS = "/api/v1/namespaces/default/events"
+
+
+def structured(value: Record) -> Record:
+    """The record in structured content mode, in which its headers have no attributes."""
+    decoded = codec.decode(value)
+    assert isinstance(decoded, codec.Decoded)
+    attributes = {name: text for name, text in structs.asdict(decoded.envelope).items() if text}
+    body = {"specversion": records.SPEC_VERSION, **attributes, "data": msgspec.Raw(value.value)}
+    headers = {records.CONTENT_TYPE: records.STRUCTURED}
+    return structs.replace(value, headers=headers, value=msgspec.json.encode(body))
+
+
+async def test_record_in_structured_mode_gives_events_at_its_time() -> None:
+    async with api() as (client, services):
+        await services.log.append([structured(record(inputs.joined("member1")))])
+        answer = await client.get(EVENTS)
+        assert answer.status_code == 200, answer.text
+        events = {each["reason"]: each["lastTimestamp"] for each in answer.json()["items"]}
+        assert events["CreateExecutionSpaceSucceed"] == "2024-05-25T09:49:51Z"
+
+
+async def test_log_that_begins_with_a_malformed_time_has_namespaces() -> None:
+    async with api() as (client, services):
+        first = structs.replace(envelope("e1"), time="yesterday")
+        await services.log.append([record(inputs.joined("member1"), first)])
+        answer = await client.get("/api/v1/namespaces/kube-system")
+        assert answer.status_code == 200, answer.text
+        assert "creationTimestamp" not in answer.json()["metadata"]
