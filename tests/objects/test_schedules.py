@@ -31,7 +31,8 @@ def text(at_ms: int | None) -> str:
         ("30 9-17/4 * * MON-FRI", "2026-03-04T09:30", "2026-03-04T13:30"),
         ("0 0 1 jan,jul *", "2026-01-01T00:00", "2026-07-01T00:00"),
         ("0 6 1 * sun", "2026-03-01T06:00", "2026-03-08T06:00"),
-        ("0 6 */2 * sun", "2026-03-01T06:00", "2026-03-15T06:00"),
+        ("0 6 */2 * sun", "2026-03-03T06:00", "2026-03-05T06:00"),
+        ("0 6 */1 * sun", "2026-03-01T06:00", "2026-03-08T06:00"),
         ("0 0 29 2 ?", "2024-02-29T00:00", "2028-02-29T00:00"),
         ("@weekly", "2026-03-01T00:00", "2026-03-08T00:00"),
         ("0 0 30 2 *", "", ""),
@@ -63,10 +64,58 @@ def test_schedule_follows_its_time_zone() -> None:
         "mon-999999999999 * * * *",
         f"{'9' * 5_000} * * * *",
         f"*/{'9' * 5_000} * * * *",
+        "jan * * * *",
+        "* * * sun *",
+        "5-3 * * * *",
+        "* * * * fri-mon",
+        "*/2/2 * * * *",
+        "1-2-3 * * * *",
     ],
 )
 def test_unusable_schedule_has_no_moments(schedule: str) -> None:
     assert schedules.parse(schedule) is None
+
+
+@pytest.mark.parametrize(
+    ("schedule", "words"),
+    [
+        ("5-3 * * * *", "beginning of range (5) beyond end of range (3): 5-3"),
+        ("* * * * fri-mon", "beginning of range (5) beyond end of range (1): fri-mon"),
+        ("* * 0 * *", "beginning of range (0) below minimum (1): 0"),
+        ("* 24 * * *", "end of range (24) above maximum (23): 24"),
+        ("*/0 * * * *", "step of range should be a positive number: */0"),
+        ("jan * * * *", 'failed to parse int from jan: strconv.Atoi: parsing "jan": invalid syntax'),
+        ("* * * * mon/2,", ""),
+        ("@every 5m", ""),
+    ],
+)
+def test_faults_have_the_words_of_kubernetes(schedule: str, words: str) -> None:
+    assert schedules.fault(schedule) == words
+
+
+def _instants(schedule: str, after: str, count: int) -> list[str]:
+    parsed = schedules.parse(schedule, "America/New_York")
+    assert parsed is not None
+    at_ms = instant(after)
+    found: list[int] = []
+    for _ in range(count):
+        following = parsed.next(at_ms)
+        assert following is not None
+        assert parsed.last(following + 1) == following
+        assert not found or parsed.last(following - 1) == found[-1]
+        found.append(at_ms := following)
+    return [text(each)[5:] for each in found]
+
+
+def test_repeated_hour_has_its_moments_twice() -> None:
+    expected = [f"11-01T{hour:02}:{minute}" for hour in (5, 6, 7) for minute in ("00", "30")]
+    assert _instants("*/30 * * * *", "2026-11-01T04:30:00", 6) == expected
+    assert _instants("30 1 * * *", "2026-11-01T00:00:00", 3) == ["11-01T05:30", "11-01T06:30", "11-02T06:30"]
+
+
+def test_skipped_hour_has_no_moments() -> None:
+    assert _instants("30 2 * * *", "2026-03-07T12:00:00", 2) == ["03-09T06:30", "03-10T06:30"]
+    assert _instants("0 1-3 * * *", "2026-03-08T00:00:00", 3) == ["03-08T06:00", "03-08T07:00", "03-09T05:00"]
 
 
 def test_unknown_time_zone_has_no_moments() -> None:

@@ -1,22 +1,19 @@
 """Schedules of CronJobs: five fields, or a word such as ``@hourly``, in a time zone.
 
 As in Kubernetes (robfig/cron), a day matches if the day of the month and the day of the week do; if both are
-restricted, one of them suffices.
+restricted, also by a step such as ``*/2``, one of them suffices. A local time that a change of the clock skips has no
+match, one that it repeats has two.
 """
 
 import datetime as dt
-import re
 import zoneinfo
 from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct
 
-_NAMES: Final = re.compile(r"[A-Za-z]{3}")
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_FIELDS: Final = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
-"""First and last value of minutes, hours, days of the month, months, and days of the week (0 is Sunday)."""
 
 _WORDS: Final = {
     "@yearly": "0 0 1 1 *",
@@ -69,9 +66,8 @@ class Schedule(Struct, frozen=True, gc=False):
             day = first + dt.timedelta(days=number * direction)
             if not self._matches(day):
                 continue
-            times = [dt.time(hour, minute, tzinfo=zone) for hour in self.hours for minute in self.minutes]
-            for time in times[::direction]:
-                yield int(dt.datetime.combine(day, time).timestamp()) * _MS
+            instants = _instants(day, self.hours, self.minutes, zone)
+            yield from instants[::direction]
 
     def _matches(self, day: dt.date) -> bool:
         if day.month not in self.months:
@@ -82,45 +78,62 @@ class Schedule(Struct, frozen=True, gc=False):
         return in_month or in_week
 
 
+class _Field(Struct, frozen=True):
+    """First and last value of a field, and the names of its values from the first one on."""
+
+    first: int
+    last: int
+    names: tuple[str, ...] = ()
+
+
+class _Values(Struct, frozen=True, gc=False):
+    """The values of a field; ``is_free`` if they are not restricted."""
+
+    values: frozenset[int]
+    is_free: bool
+
+
+_FIELDS: Final = (_Field(0, 59), _Field(0, 23), _Field(1, 31), _Field(1, 12, _MONTHS), _Field(0, 6, _DAYS))
+"""Minutes, hours, days of the month, months, and days of the week (0 is Sunday)."""
+
+
+class _ScheduleError(ValueError):
+    """A schedule that cannot be read; the message is that of Kubernetes."""
+
+
 def parse(text: str, zone: str = "") -> Schedule | None:
     """Return a schedule in a time zone, UTC by default; None if it is invalid, ``@every``, or the zone is unknown."""
-    if text.startswith(_EVERY) or fault(text) or not _is_zone(zone or "UTC"):
+    if text.startswith(_EVERY) or not is_zone(zone or "UTC"):
         return None
-    parts = _WORDS.get(text, text).split()
     try:
-        minutes, hours, days, months, weekdays = (
-            _values(part, *bounds) for part, bounds in zip(parts, _FIELDS, strict=True)
-        )
-    except ValueError:
+        minutes, hours, days, months, weekdays = _read(text)
+    except _ScheduleError:
         return None
     return Schedule(
-        tuple(sorted(minutes)),
-        tuple(sorted(hours)),
-        days,
-        months,
-        weekdays,
-        parts[2].startswith(_ANY),
-        parts[4].startswith(_ANY),
+        tuple(sorted(minutes.values)),
+        tuple(sorted(hours.values)),
+        days.values,
+        months.values,
+        weekdays.values,
+        days.is_free,
+        weekdays.is_free,
         zone or "UTC",
     )
 
 
 def fault(text: str) -> str:
     """Return the error of a schedule in the words of Kubernetes, or an empty string."""
-    if text.startswith("@"):
-        known = text in _WORDS or text.startswith(_EVERY)
-        return "" if known else f"unrecognized descriptor: {text}"
-    parts = text.split()
-    if len(parts) != len(_FIELDS):
-        return f"expected exactly 5 fields, found {len(parts)}: [{' '.join(parts)}]"
-    for part, (first, last) in zip(parts, _FIELDS, strict=True):
-        for item in part.split(","):
-            if reason := _piece_fault(item, first, last):
-                return reason
+    if text.startswith(_EVERY):
+        return ""
+    try:
+        _read(text)
+    except _ScheduleError as error:
+        return str(error)
     return ""
 
 
-def _is_zone(name: str) -> bool:
+def is_zone(name: str) -> bool:
+    """Return whether a time zone is known."""
     try:
         zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
@@ -128,49 +141,82 @@ def _is_zone(name: str) -> bool:
     return True
 
 
-def _values(part: str, first: int, last: int) -> frozenset[int]:
-    """Return the values of a field; raises ValueError for unknown names, and for ends of a range above the maximum.
+def _instants(
+    day: dt.date, hours: tuple[int, ...], minutes: tuple[int, ...], zone: zoneinfo.ZoneInfo
+) -> list[int]:
+    """Return the instants of some local times of a day, ordered, in milliseconds since 1970."""
+    times = [
+        dt.datetime.combine(day, dt.time(hour, minute, tzinfo=zone)) for hour in hours for minute in minutes
+    ]
+    if _offset(day, zone) == _offset(day + dt.timedelta(days=1), zone):
+        return [int(time.timestamp()) * _MS for time in times]
+    # The clock changes on this day: each time exists once, twice (``fold``) or not at all.
+    instants = {
+        int(time.replace(fold=fold).timestamp())
+        for time in times
+        for fold in (0, 1)
+        if _exists(time.replace(fold=fold))
+    }
+    return [instant * _MS for instant in sorted(instants)]
 
-    In ranges with names, such as ``MON-FRI``, these errors are not found by ``fault``.
-    """
-    result: set[int] = set()
-    for item in part.split(","):
-        span, _, step = item.partition("/")
-        begin, dash, end = ("", "", "") if span in _ANY else span.partition("-")
-        low = _number(begin) if begin else first
-        high = _number(end) if dash else (low if begin and not step else last)
-        if high > last:
-            raise ValueError(span)
-        result.update(range(low, high + 1, int(step or 1)))
-    return frozenset(result)
+
+def _offset(day: dt.date, zone: zoneinfo.ZoneInfo) -> dt.timedelta | None:
+    return dt.datetime.combine(day, dt.time(tzinfo=zone)).utcoffset()
 
 
-def _number(text: str) -> int:
-    if text.isdecimal():
-        return int(text)
+def _exists(time: dt.datetime) -> bool:
+    """Return whether a local time is not one of those that a change of the clock skips."""
+    returned = time.astimezone(_UTC).astimezone(time.tzinfo)
+    return returned.replace(tzinfo=None) == time.replace(tzinfo=None)
+
+
+def _read(text: str) -> list[_Values]:
+    """Return the values of the fields; raises _ScheduleError."""
+    if text.startswith("@") and text not in _WORDS:
+        raise _ScheduleError(f"unrecognized descriptor: {text}")
+    parts = _WORDS.get(text, text).split()
+    if len(parts) != len(_FIELDS):
+        raise _ScheduleError(f"expected exactly 5 fields, found {len(parts)}: [{' '.join(parts)}]")
+    return [_values(part, field) for part, field in zip(parts, _FIELDS, strict=True)]
+
+
+def _values(part: str, field: _Field) -> _Values:
+    values: set[int] = set()
+    is_free = False
+    for item in filter(None, part.split(",")):
+        span, *steps = item.split("/")
+        low, *highs = span.split("-")
+        is_any = low in _ANY
+        begin = field.first if is_any else _number(low, field.names, field.first)
+        end = field.last if is_any else begin
+        if len(highs) > 1 and not is_any:
+            raise _ScheduleError(f"too many hyphens: {item}")
+        if highs and not is_any:
+            end = _number(highs[0], field.names, field.first)
+        if len(steps) > 1:
+            raise _ScheduleError(f"too many slashes: {item}")
+        step = _number(steps[0]) if steps else 1
+        if steps and not highs:
+            end = field.last
+        if begin < field.first:
+            raise _ScheduleError(f"beginning of range ({begin}) below minimum ({field.first}): {item}")
+        if end > field.last:
+            raise _ScheduleError(f"end of range ({end}) above maximum ({field.last}): {item}")
+        if begin > end:
+            raise _ScheduleError(f"beginning of range ({begin}) beyond end of range ({end}): {item}")
+        if not step:
+            raise _ScheduleError(f"step of range should be a positive number: {item}")
+        values.update(range(begin, end + 1, step))
+        is_free = is_free or (is_any and step == 1)
+    return _Values(frozenset(values), is_free)
+
+
+def _number(text: str, names: tuple[str, ...] = (), first: int = 0) -> int:
+    """Return the value of a number, or of a name; the first name has the value ``first``."""
     name = text.lower()
-    return _MONTHS.index(name) + 1 if name in _MONTHS else _DAYS.index(name)
-
-
-def _is_int(text: str) -> bool:
-    """Whether a text is a number; ``int`` refuses texts of thousands of digits."""
-    return text.isdecimal() and len(text) <= _DIGITS_MAX
-
-
-def _piece_fault(piece: str, first: int, last: int) -> str:
-    span, _slash, step = piece.partition("/")
-    if step and not (_is_int(step) and int(step)):
-        return f'failed to parse int from {step}: strconv.Atoi: parsing "{step}": invalid syntax'
-    if span in _ANY:
-        return ""
-    begin, _dash, end = span.partition("-")
-    for text in (begin, end or begin):
-        if _NAMES.fullmatch(text):
-            return ""
-        if not _is_int(text):
-            return f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax'
-    if int(begin) < first:
-        return f"beginning of range ({int(begin)}) below minimum ({first}): {span}"
-    if int(end or begin) > last:
-        return f"end of range ({int(end or begin)}) above maximum ({last}): {span}"
-    return ""
+    if name in names:
+        return names.index(name) + first
+    # ``int`` refuses texts of thousands of digits.
+    if text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX:
+        return int(text)
+    raise _ScheduleError(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax')

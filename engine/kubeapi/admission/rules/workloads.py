@@ -156,12 +156,23 @@ def cron_job(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
         yield causes.invalid("spec.schedule", schedule, detail)
     elif reason := schedules.fault(schedule):
         yield causes.invalid("spec.schedule", schedule, reason)
+    zone = spec.get("timeZone")
+    if isinstance(zone, str) and (reason := _zone_fault(zone)):
+        yield causes.invalid("spec.timeZone", zone, reason)
     yield from words.not_negative(spec, "startingDeadlineSeconds", "spec")
     yield from words.one_of(spec, "concurrencyPolicy", "spec", ("Allow", "Forbid", "Replace"))
     template = object_at(spec, "jobTemplate")
     yield from _job_spec(object_at(template, "spec"), "spec.jobTemplate.spec")
     yield from words.not_negative(spec, "successfulJobsHistoryLimit", "spec")
     yield from words.not_negative(spec, "failedJobsHistoryLimit", "spec")
+
+
+def _zone_fault(zone: str) -> str:
+    if not zone:
+        return "timeZone must be nil or non-empty string"
+    if zone.lower() == "local":
+        return "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+    return "" if schedules.is_zone(zone) else f"unknown time zone {zone}"
 
 
 def _job_spec(spec: Json, path: str) -> Iterator[Cause]:

@@ -1,0 +1,32 @@
+"""Validation of workloads."""
+
+import pytest
+
+from engine.kubeapi.admission.rules import workloads
+from events.json_values import Json
+from events.kube_objects import KubeObject
+
+
+@pytest.mark.parametrize(
+    ("zone", "words"),
+    [
+        ("Mars/Phobos", "unknown time zone Mars/Phobos"),
+        ("", "timeZone must be nil or non-empty string"),
+        (
+            "local",
+            "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones",
+        ),
+    ],
+)
+def test_unknown_time_zone_of_a_cron_job_is_refused(zone: str, words: str) -> None:
+    assert _errors(zone) == [f'Invalid value: "{zone}": {words}']
+
+
+def test_known_time_zone_of_a_cron_job_is_taken() -> None:
+    assert _errors(None) == _errors("Europe/Berlin") == []
+
+
+def _errors(zone: str | None) -> list[str]:
+    spec: Json = {"schedule": "0 9 * * *", "timeZone": zone}
+    found = workloads.cron_job(KubeObject({"spec": spec}), None)
+    return [cause.message for cause in found if cause.field == "spec.timeZone"]
