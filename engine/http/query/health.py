@@ -1,6 +1,7 @@
 """Liveness, readiness and Prometheus metrics of the server."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 import anyio.to_thread
 from prometheus_client import CollectorRegistry, generate_latest
@@ -13,6 +14,7 @@ from starlette.routing import Route
 from engine.http.query import response_types, shard_lag
 from engine.http.query.view_reads import Reader
 from engine.http.services import Services
+from engine.log.port import LogError
 from events import topics
 from projections import query
 
@@ -56,9 +58,13 @@ def routes(services: Services) -> list[Route]:
     reader = Reader(services)
 
     async def metrics(_request: Request) -> Response:
-        counts = await reader.read(None, query.counts)
-        kept = await reader.read(None, query.count_objects)
-        steps = await reader.read(None, query.shard_steps)
+        # Metrics are needed most while the brokers do not answer or the views stall: do not query the brokers, and
+        # measure stalled views as they are.
+        with suppress(LogError):
+            await services.views.wait_folded(services.log.last_number())
+        counts = await reader.peek(query.counts)
+        kept = await reader.peek(query.count_objects)
+        steps = await reader.peek(query.shard_steps)
         lag = shard_lag.lag(services.log, services.views.folded, steps)
         others = [metric for collector in services.collectors for metric in collector.collect()]
         return await exposed([*_of_views(lag), *_of_records(counts, kept), *_of_shards(lag.shards), *others])
