@@ -13,6 +13,7 @@ from sse_starlette.sse import EventSourceResponse
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from engine.http.errors import RefusalError
 from engine.http.query import parameters, record_pages
@@ -35,33 +36,39 @@ _encode = msgspec.json.Encoder().encode
 
 
 def route(services: Services) -> Route:
-    readers: set[object] = set()
+    readers: set[Response] = set()
 
     async def live(request: Request) -> Response:
         query = read_query(request, parameters.LiveQuery)
         record_pages.check_topic(query.topic)
-        if len(readers) >= READERS_MAX:
-            raise RefusalError(
-                429, "live", f"the limit of {READERS_MAX} live feeds is reached", "try again later"
-            )
         after = _after(request, query, services.log.last_number())
         if after < services.views.folded:
             # Read once before the stream starts: if the records are no longer kept, the response is 410,
             # after which a browser does not reconnect.
             await services.known(after, 1)
+        if len(readers) >= READERS_MAX:
+            raise RefusalError(
+                429, "live", f"the limit of {READERS_MAX} live feeds is reached", "try again later"
+            )
 
-        async def events() -> AsyncGenerator[ServerSentEvent]:
-            reader = object()
-            readers.add(reader)
-            try:
-                async for event in follow(services, after, query.topic, query.key):
-                    yield event
-            finally:
-                readers.discard(reader)
-
-        return EventSourceResponse(events(), ping=_PING_SECONDS, send_timeout=_SEND_SECONDS)
+        return _Feed(follow(services, after, query.topic, query.key), readers)
 
     return Route(PREFIX + "/live", live, methods=["GET"])
+
+
+class _Feed(EventSourceResponse):
+    """A response that is one of the ``readers`` from its creation on, before its stream starts, until it ends."""
+
+    def __init__(self, events: AsyncGenerator[ServerSentEvent], readers: set[Response]) -> None:
+        super().__init__(events, ping=_PING_SECONDS, send_timeout=_SEND_SECONDS)  # pyright: ignore[reportUnknownMemberType]
+        self._readers = readers
+        readers.add(self)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._readers.discard(self)
 
 
 async def follow(services: Services, after: int, topic: str, key: str) -> AsyncGenerator[ServerSentEvent]:
