@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from engine.kubeapi.admission import schema_validation
-from engine.kubeapi.conversion import autoscalers
+from engine.kubeapi.conversion import autoscalers, versions
 from engine.kubeapi.schema.resources import control_plane
 from events.json_values import Json
 from events.kube_objects import KubeObject
@@ -168,6 +168,27 @@ def test_annotations_that_are_no_json_are_refused(name: str, text: str) -> None:
     notes = {"annotations": {f"autoscaling.alpha.kubernetes.io/{name}": text}}
     with pytest.raises(autoscalers.ConversionError):
         autoscalers.kept(WHOLE.with_fields({"apiVersion": "autoscaling/v1", "metadata": notes}))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("metrics", '[{"type":7}]', "metrics.type of type string"),
+        (
+            "metrics",
+            '[{"type":"Resource","resource":{"name":"cpu","targetAverageUtilization":"x"}}]',
+            "averageUtilization of type int32",
+        ),
+        ("behavior", '{"scaleUp":7}', "scaleUp of type v2.HPAScalingRules"),
+    ],
+)
+def test_annotations_with_values_of_a_wrong_type_are_refused(name: str, text: str, words: str) -> None:
+    first = control_plane().of_kind("autoscaling/v1", "HorizontalPodAutoscaler")
+    assert first
+    notes = {"annotations": {f"autoscaling.alpha.kubernetes.io/{name}": text}}
+    value = WHOLE.with_fields({"apiVersion": "autoscaling/v1", "metadata": notes})
+    with pytest.raises(versions.ConversionError, match=words):
+        versions.kept(first, value)
 
 
 @pytest.mark.parametrize("found", [7, None, [], {}, [7], [{}], [{"type": 7}], [{"type": "Pods", "pods": 7}]])

@@ -34,7 +34,7 @@ _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 class ConversionError(ValueError):
-    """A conversion annotation that is not valid JSON."""
+    """A conversion annotation that is not valid JSON, or has a value of a wrong type."""
 
 
 def shown(value: KubeObject) -> KubeObject:

@@ -14,6 +14,7 @@ from engine.kubeapi.conversion import autoscalers
 from engine.kubeapi.conversion.autoscalers import ConversionError
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.patching.managed_fields import Path
+from engine.kubeapi.schema import type_errors
 from engine.kubeapi.schema.resources import Resource, control_plane
 from events.json_values import as_object
 from events.kube_objects import KubeObject
@@ -80,4 +81,13 @@ def shown(resource: Resource, value: KubeObject) -> KubeObject:
 def kept(resource: Resource, value: KubeObject) -> KubeObject:
     """Convert an object of the requested version to its stored form; raises ConversionError."""
     conversion = _CONVERSIONS.get((resource.api_version, resource.kind))
-    return value if conversion is None else conversion.kept(value)
+    if conversion is None:
+        return value
+    result = conversion.kept(value)
+    if conversion.api_version != resource.api_version:
+        # Annotations become fields, whose types nothing has checked. Typed clients fail to decode such an object, and
+        # any list with it.
+        wrong = type_errors.mistyped(result.document, stored(resource).schema)
+        if wrong is not None:
+            raise ConversionError(f"metadata.annotations: {wrong.message}")
+    return result
