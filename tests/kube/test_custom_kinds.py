@@ -14,6 +14,7 @@ from events.json_values import Json, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
 from tests.builders.manifests import manifest
 
+_UNDER_EITHER = "should be a json path under either .spec or .status"
 SCHEMA: Json = {
     "type": "object",
     "description": "Somewhere to live.",
@@ -206,3 +207,33 @@ def test_errors_about_a_long_field_name_take_bounded_memory() -> None:
     wrong = messages.bounded(definitions.faults(definition))
     assert wrong
     assert sum(len(cause.text) for cause in wrong) < 2 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("scale", "words"),
+    [
+        ({}, []),
+        ({"labelSelectorPath": ".status.selector"}, []),
+        (
+            {"specReplicasPath": ".metadata.name"},
+            ['specReplicasPath: Invalid value: ".metadata.name": should be a json path under .spec'],
+        ),
+        (
+            {"specReplicasPath": "."},
+            ['specReplicasPath: Invalid value: ".": should be a json path under .spec'],
+        ),
+        (
+            {"statusReplicasPath": "status.n"},
+            ['statusReplicasPath: Invalid value: "status.n": must be a simple json path starting with .'],
+        ),
+        (
+            {"labelSelectorPath": ".metadata.labels"},
+            [f'labelSelectorPath: Invalid value: ".metadata.labels": {_UNDER_EITHER}'],
+        ),
+    ],
+)
+def test_paths_of_the_scale_are_below_spec_and_status(scale: Json, words: list[str]) -> None:
+    paths = {**object_at(VERSION, "subresources", "scale"), **scale}
+    version = {**VERSION, "subresources": {"scale": paths}}
+    wrong = definitions.faults(_definition(versions=[version]))
+    assert [cause.text.removeprefix("spec.subresources.scale.") for cause in wrong] == words

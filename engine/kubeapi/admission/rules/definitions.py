@@ -12,6 +12,7 @@ from events.kube_objects import KubeObject
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _DEPTH_MAX: Final = 64
+_PATH_WORDS: Final = "must be a simple json path starting with ."
 _ROOT: Final = "spec.validation.openAPIV3Schema"
 
 
@@ -65,11 +66,26 @@ def _version(version: Json, path: str, place: str) -> Iterator[Cause]:
         yield from _root(schema, f"{path}.schema.openAPIV3Schema" if place else _ROOT)
     scale = as_object(at(version, "subresources", "scale"))
     if scale is not None:
-        for name in ("specReplicasPath", "statusReplicasPath"):
-            if not scale.get(name):
-                yield causes.required(f"{whole}.subresources.scale.{name}")
+        yield from _scale(scale, f"{whole}.subresources.scale")
     for number, each in enumerate(list_at(version, "additionalPrinterColumns")):
         yield from _column(object_at(each), f"{whole}.additionalPrinterColumns[{number}]")
+
+
+def _scale(scale: Json, path: str) -> Iterator[Cause]:
+    for name, part in (("specReplicasPath", ".spec"), ("statusReplicasPath", ".status")):
+        text = str(scale.get(name) or "")
+        if not text:
+            yield causes.required(f"{path}.{name}")
+        elif not text.startswith("."):
+            yield causes.invalid(f"{path}.{name}", text, _PATH_WORDS)
+        elif not text.startswith(f"{part}."):
+            yield causes.invalid(f"{path}.{name}", text, f"should be a json path under {part}")
+    text = str(scale.get("labelSelectorPath") or "")
+    if text and not text.startswith("."):
+        yield causes.invalid(f"{path}.labelSelectorPath", text, _PATH_WORDS)
+    elif text and not text.startswith((".spec.", ".status.")):
+        detail = "should be a json path under either .spec or .status"
+        yield causes.invalid(f"{path}.labelSelectorPath", text, detail)
 
 
 def _column(column: Json, path: str) -> Iterator[Cause]:
@@ -83,7 +99,7 @@ def _column(column: Json, path: str) -> Iterator[Cause]:
     if not text:
         yield causes.required(f"{path}.JSONPath")
     elif not text.startswith("."):
-        yield causes.invalid(f"{path}.JSONPath", text, "must be a simple json path starting with .")
+        yield causes.invalid(f"{path}.JSONPath", text, _PATH_WORDS)
 
 
 def _root(schema: Json, path: str) -> Iterator[Cause]:
