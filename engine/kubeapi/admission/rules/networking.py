@@ -2,6 +2,7 @@
 
 import ipaddress
 from collections.abc import Iterator
+from typing import Final, TypeAlias
 
 from engine.kubeapi.admission.rules import pods
 from engine.kubeapi.errors import causes
@@ -9,6 +10,9 @@ from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from events.json_values import Json, as_object, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
+
+_Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+_CIDR_WORDS: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 
 
 def ingress(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
@@ -128,6 +132,10 @@ def _policy_port(each: Json, path: str) -> Iterator[Cause]:
         yield causes.invalid(f"{path}.endPort", end, "may not be specified when `port` is non-numeric")
     elif port is None:
         yield causes.invalid(f"{path}.endPort", end, "must be specified when `port` is specified")
+    else:
+        if words.is_number(port) and words.is_number(end) and int(str(end)) < int(str(port)):
+            yield causes.invalid(f"{path}.endPort", end, "must be greater than or equal to `port`")
+        yield from words.port(end, f"{path}.endPort")
 
 
 def _peer(peer: Json, path: str) -> Iterator[Cause]:
@@ -138,11 +146,32 @@ def _peer(peer: Json, path: str) -> Iterator[Cause]:
         return
     if len(peer) > 1:
         yield causes.forbidden(path, "may not specify both ipBlock and another peer")
+    whole = _network(block.get("cidr"))
+    if whole is None:
+        yield causes.invalid(f"{path}.ipBlock.cidr", block.get("cidr"), _CIDR_WORDS)
+    for index, each in enumerate(list_at(block, "except")):
+        where, part = f"{path}.ipBlock.except[{index}]", _network(each)
+        if part is None:
+            yield causes.invalid(where, each, _CIDR_WORDS)
+        elif whole is not None and (whole == part or not _contains(whole, part)):
+            yield causes.invalid(where, each, "must be a strict subset of `cidr`")
+
+
+def _network(text: object) -> _Network | None:
+    """Return a network in the notation ``address/length``, the only one that Kubernetes takes; None for others."""
+    address, slash, length = str(text).partition("/")
+    if not slash or not (length.isascii() and length.isdecimal()) or "%" in address:
+        return None
     try:
-        ipaddress.ip_network(str(block.get("cidr")), strict=False)
+        return ipaddress.ip_network(str(text), strict=False)
     except ValueError:
-        detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
-        yield causes.invalid(f"{path}.ipBlock.cidr", block.get("cidr"), detail)
+        return None
+
+
+def _contains(whole: _Network, part: _Network) -> bool:
+    return whole.version == part.version and (
+        whole.prefixlen <= part.prefixlen and part.network_address in whole
+    )
 
 
 def _is_address(text: str) -> bool:

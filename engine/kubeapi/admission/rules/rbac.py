@@ -47,14 +47,14 @@ def role_binding(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
         yield causes.required("roleRef.name")
     yield from words.each_invalid("roleRef.name", name, words.segment_faults(name))
     for index, subject in enumerate(value.objects_at("subjects")):
-        yield from _subject(subject, f"subjects[{index}]")
+        yield from _subject(subject, f"subjects[{index}]", is_namespaced=value.kind == "RoleBinding")
     before = {} if live is None else live.object_at("roleRef")
     if before and before != ref:
         shown = {"APIGroup": ref.get("apiGroup", ""), "Kind": ref.get("kind", ""), "Name": name}
         yield causes.invalid("roleRef", shown, "cannot change roleRef")
 
 
-def _subject(subject: Json, path: str) -> Iterator[Cause]:
+def _subject(subject: Json, path: str, *, is_namespaced: bool) -> Iterator[Cause]:
     name, sort, group = str(subject.get("name") or ""), subject.get("kind"), subject.get("apiGroup") or ""
     if not name:
         yield causes.required(f"{path}.name")
@@ -62,6 +62,8 @@ def _subject(subject: Json, path: str) -> Iterator[Cause]:
         case "ServiceAccount":
             if group:
                 yield causes.unsupported(f"{path}.apiGroup", group, ("",))
+            if not is_namespaced and not subject.get("namespace"):
+                yield causes.required(f"{path}.namespace")
         case "User" | "Group":
             if group != RIGHTS:
                 yield causes.unsupported(f"{path}.apiGroup", group, (RIGHTS,))

@@ -1,0 +1,62 @@
+"""Validation of NetworkPolicies."""
+
+import pytest
+
+from engine.kubeapi.admission.rules.networking import network_policy
+from events.json_values import Json
+from events.kube_objects import KubeObject
+
+CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+SUBSET = "must be a strict subset of `cidr`"
+
+
+def wrong(**rule: object) -> list[str]:
+    spec: Json = {"podSelector": {}, "ingress": [rule]}
+    found = network_policy(KubeObject({"spec": spec}), None)
+    return [cause.text.removeprefix("spec.ingress[0].") for cause in found]
+
+
+@pytest.mark.parametrize(
+    ("block", "words"),
+    [
+        ({"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16", "10.2.3.4/32"]}, []),
+        ({"cidr": "2001:db8::/32", "except": ["2001:db8:1::/48"]}, []),
+        ({"cidr": "10.9.8.7"}, [f'cidr: Invalid value: "10.9.8.7": {CIDR}']),
+        ({"cidr": "10.0.0.0/255.0.0.0"}, [f'cidr: Invalid value: "10.0.0.0/255.0.0.0": {CIDR}']),
+        ({"cidr": "10.0.0.0/8", "except": ["x"]}, [f'except[0]: Invalid value: "x": {CIDR}']),
+        (
+            {"cidr": "10.0.0.0/8", "except": ["11.0.0.0/16"]},
+            [f'except[0]: Invalid value: "11.0.0.0/16": {SUBSET}'],
+        ),
+        (
+            {"cidr": "10.0.0.0/8", "except": ["10.0.0.0/8"]},
+            [f'except[0]: Invalid value: "10.0.0.0/8": {SUBSET}'],
+        ),
+        (
+            {"cidr": "10.0.0.0/8", "except": ["2001:db8::/64"]},
+            [f'except[0]: Invalid value: "2001:db8::/64": {SUBSET}'],
+        ),
+    ],
+)
+def test_blocks_have_lengths_and_contain_their_exceptions(block: Json, words: list[str]) -> None:
+    assert wrong(**{"from": [{"ipBlock": block}]}) == [f"from[0].ipBlock.{each}" for each in words]
+
+
+@pytest.mark.parametrize(
+    ("port", "words"),
+    [
+        ({"port": 80, "endPort": 90}, []),
+        ({"port": 80, "endPort": 80}, []),
+        (
+            {"port": 80, "endPort": 79},
+            ["endPort: Invalid value: 79: must be greater than or equal to `port`"],
+        ),
+        (
+            {"port": 80, "endPort": 65536},
+            ["endPort: Invalid value: 65536: must be between 1 and 65535, inclusive"],
+        ),
+        ({"endPort": 80}, ["endPort: Invalid value: 80: must be specified when `port` is specified"]),
+    ],
+)
+def test_ranges_of_ports_do_not_run_backwards(port: Json, words: list[str]) -> None:
+    assert wrong(ports=[port]) == [f"ports[0].{each}" for each in words]
