@@ -26,6 +26,7 @@ _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 _DECODERS: Final[dict[str, msgspec.json.Decoder[shapes.Event]]] = {
     entry.type: msgspec.json.Decoder(entry.struct) for entry in catalogue.EVENT_TYPES
 }
+_MESSAGE_PART_CHARS: Final = 400
 _MESSAGE: Final = re.compile(
     r"(?:Object missing required field `(?P<missing>.*?)`|(?P<reason>.*?))"
     r"(?: - at `(?:key in )?\$\.?(?P<path>.*)`)?",
@@ -118,7 +119,11 @@ def _lifted(event_type: str, data: bytes | msgspec.Raw, registry: Registry) -> s
 
 
 def _plain(error: Exception) -> str:
-    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+    """Return the message of an error; of one that quotes a long value only the beginning and the end."""
+    message = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+    if len(message) <= 2 * _MESSAGE_PART_CHARS:
+        return message
+    return f"{message[:_MESSAGE_PART_CHARS]} ... {message[-_MESSAGE_PART_CHARS:]}"
 
 
 def _place(message: str) -> tuple[str, str]:

@@ -1,9 +1,22 @@
 """Decisions about very many clusters fit into records; a decision that does not would be lost at the next start."""
 
 import itertools
+import json
 from typing import Final
 
-from events import clusters, decisions, group_decisions, health, keys, limits, shapes
+import pytest
+
+from events import (
+    clusters,
+    decisions,
+    group_decisions,
+    health,
+    keys,
+    limits,
+    records,
+    rejections,
+    shapes,
+)
 from events.json_values import Json
 from tests.builders.inputs import (
     deployment,
@@ -115,3 +128,21 @@ async def test_failures_of_groups_that_do_not_fit_are_left_out(story: Story) -> 
     (failed,) = await story.recorded(decisions.ScheduleFailed, WEB)
     assert (failed.reason, len(failed.excluded), failed.failed) == ("NoClusterFit", len(names), ())
     assert await _largest(story) <= limits.RECORD_BYTES_MAX
+
+
+@pytest.mark.parametrize("character", ["x", "\x7f"])
+@pytest.mark.parametrize("field", ["syncMode", "specversion"])
+async def test_rejection_of_a_huge_value_fits_into_a_record(story: Story, character: str, field: str) -> None:
+    right = story.record(joined("member1"))
+    value = {"specversion": "1.0", "id": "1", "source": "/huge", "type": right.headers["ce_type"]}
+    huge = character * (limits.RECORD_BYTES_MAX - 300)
+    data = {"name": "member1", "syncMode": huge if field == "syncMode" else "Push"}
+    value["specversion"] = huge if field == "specversion" else "1.0"
+    headers = {"content-type": records.STRUCTURED}
+    body = json.dumps({**value, "data": data}, ensure_ascii=False).encode()
+    await story.log.append([records.record(right.topic, right.partition, right.key, headers, body)])
+    await story.settle()
+    (rejected,) = await story.recorded(rejections.InputRejected)
+    assert rejected.verdict == "refused"
+    assert len(rejected.reason) < 1_000
+    story.refused = 1
