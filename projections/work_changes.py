@@ -64,7 +64,8 @@ class WorkChanges:
         where = (self._member(data.cluster), key_id)
         before = self._works.get(where)
         binding = self._bindings.get(key_id)
-        self._works.take(where, number, at_ms, head, data, binding)
+        if not self._works.take(where, number, at_ms, head, data, binding):
+            return
         # A new work may have a report already: the binding's status keeps the cluster's last one.
         if before is None and (member := reported(binding).get(data.cluster)) is not None:
             self._works.report(where, number, at_ms, member)

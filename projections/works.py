@@ -97,15 +97,15 @@ class Works:
         head: Envelope,
         data: events.Work,
         binding: Binding | None,
-    ) -> None:
+    ) -> bool:
         """Fold a work that is in effect; ``where`` has the key ids of its cluster and its binding.
 
-        A work of an older version than the current one is ignored.
+        A work of an older version than the current one is ignored; then return False.
         """
         previous = self.get(where)
         # Works of an older step may arrive late in the sequence; the newest version stays.
         if previous is not None and (data.term, data.step) < (previous.term, previous.step):
-            return
+            return False
         match data:
             case events.WorkApplied():
                 is_resumed = previous is not None and previous.suspended
@@ -142,6 +142,7 @@ class Works:
                     if previous is None:
                         suspended = _continued(suspended, None, at_ms, head, data.key, binding)
                     self._put(where, previous, suspended)
+        return True
 
     def report(self, where: Where, number: int, at_ms: int, member: decisions.MemberStatus | None) -> bool:
         """Store the cluster's report; return whether it changes the rendered work."""

@@ -95,6 +95,15 @@ async def test_removal_before_its_step_takes_effect_with_the_step() -> None:
     assert shown(tables) == []
 
 
+async def test_late_work_of_an_older_step_is_no_change() -> None:
+    pen = Pen()
+    first, second = pen.step(SHARD, [work(1)]), pen.step(SHARD, [work(2, step=2)])
+    tables = await folded([first[0], *second, first[1]])
+    assert shown(tables) == [(2, 3)]
+    changed = [int(str(row[0])) // changes.PLACES for row in tables["changes"]]
+    assert changed == [3]
+
+
 async def test_forged_work_with_the_id_of_a_valid_step_is_not_shown() -> None:
     pen = Pen()
     batch = pen.step(SHARD, [work(1), decisions.BindingWithdrawn(key=KEY, reason="TemplateDeleted")])
