@@ -26,7 +26,10 @@ _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 _DECODERS: Final[dict[str, msgspec.json.Decoder[shapes.Event]]] = {
     entry.type: msgspec.json.Decoder(entry.struct) for entry in catalogue.EVENT_TYPES
 }
-_MESSAGE_PART_CHARS: Final = 400
+_MESSAGE_CHARS_MAX: Final = 64 * 1024
+"""Length from which a message is cut. Shorter ones must stay as they are: rejections in older logs quote them."""
+
+_PART_CHARS: Final = 400
 _MESSAGE: Final = re.compile(
     r"(?:Object missing required field `(?P<missing>.*?)`|(?P<reason>.*?))"
     r"(?: - at `(?:key in )?\$\.?(?P<path>.*)`)?",
@@ -119,11 +122,11 @@ def _lifted(event_type: str, data: bytes | msgspec.Raw, registry: Registry) -> s
 
 
 def _plain(error: Exception) -> str:
-    """Return the message of an error; of one that quotes a long value only the beginning and the end."""
+    """Return the message of an error; of one that quotes a huge value only the beginning and the end."""
     message = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-    if len(message) <= 2 * _MESSAGE_PART_CHARS:
+    if len(message) <= _MESSAGE_CHARS_MAX:
         return message
-    return f"{message[:_MESSAGE_PART_CHARS]} ... {message[-_MESSAGE_PART_CHARS:]}"
+    return f"{message[:_PART_CHARS]} ... {message[-_PART_CHARS:]}"
 
 
 def _place(message: str) -> tuple[str, str]:
