@@ -153,19 +153,20 @@ class Fold:
                 | observations.ObjectVanished()
                 | observations.DecisionCompared()
                 | observations.DecisionMade() as data
-            ):
+            ) if _is_short(data.timeline_key):
                 self._counts.add(_NAMES[type(data)])
                 self._touch(data.timeline_key, record.number)
                 if isinstance(data, observations.ObjectObserved | observations.ObjectVanished):
                     self._observed_bindings.take(record.number, data)
-                if (key := observations.subject_key(data)) and key != data.timeline_key:
+                key = observations.subject_key(data)
+                if key not in ("", data.timeline_key) and _is_short(key):
                     self._touch(key, record.number)
             case codec.Decoded(data=observations.ControlPlaneRestored() as data):
                 self._counts.add(_NAMES[type(data)])
             case codec.Decoded(
                 data=observations.KubernetesEventWritten() | observations.KubernetesEventDeleted() as data,
                 envelope=envelope,
-            ):
+            ) if _is_short(data.record_key):
                 is_taken = self._client_events.take(record.number, envelope, data)
                 self._counts.add(_NAMES[type(data)] if is_taken else f"{record.topic}.skipped")
             case _:
@@ -372,14 +373,14 @@ class Fold:
             case codec.Decoded(data=rejections.InputRejected() as data) if record.topic == topics.REJECTIONS:
                 self._counts.add(_NAMES[type(data)])
                 self._rejections.add(record.number, decoded.envelope.time, data)
-                if 0 < len(data.key) <= limits.KEY_BYTES_MAX:
+                if data.key and _is_short(data.key):
                     key = keys.cluster_key(data.key) if data.topic == topics.CLUSTERS else data.key
                     self._touch(key, record.number)
             case _:
                 self._counts.add(f"{record.topic}.skipped")
 
     def _touch_related(self, data: shapes.Event, number: int) -> None:
-        for key in data.related:
+        for key in filter(_is_short, data.related):
             self._touch(key, number)
 
     def _touch(self, key: str, number: int) -> int:
@@ -387,3 +388,8 @@ class Fold:
         key_id = self._keys.of(key)
         self._timeline.touch(key_id, number)
         return key_id
+
+
+def _is_short(key: str) -> bool:
+    """Whether a key in an event's data is no longer than a record's key may be: known keys are kept in memory."""
+    return len(key) <= limits.KEY_BYTES_MAX

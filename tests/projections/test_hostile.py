@@ -9,6 +9,7 @@ from events import (
     catalogue,
     codec,
     keys,
+    links,
     observations,
     policies,
     quota_decisions,
@@ -205,11 +206,37 @@ def test_deep_observation_has_the_same_effect_at_any_depth_of_the_stack() -> Non
 
 
 def _observation(
-    data: observations.KubernetesEventWritten | observations.ObjectObserved,
+    data: observations.KubernetesEventWritten | observations.ObjectObserved | observations.ObjectVanished,
     time: str = "2026-11-25T12:00:00.000Z",
 ) -> records.Record:
     head = Envelope(id="1", source="/hostile", type="", time=time)
     return codec.encode(data, head, partition=0, key=data.record_key)
+
+
+def test_huge_keys_in_events_are_not_stored() -> None:
+    huge = "x" * 100_000
+    about = b'{"involvedObject": {"kind": "Deployment", "name": "%s"}}' % huge.encode()
+    rescheduled = links.RescheduleAnswered(
+        rebalancer="again",
+        uid="u",
+        generation=1,
+        workload=shapes.WorkloadRef(api_version="apps/v1", kind="Deployment", name=huge),
+        result="Successful",
+    )
+    observed = (
+        observations.ObjectVanished(kind="Deployment", namespace="default", name=huge),
+        observations.ObjectObserved(kind="Event", name="e", version=1, manifest=msgspec.Raw(about)),
+        observations.KubernetesEventWritten(name=huge, namespace="default", manifest=msgspec.Raw(b"{}")),
+    )
+    whole = [_observation(each) for each in observed]
+    short = [records.record(each.topic, 0, "k", each.headers, each.value) for each in whole]
+    store = Store()
+    fold_all(store, [*short, Pen().input(rescheduled)])
+
+    with store.reading() as rows:
+        found = [key for (key,) in rows.select("SELECT key FROM keys UNION SELECT key FROM client_events")]
+    assert found == ["event:e", "workloadrebalancer:again"]
+    store.close()
 
 
 @pytest.mark.parametrize("inside", [b'{"huge": 1e999}', b'{"text": "\xff"}'])
