@@ -14,7 +14,7 @@ _KNOWN_MAX: Final = 16_384
 class Placements:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
-        self._known: dict[bytes, str] = {}
+        self._known: set[str] = set()
         self._new: dict[str, bytes] = {}
 
     def get(self, digest: str) -> bytes | None:
@@ -23,12 +23,10 @@ class Placements:
 
     def put(self, placement: msgspec.Raw) -> str:
         """Store the placement if it is new; return its digest."""
-        body = bytes(placement)
-        digest = self._known.get(body)
-        if digest is None:
-            digest = placement_digest(body)
-            self._known[body] = digest
-            self._new[digest] = body
+        digest = placement_digest(placement)
+        if digest not in self._known:
+            self._known.add(digest)
+            self._new[digest] = bytes(placement)
         return digest
 
     def flush(self, rows: Rows) -> None:
@@ -37,7 +35,7 @@ class Placements:
         rows.write("INSERT OR IGNORE INTO placements VALUES (?, ?)", self._new.items())
         self._new = {}
         if len(self._known) > _KNOWN_MAX:
-            self._known = {}
+            self._known = set()
 
 
 def stored(rows: Rows, digest: str) -> bytes | None:
