@@ -159,7 +159,9 @@ def _found(client: Client, selection: _Selection, *, is_awaited: bool = False) -
         from engine.cli import pod_tables  # noqa: PLC0415  # as above
 
         works = pod_tables.works(client, selection.name, selection.as_of)
-        documents: list[Json] = [{**msgspec.to_builtins(work), "metadata": {}} for work in works]
+        documents: list[Json] = [
+            {"kind": "Work", "metadata": {"name": work.name}, **msgspec.to_builtins(work)} for work in works
+        ]
         return _Shown(documents, pod_tables.work_table(works))
     kind = server_reads.kind_of(selection.kind_text, client)
     objects = server_reads.documents(

@@ -129,13 +129,17 @@ class Target(NamedTuple):
         within = f"/namespaces/{quote(self.namespace, safe='')}" if self.namespace else ""
         return f"{root}{within}/{resource.plural}"
 
-    @property
-    def path(self) -> str:
-        """The path of the object; raises Failure for a name that would lead to the collection or elsewhere."""
+    def check_name(self) -> None:
+        """Raise Failure for a name that would lead to the collection or elsewhere."""
         if not is_segment(self.name):
             raise failures.usage(
                 f'"{self.name}" is not the name of a {self.resource.label}', "give the name of one object"
             )
+
+    @property
+    def path(self) -> str:
+        """The path of the object; raises Failure as ``check_name`` does."""
+        self.check_name()
         return f"{self.collection}/{quote(self.name, safe='')}"
 
 

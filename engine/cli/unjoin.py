@@ -38,6 +38,7 @@ def unjoin(
 ) -> int:
     """Remove a cluster; its agent removes the applied objects and ends."""
     target = Target(kube_objects.CLUSTER, "", name)
+    target.check_name()
     with server.client() as client:
         objects = KubeObjects(client)
         uid = _uid(client, name)

@@ -276,6 +276,7 @@ def test_pods_are_listed_by_label(shell: Shell, tmp_path: Path) -> None:
     assert any(
         line.split() == ["member1", "default/seven-deployment", "Deployment", "2", "N"] for line in works
     )
+    assert shell("get", "works", "seven-deployment", "-o", "name") == "work/seven-deployment\n"
 
 
 def test_member_faults_are_set_and_removed(shell: Shell) -> None:

@@ -166,6 +166,11 @@ def test_missing_kinds_and_works_are_reported(shell: Shell) -> None:
         assert shell.errors == 'error: works "absent" not found\n'
 
 
+def test_empty_name_of_a_leaving_cluster_is_refused(shell: Shell) -> None:
+    shell("unjoin", "", code=2)
+    assert shell.errors.startswith('error: "" is not the name of a cluster.cluster.karmada.io\n')
+
+
 def test_state_before_the_first_record_is_empty(shell: Shell) -> None:
     shell("get", "deploy", "--as-of", "0")
     assert shell.errors == "No resources found.\n"
