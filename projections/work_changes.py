@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from engine.domain import namespaces
+from engine.domain import federated_quotas, namespaces
 from events import decisions, keys, topics
 from events import works as events
 from events.records import Envelope
@@ -98,7 +98,7 @@ class WorkChanges:
     def touch_rendered(self, key_id: int, taken: Taken) -> None:
         """Mark works as changed if they are rendered with an object that was written or deleted.
 
-        The object is their template, their namespace or an override policy.
+        The object is their template, their namespace, an override policy or a FederatedResourceQuota.
         """
         for where in self._rendered_with(key_id, taken):
             self._works.touch(where, taken.record.number)
@@ -109,7 +109,7 @@ class WorkChanges:
         head = taken.head
         if head is None:
             return []
-        if head.kind in documents.APPLIED:
+        if head.kind in documents.APPLIED or head.kind == federated_quotas.KIND:
             namespace, _, _ = taken.record.key.rpartition(":")[2].rpartition("/")
             return self._works.overridden_by(head.kind, namespace, head.name)
         is_rendered = taken.record.topic == topics.SPECS or (head.api_version, head.kind) == namespaces.KIND
