@@ -190,6 +190,15 @@ class Bindings:
             self._documents.put(key_id, binding)
         return True
 
+    def touch(self, key_id: int, dependent: str, number: int) -> bool:
+        """Set the number of a binding that shows a dependent; return False if there is none."""
+        binding = self._documents.get(key_id)
+        if binding is None or dependent not in binding.required:
+            return False
+        binding.number = number
+        self._documents.put(key_id, binding)
+        return True
+
     def follow_template(self, key_id: int, version: int) -> None:
         """Record the resourceVersion of the template from which a binding was just declared."""
         binding = self._documents.get(key_id)

@@ -33,8 +33,8 @@ from events.json_values import Json
 from events.outputs import Judgement
 from events.records import StoredRecord
 from events.validation import verdicts
-from projections import work_changes
-from projections.bindings import Binding, Bindings
+from projections import dependents, work_changes
+from projections.bindings import Bindings
 from projections.changed_objects import ChangedObjects
 from projections.changes import Changes
 from projections.client_events import ClientEvents
@@ -91,6 +91,7 @@ class Fold:
         self._changed_objects = ChangedObjects(
             self._changes, self._objects, self._bindings, self._rebalancers, self._placements
         )
+        self._dependents = dependents.Dependents(self._keys, self._bindings, self._changed_objects)
         self._work_changes = WorkChanges(self._keys, self._works, self._bindings, self._changed_objects)
         self._namespace_works = NamespaceWorks(rows, self._works, self._changed_objects)
         self._views: tuple[View, ...] = (
@@ -280,6 +281,7 @@ class Fold:
         at_ms = self._steps.time_ms(record.partition)
         before = self._bindings.get(key_id)
         # Read before the fold, which changes the binding in place.
+        needed, seen = (() if before is None else before.dependencies), dependents.shown(before)
         reported = work_changes.reported(before) if isinstance(data, decisions.StatusAggregated) else {}
         is_bound = work_changes.may_change_works(before, data)
         # Record the removal of a withdrawn binding before ``take`` deletes the binding, since the change
@@ -288,7 +290,7 @@ class Fold:
             self._aggregate_quotas(record, data, at_ms)
             return
         if before is not None and isinstance(data, decisions.BindingWithdrawn):
-            self._changed_objects.binding_removed(key_id, record.number, before, self._dependents(before))
+            self._changed_objects.binding_removed(key_id, record.number, before, self._dependents.of(before))
         if self._bindings.take(key_id, record.number, at_ms, decoded.envelope, data):
             if isinstance(data, decisions.BindingDeclared):
                 self._bindings.follow_template(key_id, self._objects.number(key_id))
@@ -297,13 +299,10 @@ class Fold:
                 self._work_changes.report(key_id, record.number, at_ms, reported)
             elif is_bound:
                 self._work_changes.bind(key_id, record.number)
+            if needed and dependents.shown(self._bindings.get(key_id)) != seen:
+                self._dependents.changed(data.key, record.number, needed)
         else:
             self._counts.add("decisions.unfounded")
-
-    def _dependents(self, binding: Binding) -> dict[str, Binding]:
-        """Return the bindings that depend on a binding's template, by their keys."""
-        found = ((key, self._bindings.get(self._keys.of(key))) for key in sorted(binding.required))
-        return {key: dependent for key, dependent in found if dependent is not None}
 
     def _aggregate_quotas(self, record: StoredRecord, data: decisions.StatusAggregated, at_ms: int) -> None:
         """Update a FederatedResourceQuota and its works, which have no binding, with the reports of their clusters."""

@@ -1,8 +1,14 @@
 """Every change in a list has its own number, and an event under it, for every kind."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from engine.log.memory import MemoryLog
+from events import policies, shapes
+from tests.builders.inputs import capacity, deleted, joined, policy, quota, referring, template
+from tests.builders.manifests import CONFIG_MAP, DYNAMIC, POLICIES, on, selector
+from tests.deciders import story as engine_stories
 from tests.projections import listing_checker
 from tests.projections.stories import Story
 from tests.simulation import checks, world
@@ -25,3 +31,29 @@ async def test_deletion_shows_the_object_as_in_the_list_before(seed: int) -> Non
     for _ in range(40):
         await log.append(story.more())
     assert await listing_checker.check(await log.read_all(0, 10_000)) == []
+
+
+async def test_binding_changes_with_the_replicas_of_its_dependents() -> None:
+    clusters = on("member1", "member2", scheduling=DYNAMIC)
+    needing = [referring("web", "ConfigMap/settings", replicas=count) for count in (2, 6, 1)]
+    told = [[policy("web", clusters, selector("web"), propagateDeps=True), template("settings", CONFIG_MAP)]]
+    assert await _findings(*told, *([each] for each in needing), [deleted("web")]) == []
+
+
+async def test_works_change_with_their_federated_quota() -> None:
+    ref = shapes.WorkloadRef(
+        api_version=POLICIES, kind="FederatedResourceQuota", name="few", namespace="default"
+    )
+    quotas = [quota("few", member1="1", member2="2"), quota("few", member2="2"), quota("few", member1="3")]
+    assert await _findings(*([each] for each in quotas), [policies.ConfigurationDeleted(object=ref)]) == []
+
+
+async def _findings(*told: Sequence[shapes.Event]) -> list[str]:
+    """Return the faults of the views of a log in which the engine answers these inputs."""
+    story = engine_stories.Story()
+    await story.worker.recover()
+    for name in ("member1", "member2"):
+        await story.submit(joined(name), capacity(name))
+    for inputs in told:
+        await story.submit(*inputs)
+    return await listing_checker.check(await story.log.read_all(0, story.log.last_number()))

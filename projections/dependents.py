@@ -1,0 +1,39 @@
+"""Bindings that others depend on: they show the uids and the replicas of their dependents.
+
+A change of a dependent changes the rendered bindings of its dependencies, which then get its number.
+"""
+
+from collections.abc import Iterable
+
+from events import shapes
+from projections.bindings import Binding, Bindings
+from projections.changed_objects import ChangedObjects
+from projections.keys import Keys
+
+
+def shown(binding: Binding | None) -> object:
+    """Return what the bindings of its dependencies show of a binding; it does not change with the binding."""
+    if binding is None:
+        return None
+    return binding.uid, binding.clusters if binding.replicas is not None else ()
+
+
+class Dependents:
+    """Finds the dependents of bindings, and records the changes of the bindings that show them."""
+
+    def __init__(self, keys_known: Keys, bindings: Bindings, changed: ChangedObjects) -> None:
+        self._keys = keys_known
+        self._bindings = bindings
+        self._changed = changed
+
+    def of(self, binding: Binding) -> dict[str, Binding]:
+        """Return the bindings that depend on a binding's template, by their keys."""
+        found = ((key, self._bindings.get(self._keys.of(key))) for key in sorted(binding.required))
+        return {key: dependent for key, dependent in found if dependent is not None}
+
+    def changed(self, key: str, number: int, dependencies: Iterable[shapes.WorkloadRef]) -> None:
+        """Record that the record with this number changed what the bindings of its dependencies show of a binding."""
+        for ref in dependencies:
+            key_id = self._keys.of(ref.binding_key)
+            if self._bindings.touch(key_id, key, number):
+                self._changed.binding_changed(key_id, number, added=False)
