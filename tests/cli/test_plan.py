@@ -154,6 +154,20 @@ def test_objects_are_planned_in_a_namespace_that_the_plan_creates(shell: Shell, 
     shell.until_true(lambda: bool(placed(shell, "shop") == change["after"]))
 
 
+def test_plan_without_changes_replaces_the_one_in_its_file(shell: Shell, tmp_path: Path) -> None:
+    run(shell, written(tmp_path / "objects.yaml", OBJECTS))
+    taint, out = ("taint", "member1", "maintenance:NoExecute"), str(tmp_path / "plan.json")
+    shell("plan", *taint, "-o", out, code=2)
+    shell("taint", "cluster", *taint[1:])
+    unchanged = "Nothing changes: the objects are as requested already.\n"
+    assert shell("plan", *taint, "-o", out) == unchanged
+    shell("taint", "cluster", "member1", "maintenance-")
+    assert shell("apply", "--plan", out) == unchanged
+    assert "maintenance" not in shell("get", "cluster", "member1", "-o", "yaml")
+    shell("plan", "check", out, code=1)
+    assert shell.errors.startswith(f"error: {out} changes nothing\n")
+
+
 def test_objects_of_a_file_build_on_the_ones_before(shell: Shell, tmp_path: Path) -> None:
     policy, workload = OBJECTS.split("---")
     crd = json.dumps(definition("gizmos", "Gizmo"))

@@ -24,6 +24,7 @@ from events.json_values import DECODING_ERRORS, Json, as_text, at
 
 _ACTIONS: Final = {"POST": "created", "DELETE": "deleted"}
 _REMEDY: Final = "make the plan again, and look at it"
+_UNCHANGED: Final = "Nothing changes: the objects are as requested already."
 _READ_MAX: Final = 10_000
 _REPORTS: Final = frozenset(
     codec.catalogue.BY_STRUCT[struct].type
@@ -48,19 +49,21 @@ class SavedPlan(Struct, frozen=True, rename="camel"):
     """The requests to the Kubernetes API and the failing clusters of a plan, its prediction, and its id (a UUID).
 
     ``bases`` are the fields from which each request was computed. They are compared instead of resourceVersions,
-    which change with each report of a cluster.
+    which change with each report of a cluster. A plan without changes has no prediction.
     """
 
     requests: list[Request]
     bases: list[Json]
     failures: list[Failed]
     horizon_ms: int
-    prediction: Prediction
+    prediction: Prediction | None
     id: str = ""
 
     def __post_init__(self) -> None:
         if len(self.bases) != len(self.requests):
             raise ValueError("each request needs its basis")
+        if self.prediction is None and (self.requests or self.failures):
+            raise ValueError("a change needs its prediction")
 
     def based_requests(self) -> Iterator[_BasedRequest]:
         """Yield each request with its basis."""
@@ -92,6 +95,9 @@ def apply(path: Path, server: options.Server) -> int:
     saved = read(path)
     if saved.failures:
         raise failures.Failure("a plan of failing clusters can't be applied", "plan a change of objects")
+    if saved.prediction is None:
+        show_unchanged(as_json=server.json)
+        return failures.OK
     with PlanningClient(server.data) as client:
         for based in saved.based_requests():
             _check_unedited(client, based)
@@ -104,6 +110,14 @@ def apply(path: Path, server: options.Server) -> int:
             raise failures.Failure(f"the plan no longer holds: {reason}", _REMEDY)
         made = _make_all(client, saved)
     return results.print_results(made, as_json=server.json)
+
+
+def show_unchanged(*, as_json: bool) -> None:
+    """Print that a plan changes nothing."""
+    if as_json:
+        output.json({"state": "done", "reason": _UNCHANGED})
+    else:
+        output.print_line(_UNCHANGED)
 
 
 def read(path: Path) -> SavedPlan:

@@ -106,6 +106,8 @@ def _read(client: Client, plan: str) -> tuple[str, Prediction]:
     """Return id and prediction of the plan in the file ``plan``, or of the plan with this id on the server."""
     if Path(plan).exists():
         saved = applying.read(Path(plan))
+        if saved.prediction is None:
+            raise failures.Failure(f"{plan} changes nothing", "compare a plan that changes objects")
         return saved.id, saved.prediction
     kept = client.find(f"plans/{plan}", Json)
     if kept is None:

@@ -32,7 +32,6 @@ _REBALANCER: Final = kube_objects.Resource(
 _NAMED: Final = (1, 2)
 """Numbers of words that name a workload: deploy/web, or deploy web."""
 
-_UNCHANGED: Final = "Nothing changes: the objects are as requested already."
 _BAR: Final = 20
 _KEPT, _LEAVING, _COMING = "█", "░", "▓"
 _RED, _GREEN, _END = "\x1b[31m", "\x1b[32m", "\x1b[0m"
@@ -235,10 +234,10 @@ def _planned(
             return failures.FAILED
         failed = failing(client, opened.as_of)
         if not client.requests and not failed:
-            if subject.json:
-                output.json({"state": "done", "reason": _UNCHANGED})
-            else:
-                output.print_line(_UNCHANGED)
+            if asked.out is not None:
+                # Otherwise a plan from before would stay in the file, and be applied next.
+                applying.save(asked.out, applying.SavedPlan([], [], [], horizon_ms, None))
+            applying.show_unchanged(as_json=subject.json)
             return failures.OK
         answer, prediction = planning_client.predicted(
             client, client.requests, failed, horizon_ms, as_of=opened.as_of
