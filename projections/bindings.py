@@ -155,6 +155,7 @@ class Bindings:
     def take(self, key_id: int, number: int, at_ms: int, head: Envelope, data: shapes.Event) -> bool:
         """Fold a decision of a valid step; return False if its binding does not exist."""
         binding = self._documents.get(key_id)
+        rendered = None if binding is None else _rendered_by(binding)
         if binding is None:
             if not isinstance(data, decisions.BindingDeclared):
                 return False
@@ -182,7 +183,7 @@ class Bindings:
             self._documents.put(key_id, binding)
         if not isinstance(data, _HIDDEN):
             binding.number = number
-            if isinstance(data, _OF_TEMPLATE):
+            if isinstance(data, _OF_TEMPLATE) or rendered not in (None, _rendered_by(binding)):
                 binding.template_number = number
             if isinstance(data, decisions.BindingClaimed):
                 # A claim changes the template's labels and annotations, and so its resourceVersion.
@@ -226,6 +227,14 @@ def _declared(at_ms: int, head: Envelope, data: decisions.BindingDeclared) -> Bi
     """Return a new binding."""
     uid = ids.object_uid(head.source, head.id, data.key)
     return Binding(template=data.template, template_uid=data.uid, uid=uid, created_ms=at_ms)
+
+
+def _rendered_by(binding: Binding) -> tuple[str, bool]:
+    """Return what a new declaration may change in the rendered template: its uid, and whether it has replicas.
+
+    A template with another uid than the declared one is rendered without its binding.
+    """
+    return binding.template_uid, binding.replicas is not None
 
 
 def _update(binding: Binding, data: shapes.Event) -> None:

@@ -6,8 +6,19 @@ import pytest
 
 from engine.log.memory import MemoryLog
 from events import policies, shapes
-from tests.builders.inputs import capacity, deleted, joined, policy, quota, referring, template
-from tests.builders.manifests import CONFIG_MAP, DYNAMIC, POLICIES, on, selector
+from events.json_values import Json
+from tests.builders.inputs import (
+    capacity,
+    deleted,
+    interpreter,
+    joined,
+    key,
+    policy,
+    quota,
+    referring,
+    template,
+)
+from tests.builders.manifests import CONFIG_MAP, DYNAMIC, FLINK, POLICIES, on, selector
 from tests.deciders import story as engine_stories
 from tests.projections import listing_checker
 from tests.projections.stories import Story
@@ -40,6 +51,15 @@ async def test_binding_changes_with_the_replicas_of_its_dependents() -> None:
     assert await _findings(*told, *([each] for each in needing), [deleted("web")]) == []
 
 
+async def test_template_changes_with_its_declaration() -> None:
+    sized: Json = {"spec": {"r": 4}}
+    web = policy("web", on("member1")), policy("job", on("member1"), selector("job", FLINK))
+    told = [[*web, interpreter("spec.r"), referring("web"), template("job", FLINK, fields=sized)]]
+    # A status of the template that has replicas, until its interpreter reads them from another field.
+    again = [deleted("web"), referring("web")]
+    assert await _findings(*told, [interpreter("spec.q")], again, reported=(key("job", FLINK),)) == []
+
+
 async def test_works_change_with_their_federated_quota() -> None:
     ref = shapes.WorkloadRef(
         api_version=POLICIES, kind="FederatedResourceQuota", name="few", namespace="default"
@@ -48,12 +68,17 @@ async def test_works_change_with_their_federated_quota() -> None:
     assert await _findings(*([each] for each in quotas), [policies.ConfigurationDeleted(object=ref)]) == []
 
 
-async def _findings(*told: Sequence[shapes.Event]) -> list[str]:
-    """Return the faults of the views of a log in which the engine answers these inputs."""
+async def _findings(*told: Sequence[shapes.Event], reported: Sequence[str] = ()) -> list[str]:
+    """Return the faults of the views of a log in which the engine answers these inputs.
+
+    ``reported`` are the keys of workloads that clusters report after the first inputs.
+    """
     story = engine_stories.Story()
     await story.worker.recover()
     for name in ("member1", "member2"):
         await story.submit(joined(name), capacity(name))
     for inputs in told:
         await story.submit(*inputs)
+        for workload in reported if inputs is told[0] else ():
+            await story.report(workload, "member1")
     return await listing_checker.check(await story.log.read_all(0, story.log.last_number()))
