@@ -1,10 +1,16 @@
 """Kubernetes Events of a log with records of other producers, whose times can be anywhere, or malformed."""
 
+from collections.abc import Iterable
+
 import msgspec
+import pytest
 from msgspec import structs
 
-from events import codec, records
-from events.records import Record
+from engine.http.kube.kubernetes_events import merging
+from engine.http.kube.kubernetes_events.merging import Occurrence
+from engine.http.kube.kubernetes_events.subjects import Subjects
+from events import codec, records, topics
+from events.records import Record, StoredRecord
 from tests.api.kube.client import api
 from tests.builders import inputs
 from tests.builders.log_records import envelope, record
@@ -29,6 +35,21 @@ async def test_record_in_structured_mode_gives_events_at_its_time() -> None:
         assert answer.status_code == 200, answer.text
         events = {each["reason"]: each["lastTimestamp"] for each in answer.json()["items"]}
         assert events["CreateExecutionSpaceSucceed"] == "2024-05-25T09:49:51Z"
+
+
+async def test_list_keeps_no_records_of_policies_without_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    occurred, kept = merging.occurred, list[StoredRecord]()
+
+    def watched(records: Iterable[StoredRecord], subjects: Subjects) -> list[Occurrence]:
+        kept.extend(records)
+        return occurred(kept, subjects)
+
+    monkeypatch.setattr(merging, "occurred", watched)
+    async with api() as (client, services):
+        policies = [inputs.override("one"), inputs.policy("two"), inputs.quota("three")]
+        await services.log.append([record(data) for data in [*policies, inputs.joined("member1")]])
+        assert (await client.get(EVENTS)).json()["items"]
+    assert [each.key for each in kept if each.topic == topics.POLICIES] == [record(policies[2]).key]
 
 
 async def test_log_that_begins_with_a_malformed_time_has_namespaces() -> None:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from engine.domain import federated_quotas
 from engine.http.kube import rendering, requests
 from engine.http.kube.kubernetes_events import merging
-from engine.http.kube.kubernetes_events.subjects import Subjects
+from engine.http.kube.kubernetes_events.subjects import QUOTAS, Subjects
 from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
 from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.requests import Query
@@ -29,7 +29,7 @@ from projections.documents.works import cluster_of
 from projections.port import Rows
 
 _OF_ONE_MAX: Final = 400
-_WITHOUT_EVENTS: Final = (topics.SPECS, topics.OBSERVATIONS)
+_WITHOUT_EVENTS: Final = (topics.SPECS, topics.OBSERVATIONS, topics.LINKS, topics.REJECTIONS)
 """Topics from whose records no Event is derived, but which may be large."""
 
 _BATCH: Final = 256
@@ -122,7 +122,7 @@ class Events:
         if numbers is None:
             start = max(number - client_events.SHOWN_RECORDS, 0)
             newest = reading.of_all(self._services.log, start, number)
-            return [record async for record in newest if record.topic not in _WITHOUT_EVENTS]
+            return [record async for record in newest if _has_events(record)]
         records: list[StoredRecord] = []
         for each in numbers:
             records.extend(await self._services.log.read_all(each - 1, 1))
@@ -168,6 +168,13 @@ class Events:
             events = [("ADDED", merging.event(each, api_version)) for each in occurred]
             changed = [change for record in written if (change := _change(rows, record)) is not None]
         return [*events, *((kind, kubernetes_events.shown(value, api_version)) for kind, value in changed)]
+
+
+def _has_events(record: StoredRecord) -> bool:
+    """Return False if no Event is derived from a record. Records of policies can be as large as their objects."""
+    if record.topic == topics.POLICIES:
+        return record.key.startswith(QUOTAS)
+    return record.topic not in _WITHOUT_EVENTS
 
 
 def _change(rows: Rows, record: StoredRecord) -> tuple[str, KubeObject] | None:

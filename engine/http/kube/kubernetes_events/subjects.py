@@ -15,7 +15,9 @@ from projections.works import Work
 
 _CLUSTER_VERSION = "cluster.karmada.io/v1alpha1"
 _QUOTA = object_tables.Kind(POLICY_GROUP, federated_quotas.KIND)
-_QUOTAS = keys.object_key(federated_quotas.KIND, "", "")
+QUOTAS = keys.object_key(federated_quotas.KIND, "", "")
+"""The start of the keys of FederatedResourceQuotas."""
+
 _BINDING = "SELECT body FROM bindings JOIN keys USING (id) WHERE key = ?"
 _CLUSTER = "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?"
 _WORK = """
@@ -63,10 +65,10 @@ class Subjects:
 
         None if the key is that of another kind, or if the quota does not exist or was created after the record.
         """
-        if not key.startswith(_QUOTAS):
+        if not key.startswith(QUOTAS):
             return None
         if key not in self._quotas:
-            named = keys.split(key.removeprefix(_QUOTAS))
+            named = keys.split(key.removeprefix(QUOTAS))
             self._quotas[key] = object_tables.get(self._rows, _QUOTA, *named)
         quota = self._quotas[key]
         if quota is None or time_ms(record) < times.from_text(quota.text_at("metadata", "creationTimestamp")):
