@@ -140,6 +140,14 @@ class Objects:
         self._statuses[key_id] = (number, 0, msgspec.json.encode(status), b"", key_id)
         return True
 
+    def touch(self, key_id: int, number: int, uid: str) -> bool:
+        """Set the number of an object that is rendered otherwise; return False if none with this uid exists."""
+        current = self.get(key_id)
+        if current is None or current.uid != uid:
+            return False
+        self._statuses[key_id] = (number, 0, current.status, current.owners, key_id)
+        return True
+
     def remove(self, key_id: int) -> None:
         self._changed[key_id] = None
         self._statuses.pop(key_id, None)

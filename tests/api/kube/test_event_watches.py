@@ -1,0 +1,72 @@
+"""Watches of Kubernetes Events, and custom kinds with the name of Events."""
+
+import msgspec
+import pytest
+
+from events import observations
+from events.json_values import object_at
+from tests.api.kube.client import api
+from tests.api.kube.test_reads import watched
+from tests.builders import inputs
+from tests.builders.log_records import record
+from tests.builders.manifests import manifest
+
+EVENTS = "/api/v1/events"
+ADDED = ["SyncImpersonationConfigSucceed", "CreateExecutionSpaceSucceed"]
+
+
+@pytest.mark.parametrize("version", ["", "&resourceVersion=0", "&resourceVersion=1"])
+async def test_initial_events_end_with_a_bookmark(version: str) -> None:
+    async with api() as (_, services):
+        await services.log.append([record(inputs.joined("member1"))])
+        query = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+        *listed, mark = await watched(services, f"{EVENTS}?{query}{version}", 3)
+        assert {object_at(line, "object")["reason"] for line in listed} == set(ADDED)
+        assert mark["type"] == "BOOKMARK"
+        assert object_at(mark, "object", "metadata") == {
+            "resourceVersion": "1",
+            "annotations": {"k8s.io/initial-events-end": "true"},
+        }
+
+
+@pytest.mark.parametrize(("version", "code"), [("999999", 410), ("x", 400)])
+async def test_watch_from_an_unknown_version_is_refused(version: str, code: int) -> None:
+    async with api() as (client, _):
+        answer = await client.get(EVENTS, params={"watch": "true", "resourceVersion": version})
+        assert answer.status_code == code, answer.text
+
+
+async def test_watch_passes_over_deletions_without_an_object() -> None:
+    async with api() as (_, services):
+        deleted = observations.KubernetesEventDeleted(
+            name="one", namespace="default", manifest=msgspec.Raw(b"[]")
+        )
+        joined = [record(inputs.joined(name)) for name in ("member1", "member2")]
+        await services.log.append([joined[0], record(deleted, key=deleted.record_key), joined[1]])
+        lines = await watched(services, f"{EVENTS}?watch=true&resourceVersion=1", 2)
+        assert [object_at(line, "object", "involvedObject")["name"] for line in lines] == ["member2"] * 2
+
+
+async def test_custom_kind_may_be_named_event() -> None:
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+    }
+    names = {"plural": "events", "kind": "Event"}
+    spec = {"group": "example.io", "scope": "Namespaced", "names": names, "versions": [version]}
+    group = "apiextensions.k8s.io/v1"
+    definition = manifest(group, "CustomResourceDefinition", "events.example.io", spec=spec)
+    path = "/apis/example.io/v1/namespaces/default/events"
+    async with api() as (client, services):
+        made = await client.post(f"/apis/{group}/customresourcedefinitions", json=definition)
+        assert made.status_code == 201, made.text
+        await services.log.append([record(inputs.joined("member1"))])
+        value = manifest("example.io/v1", "Event", "one", "default", spec={"a": "b" * 20_000})
+        made = await client.post(path, json=value)
+        assert made.status_code == 201, made.text
+        listed = (await client.get(path)).json()["items"]
+        assert [each["metadata"]["name"] for each in listed] == ["one"]
+        assert (await client.delete(f"{path}/one")).status_code == 200
+        assert (await client.get(f"{path}/one")).status_code == 404
