@@ -291,6 +291,9 @@ class Fold:
             return
         if before is not None and isinstance(data, decisions.BindingWithdrawn):
             self._changed_objects.binding_removed(key_id, record.number, before, self._dependents.of(before))
+            # A template that nothing needs any longer stays, without the status and the marks of its binding.
+            if before.template_number and self._objects.touch(key_id, record.number, before.template_uid):
+                self._changed_objects.own_status_put(key_id, record.number)
         if self._bindings.take(key_id, record.number, at_ms, decoded.envelope, data):
             if isinstance(data, decisions.BindingDeclared):
                 self._bindings.follow_template(key_id, self._objects.number(key_id))

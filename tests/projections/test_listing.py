@@ -51,6 +51,12 @@ async def test_binding_changes_with_the_replicas_of_its_dependents() -> None:
     assert await _findings(*told, *([each] for each in needing), [deleted("web")]) == []
 
 
+async def test_template_changes_when_its_binding_is_withdrawn() -> None:
+    needing = policy("web", on("member1"), selector("web"), propagateDeps=True)
+    told = [[needing, template("settings", CONFIG_MAP), referring("web", "ConfigMap/settings")]]
+    assert await _findings(*told, [referring("web")], reported=(key("settings", CONFIG_MAP),)) == []
+
+
 async def test_template_changes_with_its_declaration() -> None:
     sized: Json = {"spec": {"r": 4}}
     web = policy("web", on("member1")), policy("job", on("member1"), selector("job", FLINK))
