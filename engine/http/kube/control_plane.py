@@ -32,7 +32,6 @@ _SIGNATURE: Final = """
 SELECT count(*), coalesce(max(number), 0) FROM objects WHERE kind = 'CustomResourceDefinition'
 """
 _DEFINITIONS: Final = "SELECT manifest FROM objects WHERE kind = 'CustomResourceDefinition' ORDER BY name"
-_EVENT: Final = "Event"
 METRICS: Final = "metrics.k8s.io"
 Figures = Callable[[Resource, str, ObjectFilter], Awaitable[list[KubeObject]]]
 """Returns resource metrics of members' nodes or pods, given the metrics kind, a namespace (empty: all) and a filter."""
@@ -108,7 +107,7 @@ class ControlPlane:
         self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
     ) -> KubeObject | None:
         """One object, None if there is none; ``is_fresh``: first catch up with the log."""
-        if resource.kind == _EVENT:
+        if resource.is_event:
             return await self.events.named(resource, namespace, name)
         if resource.group == METRICS:
             fits = ObjectFilter(resource, Query(), name)
@@ -154,7 +153,7 @@ class ControlPlane:
         With ``brief`` the objects have only the fields that a table shows. Raises ValueError if ``after`` is not a
         continue token.
         """
-        if resource.kind == _EVENT:
+        if resource.is_event:
             events, number = await self.events.listed(resource, namespace, fits)
             return Listed(events, "", number)
         if resource.group == METRICS:

@@ -28,7 +28,6 @@ from projections import changes
 WATCHERS_MAX: Final = 1_024
 _PART_BYTES: Final = 65_536
 _BOOKMARK_SECONDS: Final = 30.0
-_INITIAL_END: Final = "k8s.io/initial-events-end"
 
 
 class Watching:
@@ -51,8 +50,10 @@ class Watching:
         fits: ObjectFilter,
     ) -> Response:
         """The response to a watch; raises StatusError: 429 for too many watches, 410 for an old resourceVersion."""
-        if resource.kind == "Event":
-            return self._plane.events.watched(resource, api_path.namespace, query, form, self._clock_ms())
+        if resource.is_event:
+            return await self._plane.events.watched(
+                resource, api_path.namespace, query, form, self._clock_ms()
+            )
         if self._feed.count >= WATCHERS_MAX:
             raise status_objects.too_many_requests(1, f"{WATCHERS_MAX} watches are open")
         since = _since(query.resource_version)
@@ -111,7 +112,7 @@ class Watching:
         if watch.is_selective:
             watch.known = {value.key for value in listed.items}
         if query.initial_events:
-            yield watch.bookmark({_INITIAL_END: "true"})
+            yield watch.bookmark({requests.INITIAL_END: "true"})
         async for line in self._catch_up(watch, listed.number, subscriber):
             yield line
 

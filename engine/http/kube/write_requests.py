@@ -47,7 +47,6 @@ from events.validation import known_kinds as kinds
 from projections.documents import field_owners
 
 _PLAIN: Final = requests.Form()
-_EVENT: Final = "Event"
 _NOT_KEPT: Final = "the status is what members and the engine report; it was not changed"
 _DELETES_RETURN_OBJECT: Final = frozenset(
     {
@@ -151,7 +150,7 @@ class WriteRequests:
             # Another replica may have returned a version that this server does not know yet.
             newest=await self._plane.newest() if required.resource_version else 0,
         )
-        if resource.kind == _EVENT and self._event_writes is not None:
+        if resource.is_event and self._event_writes is not None:
             return await self._event_writes.remove(write, preconditions, dry_run=dry_run)
         if await self._plane.get(resource, target.namespace, target.name) is not None:
             _check_written_kind(target, resource)
@@ -226,7 +225,7 @@ class WriteRequests:
     async def _change(self, write: WriteRequest, edit: RequestedEdit) -> Response:
         if write.method in ("PUT", "PATCH") and binding_changes.is_binding(write.resource):
             return await self._change_binding(write, edit)
-        if write.resource.kind == _EVENT and self._event_writes is not None:
+        if write.resource.is_event and self._event_writes is not None:
             return await self._event_writes.change(write, edit)
         relabelling = Relabelling() if write.method != "POST" else None
         value, written = await self._written_object(write, edit, relabelling)
@@ -375,7 +374,7 @@ def _target(write: WriteRequest) -> Target:
 def _check_written_kind(target: Target, resource: Resource) -> None:
     """Raise StatusError (403) for kinds that clients neither write nor delete."""
     reason = kinds.refused(target.api_version, target.kind)
-    if not reason and resource.kind == _EVENT:
+    if not reason and resource.is_event:
         reason = "Events decide nothing, so they are not planned"
     if reason:
         raise status_objects.forbidden(resource, target.name, reason)

@@ -92,6 +92,11 @@ class Resource(Struct, frozen=True, kw_only=True, dict=True):
         """Whether the kind belongs to Kubernetes itself, so that its typing, defaults and validation rules apply."""
         return not self.custom and ("." not in self.group or self.group.endswith(".k8s.io"))
 
+    @cached_property
+    def is_event(self) -> bool:
+        """Whether the kind is Kubernetes' own Event; a custom kind may have the same name."""
+        return self.kind == "Event" and self.is_kubernetes_own
+
     def subresource(self, name: str) -> Subresource | None:
         """Return the subresource with this name, or None."""
         return next((each for each in self.subresources if each.name == name), None)

@@ -21,7 +21,7 @@ from engine.kubeapi.schema.resources import Resource
 from engine.log import reading
 from engine.log.port import LogCutError
 from events import codec, keys, observations, topics
-from events.json_values import DECODING_ERRORS
+from events.json_values import DECODING_ERRORS, Json
 from events.kube_objects import KubeObject
 from events.records import StoredRecord
 from projections import client_events, query
@@ -73,12 +73,18 @@ class Events:
         events, _number = await self.listed(resource, namespace, ObjectFilter(resource, Query(), name))
         return events[0] if events else None
 
-    def watched(
+    async def watched(
         self, resource: Resource, namespace: str, query_: Query, form: requests.Form, now_ms: int
     ) -> Response:
         """The response to a watch; raises StatusError."""
         if self._watchers >= _WATCHERS_MAX:
             raise status_objects.too_many_requests(1, f"{_WATCHERS_MAX} watches of events are open")
+        if wrong := requests.version_fault(query_.resource_version):
+            raise status_objects.bad_request(wrong)
+        log, since = self._services.log, int(query_.resource_version or 0)
+        # The number may come from another replica, or from the views' process, which can be ahead.
+        if since > log.last_number() and since > await log.newest():
+            raise status_objects.expired()
         fits = ObjectFilter(resource, query_)
         lines = self._lines(resource, namespace, query_, form, fits, now_ms)
         return Lines(lines, min(query_.timeout_s or SECONDS, SECONDS_MAX))
@@ -98,13 +104,14 @@ class Events:
 
         self._watchers += 1
         try:
-            version = asked.resource_version
-            if version in ("", "0") or not version.isdecimal():
+            after = int(asked.resource_version or 0)
+            if not after or asked.initial_events:
                 events, after = await self.listed(resource, namespace, fits)
                 for event in events:
                     yield line(event)
-            else:
-                after = int(version[:18])
+            if asked.initial_events:
+                # Informers wait for this bookmark.
+                yield line(_bookmark(resource, after), "BOOKMARK")
             while await self._services.is_more(after):
                 records, after = await self._services.known(after, _BATCH)
                 for change, event in await self._shown(resource, records):
@@ -168,6 +175,11 @@ class Events:
             events = [("ADDED", merging.event(each, api_version)) for each in occurred]
             changed = [change for record in written if (change := _change(rows, record)) is not None]
         return [*events, *((kind, kubernetes_events.shown(value, api_version)) for kind, value in changed)]
+
+
+def _bookmark(resource: Resource, number: int) -> KubeObject:
+    metadata: Json = {"resourceVersion": str(number), "annotations": {requests.INITIAL_END: "true"}}
+    return KubeObject({"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata})
 
 
 def _has_events(record: StoredRecord) -> bool:

@@ -94,6 +94,6 @@ class MemberWatches:
 def _bookmark(resource: Resource, number: int) -> KubeObject:
     metadata: Json = {
         "resourceVersion": str(number),
-        "annotations": {"k8s.io/initial-events-end": "true"},
+        "annotations": {requests.INITIAL_END: "true"},
     }
     return KubeObject({"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata})
