@@ -109,10 +109,13 @@ def keep_authority(directory: Path, certificate: bytes, key: bytes) -> None:
     private_files.write(directory / f"{_AUTHORITY}.pem", certificate)
 
 
-def own_authority(directory: Path, now: dt.datetime) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
+def own_authority(
+    directory: Path, now: dt.datetime, days: int = _SERVER_DAYS
+) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     """Load the authority of the directory; create one if it is missing, damaged or expires too soon.
 
-    An authority expires too soon if a server certificate that is created now would be valid for longer. Raises OSError.
+    An authority expires too soon if it is not valid for ``days`` more, by default as long as a server certificate that
+    is created now. Raises OSError.
     """
     certificate_path, key_path = directory / f"{_AUTHORITY}.pem", directory / f"{_AUTHORITY}.key"
     try:
@@ -121,7 +124,7 @@ def own_authority(directory: Path, now: dt.datetime) -> tuple[x509.Certificate, 
     except (FileNotFoundError, ValueError):
         # Not after other errors: files that cannot be read now may have the authority that all clients trust.
         certificate, key = None, None
-    lasting = now + dt.timedelta(days=_SERVER_DAYS)
+    lasting = now + dt.timedelta(days=days)
     if (
         certificate is not None
         and isinstance(key, ec.EllipticCurvePrivateKey)

@@ -37,6 +37,16 @@ def test_malformed_or_changed_request_is_refused(changed: tuple[bytes, bytes]) -
         client_certificates.subject_of(text)
 
 
+def test_authority_signs_until_its_end(tmp_path: Path) -> None:
+    authority, _ = certificates.own_authority(tmp_path, NOW)
+    late = authority.not_valid_after_utc - dt.timedelta(days=30)
+    signed = client_certificates.signed(
+        tmp_path, request(serialization.Encoding.PEM), late, dt.timedelta(days=1)
+    )
+    x509.load_pem_x509_certificate(signed).verify_directly_issued_by(authority)
+    assert certificates.own_authority(tmp_path, late)[0] != authority
+
+
 def test_certificate_ends_with_its_validity_or_with_its_authority(tmp_path: Path) -> None:
     pem = request(serialization.Encoding.PEM)
     authority, _ = certificates.own_authority(tmp_path, NOW)
