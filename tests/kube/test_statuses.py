@@ -126,3 +126,17 @@ def test_apply_conflicts_name_their_fields() -> None:
     words = 'conflict with "scaler" with subresource "scale" using apps/v1'
     cause = {"reason": "FieldManagerConflict", "message": words, "field": ".spec.replicas"}
     assert error.details == {"causes": [cause]}
+
+
+def test_conflicts_below_a_long_name_take_bounded_memory() -> None:
+    manager = managed_fields.Manager(name="scaler", operation="Apply")
+    none = managed_fields.Owned(fields=frozenset(), api_version="apps/v1", time="2026-01-01T00:00:00Z")
+    long = f"f:{'a' * 50_000}"
+    conflicts = tuple(
+        server_side_apply.Conflict(path=(long, f"f:b{index}"), manager=manager, owned=none)
+        for index in range(2_000)
+    )
+    error = status_objects.apply_conflict(server_side_apply.ApplyConflictError(conflicts))
+    assert error.message.startswith('Apply failed with 2000 conflicts: conflicts with "scaler":')
+    assert len(error.message) < 2 * 1024 * 1024
+    assert len((error.details or {}).get("causes", [])) == 21

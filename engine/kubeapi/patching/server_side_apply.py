@@ -6,6 +6,7 @@ other write takes over the fields that it changes. The rules are those of Kubern
 one version.
 """
 
+import itertools
 from collections.abc import Mapping
 from operator import itemgetter
 from typing import Final
@@ -31,6 +32,7 @@ from engine.kubeapi.schema.types.parsing import blank, resolved, schema_below
 from events.json_values import Json, as_list, as_object, has_parts, object_at
 from events.kube_objects import KubeObject
 
+_PATHS_CHARS_MAX: Final = 2**20
 BEFORE_FIRST_APPLY: Final = Manager(name="before-first-apply", operation="Update")
 _MAINTAINED: Final = frozenset({"apiVersion", "kind", "metadata"})
 _MAINTAINED_METADATA: Final = frozenset(
@@ -81,11 +83,16 @@ class Conflict(Struct, frozen=True, kw_only=True):
 
 
 class ApplyConflictError(Exception):
-    """An apply that would change fields of other managers; ``conflicts`` are sorted by manager, then path."""
+    """An apply that would change fields of other managers; ``conflicts`` are sorted by manager, then path.
+
+    They end when their paths exceed 1 MiB: thousands of fields can be below a name of hundreds of kilobytes.
+    """
 
     def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
-        super().__init__(_conflict_text(conflicts))
-        self.conflicts = conflicts
+        sizes = itertools.accumulate(sum(map(len, conflict.path)) for conflict in conflicts)
+        count = sum(1 for _ in itertools.takewhile(lambda size: size <= _PATHS_CHARS_MAX, sizes))
+        self.conflicts = conflicts[: count + 1]
+        super().__init__(_conflict_text(self.conflicts, len(conflicts)))
 
 
 class ApplyError(ValueError):
@@ -356,8 +363,8 @@ def _same_owners(one: Owners, other: Owners) -> bool:
     }
 
 
-def _conflict_text(conflicts: tuple[Conflict, ...]) -> str:
-    if len(conflicts) == 1:
+def _conflict_text(conflicts: tuple[Conflict, ...], count: int) -> str:
+    if count == 1:
         only = conflicts[0]
         return f"Apply failed with 1 conflict: conflict with {only.owner}: {managed_fields.shown_path(only.path)}"
     paths: dict[str, list[str]] = {}
@@ -366,4 +373,4 @@ def _conflict_text(conflicts: tuple[Conflict, ...]) -> str:
     listed = "\n".join(
         f"conflicts with {owner}:\n" + "\n".join(each) for owner, each in sorted(paths.items())
     )
-    return f"Apply failed with {len(conflicts)} conflicts: {listed}"
+    return f"Apply failed with {count} conflicts: {listed}"
