@@ -37,6 +37,15 @@ async def test_record_in_structured_mode_gives_events_at_its_time() -> None:
         assert events["CreateExecutionSpaceSucceed"] == "2024-05-25T09:49:51Z"
 
 
+async def test_quota_without_a_time_has_events() -> None:
+    async with api() as (client, services):
+        untimed = structs.replace(envelope("e1"), time="")
+        await services.log.append([record(inputs.quota("small"), untimed)])
+        answer = await client.get(EVENTS)
+        assert answer.status_code == 200, answer.text
+        assert {each["involvedObject"]["name"] for each in answer.json()["items"]} == {"small"}
+
+
 async def test_list_keeps_no_records_of_policies_without_events(monkeypatch: pytest.MonkeyPatch) -> None:
     occurred, kept = merging.occurred, list[StoredRecord]()
 

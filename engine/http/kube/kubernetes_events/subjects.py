@@ -71,7 +71,11 @@ class Subjects:
             named = keys.split(key.removeprefix(QUOTAS))
             self._quotas[key] = object_tables.get(self._rows, _QUOTA, *named)
         quota = self._quotas[key]
-        if quota is None or time_ms(record) < times.from_text(quota.text_at("metadata", "creationTimestamp")):
+        if quota is None:
+            return None
+        # A quota that was created without a time has no creationTimestamp.
+        created = quota.text_at("metadata", "creationTimestamp")
+        if created and time_ms(record) < times.from_text(created):
             return None
         return ObjectReference(_QUOTA.api_version, _QUOTA.kind, quota.namespace, quota.name, quota.uid)
 
