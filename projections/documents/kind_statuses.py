@@ -5,7 +5,7 @@ several times the latest is used, of several phases the most severe. A Pod or Pe
 report counts as pending.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypedDict
 
 from events import decisions, job_statuses, limits, shapes, status_values, times
@@ -123,8 +123,8 @@ def _cron_job(ref: shapes.WorkloadRef, reported: Sequence[dict[str, str]]) -> Ki
         for values in reported
         for name in _split(values, status_values.ACTIVE)
     ]
-    scheduled = _latest(reported, status_values.LAST_SCHEDULED)
-    successful = _latest(reported, status_values.LAST_SUCCESSFUL)
+    scheduled = latest(reported, status_values.LAST_SCHEDULED)
+    successful = latest(reported, status_values.LAST_SUCCESSFUL)
     status: KindStatus = {}
     if active:
         status["active"] = active
@@ -135,8 +135,8 @@ def _cron_job(ref: shapes.WorkloadRef, reported: Sequence[dict[str, str]]) -> Ki
     return status
 
 
-def _latest(reported: Sequence[dict[str, str]], path: str) -> str:
-    """The latest of the times at a path; values that are not times are ignored."""
+def latest(reported: Iterable[Mapping[str, str]], path: str) -> str:
+    """Return the latest of the times at a path, empty if there is none; values that are not times are ignored."""
     timestamps: list[tuple[int, str]] = []
     for values in reported:
         text = values.get(path, "")

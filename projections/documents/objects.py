@@ -13,7 +13,7 @@ from engine.domain import federated_quotas, marks
 from engine.domain.bindings import Claim, Mark
 from engine.domain.rebalancers import Observed
 from events import decisions, job_statuses, json_paths, shapes, times
-from events.json_values import DECODING_ERRORS, Json
+from events.json_values import DECODING_ERRORS, Json, as_text
 from events.kube_fields import Condition, ObjectMeta
 from events.kube_objects import KubeObject
 from projections.bindings import Binding
@@ -180,7 +180,7 @@ def template_status(binding: Binding) -> Json:
         put(status, json_paths.names(path), value)
     members = binding.status.members
     if kind == kind_statuses.JOB:
-        return {**status, **_job_end(members)}
+        return {**_with_start(status), **_job_end(members)}
     if not has_counts:
         return status | {"observedGeneration": binding.status.observed_generation}
     return status | {
@@ -190,6 +190,13 @@ def template_status(binding: Binding) -> Json:
         "readyReplicas": sum(member.ready for member in members),
         "availableReplicas": sum(member.available for member in members),
     }
+
+
+def _with_start(status: Json) -> Json:
+    """Return a Job's status without a start that is not a time: clients with types would not read the whole list."""
+    (started,) = json_paths.names(job_statuses.STARTED)
+    is_time = kind_statuses.latest([{started: as_text(status.get(started))}], started)
+    return status if is_time else {name: value for name, value in status.items() if name != started}
 
 
 def _job_end(members: Sequence[decisions.MemberStatus]) -> _JobEnd:
@@ -206,16 +213,16 @@ def _job_end(members: Sequence[decisions.MemberStatus]) -> _JobEnd:
         member.values.get(job_statuses.COMPLETE) == job_statuses.IS_SO for member in members
     ):
         return {}
-    times = [text for member in members if (text := member.values.get(job_statuses.COMPLETED))]
+    last = kind_statuses.latest((member.values for member in members), job_statuses.COMPLETED)
     condition: Condition = {
         "type": "Complete",
         "status": "True",
         "reason": "Completed",
         "message": "Job completed",
     }
-    if not times:
+    if not last:
         return {"conditions": [condition]}
-    condition["lastTransitionTime"] = last = max(times)
+    condition["lastTransitionTime"] = last
     return {"completionTime": last, "conditions": [condition]}
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from events import decisions, limits, shapes, status_values
 from events.job_statuses import COMPLETE as COMPLETE_AT
-from events.job_statuses import COMPLETED, FAILED
+from events.job_statuses import COMPLETED, FAILED, STARTED
 from events.json_values import Json
 from projections.bindings import Binding, Status
 from projections.documents import bindings, member_statuses, objects
@@ -50,20 +50,30 @@ def test_kind_without_rules_keeps_its_own_status() -> None:
     assert objects.template_status(_binding({})) == {}
 
 
-def job(*ends: dict[str, str]) -> Json:
-    """Return the status of a Job whose members reported these values."""
+def job(*ends: dict[str, str], started: str = "") -> Json:
+    """Return the status of a Job whose members reported these values and, if it is set, this start."""
     ref = shapes.WorkloadRef(api_version="batch/v1", kind="Job", name="sum", namespace="default")
     members = tuple(
         decisions.MemberStatus(cluster=f"member{place}", applied=True, replicas=1, values=values)
         for place, values in enumerate(ends, start=1)
     )
     found = binding(ref, len(ends))
-    found.status = Status(members, 3, fully_applied=True, since_ms=0, fields={".succeeded": 5})
+    fields: dict[str, int | str] = {".succeeded": 5, **({STARTED: started} if started else {})}
+    found.status = Status(members, 3, fully_applied=True, since_ms=0, fields=fields)
     return objects.template_status(found)
 
 
 COMPLETE = {COMPLETE_AT: "True", COMPLETED: "2026-01-01T00:00:07Z"}
 LATER = {COMPLETE_AT: "True", COMPLETED: "2026-01-01T00:00:09Z"}
+
+
+def test_times_of_jobs_are_compared_as_times_and_other_texts_are_left_out() -> None:
+    finer = {COMPLETE_AT: "True", COMPLETED: "2026-01-01T00:00:09.5Z"}
+    odd = {COMPLETE_AT: "True", COMPLETED: "soon"}
+    assert job(finer, LATER, odd)["completionTime"] == finer[COMPLETED]
+    assert "completionTime" not in job(odd)
+    assert "startTime" not in job(COMPLETE, started="yesterday")
+    assert job(COMPLETE, started="2026-01-01T00:00:01Z")["startTime"] == "2026-01-01T00:00:01Z"
 
 
 def test_job_is_complete_once_complete_in_all_clusters() -> None:
