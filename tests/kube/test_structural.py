@@ -4,6 +4,7 @@ import pytest
 
 from engine.kubeapi.admission import structural
 from events.json_values import Json
+from tests import lines_run
 
 NAME: Json = {"type": "string"}
 OPEN: Json = {"type": "string", "nullable": True}
@@ -74,3 +75,25 @@ def test_required_field_may_be_null_if_it_is_nullable(schema: Json, has_fault: b
 def test_multiples_of_fractions_are_rounded(value: float, step: float, is_multiple: bool) -> None:
     schema = _root(a={"type": "number", "multipleOf": step})
     assert (not list(structural.faults({"spec": {"a": value}}, schema))) == is_multiple
+
+
+def test_defaults_larger_than_an_object_are_refused() -> None:
+    large: Json = {"type": "string", "default": "x" * 10_000}
+    items: Json = {"type": "object", "properties": {"b": large}}
+    schema = _root(a={"type": "array", "items": items}, c={"type": "array", "items": large})
+    assert _defaulted(schema, {"a": [{}] * 100}) == {"a": [{"b": "x" * 10_000}] * 100}
+    with pytest.raises(structural.DefaultsTooLargeError):
+        _defaulted(schema, {"a": [{}] * 200})
+    with pytest.raises(structural.DefaultsTooLargeError):
+        _defaulted(schema, {"c": [None] * 200})
+
+
+def test_items_cost_nothing_for_fields_without_defaults() -> None:
+    def cost(count: int) -> int:
+        properties = {f"f{index}": NAME for index in range(count)}
+        schema = _root(a={"type": "array", "items": {"type": "object", "properties": properties}})
+        with lines_run.counted() as lines:
+            _defaulted(schema, {"a": [{}] * count})
+        return lines.count
+
+    assert cost(400) < 6 * cost(100)

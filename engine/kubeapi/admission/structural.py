@@ -12,6 +12,7 @@ import msgspec
 
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors.status_objects import Cause
+from events import limits
 from events.json_values import Json, as_list, as_object, list_at, object_at
 
 _TOLERANCE: Final = 1e-9
@@ -26,10 +27,17 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 }
 
 
+class DefaultsTooLargeError(ValueError):
+    """The defaults of an object take more bytes than an object may have."""
+
+
 def defaulted(value: Json, schema: Json) -> Json:
-    """Return the object with the defaults of its schema; the same object if it needs none."""
+    """Return the object with the defaults of its schema; the same object if it needs none.
+
+    Raises DefaultsTooLargeError if they take more than an object may have.
+    """
     head = {name: item for name, item in value.items() if name in _HEAD}
-    result = object_at(_defaulted(value, schema))
+    result = object_at(_Defaulting().value(value, schema))
     return value if result is value else {**result, **head}
 
 
@@ -47,42 +55,77 @@ def faults(value: Json, schema: Json, *, part: str = "") -> Iterator[Cause]:
         yield from _faults(value[name], object_at(properties[name]), name)
 
 
-def _defaulted(value: object, schema: Json) -> object:
-    fields, items = as_object(value), as_list(value)
-    if fields is not None:
-        return _object_defaulted(fields, schema)
-    below = as_object(schema.get("items"))
-    if items is None or below is None:
-        return value
-    default = None if below.get("nullable") is True else below.get("default")
-    result = [_defaulted(default if item is None else item, below) for item in items]
-    return value if all(one is two for one, two in zip(items, result, strict=True)) else result
+class _Defaulting:
+    """Sets the defaults of one object and counts their bytes: each item of a short list can have large ones."""
 
+    def __init__(self) -> None:
+        self._left = limits.OBJECT_BYTES_MAX
+        # Keyed by identity: the definition keeps its parts alive.
+        self._names: dict[int, tuple[str, ...]] = {}
+        self._sizes: dict[int, int] = {}
 
-def _object_defaulted(held: Json, schema: Json) -> Json:
-    result = dict(held)
-    properties = object_at(schema, "properties")
-    for name, each in properties.items():
-        _set_default(result, name, object_at(each))
-    others = as_object(schema.get("additionalProperties"))
-    if others is not None:
-        for name in held.keys() - properties.keys():
-            _set_default(result, name, others, may_be_absent=False)
-    is_same = result.keys() == held.keys() and all(result[name] is item for name, item in held.items())
-    return held if is_same else result
+    def value(self, value: object, schema: Json) -> object:
+        """Return the value with its defaults, the same value if it needs none; raises DefaultsTooLargeError."""
+        fields, items = as_object(value), as_list(value)
+        if fields is not None:
+            return self._object(fields, schema)
+        below = as_object(schema.get("items"))
+        if items is None or below is None:
+            return value
+        default = None if below.get("nullable") is True else below.get("default")
+        result: list[object] = []
+        for item in items:
+            if item is None and default is not None:
+                self._spend(below)
+            result.append(self.value(default if item is None else item, below))
+        return value if all(one is two for one, two in zip(items, result, strict=True)) else result
 
+    def _object(self, held: Json, schema: Json) -> Json:
+        result = dict(held)
+        properties = object_at(schema, "properties")
+        others = as_object(schema.get("additionalProperties"))
+        named = self._named_defaults(properties)
+        for name in named:
+            self._set_default(result, name, object_at(properties, name))
+        for name in held:
+            if name not in properties:
+                if others is not None:
+                    self._set_default(result, name, others, may_be_absent=False)
+            elif object_at(properties, name).get("default") is None:
+                self._set_default(result, name, object_at(properties, name))
+        is_same = result.keys() == held.keys() and all(result[name] is item for name, item in held.items())
+        return held if is_same else result
 
-def _set_default(held: Json, name: str, schema: Json, *, may_be_absent: bool = True) -> None:
-    """Set a field that is absent, or null although it may not be, to its default; without a default remove it."""
-    is_null = name in held and held[name] is None and schema.get("nullable") is not True
-    default = schema.get("default")
-    if default is not None and (is_null or (may_be_absent and name not in held)):
-        # Shared with the schema, not copied: callers must not change the object in place.
-        held[name] = default
-    elif is_null:
-        del held[name]
-    if held.get(name) is not None:
-        held[name] = _defaulted(held[name], schema)
+    def _named_defaults(self, properties: Json) -> tuple[str, ...]:
+        """Return the names of the fields with defaults. Most have none, and a list can have many items."""
+        names = self._names.get(id(properties))
+        if names is None:
+            names = tuple(
+                name for name in properties if object_at(properties, name).get("default") is not None
+            )
+            self._names[id(properties)] = names
+        return names
+
+    def _set_default(self, held: Json, name: str, schema: Json, *, may_be_absent: bool = True) -> None:
+        """Set a field that is absent, or null although it may not be, to its default; without a default remove it."""
+        is_null = name in held and held[name] is None and schema.get("nullable") is not True
+        default = schema.get("default")
+        if default is not None and (is_null or (may_be_absent and name not in held)):
+            self._spend(schema)
+            # Shared with the schema, not copied: callers must not change the object in place.
+            held[name] = default
+        elif is_null:
+            del held[name]
+        if held.get(name) is not None:
+            held[name] = self.value(held[name], schema)
+
+    def _spend(self, schema: Json) -> None:
+        size = self._sizes.get(id(schema))
+        if size is None:
+            size = self._sizes[id(schema)] = len(msgspec.json.encode(schema["default"]))
+        self._left -= size
+        if self._left < 0:
+            raise DefaultsTooLargeError
 
 
 def _faults(value: object, schema: Json, path: str) -> Iterator[Cause]:

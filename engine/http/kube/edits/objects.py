@@ -251,7 +251,12 @@ def filled_in(writer: Writer, live: KubeObject | None, value: KubeObject) -> Kub
         return value  # defaults of Kubernetes' own kinds are not stored
     filled = defaults.with_defaults(value, writer.now_ms, writer.tolerated)
     structure = writer.resource.structure
-    return filled if structure is None else KubeObject(structural.defaulted(filled.document, structure))
+    if structure is None:
+        return filled
+    try:
+        return KubeObject(structural.defaulted(filled.document, structure))
+    except structural.DefaultsTooLargeError:
+        raise status_objects.too_large(limits.OBJECT_BYTES_MAX) from None
 
 
 def shown(live: KubeObject | None) -> KubeObject | None:
