@@ -16,3 +16,27 @@ def test_errors_about_many_owners_take_bounded_memory() -> None:
     wrong = built_in.faults(config_maps, value.with_metadata({"ownerReferences": owners}), None)
     assert len(wrong) > 4
     assert sum(len(cause.text) for cause in wrong) < 2 * 1024 * 1024
+
+
+class _Finalizer(str):
+    """A finalizer that counts how often it is compared."""
+
+    __slots__ = ()
+    comparisons = 0
+
+    def __eq__(self, other: object) -> bool:
+        _Finalizer.comparisons += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_finalizers_of_an_ending_object_are_looked_up() -> None:
+    config_maps = control_plane().resource("", "v1", "configmaps")
+    assert config_maps
+    value = KubeObject(manifest("v1", "ConfigMap", "one"))
+    held = [_Finalizer(f"example.com/f{index}") for index in range(100)]
+    before = value.with_metadata({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": held})
+    after = value.with_metadata({"finalizers": [str(each) for each in reversed(held)]})
+    assert built_in.faults(config_maps, after, before) == []
+    assert _Finalizer.comparisons < 1_000

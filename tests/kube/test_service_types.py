@@ -59,3 +59,28 @@ def test_field_that_the_request_changes_stays() -> None:
 def test_other_changes_drop_nothing(spec: Json) -> None:
     assert changed(**spec) == {**BALANCED.object_at("spec"), **spec}
     assert without_former_type(None, BALANCED) == BALANCED
+
+
+class _Port(int):
+    """A port that counts how often it is compared."""
+
+    comparisons = 0
+
+    def __eq__(self, other: object) -> bool:
+        _Port.comparisons += 1
+        return int.__eq__(self, other)
+
+    __hash__ = int.__hash__
+
+
+def test_assigned_ports_are_looked_up() -> None:
+    numbers = [_Port(30_000 + index) for index in range(100)]
+    ports: list[Json] = [{"port": 1 + index, "nodePort": each} for index, each in enumerate(numbers)]
+    before = BALANCED.with_fields({"spec": {**BALANCED.object_at("spec"), "ports": ports}})
+    after = before.with_fields(
+        {"spec": {**before.object_at("spec"), "type": "ClusterIP", "ports": ports[::-1]}}
+    )
+    changed_ports = without_former_type(before, after).list_at("spec", "ports")
+    comparisons = _Port.comparisons
+    assert changed_ports == [{"port": 100 - index} for index in range(100)]
+    assert comparisons < 1_000

@@ -132,7 +132,7 @@ def _finalizers(metadata: Json, before: Json | None) -> Iterator[Cause]:
             detail = "name is neither a standard finalizer name nor is it fully qualified"
             yield causes.invalid(f"metadata.finalizers[{index}]", each, detail)
     if before is not None and "deletionTimestamp" in before:
-        known = list_at(before, "finalizers")
+        known = {each for each in list_at(before, "finalizers") if isinstance(each, str)}
         new = sorted(each for each in listed if each not in known)
         if new:
             shown = ", ".join(f'"{each}"' for each in new)

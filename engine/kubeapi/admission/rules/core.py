@@ -296,13 +296,15 @@ def without_former_type(before: KubeObject | None, value: KubeObject) -> KubeObj
     }
     if type_name not in _WITH_NODE_PORTS and (ports := as_list(spec.get("ports"))):
         former_ports = list_at(old, "ports")
-        assigned = [port.get("nodePort") for each in former_ports if (port := as_object(each)) is not None]
+        numbers = [port.get("nodePort") for each in former_ports if (port := as_object(each)) is not None]
+        assigned = {number for number in numbers if isinstance(number, int)}
         spec["ports"] = [_without_node_port(port, assigned) for port in ports]
     return value.with_fields({"spec": spec})
 
 
-def _without_node_port(value: object, assigned: list[object]) -> object:
+def _without_node_port(value: object, assigned: set[int]) -> object:
     port = as_object(value)
-    if port is None or port.get("nodePort") not in assigned:
+    number = None if port is None else port.get("nodePort")
+    if port is None or not isinstance(number, int) or number not in assigned:
         return value
     return {name: item for name, item in port.items() if name != "nodePort"}
