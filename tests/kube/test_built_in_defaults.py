@@ -105,6 +105,26 @@ def test_network_policy_types_depend_on_its_rules() -> None:
     assert shown({**value, "spec": {"policyTypes": ["Egress"]}})["policyTypes"] == ["Egress"]
 
 
+def test_ports_of_network_policies_have_a_protocol() -> None:
+    value: Json = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy"}
+    rules: list[Json] = [{"ports": [{"port": 53, "protocol": "UDP"}, {"port": 80}]}, {"from": []}]
+    assert shown({**value, "spec": {"ingress": rules}})["ingress"] == [
+        {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 80, "protocol": "TCP"}]},
+        {"from": []},
+    ]
+
+
+def test_sticky_sessions_of_services_end_after_three_hours() -> None:
+    value: Json = {"apiVersion": "v1", "kind": "Service"}
+    sticky = {"clientIP": {"timeoutSeconds": 10_800}}
+    assert shown({**value, "spec": {"sessionAffinity": "ClientIP"}})["sessionAffinityConfig"] == sticky
+    own: Json = {"sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 60}}}
+    assert shown({**value, "spec": own})["sessionAffinityConfig"] == own["sessionAffinityConfig"]
+    # A patch of the affinity alone leaves the times that the client has read.
+    former = {"sessionAffinity": "None", "sessionAffinityConfig": sticky}
+    assert "sessionAffinityConfig" not in shown({**value, "spec": former})
+
+
 def test_limit_range_requests_default_to_limits_or_minimum() -> None:
     value: Json = {"apiVersion": "v1", "kind": "LimitRange"}
     given = {"type": "Container", "default": {"cpu": "1"}, "max": {"memory": "2Gi"}, "min": {"storage": "1"}}

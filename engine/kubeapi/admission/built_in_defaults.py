@@ -12,6 +12,7 @@ from events.json_values import Json, as_list, as_object, at, object_at
 from events.kube_objects import KubeObject
 
 _MODE: Final = 420
+_STICKY_SECONDS: Final = 10_800
 _PROBE: Final[Json] = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _POD: Final[Json] = {
@@ -130,6 +131,11 @@ def _service(spec: Json) -> Json:
     if spec.get("type") in ("LoadBalancer", "NodePort"):
         head["externalTrafficPolicy"] = "Cluster"
     result = {**head, **spec}
+    if result["sessionAffinity"] == "ClientIP":
+        sticky = {"timeoutSeconds": _STICKY_SECONDS, **object_at(spec, "sessionAffinityConfig", "clientIP")}
+        result["sessionAffinityConfig"] = {"clientIP": sticky}
+    elif result["sessionAffinity"] == "None":
+        result.pop("sessionAffinityConfig", None)
     if as_list(spec.get("ports")) is not None:
         result["ports"] = _map_items(
             spec["ports"],
@@ -158,8 +164,12 @@ def _volume_of_cluster(spec: Json) -> Json:
 
 
 def _network_policy(spec: Json) -> Json:
-    """Set the default policyTypes: Ingress, and Egress if the policy has egress rules."""
-    return {"policyTypes": ["Ingress", *(["Egress"] if spec.get("egress") else [])], **spec}
+    """Set the default policyTypes (Ingress, and Egress if the policy has egress rules) and the protocol of ports."""
+    result = {"policyTypes": ["Ingress", *(["Egress"] if spec.get("egress") else [])], **spec}
+    for way in ("ingress", "egress"):
+        if way in spec:
+            result[way] = _map_items(spec[way], _with_protocols)
+    return result
 
 
 def _limit_range(spec: Json) -> Json:
@@ -211,12 +221,13 @@ def _endpoints(value: Json) -> Json:
     return {**value, "subsets": _map_items(value["subsets"], _with_protocols)}
 
 
-def _with_protocols(subset: Json) -> Json:
-    ports = as_list(subset.get("ports"))
+def _with_protocols(value: Json) -> Json:
+    """Return an object whose ports have the protocol TCP unless they name one."""
+    ports = as_list(value.get("ports"))
     return (
-        subset
+        value
         if ports is None
-        else {**subset, "ports": _map_items(ports, lambda port: {"protocol": "TCP", **port})}
+        else {**value, "ports": _map_items(ports, lambda port: {"protocol": "TCP", **port})}
     )
 
 
