@@ -134,10 +134,11 @@ class Objects:
             )
 
     def put_own_status(self, key_id: int, number: int, status: Json) -> bool:
-        """Store a status that the engine derived; return False if the object does not exist."""
-        if self.get(key_id) is None:
+        """Store a status in which the engine changed its own part; return False if the object does not exist."""
+        current = self.get(key_id)
+        if current is None:
             return False
-        self._statuses[key_id] = (number, 0, msgspec.json.encode(status), b"", key_id)
+        self._statuses[key_id] = (number, 0, msgspec.json.encode(status), current.owners, key_id)
         return True
 
     def touch(self, key_id: int, number: int, uid: str) -> bool:

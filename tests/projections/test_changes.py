@@ -6,12 +6,13 @@ from typing import Final
 import msgspec
 
 from engine.domain import marks
-from events import decisions, keys
+from events import decisions, keys, policies, quota_decisions, shapes
 from events.kube_objects import KubeObject
 from projections import changes, object_tables, store
-from tests.builders.inputs import capacity, health_reported, joined, key, ref
-from tests.builders.manifests import CONFIG_MAP
+from tests.builders.inputs import capacity, health_reported, joined, key, quota, ref
+from tests.builders.manifests import CONFIG_MAP, POLICIES, raw
 from tests.projections.logs import Pen
+from tests.projections.stories import owner
 from tests.projections.test_hostile import fold_all
 
 ROWS: Final = 2_000
@@ -95,3 +96,21 @@ def test_last_document_of_a_binding_has_the_labels_of_its_dependents() -> None:
     removed = KubeObject(msgspec.json.decode(last.body))
     assert marks.depended_by(key(workload)) in listed.labels
     assert removed.labels == listed.labels
+
+
+def test_status_keeps_the_owners_of_a_clients_fields_beside_those_of_the_engine() -> None:
+    views, pen = store.Store(), Pen()
+    few = shapes.WorkloadRef(
+        api_version=POLICIES, kind="FederatedResourceQuota", name="few", namespace="default"
+    )
+    written = policies.ConfigurationStatusWritten(
+        object=few, status={"note": raw("ours")}, managed_fields=(owner(7),)
+    )
+    decided = quota_decisions.QuotaDecided(namespace="default", used={"few": {"cpu": "3"}})
+    fold_all(views, [pen.input(quota("few")), pen.input(written), *pen.step(0, [decided])])
+    with views.reading() as rows:
+        found = object_tables.get(rows, object_tables.Kind(POLICIES, few.kind), "default", "few")
+    assert found is not None
+    status = found.object_at("status")
+    assert (status["note"], status["overallUsed"]) == ("ours", {"cpu": "3"})
+    assert [each["manager"] for each in found.objects_at("metadata", "managedFields")] == ["controller-7"]

@@ -239,7 +239,7 @@ def test_huge_keys_in_events_are_not_stored() -> None:
     store.close()
 
 
-@pytest.mark.parametrize("inside", [b'{"huge": 1e999}', b'{"text": "\xff"}'])
+@pytest.mark.parametrize("inside", [b'{"huge": 1e999}', b'{"text": "\xff"}', b'{"text": "\\ud800"}'])
 def test_quota_with_odd_status_shows_what_is_used_of_it(inside: bytes) -> None:
     pen = Pen()
     ref = shapes.WorkloadRef(api_version=POLICIES, kind=QUOTA.kind, name="few", namespace="default")
