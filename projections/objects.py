@@ -10,6 +10,7 @@ from typing import Final, cast
 
 import msgspec
 
+from engine.domain import federated_quotas
 from events import keys, kube_objects, shapes, topics
 from events.json_values import Json
 from events.validation.verdicts import Head, Taken
@@ -125,6 +126,8 @@ class Objects:
     ) -> None:
         """Store the status that a client wrote, and the owners of its fields."""
         if taken.head is not None:
+            if taken.head.kind == federated_quotas.KIND and (current := self.get(key_id)) is not None:
+                status = federated_quotas.with_own_parts(status, current.status)
             self._statuses[key_id] = (
                 taken.record.number,
                 taken.head.version,

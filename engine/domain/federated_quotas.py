@@ -24,6 +24,8 @@ CLAIMED: Final = "claimed"
 MEMBERS: Final = "members"
 """Part of a stored status: reports of members."""
 
+_OWN: Final = (CLAIMED, MEMBERS)
+_DECODE_FIELDS: Final = msgspec.json.Decoder(shapes.Object).decode
 _DECODE: Final = msgspec.json.Decoder(dict[str, object]).decode
 _ENCODE: Final = msgspec.json.Encoder(order="deterministic").encode
 
@@ -86,9 +88,16 @@ def object_key(key: str) -> str:
     return keys.object_key(KIND, namespace, name.removesuffix(f"-{QUOTA[1].lower()}"))
 
 
+def with_own_parts(written: shapes.Object, stored: bytes) -> shapes.Object:
+    """Return the status that a client wrote, with the parts of the stored status that only the engine writes."""
+    own = _DECODE_FIELDS(stored) if stored else {}
+    fields = {name: value for name, value in written.items() if name not in _OWN}
+    return {**fields, **{name: own[name] for name in _OWN if name in own}}
+
+
 def shown(stored: Json, overall: Json) -> Json:
     """Return the status of a FederatedResourceQuota from its stored parts and the overall limits in its spec."""
-    known = {name: value for name, value in stored.items() if name not in {CLAIMED, MEMBERS}}
+    known = {name: value for name, value in stored.items() if name not in _OWN}
     of_members = object_at(stored, MEMBERS)
     used = {**object_at(of_members, "overallUsed"), **object_at(stored, CLAIMED)}
     return {

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+import pytest
 
 from engine.domain import marks
 from events import decisions, keys, policies, quota_decisions, shapes
@@ -98,16 +99,19 @@ def test_last_document_of_a_binding_has_the_labels_of_its_dependents() -> None:
     assert removed.labels == listed.labels
 
 
-def test_status_keeps_the_owners_of_a_clients_fields_beside_those_of_the_engine() -> None:
+@pytest.mark.parametrize("is_written_last", [False, True])
+def test_status_has_the_fields_of_a_client_beside_those_of_the_engine(*, is_written_last: bool) -> None:
     views, pen = store.Store(), Pen()
     few = shapes.WorkloadRef(
         api_version=POLICIES, kind="FederatedResourceQuota", name="few", namespace="default"
     )
     written = policies.ConfigurationStatusWritten(
-        object=few, status={"note": raw("ours")}, managed_fields=(owner(7),)
+        object=few, status={"note": raw("ours"), "claimed": raw({"cpu": "9"})}, managed_fields=(owner(7),)
     )
     decided = quota_decisions.QuotaDecided(namespace="default", used={"few": {"cpu": "3"}})
-    fold_all(views, [pen.input(quota("few")), pen.input(written), *pen.step(0, [decided])])
+    status_written, step = [pen.input(written)], pen.step(0, [decided])
+    later = [*step, *status_written] if is_written_last else [*status_written, *step]
+    fold_all(views, [pen.input(quota("few")), *later])
     with views.reading() as rows:
         found = object_tables.get(rows, object_tables.Kind(POLICIES, few.kind), "default", "few")
     assert found is not None
