@@ -237,3 +237,32 @@ def test_paths_of_the_scale_are_below_spec_and_status(scale: Json, words: list[s
     version = {**VERSION, "subresources": {"scale": paths}}
     wrong = definitions.faults(_definition(versions=[version]))
     assert [cause.text.removeprefix("spec.subresources.scale.") for cause in wrong] == words
+
+
+def test_kind_with_the_name_of_another_is_not_served() -> None:
+    names: Json = {"plural": "homes", "kind": "House"}
+    second = _definition(names=names).with_metadata({"name": "homes.example.com"})
+    both = [*custom_kinds.read(_definition()), *custom_kinds.read(second)]
+    catalogue = resources.control_plane().with_custom(both)
+    house = catalogue.of_kind("example.com/v1", "House")
+    assert house
+    assert house.plural == "houses"
+    assert catalogue.resource("example.com", "v1", "homes") is None
+
+
+def test_custom_kind_cannot_have_the_name_of_a_builtin_kind() -> None:
+    group = "policy.karmada.io"
+    names: Json = {"plural": "pps", "kind": "PropagationPolicy"}
+    version: Json = {**VERSION, "name": "v1alpha1"}
+    wrong = _definition(group=group, names=names, versions=[version]).with_metadata({"name": f"pps.{group}"})
+    before = resources.control_plane()
+    after = before.with_custom(custom_kinds.read(wrong))
+    assert after.of_kind(f"{group}/v1alpha1", "PropagationPolicy") is before.of_kind(
+        f"{group}/v1alpha1", "PropagationPolicy"
+    )
+
+
+def test_group_of_a_definition_has_a_dot() -> None:
+    wrong = definitions.faults(_definition(group="apps").with_metadata({"name": "houses.apps"}))
+    words = 'spec.group: Invalid value: "apps": should be a domain with at least one dot'
+    assert [cause.text for cause in wrong] == [words]

@@ -132,12 +132,16 @@ class Catalogue:
         """Return a catalogue with these custom kinds added.
 
         An added kind replaces the custom kind with the same group and plural in all its versions. Built-in kinds are
-        never replaced.
+        never replaced. A kind whose name another resource of its group has is left out: objects are stored by kind.
         """
         new = [each for each in added if not self._is_built_in(each)]
         names = {(each.group, each.plural) for each in new}
         kept = [each for each in self.resources if not (each.custom and (each.group, each.plural) in names)]
-        return Catalogue((*kept, *new))
+        plurals = {(each.group, each.kind): each.plural for each in kept}
+        served = [
+            each for each in new if plurals.setdefault((each.group, each.kind), each.plural) == each.plural
+        ]
+        return Catalogue((*kept, *served))
 
     def _is_built_in(self, wanted: Resource) -> bool:
         return any(
