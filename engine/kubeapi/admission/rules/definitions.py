@@ -29,8 +29,9 @@ def faults(definition: KubeObject) -> Iterator[Cause]:
     if not group:
         yield causes.required("spec.group")
     else:
-        yield from words.each_invalid("spec.group", group, words.subdomain_faults(group))
-        if "." not in group:
+        wrong = words.subdomain_faults(group)
+        yield from words.each_invalid("spec.group", group, wrong)
+        if not wrong and "." not in group:
             yield causes.invalid("spec.group", group, "should be a domain with at least one dot")
     yield from words.one_of({"scope": None, **spec}, "scope", "spec", ("Cluster", "Namespaced"))
     versions = objects_at(spec, "versions")
