@@ -4,7 +4,7 @@ The views are read through the query functions and JSON, as clients do; the shar
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -13,7 +13,7 @@ from msgspec import Struct
 from engine.deciders import state as states
 from engine.domain.bindings import Claim
 from engine.reconcilers import worker
-from events import specs, times, topics
+from events import codec, decisions, specs, times, topics
 from events.validation import manifests, verdicts
 from projections import bindings, clusters, query
 from projections.port import Found, Rows
@@ -98,6 +98,7 @@ async def _however_they_were_folded(
 ) -> list[str]:
     """Invariants 2 and 8: batch sizes and restarts do not matter, and each look contains all writes up to it."""
     chance, end = played.chance, played.log.last_number()
+    withdrawn = await _withdrawn(played)
     store = await asyncio.to_thread(Store)
     found: list[str] = []
     seen: Dump = {}
@@ -105,7 +106,7 @@ async def _however_they_were_folded(
         await _fold(played, store, number, chance.choice(_BATCHES))
         now = await asyncio.to_thread(store.dump)
         found += _numbers_grow(seen, now, number)
-        found += _writes_are_seen(now, number, taken)
+        found += _writes_are_seen(now, number, taken, withdrawn)
         seen = now
     await asyncio.to_thread(store.close)
     return found + [
@@ -140,7 +141,21 @@ def _shown(table: str, row: Found) -> object:
     return cluster
 
 
-def _writes_are_seen(now: Dump, end: int, taken: Sequence[verdicts.Taken]) -> Iterator[str]:
+async def _withdrawn(played: world.World) -> dict[str, set[int]]:
+    """Return the numbers of the records that withdrew a binding, by its key: they change its template as rendered."""
+    result: dict[str, set[int]] = {}
+    for record in await played.log.read_all(0, played.log.last_number()):
+        match codec.decode(record) if record.topic == topics.DECISIONS else None:
+            case codec.Decoded(data=decisions.BindingWithdrawn(key=key)):
+                result.setdefault(key, set()).add(record.number)
+            case _:
+                pass
+    return result
+
+
+def _writes_are_seen(
+    now: Dump, end: int, taken: Sequence[verdicts.Taken], withdrawn: Mapping[str, Collection[int]]
+) -> Iterator[str]:
     written: dict[str, tuple[int, bytes]] = {}
     for each in taken:
         record = each.record
@@ -157,8 +172,9 @@ def _writes_are_seen(now: Dump, end: int, taken: Sequence[verdicts.Taken]) -> It
     shown = {names[row[0]]: (row[_NUMBER["objects"]], row[_MANIFEST]) for row in now["objects"]}
     for key in {**written, **shown}:
         number, manifest = shown.get(key, (0, b""))
-        if key in written and key.startswith(_HAS_STATUS) and number > written[key][0]:
-            number = written[key][0]  # its status was found out later
+        is_moved = key.startswith(_HAS_STATUS) or number in withdrawn.get(key, ())
+        if key in written and is_moved and number > written[key][0]:
+            number = written[key][0]  # its status was found out, or its binding ended, later
         if (number, manifest) != written.get(key, (0, b"")):
             yield f"8: at {end} {key} is {shown.get(key)}, written was {written.get(key)}"
 
