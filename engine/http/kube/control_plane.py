@@ -31,7 +31,11 @@ _Answer = TypeVar("_Answer")
 _SIGNATURE: Final = """
 SELECT count(*), coalesce(max(number), 0) FROM objects WHERE kind = 'CustomResourceDefinition'
 """
-_DEFINITIONS: Final = "SELECT manifest FROM objects WHERE kind = 'CustomResourceDefinition' ORDER BY name"
+_DEFINITIONS: Final = """
+SELECT manifest FROM objects WHERE kind = 'CustomResourceDefinition' ORDER BY created_ms, id
+"""
+"""Of two definitions of one kind the older one is served."""
+
 METRICS: Final = "metrics.k8s.io"
 Figures = Callable[[Resource, str, ObjectFilter], Awaitable[list[KubeObject]]]
 """Returns resource metrics of members' nodes or pods, given the metrics kind, a namespace (empty: all) and a filter."""

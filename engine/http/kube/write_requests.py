@@ -28,7 +28,7 @@ from engine.http.kube.kubernetes_events.client_writes import EventWrites
 from engine.http.kube.namespace_deletion import Namespaces
 from engine.http.kube.requests import ApiPath
 from engine.http.kube.write_parsing import Parsing, WriteRequest
-from engine.http.kube.write_warnings import Forecasts, Relabelling
+from engine.http.kube.write_warnings import Forecasts, Relabelling, of_definition
 from engine.karmada import unsupported
 from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import status_objects
@@ -234,6 +234,8 @@ class WriteRequests:
         warnings = write.warnings + written.mutated.warnings + unsupported.warnings(value)
         if relabelling is not None:
             warnings += await relabelling.warnings(self._plane, value)
+        if write.resource.kind == "CustomResourceDefinition":
+            warnings += await of_definition(self._plane, value)
         if write.query.dry_run and self._forecasts is not None:
             warnings += await self._forecasts.warnings(
                 value, _target(write), written.mutated.events, CLIENT_SOURCE

@@ -1,7 +1,8 @@
 """Warnings of writes beyond validation.
 
 The response to a dry run has a forecast of its effect if the object has the annotation ``ANNOTATION``. The response
-to an edit of a template has a warning if the claiming policy no longer selects the template.
+to an edit of a template has a warning if the claiming policy no longer selects the template, and that to a write of a
+CustomResourceDefinition if another one defines its kind.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,6 +31,17 @@ _TIMEOUT_S: Final = 25
 """Time limit of a prediction in seconds; clients of the Kubernetes API give up after 30 seconds or more."""
 
 _BUSY: Final = "plan: too many plans are running; try again"
+
+
+async def of_definition(plane: ControlPlane, definition: KubeObject) -> tuple[str, ...]:
+    """Return a warning if a CustomResourceDefinition is stored, but its kind is that of another resource."""
+    group, kind = definition.text_at("spec", "group"), definition.text_at("spec", "names", "kind")
+    plural, catalogue = definition.text_at("spec", "names", "plural"), await plane.catalogue()
+    for version in definition.objects_at("spec", "versions"):
+        served = catalogue.of_kind(f"{group}/{version.get('name')}", kind)
+        if served is not None and served.plural != plural:
+            return (f"{plural}.{group} is not served: {served.qualified} has the kind {kind} already",)
+    return ()
 
 
 class Forecasts:

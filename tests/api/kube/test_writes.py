@@ -8,7 +8,7 @@ import pytest
 
 from events.json_values import Json
 from tests.api.kube.client import MAPS, POLICIES, api, made, version
-from tests.builders.manifests import config_map, override_policy, policy
+from tests.builders.manifests import config_map, definition, override_policy, policy
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -99,6 +99,21 @@ async def test_policy_gets_defaults_and_keeps_its_permanent_id() -> None:
         assert (
             'admission webhook "propagationpolicy.karmada.io" denied the request' in denied.json()["message"]
         )
+
+
+async def test_definition_of_a_kind_that_exists_is_not_served_and_warned_about() -> None:
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    async with api() as (client, _):
+        first = await client.post(definitions, json=definition("ships", "Ship"))
+        assert "warning" not in first.headers
+        # Its name comes first, but it is younger.
+        second = await client.post(definitions, json=definition("boats", "Ship"))
+        assert second.status_code == 201
+        warning = "boats.example.io is not served: ships.example.io has the kind Ship already"
+        assert second.headers["warning"] == f'299 - "{warning}"'
+        path = "/apis/example.io/v1/namespaces/default"
+        assert (await client.get(f"{path}/ships")).status_code == 200
+        assert (await client.get(f"{path}/boats")).status_code == 404
 
 
 async def test_refused_request_writes_no_event() -> None:
