@@ -30,8 +30,9 @@ POLICY = "propagationpolicy.karmada.io/name"
 
 
 def policy_of(kubectl: Kubectl, thing: str, name: str) -> str:
-    """The policy that the marks of an object name."""
-    return cast("dict[str, Any]", kubectl.json(thing, name)["metadata"])["annotations"][POLICY]
+    """The policy that the marks of an object name; empty if it has none."""
+    annotations = cast("dict[str, Any]", kubectl.json(thing, name)["metadata"]).get("annotations", {})
+    return annotations.get(POLICY, "")
 
 
 def clusters_of(kubectl: Kubectl) -> list[str]:
