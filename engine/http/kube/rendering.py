@@ -21,6 +21,9 @@ _WARNINGS_CHARS_MAX: Final = 4 * 1024
 _WARNING_CHARS_MAX: Final = 256
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
+INITIAL_END: Final = "k8s.io/initial-events-end"
+"""Annotation of the bookmark after the initial list of a watch with ``sendInitialEvents``."""
+
 encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -43,6 +46,12 @@ def one(
             resource, [value], now_ms, metadata=version, version=form.table, include=form.include
         )
     return tables.partial(value, form.partial) if form.partial else value.document
+
+
+def initial_end(resource: Resource, number: int) -> KubeObject:
+    """Return the object of the bookmark after the initial list of a watch; ``number`` is the list's version."""
+    metadata: Json = {"resourceVersion": str(number), "annotations": {INITIAL_END: "true"}}
+    return KubeObject({"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata})
 
 
 def many(

@@ -168,10 +168,6 @@ def media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-INITIAL_END: Final = "k8s.io/initial-events-end"
-"""Annotation of the bookmark after the initial list of a watch with ``sendInitialEvents``."""
-
-
 def version_fault(text: str) -> str:
     """Return the error of a text that is not a valid resourceVersion; empty if the text is valid or empty."""
     if not text or (text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX):

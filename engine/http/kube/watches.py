@@ -112,7 +112,7 @@ class Watching:
         if watch.is_selective:
             watch.known = {value.key for value in listed.items}
         if query.initial_events:
-            yield watch.bookmark({requests.INITIAL_END: "true"})
+            yield watch.bookmark({rendering.INITIAL_END: "true"})
         async for line in self._catch_up(watch, listed.number, subscriber):
             yield line
 

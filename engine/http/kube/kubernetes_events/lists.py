@@ -21,7 +21,7 @@ from engine.kubeapi.schema.resources import Resource
 from engine.log import reading
 from engine.log.port import LogCutError
 from events import codec, keys, observations, topics
-from events.json_values import DECODING_ERRORS, Json
+from events.json_values import DECODING_ERRORS
 from events.kube_objects import KubeObject
 from events.records import StoredRecord
 from projections import client_events, query
@@ -111,7 +111,7 @@ class Events:
                     yield line(event)
             if asked.initial_events:
                 # Informers wait for this bookmark.
-                yield line(_bookmark(resource, after), "BOOKMARK")
+                yield line(rendering.initial_end(resource, after), "BOOKMARK")
             while await self._services.is_more(after):
                 records, after = await self._services.known(after, _BATCH)
                 for change, event in await self._shown(resource, records):
@@ -175,11 +175,6 @@ class Events:
             events = [("ADDED", merging.event(each, api_version)) for each in occurred]
             changed = [change for record in written if (change := _change(rows, record)) is not None]
         return [*events, *((kind, kubernetes_events.shown(value, api_version)) for kind, value in changed)]
-
-
-def _bookmark(resource: Resource, number: int) -> KubeObject:
-    metadata: Json = {"resourceVersion": str(number), "annotations": {requests.INITIAL_END: "true"}}
-    return KubeObject({"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata})
 
 
 def _has_events(record: StoredRecord) -> bool:

@@ -15,7 +15,6 @@ from engine.http.kube.requests import ApiPath, Query
 from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
-from events.json_values import Json
 from events.kube_objects import KubeObject
 
 _POLL_SECONDS: Final = 0.25
@@ -82,18 +81,10 @@ class MemberWatches:
                     yield line("DELETED", known[name][1])
                 known = now
                 if query.initial_events:
-                    yield line("BOOKMARK", _bookmark(resource, number))
+                    yield line("BOOKMARK", rendering.initial_end(resource, number))
                     query = msgspec.structs.replace(query, initial_events=False)
                 await asyncio.sleep(_POLL_SECONDS)
         except status_objects.StatusError as error:
             yield rendering.encode({"type": "ERROR", "object": error.body}) + b"\n"
         finally:
             self._open -= 1
-
-
-def _bookmark(resource: Resource, number: int) -> KubeObject:
-    metadata: Json = {
-        "resourceVersion": str(number),
-        "annotations": {requests.INITIAL_END: "true"},
-    }
-    return KubeObject({"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata})
