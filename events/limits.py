@@ -74,3 +74,6 @@ WORKLOADS_MAX: Final = 10_000
 
 SPEC_VALUES_MAX: Final = 50_000
 """Most fields and list entries in the spec of a new policy object, at all levels together."""
+
+LISTED_FIELDS_MAX: Final = 100
+"""Most unknown fields, and most duplicate fields, that a response lists, as in Kubernetes."""

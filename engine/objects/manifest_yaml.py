@@ -17,6 +17,7 @@ from msgspec import Struct
 from yaml import events
 
 from engine.objects.manifest_limits import Budget, Limits, Unreadable
+from events.limits import LISTED_FIELDS_MAX
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _PARSE: Final = cast("Callable[..., Iterator[events.Event]]", yaml.parse)  # pyright: ignore[reportUnknownMemberType]
@@ -36,7 +37,6 @@ _NUMBER_STARTS: Final = frozenset("-+.0123456789")
 _INTEGER_BITS_MAX: Final = 63
 _NUMBER_CHARS_MAX: Final = 400
 _MERGE: Final = "<<"
-_REPEATED_MAX: Final = 100
 _UNBOUND: Final = Limits(
     content_bytes_max=2**62, documents_max=2**62, depth_max=256, repeated_bytes_max=2**24
 )
@@ -203,7 +203,7 @@ class _Composer:
         repeated = self._budget.repeated
         if repeated is None:
             raise Unreadable(field_path, "occurs twice in one object", "keep one of them", line=line)
-        if len(repeated) < _REPEATED_MAX and field_path not in repeated:
+        if len(repeated) < LISTED_FIELDS_MAX and field_path not in repeated:
             repeated.append(field_path)
 
     def _key(self, event: events.Event, depth: int, path: str, line: int) -> str:

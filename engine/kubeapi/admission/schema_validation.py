@@ -12,6 +12,7 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import resolved, schema_below
+from events import limits
 from events.json_values import Json, as_list, as_object, has_parts, object_at
 from events.validation import kind_schemas
 
@@ -26,7 +27,6 @@ _TYPES: Final[dict[str, tuple[str, tuple[type, ...]]]] = {
     "quantity": ("string or number", (str, int, float)),
     "intstr": ("integer or string", (int, str)),
 }
-_UNKNOWN_MAX: Final = 100
 _SERVERS: Final = ("apiVersion", "kind", "metadata", "status")
 """Top-level fields that ``value_faults`` skips, because they are validated elsewhere or not written by clients."""
 
@@ -48,7 +48,7 @@ def _unknown(value: object, schema: Schema) -> list[str]:
     fields, items = as_object(value), as_list(value)
     if fields is not None and isinstance(schema, Fields | MapOf):
         for name, item in fields.items():
-            if len(result) >= _UNKNOWN_MAX:
+            if len(result) >= limits.LISTED_FIELDS_MAX:
                 break
             if isinstance(schema, Fields) and name not in schema.fields:
                 if not schema.open:
@@ -58,10 +58,10 @@ def _unknown(value: object, schema: Schema) -> list[str]:
     elif items is not None and isinstance(schema, ListOf):
         item_schema = resolved(schema.item)
         for index, item in enumerate(items):
-            if len(result) >= _UNKNOWN_MAX:
+            if len(result) >= limits.LISTED_FIELDS_MAX:
                 break
             result += [f"[{index}]{path}" for path in _unknown(item, item_schema)]
-    return result[:_UNKNOWN_MAX]
+    return result[: limits.LISTED_FIELDS_MAX]
 
 
 def pruned(value: Json, schema: Schema) -> Json:

@@ -21,10 +21,10 @@ from engine.kubeapi.schema import type_errors
 from engine.kubeapi.schema.resources import Resource, built_in
 from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Named, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import named, resolved
+from events import limits
 from events.json_values import Json, as_list, as_object
 from events.kube_objects import KubeObject
 
-_REPEATED_MAX: Final = 100
 _SCHEME: Final = "pkg/runtime/scheme.go:110"
 """Source position that a real API server's message contains; kept because clients may match the whole text."""
 
@@ -122,7 +122,7 @@ def repeated_fields(text: bytes, value: object) -> list[str]:
         result: object = json.loads(text, object_pairs_hook=_noted)
     except (ValueError, RecursionError):
         return []
-    return list(itertools.islice(_paths(result, ""), _REPEATED_MAX))
+    return list(itertools.islice(_paths(result, ""), limits.LISTED_FIELDS_MAX))
 
 
 def repetition_message(path: str) -> str:
