@@ -162,7 +162,14 @@ class Owner(Protocol):
         ...
 
     async def check(self) -> None:
-        """Raise OwnershipLostError if a step of another owner continues the chain of an owned shard."""
+        """Raise OwnershipLostError if a step of another owner continues the chain of an owned shard.
+
+        On Kafka it also makes committed records visible that a broker has left hidden.
+        """
+        ...
+
+    def check_in_s(self) -> float | None:
+        """Return the seconds until ``check`` must run even if nothing else happens; None for never."""
         ...
 
     async def release(self, shards: Iterable[int]) -> None:

@@ -48,5 +48,9 @@ class SoleOwner:
     async def check(self) -> None:
         """Do nothing: ownership cannot be lost."""
 
+    def check_in_s(self) -> float | None:
+        """Return None: there is nothing to check."""
+        return None
+
     async def release(self, shards: Iterable[int]) -> None:
         """Do nothing: no other owner waits for the shards."""

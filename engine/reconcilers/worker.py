@@ -364,7 +364,7 @@ class Worker:
         self._fenced.fence(shards)
 
     async def _wait(self) -> None:
-        """Return when new inputs, a timer, a due snapshot or a retry of a shard need a turn."""
+        """Return when new inputs, a timer, a due snapshot, a check or a retry of a shard need a turn."""
         if self.is_behind():
             return
         dues = (
@@ -374,7 +374,8 @@ class Worker:
             *self._quarantine.dues_ms(),
         )
         due_ms = min((due for due in dues if due is not None), default=None)
-        delay_s = None if due_ms is None else max(due_ms - self._clock(), 0) / 1000
+        due_s = None if due_ms is None else max(due_ms - self._clock(), 0) / 1000
+        delay_s = min((each for each in (due_s, self._owner.check_in_s()) if each is not None), default=None)
         try:
             async with asyncio.timeout(delay_s):
                 # No await between this check and ``moves()``: a record that arrives there would not end the wait.

@@ -47,6 +47,9 @@ class Contested:
     async def check(self) -> None:
         await self._sole.check()
 
+    def check_in_s(self) -> float | None:
+        return self._sole.check_in_s()
+
     async def release(self, shards: Iterable[int]) -> None:
         self.held.difference_update(shards)
         await self._sole.release(shards)

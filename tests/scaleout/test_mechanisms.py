@@ -224,16 +224,8 @@ async def test_output_that_a_broker_left_open_is_ended_by_its_owner(
         address = await prepared(brokers.servers)
         async with owner(address) as (worker, shards, log):
             await worker.recover()
-            producer = shards._owned[SHARD].producer  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-            manager: Any = producer._txn_manager  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-            await producer.begin_transaction()
-            rejected = record_of_bytes(names.REJECTIONS, {}, b"{", "")
-            manager._txn_partitions.add(clients.partition(address, (names.REJECTIONS, 0)))  # noqa: SLF001
-            await appending.send(producer, address, [rejected])
-            manager.committing_transaction()
-            manager.complete_transaction()
-
             slot = (names.REJECTIONS, 0)
+            producer = await leave_own_open(address, shards, slot)
             assert (await log.query_ends(slot))[slot] < (await log.written([slot]))[slot]
             async with asyncio.timeout(20):
                 if error is not None and raised is not None:
@@ -247,6 +239,56 @@ async def test_output_that_a_broker_left_open_is_ended_by_its_owner(
             await log.append([log_records.record(inputs.deployment("foo"), key=KEY)])
             await log.level()
             await worker.turn()
+
+
+async def test_idle_owner_ends_a_step_that_a_broker_left_open(
+    address: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slot = (names.DECISIONS, SHARD)
+    async with owner(address) as (worker, shards, log):
+        await worker.recover()
+        await log.append([log_records.record(POLICY), log_records.record(inputs.deployment("foo"), key=KEY)])
+        await log.level()
+        producer = shards._owned[SHARD].producer  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        with monkeypatch.context() as patches:
+            patches.setattr(producer, "commit_transaction", committing_for_the_client_only(producer))
+            assert (await worker.turn()).steps == 1
+        assert (await log.query_ends(slot))[slot] < (await log.written([slot]))[slot]
+
+        running = asyncio.create_task(worker.run())
+        try:
+            async with asyncio.timeout(20):
+                while await log.query_ends(slot) != await log.written([slot]):  # noqa: ASYNC110  # brokers do not signal it
+                    await asyncio.sleep(0.2)
+        finally:
+            running.cancel()
+        assert shards.fences == 0
+    found, wrong = await proved(address)
+    assert steps(found) == [(1, 1), (2, 1)]
+    assert wrong == []
+
+
+def committing_for_the_client_only(producer: clients.Producer) -> Callable[[], Awaitable[None]]:
+    manager: Any = producer._txn_manager  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+    async def commit() -> None:
+        manager.committing_transaction()
+        manager.complete_transaction()
+
+    return commit
+
+
+async def leave_own_open(
+    address: Address, shards: shard_ownership.Shards, slot: tuple[str, int]
+) -> clients.Producer:
+    """Write a record in a transaction that the owner takes for committed, but that has no end in the partition."""
+    producer = shards._owned[SHARD].producer  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    manager: Any = producer._txn_manager  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    await producer.begin_transaction()
+    manager._txn_partitions.add(clients.partition(address, slot))  # noqa: SLF001
+    await appending.send(producer, address, [record_of_bytes(slot[0], {}, b"{", KEY)])
+    await committing_for_the_client_only(producer)()
+    return producer
 
 
 def failing(error: KafkaError) -> Callable[[], Awaitable[None]]:

@@ -53,7 +53,7 @@ _OUTPUTS: Final = tuple(
     for name in (topics.WORKS, topics.LINKS, topics.REJECTIONS, *topics.FACT_TOPICS)
     for partition in range(topics.TOPICS[name].partitions)
 )
-"""Partitions to which the steps of all shards may write, beside the decisions."""
+"""Partitions to which the steps of all shards may write; each shard also writes to its partition of the decisions."""
 
 _FENCED: Final = (ProducerFenced, InvalidProducerEpoch)
 _log = diagnostics.logger(__name__)
@@ -81,6 +81,8 @@ class Shards:
         # Partitions of outputs with hidden records: the visible end, and since when it is unchanged. The time
         # is infinite once the transactions of the owned shards were ended there.
         self._hidden: dict[Slot, tuple[int, float]] = {}
+        # Whether all records that this owner has committed were visible at a check after the last commit.
+        self._is_settled = True
         self._is_committing = False
         self.fences = 0
 
@@ -119,6 +121,7 @@ class Shards:
         """
         outcomes: list[int | BaseException] = []
         self._is_committing = True
+        self._is_settled = False
         try:
             # A cancelled commit has an unknown outcome, so let it finish.
             with anyio.CancelScope(shield=True):
@@ -167,25 +170,34 @@ class Shards:
             self._lose(lost)
         await self._end_left(now_s)
 
+    def check_in_s(self) -> float | None:
+        if self._is_settled or not self._owned:
+            return None
+        return max(self._checked_s + _CHECK_S - asyncio.get_running_loop().time(), 0.0)
+
     async def _end_left(self, now_s: float) -> None:
-        """End transactions of the owned shards that have no end marker in some partitions of outputs.
+        """End transactions of the owned shards that have no end marker in some partitions.
 
         A broker that shuts down may fail to write the marker although the transaction's owner continues. The records
-        would then stay hidden until the shard writes to that partition again.
+        would then stay hidden until the shard writes to that partition again: a last step, from all views.
         """
+        slots = (*_decisions(self._owned), *_OUTPUTS)
         try:
-            written = await self._log.written(_OUTPUTS)
-            ends = await self._log.query_ends(*_OUTPUTS)
+            written = await self._log.written(slots)
+            ends = await self._log.query_ends(*slots)
         except (KafkaError, port.LogError):
             return
-        hidden = {slot: ends[slot] for slot in _OUTPUTS if ends[slot] < written[slot]}
+        hidden = {slot: ends[slot] for slot in slots if ends[slot] < written[slot]}
         self._hidden = {
             slot: (end, since_s if known == end else now_s)
             for slot, end in hidden.items()
             for known, since_s in [self._hidden.get(slot, (-1, now_s))]
         }
+        if self._is_committing:
+            return
+        self._is_settled = all(since_s == math.inf for _, since_s in self._hidden.values())
         stuck = [slot for slot, (_, since_s) in self._hidden.items() if now_s - since_s >= _STUCK_S]
-        if not stuck or self._is_committing:
+        if not stuck:
             return
         _log.warning("ending transactions that brokers left open", partitions=len(stuck))
         await self._commit_empty_of_all(stuck)
@@ -196,9 +208,11 @@ class Shards:
     async def _commit_empty_of_all(self, slots: Sequence[Slot]) -> None:
         """End open transactions of all owned shards in these partitions; raises OwnershipLostError or LogError."""
         shards = list(self._owned)
+        shared = [slot for slot in slots if slot[0] != topics.DECISIONS]
+        own = {shard: [slot for slot in slots if slot == (topics.DECISIONS, shard)] for shard in shards}
         # Wait for all of them: a transaction that continued would fail the next step of its shard.
         outcomes = await asyncio.gather(
-            *(self._commit_empty(shard, slots) for shard in shards), return_exceptions=True
+            *(self._commit_empty(shard, (*own[shard], *shared)) for shard in shards), return_exceptions=True
         )
         failed = {shard: error for shard, error in zip(shards, outcomes, strict=True) if error is not None}
         if lost := [shard for shard, error in failed.items() if isinstance(error, _FENCED)]:
