@@ -149,7 +149,7 @@ class Installation:
             is_level = all(each is not None and each[0] == 0 for each in now) and len(set(now)) == 1
             if now != last or not is_level:
                 last, since_s = now, time.monotonic()
-            assert time.monotonic() < until_s, self.with_output(f"it does not come to rest: {now}")
+            assert time.monotonic() < until_s, self.with_output(f"it does not come to rest: {self._shards()}")
             time.sleep(_POLL_S)
 
     def _lags(self) -> dict[int, tuple[int, int]]:
