@@ -35,8 +35,8 @@ from engine.kubeapi.values import quantity
     ],
 )
 def test_milli_and_whole_units_are_parsed(text: quantity.Quantity, milli: int, whole: int) -> None:
-    assert quantity.milli_units(text) == milli
-    assert quantity.whole_units(text) == whole
+    nano = quantity.nano_units(text)
+    assert (quantity.ceil_milli(nano), quantity.ceil_whole(nano)) == (milli, whole)
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,14 @@ def test_invalid_quantity_is_named_in_the_error(text: str) -> None:
 
 @given(st.integers(-(10**24), 10**24))
 def test_whole_numbers_of_any_size_are_exact(number: int) -> None:
-    assert quantity.whole_units(str(number)) == number
-    assert quantity.milli_units(f"{number}m") == number
+    assert quantity.nano_units(str(number)) == number * quantity.NANO
+    assert quantity.ceil_milli(quantity.nano_units(f"{number}m")) == number
 
 
 @given(st.integers(0, 10**12), st.sampled_from(["n", "u", "m", ""]))
 def test_units_are_rounded_up(number: int, suffix: str) -> None:
     nano = number * {"n": 1, "u": 10**3, "m": 10**6, "": 10**9}[suffix]
-    whole = quantity.whole_units(f"{number}{suffix}")
+    whole = quantity.ceil_whole(quantity.nano_units(f"{number}{suffix}"))
     assert whole * quantity.NANO >= nano > (whole - 1) * quantity.NANO
 
 

@@ -95,16 +95,6 @@ def _shortened(amount: int, step: int, suffixes: tuple[str, ...]) -> str:
     return f"{amount}{suffixes[index]}"
 
 
-def milli_units(quantity: Quantity) -> int:
-    """Parse a quantity; return it in thousandths of its unit, rounded up, as cpu is counted."""
-    return ceil_milli(nano_units(quantity))
-
-
-def whole_units(quantity: Quantity) -> int:
-    """Parse a quantity; return it in whole units, rounded up, as resources other than cpu are counted."""
-    return ceil_whole(nano_units(quantity))
-
-
 def ceil_milli(nano: int) -> int:
     """Round billionths up to thousandths."""
     return -(-nano // 1_000_000)
