@@ -7,7 +7,7 @@ from typing import Final, cast
 
 import pytest
 
-from engine.kubeapi.values.quantity import milli_units
+from engine.kubeapi.values.quantity import ceil_milli, nano_units
 from tests.cli.servers import Shell
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.guides import until_idle
@@ -82,7 +82,7 @@ def free_replicas(kubectl: Kubectl, member: str) -> int:
     status = cast("dict[str, dict[str, dict[str, str]]]", kubectl.json("cluster", member)["status"])
     summary = status["resourceSummary"]
     total, used = (
-        milli_units(summary.get(part, {}).get("cpu", "0")) for part in ("allocatable", "allocated")
+        ceil_milli(nano_units(summary.get(part, {}).get("cpu", "0"))) for part in ("allocatable", "allocated")
     )
     return (total - used) // (CORES * 1000)
 

@@ -242,7 +242,7 @@ def free_capacity(user: User) -> None:
 def _nodes_taken(user: User) -> int:
     """Return how many nodes the members report as taken; their own pods need a small part of one."""
     cpu = (
-        quantity.milli_units(str(at(each, part, "cpu") or 0))
+        quantity.ceil_milli(quantity.nano_units(str(at(each, part, "cpu") or 0)))
         for each in user.taken().values()
         for part in each
     )
