@@ -82,11 +82,12 @@ class Watching:
                 is_more = await self._wait(subscriber)
                 if subscriber.is_cut:
                     break
-                reported = watch.position
-                for part in _parts(line for change in subscriber.take() for line in watch.lines_of(change)):
+                # The feed may queue more changes while the client reads these, so their position is not that of
+                # the queue after the loop. The initial list may be ahead of the feed; a bookmark must never go back.
+                taken, position = subscriber.take(), max(watch.position, subscriber.position)
+                for part in _parts(line for change in taken for line in watch.lines_of(change)):
                     yield part
-                # The initial list may be ahead of the feed; a bookmark must never go back.
-                watch.position = max(reported, subscriber.position)
+                watch.position = position
                 if not is_more and query.bookmarks:
                     yield watch.bookmark()
             if query.bookmarks:
