@@ -51,9 +51,7 @@ class Watching:
     ) -> Response:
         """The response to a watch; raises StatusError: 429 for too many watches, 410 for an old resourceVersion."""
         if resource.is_event:
-            return await self._plane.events.watched(
-                resource, api_path.namespace, query, form, self._clock_ms()
-            )
+            return await self._plane.events.watched(resource, api_path.namespace, query, form, self._clock_ms)
         if self._feed.count >= WATCHERS_MAX:
             raise status_objects.too_many_requests(1, f"{WATCHERS_MAX} watches are open")
         since = _since(query.resource_version)

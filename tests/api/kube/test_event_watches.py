@@ -1,14 +1,19 @@
 """Watches of Kubernetes Events, and custom kinds with the name of Events."""
 
+import asyncio
+
+import httpx
 import msgspec
 import pytest
 
-from events import observations
+from engine.http.kube.app import create_app
+from events import observations, times
 from events.json_values import object_at
 from tests.api.kube.client import api
 from tests.api.kube.test_reads import watched
+from tests.api.servers import NOW_MS, TOKEN, serving
 from tests.builders import inputs
-from tests.builders.log_records import record
+from tests.builders.log_records import envelope, record
 from tests.builders.manifests import manifest
 
 EVENTS = "/api/v1/events"
@@ -34,6 +39,25 @@ async def test_watch_from_an_unknown_version_is_refused(version: str, code: int)
     async with api() as (client, _):
         answer = await client.get(EVENTS, params={"watch": "true", "resourceVersion": version})
         assert answer.status_code == code, answer.text
+
+
+async def test_ages_in_tables_are_those_at_the_time_of_each_event() -> None:
+    now_ms = NOW_MS
+    watch = {"watch": "true", "resourceVersion": "1", "timeoutSeconds": "2"}
+    async with serving([record(inputs.joined("member1"))]) as services:
+        transport = httpx.ASGITransport(create_app(services, lambda: now_ms))
+        headers = {
+            "authorization": f"Bearer {TOKEN}",
+            "accept": "application/json;as=Table;v=v1;g=meta.k8s.io",
+        }
+        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
+            watching = asyncio.create_task(client.get(EVENTS, params=watch))
+            await asyncio.sleep(0.2)
+            now_ms += 60_000
+            head = envelope(time=times.to_text(now_ms))
+            await services.log.append([record(inputs.joined("member2"), head)])
+            lines = [msgspec.json.decode(line) for line in (await watching).text.splitlines()]
+    assert [line["object"]["rows"][0]["cells"][0] for line in lines] == ["0s", "0s"]
 
 
 async def test_watch_passes_over_deletions_without_an_object() -> None:

@@ -1,6 +1,6 @@
 """Lists and watches of Kubernetes Events, from the timeline of one object or from the newest part of the log."""
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import Final
 
 import anyio.to_thread
@@ -74,7 +74,12 @@ class Events:
         return events[0] if events else None
 
     async def watched(
-        self, resource: Resource, namespace: str, query_: Query, form: requests.Form, now_ms: int
+        self,
+        resource: Resource,
+        namespace: str,
+        query_: Query,
+        form: requests.Form,
+        clock_ms: Callable[[], int],
     ) -> Response:
         """The response to a watch; raises StatusError."""
         if self._watchers >= _WATCHERS_MAX:
@@ -86,7 +91,7 @@ class Events:
         if since > log.last_number() and since > await log.newest():
             raise status_objects.expired()
         fits = ObjectFilter(resource, query_)
-        lines = self._lines(resource, namespace, query_, form, fits, now_ms)
+        lines = self._lines(resource, namespace, query_, form, fits, clock_ms)
         return Lines(lines, min(query_.timeout_s or SECONDS, SECONDS_MAX))
 
     async def _lines(
@@ -96,10 +101,10 @@ class Events:
         asked: Query,
         form: requests.Form,
         fits: ObjectFilter,
-        now_ms: int,
+        clock_ms: Callable[[], int],
     ) -> AsyncGenerator[bytes]:
         def line(value: KubeObject, change: str = "ADDED") -> bytes:
-            shown = rendering.one(resource, value, form, now_ms)
+            shown = rendering.one(resource, value, form, clock_ms())
             return rendering.encode({"type": change, "object": shown}) + b"\n"
 
         self._watchers += 1
