@@ -1,16 +1,20 @@
 """Objects that are created and replaced, from JSON and YAML; a refused request writes no event."""
 
 import asyncio
+import json
 from typing import cast
 
 import httpx
 import pytest
 
-from events.json_values import Json
+from events.json_values import Json, object_at
 from tests.api.kube.client import MAPS, POLICIES, api, made, version
-from tests.builders.manifests import config_map, definition, override_policy, policy
+from tests.builders.manifests import config_map, definition, manifest, override_policy, policy
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+RBAC = "rbac.authorization.k8s.io/v1"
+ROLES = f"/apis/{RBAC}/clusterroles"
+CLUSTER_POLICIES = "/apis/policy.karmada.io/v1alpha1/clusterpropagationpolicies"
 
 
 async def test_object_is_created_updated_and_deleted() -> None:
@@ -183,3 +187,32 @@ async def test_duplicate_yaml_fields_are_reported(text: str, method: str, path: 
             assert answer.json()["data"] == {"a": "two"}
             assert answer.headers.get_list("warning") == warnings
             await client.delete(f"{MAPS}/twice")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (ROLES, manifest(RBAC, "ClusterRole", "one", "default", rules=[])),
+        (CLUSTER_POLICIES, {**policy("one", namespace="default"), "kind": "ClusterPropagationPolicy"}),
+    ],
+)
+@pytest.mark.parametrize("verb", ["create", "replace", "patch", "apply"])
+async def test_namespace_of_a_cluster_scoped_object_is_removed(path: str, value: Json, verb: str) -> None:
+    async with api() as (client, services):
+        if verb in ("replace", "patch"):
+            stored = (await client.post(path, json={**value, "metadata": {"name": "one"}})).json()
+            labels = {**stored["metadata"].get("labels", {}), "a": "b"}
+            metadata = {**stored["metadata"], "namespace": "default", "labels": labels}
+            value = {**stored, "metadata": metadata}
+        requests = {
+            "create": ("POST", path, "application/json"),
+            "replace": ("PUT", f"{path}/one", "application/json"),
+            "patch": ("PATCH", f"{path}/one", "application/merge-patch+json"),
+            "apply": ("PATCH", f"{path}/one?fieldManager=me", "application/apply-patch+yaml"),
+        }
+        method, target, form = requests[verb]
+        answer = await client.request(method, target, json=value, headers={"content-type": form})
+        assert answer.is_success, answer.text
+        assert "namespace" not in answer.json()["metadata"]
+        (*_, newest) = await services.log.read_all(0, 10)
+        assert "namespace" not in object_at(json.loads(newest.value), "manifest", "metadata")

@@ -62,8 +62,14 @@ def applicable(writer: Writer, desired: KubeObject) -> Edited:
 
 
 def with_path_identity(writer: Writer, value: KubeObject) -> KubeObject:
-    """Return the object; a missing name or namespace is set to that of the path."""
+    """Return the object; a missing name or namespace is set to that of the path.
+
+    The namespace of a cluster-scoped object is removed, as in Kubernetes.
+    """
     metadata = value.metadata
+    if not writer.namespace and "namespace" in metadata:
+        metadata = {name: item for name, item in metadata.items() if name != "namespace"}
+        value = value.with_fields({"metadata": metadata})
     identity = {"name": writer.name, "namespace": writer.namespace}
     missing = {name: text for name, text in identity.items() if text and not metadata.get(name)}
     return value.with_metadata(missing) if missing else value

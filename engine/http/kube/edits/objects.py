@@ -140,7 +140,10 @@ def check_metadata(resource: Resource, new: KubeObject) -> None:
 
 
 def check_named(writer: Writer, new: KubeObject) -> None:
-    """Raise StatusError if name or namespace differ from those of the path."""
+    """Raise StatusError if name or namespace differ from those of the path.
+
+    The namespace of a cluster-scoped object is ignored, as in Kubernetes; ``completed`` and applies remove it.
+    """
     metadata = new.metadata
     name, namespace = metadata.get("name"), metadata.get("namespace") or writer.namespace
     if not name:
@@ -151,7 +154,7 @@ def check_named(writer: Writer, new: KubeObject) -> None:
     if name != writer.name:
         message = f"the name of the object ({name}) does not match the name on the URL ({writer.name})"
         raise status_objects.bad_request(message)
-    if namespace != writer.namespace:
+    if writer.namespace and namespace != writer.namespace:
         message = "the namespace of the provided object does not match the namespace sent on the request"
         raise status_objects.bad_request(message)
 
@@ -221,9 +224,9 @@ def completed(writer: Writer, live: KubeObject | None, edited: Edited) -> Edited
     else:
         gone = ("deletionTimestamp", "deletionGracePeriodSeconds")
         metadata = {name: item for name, item in metadata.items() if name not in gone}
-    metadata = {**metadata, "name": writer.name}
-    if writer.namespace:
-        metadata["namespace"] = writer.namespace
+    metadata = {**metadata, "name": writer.name, "namespace": writer.namespace}
+    if not writer.namespace:
+        del metadata["namespace"]
     filled = filled_in(writer, live, new.with_fields({"metadata": metadata}))
     if live is not None and built_in_defaults.same(live, filled):
         # The client sent back the object that it had read: API defaults in it are not a change.
