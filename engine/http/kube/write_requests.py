@@ -226,7 +226,7 @@ class WriteRequests:
         if write.method in ("PUT", "PATCH") and binding_changes.is_binding(write.resource):
             return await self._change_binding(write, edit)
         if write.resource.is_event and self._event_writes is not None:
-            return await self._event_writes.change(write, edit)
+            return await self._event_writes.change(write, edit, await self._permission(write))
         relabelling = Relabelling() if write.method != "POST" else None
         value, written = await self._written_object(write, edit, relabelling)
         code = 201 if write.method == "POST" or written.mutated.action == Action.CREATED else 200
@@ -287,11 +287,7 @@ class WriteRequests:
         resource = write.resource
         _check_written_kind(target, resource)
         check_reserved(target, write.user)
-        permission = Permission(
-            user=write.user,
-            rights=None if write.user.is_master else await self._authorizer.rights(),
-            creates=write.method == "POST",
-        )
+        permission = await self._permission(write)
         authorized = AuthorizedEdit(
             edit=edit,
             permission=permission,
@@ -307,6 +303,10 @@ class WriteRequests:
             known = structs.replace(authorized, edit=structs.replace(edit, writer=writer))
             answer = await self._changed(write, target, known)
         return _written(answer, resource, target.name)
+
+    async def _permission(self, write: WriteRequest) -> Permission:
+        rights = None if write.user.is_master else await self._authorizer.rights()
+        return Permission(user=write.user, rights=rights, creates=write.method == "POST")
 
     def _admission(
         self, write: WriteRequest, permission: Permission

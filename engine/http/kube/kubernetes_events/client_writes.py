@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from engine.http.kube import rendering
 from engine.http.kube.control_plane import ControlPlane
+from engine.http.kube.edits.authorized import Permission
 from engine.http.kube.edits.objects import RequestedEdit
 from engine.http.kube.requests import ApiPath
 from engine.http.kube.write_parsing import WriteRequest
@@ -42,8 +43,8 @@ class EventWrites:
         self._clock_ms = clock_ms
         self._lock = anyio.Lock()
 
-    async def change(self, write: WriteRequest, edit: RequestedEdit) -> Response:
-        """Create, replace, patch or apply an Event; raises StatusError."""
+    async def change(self, write: WriteRequest, edit: RequestedEdit, permission: Permission) -> Response:
+        """Create, replace, patch or apply an Event, if ``permission`` allows it; raises StatusError."""
         resource, writer = write.resource, write.writer
         async with self._lock:
             stored = await self._stored(write)
@@ -52,6 +53,7 @@ class EventWrites:
                 await self._check_namespace(writer.namespace)
             edited = edit.apply(live)
             value = edited.value
+            permission.check(writer, value, live)
             raw = object_changes.manifest(kubernetes_events.kept(value))
             if len(raw) > _BYTES_MAX:
                 message = f"the Event has {len(raw)} bytes; at most {_BYTES_MAX} are kept"
