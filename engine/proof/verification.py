@@ -17,7 +17,7 @@ from engine.log import port
 from engine.proof.record_origins import Finding, RecordOrigins
 from engine.proof.single_reading import SingleReading
 from engine.reconcilers import recovery, replay, snapshots
-from events import codec, decisions, records, release, topics
+from events import chain, codec, decisions, records, release, topics
 
 Progress = Callable[[int, int], None]
 """Called with the sequence number of the last record read, and the count of steps proved so far."""
@@ -150,6 +150,10 @@ async def _verify_shards(
             # The computed state now differs from the recorded one, so all later steps would differ as well.
             proved[taken.shard] = False
             replayed.leave_out(taken.shard)
+        else:
+            # A recomputed step of another release names this one, so its digest differs; the next step names the
+            # recorded digest.
+            step.fold.state.digest = chain.step_digest(recorded.record.value)
     for shard, error in replayed.unreadable.items():
         del proved[shard]
         report.findings.append(Finding(kind="unreadable", where=f"shard {shard}", message=str(error)))

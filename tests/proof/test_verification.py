@@ -12,6 +12,7 @@ from engine.placement.requests import Request
 from engine.proof import verification
 from events import catalogue, decisions, ids, keys, links, records, release, shapes, topics, works
 from events.records import StoredRecord
+from tests.builders.inputs import deployment
 from tests.deciders.story import Story
 from tests.proof import logs
 from tests.proof.logs import WEB
@@ -245,6 +246,18 @@ async def test_other_release_with_equal_decisions_reports_no_difference(
     report = await verification.verify(story.log)
     assert report.is_clean
     assert report.differences == []
+
+
+async def test_steps_after_those_of_another_release_are_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story()
+    with monkeypatch.context() as former:
+        former.setattr(release, "RELEASE", "9.9.9")
+        await logs.play(story)
+    await story.restart()
+    await story.submit(deployment("web", 8))
+    report = await verification.verify(story.log)
+    assert (report.findings, report.differences) == ([], [])
+    assert report.steps == await story.steps()
 
 
 async def test_other_release_with_another_rule_reports_a_difference_and_no_finding(
