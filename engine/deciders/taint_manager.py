@@ -121,8 +121,14 @@ def _is_left(binding: Binding, cluster: str, facts: Facts) -> bool:
 
 
 def _is_scheduled(binding: Binding, shard: ShardState) -> bool:
-    """Whether the evicted replicas are assigned elsewhere; False for a binding without policy (not scheduled)."""
-    return binding.condition == SUCCESS and binding.claim is not None and not shard.awaits(binding.key)
+    """Whether the evicted replicas are assigned elsewhere; False for a binding that is not scheduled here or now."""
+    return (
+        binding.condition == SUCCESS
+        and binding.claim is not None
+        and binding.claim.is_scheduled_here
+        and not binding.suspension.scheduling
+        and not shard.awaits(binding.key)
+    )
 
 
 def _assess(

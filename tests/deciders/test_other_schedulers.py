@@ -82,6 +82,15 @@ async def test_evicted_replicas_wait_for_the_other_scheduler(story: Story) -> No
     assert story.placed(WEB) == {"member2": 2}
 
 
+async def test_last_copy_survives_a_taint_under_another_scheduler(story: Story) -> None:
+    await story.submit(policy("p", on("member1")), deployment("web", 4))
+    await story.report(WEB, "member1")
+    await story.submit(taking_over(on("member1"), OTHER))
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.pass_s(1_200)
+    assert await story.replicas(WEB) == {"member1": 4}
+
+
 async def test_rebalancer_is_answered_without_a_decision(story: Story) -> None:
     await story.submit(policy("p", BOTH, schedulerName=OTHER), deployment("web", 4))
     await story.submit(rebalancer("demo", ref("web")))

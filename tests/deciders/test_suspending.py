@@ -3,7 +3,7 @@
 import pytest
 
 from events import specs, works
-from tests.builders.inputs import capacity, deleted, deployment, joined, key, policy, ref
+from tests.builders.inputs import capacity, deleted, deployment, joined, key, policy, ref, tainted
 from tests.builders.manifests import EVEN, on
 from tests.deciders.story import Story
 
@@ -58,3 +58,25 @@ async def test_suspension_ends_with_its_template(story: Story) -> None:
     await story.submit(deleted("web"))
     await story.submit(deployment("web", 4))
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
+
+
+async def test_eviction_does_not_count_as_replaced_while_scheduling_is_suspended(story: Story) -> None:
+    await story.submit(policy("p", BOTH), deployment("web", 2))
+    for name in ("member1", "member2"):
+        await story.report(WEB, name)
+    await story.submit(_suspended(scheduling=True))
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.pass_s(600)
+    assert await story.replicas(WEB) == {"member1": 1, "member2": 1}
+    await story.submit(_suspended(scheduling=False))
+    await story.report(WEB, "member2")
+    assert await story.replicas(WEB) == {"member2": 2}
+
+
+async def test_last_copy_survives_a_taint_while_scheduling_is_suspended(story: Story) -> None:
+    await story.submit(policy("p", on("member1", scheduling=EVEN)), deployment("web", 2))
+    await story.report(WEB, "member1")
+    await story.submit(_suspended(scheduling=True))
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.pass_s(1_200)
+    assert await story.replicas(WEB) == {"member1": 2}
