@@ -37,14 +37,14 @@ def clusters(binding: Binding) -> frozenset[str]:
     )
 
 
-def decide_unclaimed(
-    binding: Binding, ended: Sequence[eviction_rules.Ended], emit: step_outputs.Emitter
-) -> None:
-    """Assign an unclaimed binding to its recovered clusters, or record that it is assigned to none.
+def restore(binding: Binding, ended: Sequence[eviction_rules.Ended], emit: step_outputs.Emitter) -> bool:
+    """Assign a binding to its recovered clusters again; return whether there are any.
 
-    Claimed bindings are handled by the scheduler.
+    The scheduler may refuse to: the running copies use the capacity that it counts as free, and the quotas may be
+    exhausted.
     """
     recovered = [ended_task.task for ended_task in ended if ended_task.reason == eviction_rules.RECOVERED]
+    recovered.sort(key=lambda task: task.cluster)
     if recovered:
         decided = decisions.ScheduleDecided(
             key=binding.key,
@@ -57,7 +57,11 @@ def decide_unclaimed(
             affinity=binding.affinity,
         )
         emit.decide(decided)
-        return
+    return bool(recovered)
+
+
+def decide_unclaimed(binding: Binding, emit: step_outputs.Emitter) -> None:
+    """Record that an unclaimed binding is assigned to no cluster. The scheduler does this for claimed ones."""
     if binding.clusters or binding.condition not in {SUCCESS, UNCLAIMED}:
         return
     message = _message(binding)

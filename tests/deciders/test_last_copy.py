@@ -4,7 +4,7 @@ from typing import Final
 
 from engine.deciders import eviction_rules, last_copy
 from engine.reconcilers import explanation
-from events import clusters, decisions
+from events import clusters, decisions, specs, works
 from events.json_values import Json
 from tests.builders.inputs import (
     capacity,
@@ -13,20 +13,25 @@ from tests.builders.inputs import (
     key,
     policy,
     policy_deleted,
+    quota,
+    ref,
     tainted,
     untainted,
 )
-from tests.builders.manifests import DYNAMIC, on
+from tests.builders.manifests import DYNAMIC, on, selector
 from tests.deciders.story import Story
 
 WEB: Final = key("web")
 GRACE_S: Final = 600
 
 
-async def placed_alone(story: Story, *, annotations: Json | None = None) -> None:
+async def placed_alone(
+    story: Story, *, annotations: Json | None = None, placement: Json | None = None
+) -> None:
     """A Deployment that runs in member1, which is the only cluster that its policy allows."""
     await story.submit(joined("member1"), joined("member2"), capacity("member1"), capacity("member2"))
-    await story.submit(policy("p", on("member1"), annotations=annotations), deployment("web", 2))
+    alone = policy("p", placement or on("member1"), annotations=annotations)
+    await story.submit(alone, deployment("web", 2))
     await story.report(WEB, "member1")
 
 
@@ -67,6 +72,51 @@ async def test_claimed_workload_that_fits_nowhere_else_keeps_running_and_recover
     await story.submit(untainted("member1"))
     assert story.placed(WEB) == {"member1": 2}
     assert await ended(story) == [eviction_rules.RECOVERED]
+
+
+async def test_recovered_workload_gets_back_the_capacity_that_it_uses(story: Story) -> None:
+    await placed_alone(story, placement=on("member1", scheduling=DYNAMIC))
+    await story.submit(capacity("member1", 0))
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.submit(untainted("member1"))
+    assert await ended(story) == [eviction_rules.RECOVERED]
+    assert story.placed(WEB) == {"member1": 2}
+    assert len(await story.recorded(works.WorkApplied, "member1")) == 1
+
+
+async def test_recovered_workload_stays_although_another_one_has_taken_its_quota(story: Story) -> None:
+    await story.submit(quota("few", cpu="2"))
+    await placed_alone(story)
+    await story.submit(tainted("member1", "NoExecute"))
+    named = policy("q", on("member2"), selector("other"), priority=1)
+    await story.submit(named, deployment("other", 2))
+    assert story.placed(key("other")) == {"member2": 2}
+    await story.submit(untainted("member1"))
+    assert await story.replicas(WEB) == {"member1": 2}
+    assert story.placed(WEB) == {"member1": 2}
+
+
+async def test_last_copy_in_a_cluster_that_the_policy_no_longer_selects_waits_for_its_replacement(
+    story: Story,
+) -> None:
+    await placed_alone(story)
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.submit(policy("p", on("member3")))
+    await story.submit(untainted("member1"))
+    await story.pass_s(GRACE_S + 1)
+    assert (story.placed(WEB), await story.replicas(WEB)) == ({}, {"member1": 2})
+    await story.submit(joined("member3"), capacity("member3"))
+    await story.report(WEB, "member3")
+    assert await story.replicas(WEB) == {"member3": 2}
+
+
+async def test_recovered_workload_is_assigned_again_while_its_scheduling_is_suspended(story: Story) -> None:
+    await placed_alone(story)
+    await story.submit(specs.SuspensionWritten(template=ref("web"), scheduling=True))
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.submit(untainted("member1"))
+    assert story.placed(WEB) == {"member1": 2}
+    assert await story.replicas(WEB) == {"member1": 2}
 
 
 async def test_late_replacement_runs_before_the_last_copy_is_deleted(story: Story) -> None:
