@@ -107,8 +107,17 @@ def _victim_order(occupant: shapes.Occupant) -> tuple[int, int, str, str]:
 
 
 def _may_leave(binding: Binding, cluster: str) -> bool:
-    """Whether eviction would free capacity: a policy claims the binding, and its work there is not suspended."""
-    return binding.claim is not None and not binding.is_suspended_in(cluster)
+    """Whether eviction frees capacity, since the work there is not suspended, and the binding is placed again.
+
+    That is, a policy claims it, the engine schedules it, and no client has suspended that.
+    """
+    claim = binding.claim
+    return (
+        claim is not None
+        and claim.is_scheduled_here
+        and not binding.suspension.scheduling
+        and not binding.is_suspended_in(cluster)
+    )
 
 
 def _is_valid(binding: Binding, request: links.PreemptionRequested, at_ms: int) -> bool:

@@ -38,11 +38,13 @@ async def two_members(story: Story) -> None:
     )
 
 
-def ranked(of: str, by: str, *clusters: str, scheduling: Json = DYNAMIC) -> policies.PolicyApplied:
+def ranked(
+    of: str, by: str, *clusters: str, scheduling: Json = DYNAMIC, scheduler: str = ""
+) -> policies.PolicyApplied:
     """A policy for one Deployment, with the priority of a class."""
     said: Json = {"priorityClassSource": "KubePriorityClass", "priorityClassName": by}
     placement = on(*(clusters or MEMBERS), scheduling=scheduling)
-    return policy(of, placement, selector(of), schedulePriority=said)
+    return policy(of, placement, selector(of), schedulePriority=said, schedulerName=scheduler)
 
 
 async def fill(story: Story, *names: str, replicas: int = 8, by: str = "low") -> None:
@@ -195,6 +197,19 @@ async def test_no_capacity_is_requested_without_priorities(story: Story) -> None
     await story.submit(*(capacity(name, 0) for name in MEMBERS))
     await story.submit(deployment("b", 3))
     assert await story.recorded(links.CapacityRequested) == []
+
+
+@pytest.mark.parametrize("is_foreign", [False, True])
+async def test_bindings_that_nothing_places_again_are_not_victims(story: Story, *, is_foreign: bool) -> None:
+    await fill(story, "low", "other")
+    await story.submit(
+        ranked("low", "low", scheduler="volcano")
+        if is_foreign
+        else specs.SuspensionWritten(template=ref("low"), scheduling=True)
+    )
+    await story.submit(ranked("high", "high"), deployment("high", 3))
+    assert await victims(story) == [(OTHER, "member1")]
+    assert story.placed(LOW) == {"member1": 4, "member2": 4}
 
 
 async def test_suspended_and_zero_request_bindings_are_not_victims(story: Story) -> None:
