@@ -40,7 +40,7 @@ def decide(binding: Binding, flags: int, facts: Facts, emit: step_outputs.Emitte
             return False
         chosen = kept
     may_be_admitted = flags & states.QUOTA and binding.is_behind
-    is_written = flags & states.SPEC or binding.refused is not None or may_be_admitted
+    is_written = flags & states.SPEC or _was_refused(binding, chosen) or may_be_admitted
     if chosen is not None and chosen.policy.spec.is_lazy and not is_written:
         if outcome in {claims.HELD, claims.PREEMPTED}:
             _mark(binding, chosen if outcome == claims.PREEMPTED else None, emit)
@@ -60,6 +60,15 @@ def decide(binding: Binding, flags: int, facts: Facts, emit: step_outputs.Emitte
     if outcome == claims.HELD:
         _mark(binding, None, emit)
     return False
+
+
+def _was_refused(binding: Binding, chosen: KnownPolicy | None) -> bool:
+    """Whether the policy was refused at the template's last write; a refusal outlasts its policy (``refused``)."""
+    return (
+        chosen is not None
+        and binding.refused is not None
+        and binding.refused.policy == claims.reference(chosen.policy)
+    )
 
 
 def _mark(binding: Binding, lazy: KnownPolicy | None, emit: step_outputs.Emitter) -> None:

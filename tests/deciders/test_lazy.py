@@ -108,3 +108,24 @@ async def test_eviction_follows_the_placement_that_the_lazy_policy_had_for_the_t
     assert story.placed(WEB) == {"member2": 2}
     await story.submit(deployment("web", 2, labels={"release": "2"}))
     assert story.placed(WEB) == {"member3": 2}
+
+
+@pytest.mark.parametrize("holder", ["p", ""])
+async def test_refusal_of_a_deleted_policy_does_not_make_lazy_policies_apply_at_once(
+    story: Story, holder: str
+) -> None:
+    lazy = {"activationPreference": "Lazy"}
+    missing = {"priorityClassSource": "KubePriorityClass", "priorityClassName": "missing"}
+    if holder:
+        await story.submit(policy(holder, on("member1"), **lazy))
+    await story.submit(deployment("web", 2))
+    placed = story.placed(WEB)
+    await story.submit(
+        policy("q", on("member1"), selector("web"), priority=5, preemption="Always", schedulePriority=missing)
+    )
+    assert story.binding(WEB).refused is not None
+    await story.submit(policy_deleted("q"))
+    await story.submit(policy("p", on("member2"), **lazy))
+    assert story.placed(WEB) == placed
+    await story.submit(deployment("web", 3))
+    assert story.placed(WEB) == {"member2": 3}
