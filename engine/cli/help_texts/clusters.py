@@ -2,32 +2,32 @@
 
 from typing import Final
 
-JOIN: Final = """Make a real Kubernetes cluster a member.
+JOIN: Final = """Register a real Kubernetes cluster as a member.
 
-It asks the cluster which kinds it serves, registers it, and writes the
-configuration of its agent, which applies what the cluster must run.
+The command asks the cluster which kinds it serves, registers it, and writes
+the configuration of its agent. The agent applies the cluster's workloads.
 
     reballast join edge-1 --kubeconfig ~/.kube/config --context edge-1
     reballast agent edge-1.agent.json
 """
 
-UNJOIN: Final = """Let a real cluster leave.
+UNJOIN: Final = """Remove a real cluster from the control plane.
 
-All works of the cluster are withdrawn; its agent removes the workloads, and
-ends. The command waits for it, and prints what is left. If no agent runs, the
-cluster leaves at once with --force; its workloads stay until an agent comes
-back.
+The server removes all works of the cluster. The agent then deletes their
+objects in the cluster, and exits. The command waits for this and prints how
+many works remain. With --force, the Cluster is removed after the wait even if
+works remain; their objects stay in the cluster until its agent runs again.
 
     reballast unjoin edge-1
     reballast unjoin edge-1 --wait 300
     reballast unjoin edge-1 --wait 10 --force
 """
 
-TAINT: Final = """Set or take away taints of a cluster.
+TAINT: Final = """Set or remove taints of a cluster.
 
-A taint is KEY=VALUE:EFFECT or KEY:EFFECT, with - at the end to take it away.
-EFFECT is NoSchedule (nothing new comes), NoExecute (what runs there leaves
-too, unless it tolerates the taint) or PreferNoSchedule (nothing follows).
+A taint is KEY=VALUE:EFFECT or KEY:EFFECT; append - to remove it. EFFECT is
+NoSchedule (no new workloads), NoExecute (also evicts the running workloads
+that do not tolerate the taint) or PreferNoSchedule (has no effect).
 A taint with the same key and effect is replaced.
 
     reballast taint member1 maintenance=soon:NoSchedule
@@ -35,20 +35,20 @@ A taint with the same key and effect is replaced.
     reballast taint member1 workload-rebalancer-test:NoExecute-
 """
 
-UNTAINT: Final = """Take away taints of a cluster.
+UNTAINT: Final = """Remove taints of a cluster.
 
-KEY:EFFECT takes away one, KEY all with this key.
+KEY:EFFECT removes one taint, KEY removes all taints with this key.
 
     reballast untaint member1 workload-rebalancer-test:NoExecute
     reballast untaint member1 maintenance
 """
 
-CORDON: Final = """Let nothing new onto a cluster; what runs there stays.
+CORDON: Final = """Mark a cluster as unschedulable; its workloads stay.
 
     reballast cordon member1
 """
 
-UNCORDON: Final = """Let a cluster be chosen again.
+UNCORDON: Final = """Mark a cluster as schedulable again.
 
     reballast uncordon member1
 """
@@ -58,14 +58,16 @@ MEMBERS: Final = """List the simulated clusters with their faults.
     reballast members
 """
 
-FAULT: Final = """Put a fault on a simulated cluster.
+FAULT: Final = """Add a fault to a simulated cluster.
 
-down says and does nothing; slow takes longer to start replicas (10 times, or
---amount); losing loses each second report (or each --amount-th). The other
-faults meet clients of the cluster's API: lagging answers each request after
-1000 (or --amount) milliseconds; throttled refuses each second (or --amount-th)
-with 429, failing with 503. A cluster may have several at once; heal takes
-them all off.
+down       the cluster reports nothing and applies nothing
+slow       replicas start 10 times slower (--amount: how many times)
+losing     every 2nd report is lost (--amount N: every N-th)
+lagging    each API request takes 1000 ms (--amount: milliseconds)
+throttled  every 2nd API request is answered 429 (--amount N: every N-th)
+failing    every 2nd API request is answered 503 (--amount N: every N-th)
+
+A cluster may have several faults at once; `reballast heal` removes them all.
 
     reballast fault member1 down
     reballast fault member2 slow --amount 5
@@ -73,9 +75,9 @@ them all off.
     reballast fault member1 failing --amount 3
 """
 
-HEAL: Final = """Take all faults off a simulated cluster.
+HEAL: Final = """Remove all faults of a simulated cluster.
 
-It applies the works that it missed, and sends lost reports again.
+The cluster then applies the works that it missed, and sends lost reports again.
 
     reballast heal member1
 """

@@ -2,35 +2,38 @@
 
 from typing import Final
 
-IMPORT: Final = """Copy an existing Karmada into the running server, such that nothing moves.
+IMPORT: Final = """Copy an existing Karmada into the running server, without moving workloads.
 
-Namespaces, PriorityClasses, clusters with their status, policies, overrides
-and the templates of all bindings are copied; each binding's first decision here
-takes its placement over. A report lists what was refused or placed otherwise.
+The command copies namespaces, PriorityClasses, clusters with their status,
+policies, override policies and the templates of all bindings. The first
+decision about each binding keeps the clusters that it has in Karmada. A report
+lists refused objects, and bindings that are placed differently.
 
     reballast up --no-members                           # in another terminal
     reballast import --kubeconfig karmada.config --dry-run
     reballast import --kubeconfig karmada.config
 
-Exits with 0 if all bindings are placed as before, 2 if not.
+Exits with 0 if all bindings are placed as before, 2 if not or if an object was
+refused.
 """
 
-APPLY: Final = """Create or change objects as files say.
+APPLY: Final = """Create or change the objects in files.
 
-What is right is applied; what is wrong is reported with file, line, field,
-reason and remedy. A field that is left out of a file goes away if it came
-by apply; what scale or label set stays.
+Valid objects are applied; each invalid object is reported with file, line,
+field, reason and remedy. If a file no longer contains a field that an earlier
+apply set, the field is removed; fields that scale or label set stay.
 
     reballast apply -f deployment.yaml
     reballast apply -f policies/ -n shop
     cat app.yaml | reballast apply -f -
-    reballast apply --plan plan.json      # a saved plan, if it still holds
+    reballast apply --plan plan.json      # if its prediction still holds
 """
 
 DELETE: Final = """Delete objects by file, or by kind and name.
 
-A deleted template is withdrawn everywhere; a deleted policy leaves what it
-placed; a deleted namespace takes with it what is in it.
+If you delete a template, its workload is removed from all clusters. If you
+delete a policy, the workloads that it placed stay. If you delete a namespace,
+all objects in it are deleted.
 
     reballast delete -f deployment.yaml
     reballast delete deploy foo
@@ -39,8 +42,8 @@ placed; a deleted namespace takes with it what is in it.
 
 GET: Final = """List objects, with a row for each cluster they run in.
 
-Kinds have the names that kubectl knows: deploy, sts, cm, pp, cpp, wr, rb,
-crb, clusters, pods, works, ns. Kinds of others go by their name: Kafka.
+Name kinds as in kubectl: deploy, sts, cm, pp, cpp, wr, rb, crb, clusters, pods,
+works, ns. Name a custom kind by its kind, plural or short name: Kafka.
 
     reballast get deploy
     reballast get deploy foo -o yaml
@@ -48,11 +51,11 @@ crb, clusters, pods, works, ns. Kinds of others go by their name: Kafka.
     reballast get deploy -l 'tier in (gold,silver),!old'
     reballast get rb -A
     reballast get deploy,rb,pp              # several kinds
-    reballast get deploy -w                 # the list, then what changes
+    reballast get deploy -w                 # the list, then rows that change
     reballast get deploy -o wide            # with containers, images, policy
     reballast get deploy foo --as-of 10m    # as it was ten minutes ago
     reballast get deploy foo --as-of 2024-05-25T09:49:51Z
-    reballast get deploy foo --as-of 120              # a number of the log
+    reballast get deploy foo --as-of 120              # number in the log
     reballast get deploy foo --as-of decisions/3/41   # topic/partition/offset
 """
 
@@ -64,25 +67,25 @@ DESCRIBE: Final = """Show one object with its decisions and events.
 
 EDIT: Final = """Change an object in your editor ($VISUAL or $EDITOR).
 
-Your changes are sent as a patch; it is refused if another client has changed
-the object meanwhile.
+Your changes are sent as a patch. The patch is refused if another client has
+changed the same fields meanwhile.
 
     reballast edit deploy foo
     reballast edit cluster member1
 """
 
-SCALE: Final = """Set the number of replicas.
+SCALE: Final = """Set the number of replicas of a workload.
 
-Of Deployments, StatefulSets, ReplicaSets, Jobs, and of kinds that have a
-ReplicaInterpreter.
+This works for Deployments, StatefulSets, ReplicaSets, Jobs, and custom kinds
+with a ReplicaInterpreter or a scale subresource.
 
     reballast scale deploy nginx --replicas 2
     reballast scale deployment/nginx --replicas=2
 """
 
-LABEL: Final = """Set or take away labels of an object or a cluster.
+LABEL: Final = """Set or remove labels of an object or a cluster.
 
     reballast label cluster member1 location=us
     reballast label deploy nginx team=shop --overwrite
-    reballast label deploy nginx team-     # takes it away
+    reballast label deploy nginx team-     # removes it
 """
