@@ -35,7 +35,7 @@ def summary(prediction: Prediction) -> str:
     disturbed = sum(1 for each in prediction.changed if each.ready_min < each.ready_before)
     if disturbed:
         parts.append(f"{disturbed} with fewer ready replicas meanwhile")
-    return f"{', '.join(parts)}; settled after {duration(prediction.settled_ms)}."
+    return f"{', '.join(parts)}; stable after {duration(prediction.settled_ms)}."
 
 
 def notes(prediction: Prediction, warnings: Sequence[str]) -> list[str]:
@@ -43,7 +43,7 @@ def notes(prediction: Prediction, warnings: Sequence[str]) -> list[str]:
     texts = [*warnings, *(f"would be rejected: {each}" for each in prediction.refused)]
     if not prediction.is_settled:
         texts.append(
-            f"something is still due after {duration(prediction.horizon_ms)}; look further: --horizon"
+            f"the engine has unfinished work after {duration(prediction.horizon_ms)}; predict further: --horizon"
         )
     return texts + prediction.assumptions
 

@@ -62,7 +62,7 @@ def test_predicted_changes_equal_the_actual_ones(shell: Shell, tmp_path: Path) -
 def test_prediction_is_shown_as_a_summary_with_bars(shell: Shell, tmp_path: Path) -> None:
     run(shell, written(tmp_path / "objects.yaml", OBJECTS))
     shown = shell("plan", "taint", "member1", "maintenance:NoExecute", code=2).splitlines()
-    assert shown[0].startswith("1 of 1 workload to move, 3 replicas to stop, 3 to start; settled after ")
+    assert shown[0].startswith("1 of 1 workload to move, 3 replicas to stop, 3 to start; stable after ")
     assert shown[2] == "deployment/web in default: ready 9 → 9"
     assert shown[3] == "  member1  ░░░    3 → 0"
     assert any(line.startswith("member1   pods       3        0       3      11k") for line in shown)
@@ -159,7 +159,7 @@ def test_plan_without_changes_replaces_the_one_in_its_file(shell: Shell, tmp_pat
     taint, out = ("taint", "member1", "maintenance:NoExecute"), str(tmp_path / "plan.json")
     shell("plan", *taint, "-o", out, code=2)
     shell("taint", "cluster", *taint[1:])
-    unchanged = "Nothing changes: the objects are as requested already.\n"
+    unchanged = "Nothing changes: the objects already are as requested.\n"
     assert shell("plan", *taint, "-o", out) == unchanged
     shell("taint", "cluster", "member1", "maintenance-")
     assert shell("apply", "--plan", out) == unchanged

@@ -43,7 +43,7 @@ def test_dry_run_of_an_annotated_object_warns_of_its_effect(kubectl: Kubectl) ->
     kubectl("annotate", "deploy", "web", "reballast.io/plan=true")
     kubectl("patch", "deploy", "web", "--dry-run=server", "-p", '{"spec": {"replicas": 12}}')
     assert "Warning: plan: 1 of " in kubectl.errors
-    assert "0 replicas to stop, 9 to start; settled after 200 ms." in kubectl.errors
+    assert "0 replicas to stop, 9 to start; stable after 200 ms." in kubectl.errors
     kubectl("patch", "deploy", "web", "-p", '{"spec": {"replicas": 4}}')
     assert "plan" not in kubectl.errors
     kubectl("annotate", "deploy", "web", "reballast.io/plan-")

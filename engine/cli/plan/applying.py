@@ -23,8 +23,8 @@ from events import clusters, codec, topics, tracing
 from events.json_values import DECODING_ERRORS, Json, as_text, at
 
 _ACTIONS: Final = {"POST": "created", "DELETE": "deleted"}
-_REMEDY: Final = "make the plan again, and look at it"
-_UNCHANGED: Final = "Nothing changes: the objects are as requested already."
+_REMEDY: Final = "create the plan again, and check it"
+_UNCHANGED: Final = "Nothing changes: the objects already are as requested."
 _READ_MAX: Final = 10_000
 _REPORTS: Final = frozenset(
     codec.catalogue.BY_STRUCT[struct].type
@@ -141,8 +141,8 @@ def _differences(planned: Prediction, now: Prediction) -> dict[str, str]:
         if old is not None and new is not None and old.before != new.before:
             result[key] = f"{key} is in {_clusters(new.before)} now, not in {_clusters(old.before)}"
         else:
-            wanted, would = (_clusters(each.after) if each else "where it is" for each in (old, new))
-            result[key] = f"{key} would come to {would}, not to {wanted}"
+            wanted, would = (_clusters(each.after) if each else "its present clusters" for each in (old, new))
+            result[key] = f"{key} would be placed in {would}, not in {wanted}"
     return result
 
 

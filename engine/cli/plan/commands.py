@@ -49,7 +49,8 @@ class Asked:
     limit: Annotated[
         int,
         Parameter(
-            help="How many workloads to show, the most disturbed first.", validator=validators.Number(gte=0)
+            help="Maximum number of workloads to show, the most disturbed first.",
+            validator=validators.Number(gte=0),
         ),
     ] = 20
     out: Annotated[
@@ -163,11 +164,15 @@ def fail(
 @app.command(help="Predict a rebalance of workloads.")
 def rebalance(
     *,
-    all_workloads: Annotated[bool, Parameter(name="--all", negative=(), help="Of all namespaces.")] = False,
+    all_workloads: Annotated[
+        bool, Parameter(name="--all", negative=(), help="Workloads of all namespaces.")
+    ] = False,
     selector: Annotated[
-        str, Parameter(name=["--selector", "-l"], help="Labels: app=web,tier in (a,b).")
+        str, Parameter(name=["--selector", "-l"], help="Workloads with these labels: app=web,tier in (a,b).")
     ] = "",
-    namespace: Annotated[str, Parameter(name=["--namespace", "-n"], help="Of this namespace.")] = "",
+    namespace: Annotated[
+        str, Parameter(name=["--namespace", "-n"], help="Workloads of this namespace.")
+    ] = "",
     asked: Asked = ASKED,
     subject: Subject = SUBJECT,
 ) -> int:
@@ -192,7 +197,7 @@ def rebalance(
 
 
 @app.command(
-    help="Compare what an applied plan predicted with what happened: a file, or the id of a recent plan."
+    help="Compare the prediction of an applied plan (a file, or the id of a recent plan) with what happened."
 )
 def check(plan: str, /, *, server: options.Server = options.SERVER) -> int:
     """Compare a prediction with what followed from the applied plan."""
@@ -269,7 +274,7 @@ def _clusters_in(client: Client, as_of: str, chosen: dict[drills.Domain, Sequenc
                 known = ", ".join(sorted(name for each, name in result if each == domain))
                 raise failures.Failure(
                     f"no cluster is in {domain} {place}",
-                    f"there are: {known}" if known else "see: reballast get clusters",
+                    f"choose one of: {known}" if known else "see: reballast get clusters",
                 )
             names += result[domain, place]
     return names
@@ -288,7 +293,8 @@ def _show(prediction: Prediction, warnings: Sequence[str], limit: int) -> None:
     if prediction.clusters:
         output.print_line("")
         output.table(
-            ("CLUSTER", "RESOURCE", "BEFORE", "AFTER", "PEAK", "OF"), summaries.loads(prediction.clusters)
+            ("CLUSTER", "RESOURCE", "BEFORE", "AFTER", "PEAK", "ALLOCATABLE"),
+            summaries.loads(prediction.clusters),
         )
     for note in summaries.notes(prediction, warnings):
         output.warn(f"note: {note}")

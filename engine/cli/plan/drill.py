@@ -14,7 +14,7 @@ from engine.cli.plan.subjects import SUBJECT, Subject
 from engine.plans import drills, questions, summaries
 
 By = Annotated[
-    list[drills.Domain], Parameter(negative=(), help="What fails as a whole; all of these by default.")
+    list[drills.Domain], Parameter(negative=(), help="Kinds of failures to predict; by default all of them.")
 ]
 
 
@@ -94,7 +94,7 @@ def _show(results: Sequence[drills.Result]) -> None:
         lost = [each for each in result.suffering if each.missing]
         for each in lost[: output.SHOWN_MAX]:
             output.print_line(
-                f"{result.outage.domain} {result.outage.name}: {each.key} lacks "
+                f"{result.outage.domain} {result.outage.name}: {each.key} is missing "
                 f"{summaries.count(each.missing, 'replica')}"
             )
         if len(lost) > output.SHOWN_MAX:

@@ -36,7 +36,8 @@ class Subject(options.Server):
     log: Annotated[
         str,
         Parameter(
-            help="Plan for the Karmada that `reballast observe` recorded here: a data directory, a log file, or kafka://."
+            help="Plan for the Karmada that `reballast observe` recorded in this log: a data directory, a log file, or "
+            "a kafka:// address."
         ),
     ] = ""
 
