@@ -29,13 +29,13 @@ from projections.documents.clusters import enablements
 
 _CHECKPOINT: Final = "agent.sqlite"
 _GRACE_MIN: Final = 4
-Kubeconfig = Annotated[Path, Parameter(help="How the cluster's own API is reached, as kubectl takes it.")]
-Context = Annotated[str, Parameter(help="The context of the kubeconfig; the current one without it.")]
-To = Annotated[Path | None, Parameter(help="Where the agent's configuration is written; NAME.agent.json.")]
+Kubeconfig = Annotated[Path, Parameter(help="Kubeconfig of the cluster's own API, as for kubectl.")]
+Context = Annotated[str, Parameter(help="Context in the kubeconfig; by default the current one.")]
+To = Annotated[Path | None, Parameter(help="File for the agent's configuration; by default NAME.agent.json.")]
 Grace = Annotated[
     int,
     Parameter(
-        help="Seconds without a sign of life after which the cluster counts as silent.",
+        help="Seconds without a heartbeat of the agent after which the cluster's Ready condition becomes Unknown.",
         validator=validators.Number(gte=_GRACE_MIN),
     ),
 ]
@@ -106,7 +106,7 @@ def _joined(objects: KubeObjects, name: str, spec: Json, status: Json) -> Result
 def agent(
     *configuration: Path,
     checkpoint: Annotated[
-        Path | None, Parameter(help="The file in which agents keep how far they are.")
+        Path | None, Parameter(help="File in which the agents store their progress.")
     ] = None,
     grace: Grace = GRACE_SECONDS,
     metrics_port: options.MetricsPort = None,

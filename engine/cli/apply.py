@@ -41,7 +41,12 @@ Validation = Annotated[
     Literal["strict", "warn", "ignore"],
     Parameter(help="Unknown fields: refuse the object, drop them with a warning, or drop them silently."),
 ]
-DryRun = Annotated[bool, Parameter(name="--dry-run", negative=(), help="Check and show, write nothing.")]
+DryRun = Annotated[
+    bool,
+    Parameter(
+        name="--dry-run", negative=(), help="Check the objects and show the results, but write nothing."
+    ),
+]
 
 
 class _Document(NamedTuple):
@@ -56,7 +61,7 @@ def apply(
     *,
     filename: Files = [],  # noqa: B006  # cyclopts makes a new list for each call
     plan: Annotated[
-        Path | None, Parameter(help="A plan from `reballast plan -o`, applied if it still holds.")
+        Path | None, Parameter(help="File from `reballast plan -o`; applied if its prediction still holds.")
     ] = None,
     validate: Validation = "strict",
     dry_run: DryRun = False,
@@ -265,8 +270,8 @@ def _leaving(name: str) -> Problem:
     return Problem(
         verdict=kube_objects.LATE,
         field="metadata.deletionTimestamp",
-        reason=f"cluster {name} is leaving and can't join until it has left",
-        remedy="wait until it has left, or remove it at once: reballast unjoin NAME --force",
+        reason=f"cluster {name} is being removed and can't join again until that is finished",
+        remedy="wait until it is removed, or remove it at once: reballast unjoin NAME --wait 0 --force",
     )
 
 

@@ -25,7 +25,8 @@ from events.validation import manifests as validation
 Toleration = Annotated[
     int | None,
     Parameter(
-        help="As if each policy without one tolerated not-ready and unreachable clusters for so many seconds.",
+        help="Assume that policies without such a toleration tolerate not-ready and unreachable clusters for this "
+        "many seconds.",
         validator=validators.Number(gte=0, lte=2**31 - 1),
     ),
 ]
@@ -38,7 +39,8 @@ def audit(
     last: log_verify.To = None,
     toleration_default: Toleration = None,
     policy: Annotated[
-        list[str], Parameter(name=["--policy", "-f"], help="Policies that replace those of the same name.")
+        list[str],
+        Parameter(name=["--policy", "-f"], help="Files with policies that replace the recorded ones."),
     ] = [],  # noqa: B006  # cyclopts makes a new list for each call
     processes: log_verify.Processes = None,
     server: options.Server = options.SERVER,
@@ -64,7 +66,9 @@ def audit(
         output.progress("")
     if result.unreadable:
         shards = "; ".join(f"shard {shard}: {error}" for shard, error in sorted(result.unreadable.items()))
-        raise failures.Failure(f"a part of the log cannot be read: {shards}", "reballast log verify")
+        raise failures.Failure(
+            f"a part of the log cannot be read: {shards}", "check the log: reballast log verify"
+        )
     if server.json:
         output.json(result)
     else:
@@ -127,7 +131,7 @@ def _show_manifests(found: audits.Audit) -> None:
 
 
 def _show_decisions(found: audits.Audit) -> None:
-    output.print_line(f"{found.differing:,} differ, in {found.differing_steps:,} steps:")
+    output.print_line(f"{found.differing:,} decisions differ, in {found.differing_steps:,} steps:")
     output.print_line("")
     output.table(
         ("DECISIONS", "KEYS", "DIFFERENCE"),

@@ -20,7 +20,7 @@ Clusters = Annotated[int, Parameter(help="Member clusters.", validator=_POSITIVE
 Mode = Annotated[
     str,
     Parameter(
-        help="duplicated, static, dynamic, aggregated or region; steady- or fresh- in front to rescale."
+        help="duplicated, static, dynamic, aggregated or region; prefix it with steady- or fresh- to rescale."
     ),
 ]
 Seconds = Annotated[float, Parameter(help="How long to measure.", validator=validators.Number(gt=0))]
@@ -29,7 +29,7 @@ Events = Annotated[int, Parameter(help="Records to append and to read.", validat
 Bindings = Annotated[int, Parameter(help="Deployments.", validator=_POSITIVE)]
 
 
-@app.command(name="placement", help="Decisions a second, on one core.")
+@app.command(name="placement", help="Decisions per second, on one core.")
 def placement(
     *,
     clusters: Clusters = 1000,
@@ -45,7 +45,7 @@ def placement(
 
 
 @app.command(
-    name="storm", help="From an input to the last decision that follows: applies, a rebalancer, a taint."
+    name="storm", help="Time from an input to the last decision that follows: applies, a rebalancer, a taint."
 )
 def storm(*, bindings: Bindings = 5000, as_json: AsJson = False) -> None:
     """Measure the time from an input to the last decision that follows from it."""
@@ -55,7 +55,8 @@ def storm(*, bindings: Bindings = 5000, as_json: AsJson = False) -> None:
 
 
 @app.command(
-    name="failover", help="A tenth of many clusters fail at once: until all that ran there is placed again."
+    name="failover",
+    help="Time to reschedule all affected workloads after a tenth of the clusters fail at once.",
 )
 def failover(*, clusters: Clusters = 100, bindings: Bindings = 10_000, as_json: AsJson = False) -> None:
     """Measure rescheduling after a tenth of the clusters fail at once."""
@@ -64,15 +65,13 @@ def failover(*, clusters: Clusters = 100, bindings: Bindings = 10_000, as_json: 
     _print_figures(lambda: bench.run(clusters, bindings, output.warn), as_json=as_json)
 
 
-@app.command(
-    name="plan", help="How soon a plan shows the effect of a change, and a drill that of each failure."
-)
+@app.command(name="plan", help="Time to predict the effect of a change (plan), and of each failure (drill).")
 def plan(
     *,
     bindings: Bindings = 10_000,
     moved: Annotated[
         int | None,
-        Parameter(help="Deployments that the change concerns; a tenth by default.", validator=_POSITIVE),
+        Parameter(help="Deployments that the change affects; by default a tenth.", validator=_POSITIVE),
     ] = None,
     clusters: Clusters = 20,
     as_json: AsJson = False,
@@ -83,7 +82,7 @@ def plan(
     _print_figures(lambda: bench.run(bindings, moved, clusters, output.warn), as_json=as_json)
 
 
-@app.command(name="log", help="Records a second that the log takes and gives.")
+@app.command(name="log", help="Records appended and read per second.")
 def log(*, events: Events = 20_000, as_json: AsJson = False) -> None:
     """Measure appends and reads of the log per second."""
     from engine.bench import log as bench  # noqa: PLC0415  # load only what is measured
@@ -91,7 +90,7 @@ def log(*, events: Events = 20_000, as_json: AsJson = False) -> None:
     _print_figures(lambda: bench.run(events), as_json=as_json)
 
 
-@app.command(name="replay", help="Events a second, when the log's story is computed again.")
+@app.command(name="replay", help="Events replayed per second.")
 def replay(*, bindings: Bindings = 1000, as_json: AsJson = False) -> None:
     """Measure replayed events per second."""
     from engine.bench import replay as bench  # noqa: PLC0415  # load only what is measured
@@ -100,13 +99,15 @@ def replay(*, bindings: Bindings = 1000, as_json: AsJson = False) -> None:
 
 
 @app.command(
-    name="verify", help="Records a second that are proved and audited: of all records, a tenth, a hundredth."
+    name="verify",
+    help="Records verified and audited per second: all records, a tenth and a hundredth of them.",
 )
 def verify(
     *,
     records: Annotated[int, Parameter(help="Records of the log.", validator=_POSITIVE)] = 1_000_000,
     processes: Annotated[
-        int | None, Parameter(help="Processes that share the work; one per processor.", validator=_POSITIVE)
+        int | None,
+        Parameter(help="Processes that share the work; by default one per processor.", validator=_POSITIVE),
     ] = None,
     reporting: Annotated[
         int,
@@ -124,7 +125,7 @@ def verify(
     _print_figures(lambda: bench.run(records, count, reporting, output.warn), as_json=as_json)
 
 
-@app.command(name="kafka", help="Inputs a second that workers decide on Kafka, and how long one takes.")
+@app.command(name="kafka", help="Inputs decided per second by workers on Kafka, and the time for one input.")
 def kafka(
     *,
     log: Annotated[str, Parameter(help="Brokers: kafka://host:port[,host:port].", env_var="REBALLAST_LOG")],
@@ -138,7 +139,8 @@ def kafka(
 
 
 @app.command(
-    name="kube", help="Requests a second of the Kubernetes API, and how soon watchers see a decision."
+    name="kube",
+    help="Requests per second of the Kubernetes API, and the delay until watchers see a decision.",
 )
 def kube(*, bindings: Bindings = 9_000, as_json: AsJson = False) -> None:
     """Measure requests per second of the Kubernetes API."""
@@ -148,7 +150,7 @@ def kube(*, bindings: Bindings = 9_000, as_json: AsJson = False) -> None:
 
 
 @app.command(
-    name="observe", help="Changes a second observed beside a Karmada, and how soon a binding is decided."
+    name="observe", help="Changes of a Karmada observed per second, and the time until a binding is decided."
 )
 def observe(*, bindings: Bindings = 10_000, as_json: AsJson = False) -> None:
     """Measure the observer and the scheduler of an existing Karmada."""
@@ -157,10 +159,10 @@ def observe(*, bindings: Bindings = 10_000, as_json: AsJson = False) -> None:
     _print_figures(lambda: bench.run(bindings, output.warn), as_json=as_json)
 
 
-@app.command(name="mixed", help="Bytes on disk and memory that mixed commands take.")
+@app.command(name="mixed", help="Disk space and memory that mixed commands use.")
 def mixed(
     *,
-    commands: Annotated[int, Parameter(help="Commands to give.", validator=_POSITIVE)] = 2_000,
+    commands: Annotated[int, Parameter(help="Number of commands.", validator=_POSITIVE)] = 2_000,
     as_json: AsJson = False,
 ) -> None:
     """Measure bytes on disk per command, and memory after each quarter of the commands."""
@@ -172,8 +174,8 @@ def mixed(
 @app.command(name="growth", help="How the cost of each kind of input grows: at N, 10 N and 100 N.")
 def growth(
     *,
-    size: Annotated[int, Parameter(help="N.", validator=_POSITIVE)] = 10,
-    only: Annotated[str, Parameter(help="Kinds of input with this in their names.")] = "",
+    size: Annotated[int, Parameter(help="The smallest size, N.", validator=_POSITIVE)] = 10,
+    only: Annotated[str, Parameter(help="Only kinds of input whose names contain this text.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Measure costs at N, 10 N and 100 N, and their exponents."""

@@ -31,8 +31,8 @@ _LIMITS: Final = Limits(
     depth_max=limits.DEPTH_MAX,
     repeated_bytes_max=limits.OBJECT_BYTES_MAX,
 )
-_HEAD: Final = """# Change the object, save it, and close the editor. Saved unchanged, or empty, nothing happens.
-# Its status and the metadata that the server keeps are not changed by this.
+_HEAD: Final = """# Change the object, save the file, and close the editor. An unchanged or empty file changes nothing.
+# The status of the object, and metadata that the server manages, cannot be changed here.
 """
 _SERVER_OWNED: Final = frozenset({"managedFields", "selfLink"})
 _EDITOR: Final = "vi"

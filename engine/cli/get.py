@@ -33,13 +33,17 @@ _REFRESH_SECONDS: Final = 0.25
 
 All = Annotated[bool, Parameter(name=["--all-namespaces", "-A"], negative=(), help="All namespaces.")]
 Output = Annotated[
-    Literal["table", "wide", "yaml", "json", "name"], Parameter(name=["--output", "-o"], help="Form.")
+    Literal["table", "wide", "yaml", "json", "name"],
+    Parameter(name=["--output", "-o"], help="Output format."),
 ]
 Selector = Annotated[
     str, Parameter(name=["--selector", "-l"], help="Conditions on labels: app=nginx,tier in (a,b),!old.")
 ]
 Watch = Annotated[
-    bool, Parameter(name=["--watch", "-w"], negative=(), help="Go on with rows that change, until Ctrl-C.")
+    bool,
+    Parameter(
+        name=["--watch", "-w"], negative=(), help="After the list, print each row that changes, until Ctrl-C."
+    ),
 ]
 
 

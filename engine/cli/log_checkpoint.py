@@ -27,7 +27,7 @@ Place = Annotated[
     str,
     Parameter(
         name="--log",
-        help="A data directory, a log file, or kafka://host:port[,host:port][/prefix]; by default that of --data.",
+        help="Data directory, log file, or kafka://host:port[,host:port][/prefix]; by default the log in --data.",
     ),
 ]
 
@@ -40,7 +40,7 @@ class Signing:
     checkpoint_key: Annotated[
         Path | None, Parameter(help="Sign checkpoints of the log with this key (see `log checkpoint`).")
     ] = None
-    checkpoint_every: Annotated[str, Parameter(help="How often: 10m, 1h30m, 90s.")] = "10m"
+    checkpoint_every: Annotated[str, Parameter(help="Time between checkpoints: 10m, 1h30m, 90s.")] = "10m"
     checkpoint_to: Annotated[
         str,
         Parameter(help=f"File or kafka:// address to append to; by default {FILE} in the data directory."),
@@ -122,7 +122,8 @@ def new_key(path: Path, /, *, as_json: Annotated[bool, Parameter(name="--json", 
 def checkpoint(
     *,
     key: Annotated[
-        Path | None, Parameter(help=f"The private key (PEM); else {KEY_VARIABLE} holds its text.")
+        Path | None,
+        Parameter(help=f"File with the private key (PEM); by default its text is in {KEY_VARIABLE}."),
     ] = None,
     to: Annotated[
         str, Parameter(help="File or kafka:// address to append to, - for standard output.")
@@ -184,7 +185,7 @@ def read_checkpoints(where: str, public_key: Path | None) -> list[checkpoints.Ch
     """The signed checkpoints in a file or topic. Raises Failure if one is not signed by the key."""
     if public_key is None:
         raise failures.usage(
-            "--checkpoint needs --public-key FILE", "it is FILE.pub of `reballast log new-key FILE`"
+            "--checkpoint needs --public-key FILE", "use the FILE.pub that `reballast log new-key FILE` wrote"
         )
     _check_destination(where)
     try:

@@ -29,7 +29,8 @@ def export(  # noqa: PLR0913  # the options of a command
     /,
     *,
     form: Annotated[
-        Format, Parameter(name="--format", help="jsonl has every field; log import reads it.")
+        Format,
+        Parameter(name="--format", help="File format; jsonl has every field and can be imported again."),
     ] = "jsonl",
     topic: Annotated[
         list[str], Parameter(negative=(), help=f"Only these topics: {', '.join(topics.TOPICS)}.")

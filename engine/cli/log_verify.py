@@ -19,14 +19,12 @@ from engine.proof import checkpoints, verification
 Views = Annotated[bool, Parameter(negative=(), help="Prove the views too: fold the log again and compare.")]
 From = Annotated[
     int,
-    Parameter(name="--from", help="Compute only steps from this number of the log on; replay those before."),
+    Parameter(name="--from", help="Compute only steps from this number of the log on; replay earlier steps."),
 ]
 To = Annotated[int | None, Parameter(name="--to", help="Compute only steps up to this number of the log.")]
 SinceSnapshot = Annotated[
     bool,
-    Parameter(
-        negative=(), help="Trust the newest snapshot beside the log, and compute only the steps after it."
-    ),
+    Parameter(negative=(), help="Trust the newest stored snapshot, and compute only the steps after it."),
 ]
 Processes = Annotated[
     int | None,
@@ -48,7 +46,7 @@ def verify(  # noqa: PLR0913  # the options of a command
         str, Parameter(help="Signed checkpoints, a file or a kafka:// address, that the log must contain.")
     ] = "",
     public_key: Annotated[
-        Path | None, Parameter(help="The public key (PEM) that they were signed with.")
+        Path | None, Parameter(help="File with the public key (PEM) that verifies the checkpoints.")
     ] = None,
     processes: Processes = None,
     server: options.Server = options.SERVER,
@@ -57,7 +55,9 @@ def verify(  # noqa: PLR0913  # the options of a command
     expected = log_checkpoint.read_checkpoints(checkpoint, public_key) if checkpoint else []
     is_direct = bool(log or expected or since_snapshot or first > 1 or last is not None or processes)
     if is_direct and views:
-        raise failures.usage("--views needs the server's directory", "run it with --data alone")
+        raise failures.usage(
+            "--views needs the server's directory", "use it without other options than --data"
+        )
     if is_direct:
         log_place = log_checkpoint.place_of(log, server)
         scope = verification.Scope(first=first, last=last)

@@ -41,14 +41,14 @@ app.command(
     help="Append an exported log to the empty log of a data directory.",
 )
 
-Follow = Annotated[bool, Parameter(help="Go on with new events until you stop it.")]
+Follow = Annotated[bool, Parameter(help="Continue with new events until Ctrl-C.")]
 Topic = Annotated[
     str, Parameter(help="Only this topic: specs, policies, clusters, health, decisions, links, works.")
 ]
-Lines = Annotated[int, Parameter(name=["--lines", "-n"], help="How many of the newest events.")]
+Lines = Annotated[int, Parameter(name=["--lines", "-n"], help="Number of newest events to show first.")]
 
 
-@app.command(help="Show the newest events, and new ones as they come.")
+@app.command(help="Show the newest events, then each new event.")
 def tail(
     *,
     lines: Lines = _LINES,

@@ -18,12 +18,13 @@ _DURATION: Final = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,7})m)?(?:
 MetricsPort = Annotated[
     int | None,
     Parameter(
-        help="Port for /metrics, /healthz and /readyz; none is opened without it, 0 takes a free one.",
+        help="Port for /metrics, /healthz and /readyz; 0 chooses a free one. By default no port is opened.",
         validator=validators.Number(gte=0, lte=limits.PORT_MAX),
     ),
 ]
 Host = Annotated[
-    str, Parameter(help="Address to listen on; what is not the loopback is open to the network, without TLS.")
+    str,
+    Parameter(help="Address to listen on; any but the loopback address is open to the network, without TLS."),
 ]
 
 
@@ -83,7 +84,7 @@ AsOf = Annotated[
     Parameter(
         name="--as-of",
         converter=_read_as_of,
-        help="As it was some time ago (10m, 1h30m), at a time (RFC 3339), at a number of the log, or at a position: "
-        "topic/partition/offset.",
+        help="Use an earlier state: some time ago (10m, 1h30m), at a time (RFC 3339), at a number of the log, or at "
+        "a position (topic/partition/offset).",
     ),
 ]

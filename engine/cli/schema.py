@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from engine.cli import failures, output
 from events import release, schemas
 
-To = Annotated[Path | None, Parameter(help="Directory to write to; it is made if it isn't there.")]
+To = Annotated[Path | None, Parameter(help="Directory to write to; created if it does not exist.")]
 
 
 def schema(*, to: To = None) -> None:

@@ -31,23 +31,23 @@ LOG_VARIABLE: Final = "REBALLAST_LOG"
 HOSTS_VARIABLE: Final = "REBALLAST_ALLOWED_HOSTS"
 """Host names separated by spaces, as an alternative to ``--allowed-host``."""
 
-Data = Annotated[Path | None, Parameter(help="Directory for all data; it is made if it isn't there.")]
+Data = Annotated[Path | None, Parameter(help="Directory for all data; created if it does not exist.")]
 Port = Annotated[
     int,
     Parameter(
-        help="Port to listen on; 0 takes that of the last run, or a free one.",
+        help="Port to listen on; 0 uses the port of the last run, or a free one.",
         validator=validators.Number(gte=0, lte=limits.PORT_MAX),
     ),
 ]
 KubePort = Annotated[
     int,
     Parameter(
-        help="Port of the Kubernetes API; 0 takes that of the last run, or a free one.",
+        help="Port of the Kubernetes API; 0 uses the port of the last run, or a free one.",
         validator=validators.Number(gte=0, lte=limits.PORT_MAX),
     ),
 ]
 AsJson = Annotated[
-    bool, Parameter(name="--json", negative=(), help="Print where it listens as JSON, once it is ready.")
+    bool, Parameter(name="--json", negative=(), help="Print the server's addresses as JSON when it is ready.")
 ]
 Members = Annotated[bool, Parameter(help="Run three simulated member clusters.")]
 _SECONDS: Final = validators.Number(gte=0, lte=2**31 - 1)
@@ -61,13 +61,13 @@ class Tolerated:
     default_not_ready_toleration_seconds: Annotated[
         int | None,
         Parameter(
-            help="Policies without a toleration of cluster.karmada.io/not-ready:NoExecute get one of so many seconds.",
+            help="Toleration in seconds for policies that do not tolerate cluster.karmada.io/not-ready:NoExecute.",
             validator=_SECONDS,
         ),
     ] = None
     default_unreachable_toleration_seconds: Annotated[
         int | None,
-        Parameter(help="The same for cluster.karmada.io/unreachable:NoExecute.", validator=_SECONDS),
+        Parameter(help="Likewise for cluster.karmada.io/unreachable:NoExecute.", validator=_SECONDS),
     ] = None
 
     def seconds(self) -> TolerationSeconds:
@@ -87,7 +87,7 @@ class Periodic(log_checkpoint.Signing):
     """Periodic work of the server: signed checkpoints, and failure drills."""
 
     drill_every: Annotated[
-        str, Parameter(help="Predict all failures so often (see `drill`), for the metrics: 1h, 30m.")
+        str, Parameter(help="Time between two drills (see `drill`), for the metrics: 1h, 30m.")
     ] = ""
 
     def drill_every_s(self) -> float:
@@ -105,14 +105,16 @@ class Listening:
 
     host: Annotated[
         str,
-        Parameter(help="Address to listen on; what is not the loopback is open to the network: use --tls."),
+        Parameter(
+            help="Address to listen on; any but the loopback address is open to the network: use --tls."
+        ),
     ] = health_endpoint.LOOPBACK
     port: Port = 0
     kube_port: KubePort = 0
     allowed_host: Annotated[
         tuple[str, ...],
         Parameter(
-            help="A name or address under which clients reach the server, beside localhost; may be repeated.",
+            help="Name or address by which clients reach the server, in addition to localhost; may be repeated.",
             env_var=HOSTS_VARIABLE,
             negative=(),
         ),
@@ -120,18 +122,16 @@ class Listening:
     max_connections: Annotated[
         int,
         Parameter(
-            help="Connections to one API at a time; beyond, a client is answered 503.",
+            help="Maximum number of connections to one API; further clients get the response 503.",
             validator=validators.Number(gte=1, lte=1_000_000),
         ),
     ] = server.CONNECTIONS_MAX
     tls: Annotated[
         bool,
-        Parameter(
-            help="Serve the query API with TLS too, by a certificate that the server makes.", negative=()
-        ),
+        Parameter(help="Serve the query API with TLS too; the server creates the certificate.", negative=()),
     ] = False
     tls_certificate: Annotated[
-        Path | None, Parameter(help="Serve it by this certificate (PEM) instead; clients verify its names.")
+        Path | None, Parameter(help="Use TLS with this certificate (PEM) instead; clients verify its names.")
     ] = None
     tls_key: Annotated[Path | None, Parameter(help="The key of that certificate (PEM).")] = None
 
@@ -247,7 +247,7 @@ def worker(
 def projector(*, log: Address, data: Data = None) -> int:
     """Keep the view tables in a directory up to date with a log on Kafka, for SQL readers."""
     directory = (data or server_location.default_directory()).absolute()
-    output.print_line(f"Projecting into {directory / store.FILE}; Ctrl-C stops it.")
+    output.print_line(f"Updating the views in {directory / store.FILE}; Ctrl-C stops it.")
     _guarded(log, lambda: _run(control_plane.project(log, directory)))
     return failures.OK
 
@@ -345,7 +345,7 @@ def _print_ready(endpoint: Endpoint, where: str, lost: Sequence[int]) -> None:
     for port in lost:
         output.warn(
             f"Port {port} of the last run is used by another program: open pages and kubeconfig contexts "
-            "with it must change to the address above."
+            "with this port must change to the addresses above."
         )
 
 

@@ -66,7 +66,8 @@ def label(
         for key, value in labels.items():
             if not overwrite and value is not None and present.get(key, value) != value:
                 raise failures.Failure(
-                    f"metadata.labels.{key}: is {present[key]!r} already", "use --overwrite to change it"
+                    f"metadata.labels.{key}: has the value {present[key]!r} already",
+                    "use --overwrite to change it",
                 )
         if all(present.get(key) == value for key, value in labels.items()):
             return None
@@ -208,7 +209,7 @@ def scaled(client: Client, objects: KubeObjects, target: Target, replicas: int) 
         # A custom kind may have a scale subresource; if it has none, the server responds 404.
         reply = objects.patch(target, {"spec": {"replicas": replicas}}, part="scale")
         if reply.code == kube_objects.NOT_FOUND_CODE and objects.get(target) is not None:
-            remedy = "declare a ReplicaInterpreter for it" if "." in resource.api_version else None
+            remedy = "create a ReplicaInterpreter for this kind" if "." in resource.api_version else None
             reason = f"a {resource.kind} has no replicas"
             problem = Problem(verdict=kube_objects.REFUSED, field="kind", reason=reason, remedy=remedy)
             return kube_objects.refused(target, [problem])

@@ -127,7 +127,7 @@ class _Stage(NamedTuple):
 
 def tour(
     *,
-    data: Annotated[Path | None, Parameter(help="Data directory of a server to play on.")] = None,
+    data: Annotated[Path | None, Parameter(help="Data directory of the server to use.")] = None,
     as_json: Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")] = False,
 ) -> int:
     """Run the rebalancer tutorial step by step."""
@@ -169,13 +169,13 @@ def _stage(data: Path | None) -> Generator[_Stage]:
         after = "See what happened: reballast timeline deploy foo"
         yield _Stage(
             server_location.default_directory(),
-            f"Playing on {server} ({server_location.SERVER_VARIABLE}).",
+            f"Running on {server} ({server_location.SERVER_VARIABLE}).",
             after,
         )
         return
     if data is not None and is_served(data):
         text = (
-            f"Playing on the server of {data}; its log keeps the records, the objects are deleted at the end."
+            f"Running on the server of {data}; its log keeps the records, the objects are deleted at the end."
         )
         yield _Stage(data, text, f"See what happened: reballast timeline deploy foo --data {_quoted(data)}")
         return
@@ -208,19 +208,21 @@ def _stage_started(directory: Path, took_s: float, *, is_kept: bool) -> _Stage:
     ready = f"with three simulated clusters, ready after {took_s:.1f} s"
     if is_kept:
         name = _quoted(directory)
-        text = f"Playing on a server of {directory} that was started for it, {ready}."
+        text = f"Running on a server of {directory} that was started for the tour, {ready}."
         hint = f"reballast up --data {name}, then: reballast timeline deploy foo --data {name}"
         return _Stage(directory, text, f"The server is stopped again. See what happened: {hint}")
     usual = server_location.default_directory()
-    text = f"Playing on a private server {ready}; it is removed at the end."
+    text = f"Running on a temporary server {ready}; it is removed at the end."
     if is_served(usual):
-        text += f"\nThe server of {usual} is not touched."
+        text += f"\nThe server of {usual} is not changed."
         again = f"reballast tour --data {_quoted(usual)}"
         return _Stage(
-            directory, text, f"The private server is gone. Use your own, which keeps the story: {again}"
+            directory,
+            text,
+            f"The temporary server is removed. To keep the records, use your own server: {again}",
         )
     again = "reballast up, and in another terminal: reballast tour --data " + _quoted(usual)
-    return _Stage(directory, text, f"The private server is gone. To keep the story: {again}")
+    return _Stage(directory, text, f"The temporary server is removed. To keep the records: {again}")
 
 
 def _quoted(directory: Path) -> str:
@@ -275,9 +277,9 @@ class _Tour:
         self._expect("all replicas run in member2", {"member2": 3})
         self._retaint("untainted", [], [_TAINT])
         self._is_tainted = False
-        self._expect("the taint is gone, and nothing moves back", {"member2": 3})
+        self._expect("the taint is removed, and no replica moves back", {"member2": 3})
 
-        self._title("Step 3: a WorkloadRebalancer asks for a fresh decision")
+        self._title("Step 3: a WorkloadRebalancer requests a decision from scratch")
         self._apply(REBALANCER)
 
         self._title("Step 4: its status")
@@ -287,14 +289,14 @@ class _Tour:
         self._expect("2 replicas are back in member1, 1 stays in member2", {"member1": 2, "member2": 1})
         self._print_reasons()
 
-        self._title("Step 6: let it clean up after itself")
+        self._title("Step 6: it is deleted some time after it is finished")
         self._apply(REBALANCER_WITH_TTL)
         self._check("generation 2 is finished, to be deleted 300 s later", lambda: self._is_rebalanced(2))
         self._apply(REBALANCER_WITH_TTL.replace("300", "0"))
-        self._check("with 0 s instead, it is gone at once", self._is_gone)
+        self._check("with 0 s instead, it is deleted at once", self._is_gone)
         proof = self._client.verify(Report)
         self._check(
-            "the log proves: every step computed again gives the same bytes", lambda: not proof.findings
+            "the log is proved: every step computed again gives the same bytes", lambda: not proof.findings
         )
 
     def clean_up(self) -> None:

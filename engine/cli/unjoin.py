@@ -18,13 +18,14 @@ _POLL_SECONDS: Final = 0.25
 _COUNTED_MAX: Final = 1_000
 Wait = Annotated[
     float,
-    Parameter(
-        help="Seconds to wait until it has left; 0 for not at all.", validator=validators.Number(gte=0)
-    ),
+    Parameter(help="Seconds to wait for the removal; 0: do not wait.", validator=validators.Number(gte=0)),
 ]
 Force = Annotated[
     bool,
-    Parameter(negative=(), help="Let it go when the time is over, though what it was given is still there."),
+    Parameter(
+        negative=(),
+        help="Remove the Cluster after the wait even if works remain; their objects stay in the cluster.",
+    ),
 ]
 
 
@@ -46,7 +47,7 @@ def unjoin(
         if outcomes[0].problems:
             return results.print_results(outcomes, as_json=server.json)
         if _has_left(client, name, uid, wait):
-            return _print_outcome(outcomes, server, f"cluster/{name} has left")
+            return _print_outcome(outcomes, server, f"cluster/{name} removed")
         if force:
             left = _left(client, name)
             # Without its finalizer the Cluster is deleted at once, whatever remains in the cluster.
@@ -54,12 +55,12 @@ def unjoin(
             outcomes = [kube_objects.result(target, "deleted", released)]
             if outcomes[0].problems:
                 return results.print_results(outcomes, as_json=server.json)
-            return _print_outcome(outcomes, server, f"cluster/{name} has left by force: {left}")
+            return _print_outcome(outcomes, server, f"cluster/{name} removed by force: {left}")
         if not wait:
-            return _print_outcome(outcomes, server, f"cluster/{name} is leaving")
+            return _print_outcome(outcomes, server, f"cluster/{name} is being removed")
         raise failures.Failure(
-            f"cluster/{name} has not left after {wait:g} s: {_left(client, name)}",
-            "it continues to leave; check that its agent runs, wait longer, or remove it at once: --force",
+            f"cluster/{name} is not removed after {wait:g} s: {_left(client, name)}",
+            "the removal continues; check that its agent runs, wait longer, or remove it at once: --wait 0 --force",
         )
 
 
@@ -79,7 +80,7 @@ def _has_left(client: Client, name: str, uid: str, wait: float) -> bool:
             return False
         left = _left(client, name)
         if left != printed:
-            output.warn(f"cluster/{name} is leaving: {left}")
+            output.warn(f"cluster/{name} is being removed: {left}")
             printed = left
         time.sleep(_POLL_SECONDS)
     return True
@@ -96,6 +97,6 @@ def _left(client: Client, name: str) -> str:
     page = client.get("works", Listing, cluster=name, limit=_COUNTED_MAX)
     count = len(page.items)
     if not count:
-        return "no report yet that all is removed"
+        return "no report yet that all works are removed"
     more = "more than " if page.continue_ else ""
-    return f"{more}{count} {'work' if count == 1 else 'works'} left to remove"
+    return f"{more}{count} {'work' if count == 1 else 'works'} not yet removed"

@@ -62,7 +62,7 @@ def override(ref: shapes.OverrideRef) -> str:
 
 def failures(cluster: ClusterExplanation) -> list[str]:
     """Reasons why an explanation excluded a cluster; empty if it was a candidate."""
-    return [*(["the cluster is leaving"] if cluster.terminating else []), *cluster.failed]
+    return [*(["the cluster is being removed"] if cluster.terminating else []), *cluster.failed]
 
 
 def short(value: object) -> str:

@@ -322,7 +322,7 @@ def test_leaving_cluster_is_emptied_and_its_agent_exits(installation: Installati
     with serving(tmp_path, join(control, "left", member.kubeconfig, tmp_path)) as agent:
         control.apply(deployment("left", 2), policy("left", on("left"), selector("left")))
         eventually(lambda: replicas_of(member, "left") == 2, "the Deployment")
-        assert "cluster/left has left" in command(control, "unjoin", "left")
+        assert "cluster/left removed" in command(control, "unjoin", "left")
         assert replicas_of(member, "left") is None
         assert control.get(CLUSTERS + "left") is None
         eventually(lambda: agent.process is not None and agent.process.poll() is not None, "the agent's end")
@@ -340,7 +340,7 @@ def test_unjoin_waits_for_a_dead_agent(installation: Installation, tmp_path: Pat
         eventually(lambda: replicas_of(member, "killed") == 2, "the Deployment")
         agent.kill()
         told = command(control, "unjoin", "killed", "--wait", "1", code=1)
-        assert "has not left after 1 s: no report yet that all is removed" in told
+        assert "is not removed after 1 s: no report yet that all works are removed" in told
         shown = control.get(CLUSTERS + "killed")
         assert shown is not None
         assert shown["metadata"]["deletionTimestamp"]
@@ -348,7 +348,7 @@ def test_unjoin_waits_for_a_dead_agent(installation: Installation, tmp_path: Pat
         for each in tmp_path.glob("agent.sqlite*"):
             each.unlink()
         agent.start()
-        assert "cluster/killed has left" in command(control, "unjoin", "killed")
+        assert "cluster/killed removed" in command(control, "unjoin", "killed")
         assert replicas_of(member, "killed") is None
         # It ends by itself; a signal at that moment would end it in another way.
         assert agent.process is not None
@@ -362,7 +362,7 @@ def test_cluster_without_agent_leaves_by_force(installation: Installation, tmp_p
         eventually(lambda: replicas_of(member, "forced") == 2, "the Deployment")
         agent.kill()
         told = command(control, "unjoin", "forced", "--wait", "0", "--force")
-        assert "cluster/forced has left by force" in told
+        assert "cluster/forced removed by force" in told
         assert control.get(CLUSTERS + "forced") is None
         assert replicas_of(member, "forced") == 2
         # A returning agent learns that its cluster is no longer a member.

@@ -57,7 +57,7 @@ def test_scale_label_and_delete_change_the_object(shell: Shell, tmp_path: Path) 
     assert labels["team"] == "a"
     assert "app" not in labels
     shell("label", "deploy/one", "team=b", code=1)
-    assert "is 'a' already\n  use --overwrite to change it" in shell.errors
+    assert "has the value 'a' already\n  use --overwrite to change it" in shell.errors
     shell("label", "deploy/one", "team=b", "--overwrite")
     assert without_ages(shell("get", "deploy", "-l", "team=b"))[1].startswith("one member1")
     assert shell("delete", "deploy", "one") == "deployment.apps/one deleted\n"

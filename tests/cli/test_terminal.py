@@ -225,7 +225,7 @@ def test_tour_prints_its_server_and_how_to_see_the_log(
         shown = played("tour").splitlines()
         assert (
             shown[0]
-            == f"Playing on the server of {tmp_path}; its log keeps the records, the objects are deleted at the end."
+            == f"Running on the server of {tmp_path}; its log keeps the records, the objects are deleted at the end."
         )
         assert shown[-1] == f"See what happened: reballast timeline deploy foo --data {tmp_path}"
         events = [line.split()[2] for line in played("timeline", "deploy", "foo").splitlines()[1:]]

@@ -38,7 +38,7 @@ def works(shell: Shell, cluster: str) -> int:
 def test_unjoined_member_leaves_and_its_timeline_shows_it(shell: Shell, tmp_path: Path) -> None:
     apply(shell, tmp_path, SETTINGS)
     shell.until_true(lambda: works(shell, "member3") == 1)
-    assert shell("unjoin", "member3") == "cluster/member3 has left\n"
+    assert shell("unjoin", "member3") == "cluster/member3 removed\n"
     assert works(shell, "member3") == 0
     assert "member3" not in shell("get", "clusters")
     told = [line.split()[2] for line in shell("timeline", "cluster", "member3").splitlines()[1:]]
@@ -53,15 +53,17 @@ def test_unjoin_times_out_and_can_be_forced(shell: Shell, tmp_path: Path) -> Non
     apply(shell, tmp_path, f"{EDGE}---{SETTINGS}")
     shell.until_true(lambda: works(shell, "edge") == 1)
     shell("unjoin", "edge", "--wait", "0.1", code=1)
-    assert "cluster/edge has not left after 0.1 s: no report yet that all is removed" in shell.errors
-    assert "remove it at once: --force" in shell.errors
+    assert "cluster/edge is not removed after 0.1 s: no report yet that all works are removed" in shell.errors
+    assert "remove it at once: --wait 0 --force" in shell.errors
     explained = shell("explain", "configmap", "settings")
-    assert any("the cluster is leaving" in line for line in explained.splitlines() if line.startswith("edge"))
+    assert any(
+        "the cluster is being removed" in line for line in explained.splitlines() if line.startswith("edge")
+    )
     path = tmp_path / "again.yaml"
     path.write_text(EDGE)
     shell("apply", "-f", str(path), code=1)
-    assert "cluster edge is leaving and can't join until it has left" in shell.errors
-    assert shell("unjoin", "edge", "--wait", "0") == "cluster/edge is leaving\n"
-    assert shell("unjoin", "edge", "--wait", "0", "--force").startswith("cluster/edge has left by force: ")
+    assert "cluster edge is being removed and can't join again until that is finished" in shell.errors
+    assert shell("unjoin", "edge", "--wait", "0") == "cluster/edge is being removed\n"
+    assert shell("unjoin", "edge", "--wait", "0", "--force").startswith("cluster/edge removed by force: ")
     shell("apply", "-f", str(path))
     shell("unjoin", "edge", "--wait", "0", "--force", "--json")

@@ -179,7 +179,7 @@ def test_kind_and_name_map_to_one_key(kind: str, namespace: str, name: str, key:
 
 def test_exclusion_reasons_of_a_cluster_are_listed() -> None:
     excluded = ClusterExplanation(name="a", terminating=True, failed=("x",))
-    assert summaries.failures(excluded) == ["the cluster is leaving", "x"]
+    assert summaries.failures(excluded) == ["the cluster is being removed", "x"]
     assert summaries.failures(ClusterExplanation(name="a")) == []
 
 

@@ -35,7 +35,7 @@ def live_state(kubeconfig: Path, context: str, as_of: str) -> states.State:
     """Read a control plane through its API; raises Failure."""
     if as_of:
         raise failures.usage(
-            "an API does not show earlier states", "plan on the log of `reballast observe`: --log"
+            "--as-of: an API has only its present state", "plan on the log of `reballast observe`: --log"
         )
     return states.of_api(serving.Source(kubeconfig=kubeconfig, context=context).access())
 
@@ -87,7 +87,7 @@ def running(state: states.State) -> Generator[Copy]:
             report = importing.copied(KubeObjects(client), state, dry_run=False)
             report.moved = importing.moved(client, state)
             for cluster, running_there in sorted(state.running.items()):
-                output.progress(f"copying: what runs in {cluster}")
+                output.progress(f"copying: workloads in {cluster}")
                 _report(client, cluster, running_there)
             output.progress("")
             yield Copy(directory, _notes(report))
@@ -137,7 +137,7 @@ def _reported(work: messages.Work, found: states.Running) -> messages.WorkloadRe
 def _notes(report: importing.Report) -> list[str]:
     notes = [f"not copied: {importing.refusal(result)}" for result in report.refused]
     if report.moved:
-        notes.append(f"not as observed: {', '.join(each.binding for each in report.moved)}")
+        notes.append(f"placed differently than observed: {', '.join(each.binding for each in report.moved)}")
     notes += report.notes
     more = len(notes) - output.SHOWN_MAX
-    return notes[: output.SHOWN_MAX] + ([f"{more} more like these"] if more > 0 else [])
+    return notes[: output.SHOWN_MAX] + ([f"{more} more notes"] if more > 0 else [])

@@ -57,9 +57,14 @@ class Report(Struct, rename="camel"):
 def import_karmada(
     place: serving.Source,
     *,
-    dry_run: Annotated[bool, Parameter(name="--dry-run", negative=(), help="Check, write nothing.")] = False,
+    dry_run: Annotated[
+        bool, Parameter(name="--dry-run", negative=(), help="Check the objects, but write nothing.")
+    ] = False,
     scheduler: Annotated[
-        str, Parameter(help="Decide for the policies with this schedulerName, as for reballast.")
+        str,
+        Parameter(
+            help="Schedule for the policies with this schedulerName; their copies name `reballast` instead."
+        ),
     ] = "",
     server: options.Server = options.SERVER,
 ) -> int:
@@ -86,7 +91,7 @@ def import_karmada(
 
 def _without_agents(state: State) -> list[str]:
     names = [value.name for value in state.objects if value.kind == "Cluster"]
-    text = "clusters have no agent here, so nothing is changed in them: reballast join"
+    text = "clusters have no agent here, so nothing is changed in them; to add one: reballast join"
     return [f"{len(names)} {text} {names[0]} --kubeconfig FILE"] if names else []
 
 

@@ -19,7 +19,7 @@ class Source:
     """The kubeconfig of a control plane."""
 
     kubeconfig: Annotated[Path, Parameter(help="Kubeconfig of the Karmada control plane.")]
-    context: Annotated[str, Parameter(help="Context in it; by default the current one.")] = ""
+    context: Annotated[str, Parameter(help="Context in the kubeconfig; by default the current one.")] = ""
 
     def access(self) -> kubeconfigs.Access:
         """Return access to the control plane; raises Failure if the kubeconfig is unusable."""
@@ -37,7 +37,7 @@ class Source:
 class ControlPlane(Source):
     """An observed control plane, and the log of its observations."""
 
-    control_plane: Annotated[str, Parameter(help="The control plane's name in the log.")] = "karmada"
+    control_plane: Annotated[str, Parameter(help="Name of the control plane in the log.")] = "karmada"
     data: serve.Data = None
     log: serve.Log = None
 
@@ -51,10 +51,11 @@ class ControlPlane(Source):
 class Scheduling:
     """The bindings to decide on, and the rate of writing."""
 
-    name: Annotated[str, Parameter(help="The schedulerName of the policies to decide for.")] = "reballast"
+    name: Annotated[str, Parameter(help="Schedule for the policies with this schedulerName.")] = "reballast"
     namespace: Annotated[str, Parameter(help="Namespace of the Lease.")] = "karmada-system"
     writes_per_second: Annotated[
-        float, Parameter(help="Most writes of bindings per second.", validator=validators.Number(gt=0))
+        float,
+        Parameter(help="Maximum number of binding writes per second.", validator=validators.Number(gt=0)),
     ] = writer.WRITES_PER_SECOND
 
 

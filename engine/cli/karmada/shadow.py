@@ -75,13 +75,15 @@ def explain(
     is_race = explained.compared.verdict == shadow.RACE
     if is_race:
         output.print_line("")
-        output.print_line(f"With the clusters at resourceVersion {explained.clusters}, as Karmada decided:")
+        output.print_line(
+            f"With the clusters at resourceVersion {explained.clusters}, from which Karmada decided:"
+        )
     for group in explained.explanation.groups if explained.explanation else ():
         explanation_texts.show_group(group)
     if is_race:
         output.print_line("")
         output.print_line(
-            f"With the clusters at resourceVersion {explained.latest}, the newest before the decision, instead:"
+            f"With the clusters at resourceVersion {explained.latest}, the newest before the decision:"
         )
         for reason in reports.differing(explained.compared):
             output.print_wrapped(f"  {reason.cluster}:", reports.reason(reason), 11)

@@ -316,12 +316,12 @@ def _notes(bound: Sequence[_Bound], lazy: Collection[shapes.PolicyRef]) -> list[
         policy = marks.claiming_policy(binding.metadata.annotations)
         placements.setdefault(policy, set()).add(binding.spec.placement_json)
     notes = [
-        f"{ref.kind} {ref.name}: templates that have an older placement of it stay where they are until they are "
-        "decided again, and then get the new one"
+        f"{ref.kind} {ref.name}: templates with an older placement of this policy keep their clusters until the next "
+        "decision about them, which uses the new placement"
         for ref, texts in placements.items()
         if ref is not None and len(texts) > 1 and ref not in lazy
     ]
-    ended = [f"evictions end without a trace here: {_some(evicting)}"] if evicting else []
+    ended = [f"graceful evictions are not continued here: {_some(evicting)}"] if evicting else []
     return ended + notes
 
 
@@ -348,8 +348,8 @@ def undecided(objects: Iterable[KubeObject]) -> list[str]:
         if value.kind in POLICY_KINDS and scheduler_of(value) not in SCHEDULERS:
             named.setdefault(scheduler_of(value), []).append(keys.full_name(*value.key))
     return [
-        f"workloads of {_some(sorted(names))} are not decided here and stay where they are: their policies name "
-        f"the scheduler {scheduler}; import with --scheduler {scheduler} to have them decided"
+        f"workloads of {_some(sorted(names))} are not scheduled here and keep their clusters, because their policies "
+        f"name the scheduler {scheduler}; to schedule them here, import with --scheduler {scheduler}"
         for scheduler, names in sorted(named.items())
     ]
 
