@@ -33,10 +33,17 @@ class UserCalls:
 
     async def run(self) -> None:
         """Carry out requests until the connection to the gateway ends; raises ApiError."""
+        failure: ApiError | None = None
         async with anyio.create_task_group() as tasks:
-            async for call in self._control.calls():
-                tasks.start_soon(self._carry_out, call)
+            try:
+                async for call in self._control.calls():
+                    tasks.start_soon(self._carry_out, call)
+            except ApiError as error:
+                failure = error
             tasks.cancel_scope.cancel()
+        if failure is not None:
+            # Raised here, because the task group would wrap it in an ExceptionGroup.
+            raise failure
 
     async def _carry_out(self, call: messages.Call) -> None:
         async with self._limiter:

@@ -50,6 +50,9 @@ class Gateway:
         self.gone: list[messages.GoneReport] = []
         self.namespaces_read: list[int] = []
         """The statuses of the answers about namespaces."""
+        self.calls_read: list[int] = []
+        """The statuses of the answers to requests for the feed of users' requests: ``call_faults`` first."""
+        self.call_faults: list[int] = []
         self._lines = [messages.Line(is_listed=True, position=0)]
         self._changed = asyncio.Event()
 
@@ -97,6 +100,10 @@ class Gateway:
         return StreamingResponse(body())
 
     async def _calls(self, _request: Request) -> Response:
+        self.calls_read.append(self.call_faults.pop(0) if self.call_faults else 200)
+        if self.calls_read[-1] != 200:
+            return karmada_api.status(self.calls_read[-1], "Fault")
+
         async def body() -> AsyncGenerator[bytes]:
             await asyncio.Event().wait()
             yield b""

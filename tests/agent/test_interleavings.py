@@ -69,6 +69,15 @@ async def test_namespaces_are_compared_again_after_a_failure(tmp_path: Path) -> 
         await until(lambda: gateway.namespaces_read == [500, 200])
 
 
+async def test_agent_continues_if_the_feed_of_calls_fails(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Member()
+    gateway.call_faults = [503, 403]
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        await until(lambda: gateway.calls_read == [503, 403, 200])
+        gateway.send("web", 1, 2)
+        await until(lambda: key_of("web") in gateway.reports)
+
+
 async def test_object_is_removed_although_discovery_omits_its_kind(tmp_path: Path) -> None:
     gateway, member = Gateway(), Member()
     async with running(gateway, member, tmp_path / "agent.sqlite"):
