@@ -43,6 +43,10 @@ class Scaled(Protocol):
         """Whether an autoscaler in the member controls the object's replicas."""
         ...
 
+    async def known(self) -> None:
+        """Wait until the member's autoscalers are known."""
+        ...
+
 
 class ActionExecutor:
     """Apply and remove objects in one member."""
@@ -77,6 +81,8 @@ class ActionExecutor:
         resource = await self._resource(ref)
         manifest, overwrites = await self._wanted(entry)
         live: KubeObject | None = None
+        # Before the first list, an apply would set replicas that an autoscaler has changed.
+        await self._scaled.known()
         is_scaled = self._scaled.scales(identity_of(ref))
         retained = object_preparation.retained(
             manifest, work.reading, is_scaled=is_scaled or object_preparation.retains(manifest)

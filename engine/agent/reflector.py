@@ -74,6 +74,10 @@ class Follower(Protocol):
         """Called when an object was created, changed, or (``is_gone``) deleted."""
         ...
 
+    def refused(self) -> None:
+        """Called when the API refuses to list or watch the kind, also because it does not serve the kind."""
+        ...
+
 
 async def follow(
     api: MemberApi,
@@ -128,6 +132,7 @@ async def follow(
                 # The token expired. A list would skip the intermediate changes, so resume the watch.
                 await anyio.sleep(backoff.next_delay_s())
                 continue
+            follower.refused()
             if error.code != HTTPStatus.FORBIDDEN:
                 version = ""
             await anyio.sleep(refused.next_delay_s())

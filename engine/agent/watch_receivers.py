@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
+import anyio
+
 from engine.agent import member_capacity, object_preparation
 from engine.agent.action_execution import ActionExecutor
 from engine.agent.ledger import Ledger, Place
@@ -68,6 +70,9 @@ class Objects:
             entry.seen = seen
             self._on_seen(key)
 
+    def refused(self) -> None:
+        """Do nothing: without a list, the responses of the applies are the observed state."""
+
     def _key(self, value: KubeObject) -> str | None:
         return self._ledger.at(identity_of(self._kind, value))
 
@@ -100,6 +105,9 @@ class Nodes:
             self.found[value.name] = node
         self._on_change()
 
+    def refused(self) -> None:
+        """Do nothing: the reflector logs the refusal and retries."""
+
 
 class Pods:
     """Track all pods of a member; ``on_change`` is called when they change."""
@@ -126,6 +134,9 @@ class Pods:
             self.found[value.uid] = pod
         self._on_change()
 
+    def refused(self) -> None:
+        """Do nothing: the reflector logs the refusal and retries."""
+
 
 class Scalers:
     """Track HorizontalPodAutoscalers; ``on_change`` gets each object that an autoscaler starts or stops scaling."""
@@ -133,10 +144,15 @@ class Scalers:
     def __init__(self, on_change: Callable[[Place], None]) -> None:
         self._found: dict[str, Place] = {}
         self._on_change = on_change
+        self._known = anyio.Event()
 
     def scales(self, identity: Place) -> bool:
         """Whether an autoscaler controls the object's replicas."""
         return identity in self._found.values()
+
+    async def known(self) -> None:
+        """Wait until the autoscalers are listed, or the API has refused to list them."""
+        await self._known.wait()
 
     def begin(self) -> None:
         """Do nothing: this receiver needs no preparation."""
@@ -145,6 +161,10 @@ class Scalers:
         before, self._found = self._found, {item.uid: _target(item) for item in items}
         for identity in set(before.values()) ^ set(self._found.values()):
             self._on_change(identity)
+        self._known.set()
+
+    def refused(self) -> None:
+        self._known.set()
 
     def changed(self, value: KubeObject, *, is_gone: bool) -> None:
         before, now = self._found.pop(value.uid, None), None if is_gone else _target(value)

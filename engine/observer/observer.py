@@ -330,3 +330,6 @@ class _Receiver:
 
     def changed(self, value: KubeObject, *, is_gone: bool) -> None:
         self._observer.changed(value, is_gone=is_gone)
+
+    def refused(self) -> None:
+        """Do nothing: the reflector logs the refusal and retries."""

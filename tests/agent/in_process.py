@@ -189,7 +189,7 @@ class Member:
         self._changed = asyncio.Event()
 
     async def _groups(self, _request: Request) -> Response:
-        return _discovery("apps", [] if self.is_stale else [("Deployment", "deployments", ["list", "watch"])])
+        return discovery("apps", [] if self.is_stale else [("Deployment", "deployments", ["list", "watch"])])
 
     async def _object(self, request: Request) -> Response:
         name, method = request.path_params["name"], request.method
@@ -254,7 +254,7 @@ async def _no_items(_request: Request) -> Response:
 
 
 async def _core(_request: Request) -> Response:
-    return _discovery("", [("Namespace", "namespaces", ["list"])])
+    return discovery("", [("Namespace", "namespaces", ["list"])])
 
 
 async def _apps(_request: Request) -> Response:
@@ -262,7 +262,7 @@ async def _apps(_request: Request) -> Response:
     return JSONResponse({"kind": "APIResourceList", "groupVersion": "apps/v1", "resources": [kind]})
 
 
-def _discovery(group: str, kinds: list[tuple[str, str, list[str]]]) -> Response:
+def discovery(group: str, kinds: list[tuple[str, str, list[str]]]) -> Response:
     scope = "Namespaced" if group else "Cluster"
     resources = [
         {"resource": plural, "responseKind": {"kind": kind}, "scope": scope, "verbs": verbs}

@@ -1,0 +1,107 @@
+"""What an agent does before it has listed the member's autoscalers, nodes and pods."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from engine.bench import karmada_api
+from tests.agent import in_process
+from tests.agent.in_process import Gateway, Member, key_of, running, until
+
+Json = dict[str, Any]
+_SOON_S = 0.3
+_KINDS = {
+    "/api/v1/nodes": ("", "Node", "nodes"),
+    "/api/v1/pods": ("", "Pod", "pods"),
+    "/apis/autoscaling/v2/horizontalpodautoscalers": (
+        "autoscaling",
+        "HorizontalPodAutoscaler",
+        "horizontalpodautoscalers",
+    ),
+}
+_SCALERS = "/apis/autoscaling/v2/horizontalpodautoscalers"
+_SCALER: Json = {
+    "metadata": {"name": "web", "namespace": "default", "uid": "h1", "resourceVersion": "1"},
+    "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}},
+}
+
+
+class Listing(Member):
+    """A member with nodes, pods and autoscalers; a list of a path in ``held`` is answered once its event is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.items: dict[str, list[Json]] = {_SCALERS: [_SCALER]}
+        self.held: dict[str, asyncio.Event] = {}
+        self.refused: set[str] = set()
+
+    def routes(self) -> list[Route]:
+        own = [Route(path, self._kind) for path in _KINDS]
+        return [Route("/api", self._core), *own, *super().routes()]
+
+    async def _kind(self, request: Request) -> Response:
+        path = request.url.path
+        if path in self.refused:
+            return karmada_api.status(403, "Forbidden")
+        if request.query_params.get("watch") == "true":
+            return StreamingResponse(self._watch(len(self._changes)))
+        if path in self.held:
+            await self.held[path].wait()
+        return JSONResponse({"metadata": {"resourceVersion": "1"}, "items": self.items.get(path, [])})
+
+    async def _core(self, _request: Request) -> Response:
+        return in_process.discovery("", [("Node", "nodes", _VERBS), ("Pod", "pods", _VERBS)])
+
+    async def _groups(self, _request: Request) -> Response:
+        kinds = [("Deployment", "deployments", _VERBS)]
+        groups: list[Json] = []
+        for group, listed, version in (
+            ("apps", kinds, "v1"),
+            ("autoscaling", [("HorizontalPodAutoscaler", "horizontalpodautoscalers", _VERBS)], "v2"),
+        ):
+            answer = msgspec.json.decode(in_process.discovery(group, listed).body, type=Json)
+            groups += answer["items"]
+            groups[-1]["versions"][0]["version"] = version
+        return JSONResponse({"kind": "APIGroupDiscoveryList", "items": groups})
+
+
+_VERBS = ["list", "watch"]
+
+
+def replicas(member: Member) -> int:
+    return member.objects["web"]["spec"]["replicas"]
+
+
+async def test_replicas_of_an_autoscaler_are_kept_after_a_restart(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Listing()
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until(lambda: key_of("web") in gateway.reports)
+    member.objects["web"]["spec"]["replicas"] = 9
+    member.held[_SCALERS] = asyncio.Event()
+    gateway.send("web", 2, 3)
+    applied: list[int] = []
+
+    async def note(_method: str, _name: str) -> None:
+        await asyncio.sleep(0)
+        applied.append(replicas(member))
+
+    member.before_answer = note
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        await asyncio.sleep(_SOON_S)
+        member.held[_SCALERS].set()
+        await until(lambda: gateway.reports[key_of("web")].step == 2)
+    assert set(applied) == {9}
+
+
+async def test_works_are_applied_without_the_right_to_list_autoscalers(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Listing()
+    member.refused.add(_SCALERS)
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until(lambda: key_of("web") in gateway.reports)
