@@ -329,6 +329,9 @@ class MemberAgent:
         while True:
             await self._capacity_changed_event.wait()
             self._capacity_changed_event = anyio.Event()
+            # Nodes without their pods would be free, and pods without their nodes would run nowhere.
+            if not (self._nodes.is_known and self._pods.is_known):
+                continue
             report = member_capacity.report(
                 self._nodes.found, self._pods.found.values(), self._models.resource_models
             )

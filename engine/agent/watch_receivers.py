@@ -86,6 +86,8 @@ class Nodes:
 
     def __init__(self, on_change: Callable[[], None]) -> None:
         self.found: dict[str, member_capacity.Node] = {}
+        self.is_known = False
+        """Whether the first list has ended: received, or refused by the API."""
         self._on_change = on_change
 
     def begin(self) -> None:
@@ -93,6 +95,7 @@ class Nodes:
 
     def listed(self, items: list[KubeObject]) -> None:
         self.found = {item.name: member_capacity.node_of(item) for item in items}
+        self.is_known = True
         self._on_change()
 
     def changed(self, value: KubeObject, *, is_gone: bool) -> None:
@@ -106,7 +109,8 @@ class Nodes:
         self._on_change()
 
     def refused(self) -> None:
-        """Do nothing: the reflector logs the refusal and retries."""
+        self.is_known = True
+        self._on_change()
 
 
 class Pods:
@@ -114,6 +118,8 @@ class Pods:
 
     def __init__(self, on_change: Callable[[], None]) -> None:
         self.found: dict[str, member_capacity.Pod] = {}
+        self.is_known = False
+        """Whether the first list has ended: received, or refused by the API."""
         self._on_change = on_change
 
     def begin(self) -> None:
@@ -122,6 +128,7 @@ class Pods:
     def listed(self, items: list[KubeObject]) -> None:
         pods = {item.uid: member_capacity.pod_of(item) for item in items}
         self.found = {uid: pod for uid, pod in pods.items() if pod is not None}
+        self.is_known = True
         self._on_change()
 
     def changed(self, value: KubeObject, *, is_gone: bool) -> None:
@@ -135,7 +142,8 @@ class Pods:
         self._on_change()
 
     def refused(self) -> None:
-        """Do nothing: the reflector logs the refusal and retries."""
+        self.is_known = True
+        self._on_change()
 
 
 class Scalers:

@@ -48,6 +48,7 @@ class Gateway:
     def __init__(self) -> None:
         self.reports: dict[str, messages.WorkloadReport] = {}
         self.gone: list[messages.GoneReport] = []
+        self.capacities: list[messages.CapacityReport] = []
         self.namespaces_read: list[int] = []
         """The statuses of the answers about namespaces."""
         self.calls_read: list[int] = []
@@ -136,6 +137,8 @@ class Gateway:
                 self.reports[report.key] = report
             elif isinstance(report, messages.GoneReport):
                 self.gone.append(report)
+            elif isinstance(report, messages.CapacityReport):
+                self.capacities.append(report)
         return _json(messages.Cluster(is_member=True))
 
 

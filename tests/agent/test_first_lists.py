@@ -105,3 +105,29 @@ async def test_works_are_applied_without_the_right_to_list_autoscalers(tmp_path:
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.send("web", 1, 2)
         await until(lambda: key_of("web") in gateway.reports)
+
+
+async def test_capacity_is_reported_once_nodes_and_pods_are_listed(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Listing()
+    ready = {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": {"cpu": "4", "pods": "10"}}
+    requests = [{"name": "c", "resources": {"requests": {"cpu": "3"}}}]
+    member.items["/api/v1/nodes"] = [{"metadata": {"name": "n"}, "status": ready}]
+    member.items["/api/v1/pods"] = [
+        {"metadata": {"name": "p", "uid": "p"}, "spec": {"nodeName": "n", "containers": requests}}
+    ]
+    for path in ("/api/v1/nodes", "/api/v1/pods"):
+        member.held[path] = asyncio.Event()
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        for path in ("/api/v1/nodes", "/api/v1/pods"):
+            await asyncio.sleep(_SOON_S)
+            assert not gateway.capacities
+            member.held[path].set()
+        await until(lambda: gateway.capacities)
+    assert [(each.nodes, each.allocated["cpu"]) for each in gateway.capacities] == [(1, "3")]
+
+
+async def test_capacity_is_reported_without_the_right_to_list_pods(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Listing()
+    member.refused.add("/api/v1/pods")
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        await until(lambda: gateway.capacities)
