@@ -4,19 +4,19 @@ An existing object without this agent's label and annotation (``is_marked``) is 
 resolution is Overwrite.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Final, Protocol
 
 import msgspec
 
 from engine import diagnostics
-from engine.agent import kinds, messages, object_preparation, reconciliation, statuses
+from engine.agent import kinds, object_preparation, reconciliation, statuses
 from engine.agent.api_errors import RefusedError
 from engine.agent.call_limits import Gate
 from engine.agent.discovery import Resource
 from engine.agent.gateway_client import Control
-from engine.agent.ledger import Ledger, Place, identity_of
+from engine.agent.ledger import Place, identity_of
 from engine.agent.member_api import MANAGER, MemberApi
 from engine.agent.reconciliation import Applied, Entry, Observed
 from engine.domain import marks
@@ -160,35 +160,6 @@ class ActionExecutor:
             is_ending=value.is_ending,
             state=statuses.object_state(value, reading),
         )
-
-    async def orphans(self, ledger: Ledger) -> AsyncGenerator[Entry]:
-        """Yield an entry whose work is ``removed`` for each object with our label but without a work; raises ApiError.
-
-        Such objects are left over after a lost checkpoint.
-        """
-        await self._kinds.refresh()
-        for resource in self._kinds.served():
-            # Agents get no works for namespaces; the module ``namespaces`` deletes them.
-            if not resource.watched or (resource.api_version, resource.kind) == kinds.NAMESPACES:
-                continue
-            try:
-                listed = await self._gate.call(
-                    lambda kind=resource: self._api.list(kind, f"{marks.MANAGED}=true")
-                )
-            except RefusedError:
-                continue  # the agent may not list this kind, so it cannot have applied objects of it
-            for item in listed.items:
-                ref = WorkloadRef(
-                    api_version=resource.api_version,
-                    kind=resource.kind,
-                    name=item.name,
-                    namespace=item.namespace,
-                )
-                if not self.is_marked(item) or ledger.at(identity_of(ref)) is not None:
-                    continue
-                key = ref.binding_key
-                if ledger.get(key) is None:
-                    yield Entry(work=messages.Work(key=key, state="removed", term=0, step=0), ref=ref)
 
     def is_marked(self, value: KubeObject) -> bool:
         """Whether an object has the label and annotation with which this cluster's agent marks what it manages."""

@@ -28,6 +28,7 @@ class Ledger:
         self._dirty: dict[str, None] = {}
         self._more = anyio.Event()
         self._is_moved = False
+        self._is_held = False
         self.position: int | None = None
 
     async def load(self) -> None:
@@ -88,6 +89,16 @@ class Ledger:
         self._is_moved = True
         self._more.set()
 
+    def hold_position(self) -> None:
+        """Do not write the position until ``release_position``: after a restart, the works are listed again."""
+        self._is_held = True
+
+    def release_position(self) -> None:
+        """Write the position from now on."""
+        self._is_held = False
+        self._is_moved = True
+        self._more.set()
+
     async def run(self) -> None:
         """Write changes to the checkpoint, forever."""
         while True:
@@ -105,8 +116,9 @@ class Ledger:
         bodies = {
             key: checkpoint.encoded(entry) if (entry := self._entries.get(key)) else None for key in changed
         }
+        position = None if self._is_held else self.position
         try:
-            await anyio.to_thread.run_sync(self._kept.save, self._cluster, self.position, bodies)
+            await anyio.to_thread.run_sync(self._kept.save, self._cluster, position, bodies)
         except BaseException:
             # The next save writes a later position: without these works, a restart would skip them.
             self._dirty = changed | self._dirty

@@ -32,6 +32,7 @@ from engine.agent.kubeconfigs import Access, KubeconfigError
 from engine.agent.ledger import Ledger, Place
 from engine.agent.member_api import MemberApi
 from engine.agent.namespaces import NamespaceSync
+from engine.agent.orphans import OrphanSearch
 from engine.agent.reconciliation import Entry
 from engine.agent.reports import Reporter
 from engine.agent.user_calls import UserCalls
@@ -105,6 +106,9 @@ class MemberAgent:
             self._scalers,
             self._namespaces.create,
         )
+        self._orphans = OrphanSearch(
+            self._name, self._api, self._gate, self._kinds, self._ledger, self._on_orphan
+        )
         self._nodes = watch_receivers.Nodes(self._on_capacity_change)
         self._pods = watch_receivers.Pods(self._on_capacity_change)
         self._waiting = Waiting()
@@ -114,6 +118,7 @@ class MemberAgent:
         self._capacity_changed_event = anyio.Event()
         self._kinds_change = anyio.Event()
         self._models: messages.Cluster = messages.Cluster(is_member=True)
+        self._is_searching = False
         self._is_listed = False
         self._has_left = False
         self._tasks: TaskGroup | None = None
@@ -170,14 +175,14 @@ class MemberAgent:
                     self._paces.pop(work.key, None)
                     self._waiting.put(work.key)
             if line.is_listed:
-                await self._settle_list(listed)
+                self._settle_list(listed)
             if line.namespaces is not None:
                 self._namespaces.changed(line.namespaces)
             if line.position is not None:
                 self._ledger.move(line.position)
 
-    async def _settle_list(self, listed: set[str]) -> None:
-        """Handle the end of a full list: remove bindings that are not in it, and labelled objects without a work."""
+    def _settle_list(self, listed: set[str]) -> None:
+        """Handle the end of a full list: remove bindings that are not in it, and search orphans."""
         # A full list replaces all state: it does not name works that were removed while the feed was interrupted.
         for key in self._ledger.names():
             entry = self._ledger.get(key)
@@ -185,11 +190,21 @@ class MemberAgent:
                 entry.work = structs.replace(entry.work, state="removed", preserved=False)
                 self._ledger.put(key, entry)
                 self._waiting.put(key)
-        if not self._is_listed:
-            async for entry in self._executor.orphans(self._ledger):
-                self._ledger.put(entry.work.key, entry)
-                self._waiting.put(entry.work.key)
+        if not self._is_listed and not self._is_searching and self._tasks is not None:
+            self._is_searching = True
+            # After a restart, orphans are searched only without a stored position.
+            self._ledger.hold_position()
+            self._tasks.start_soon(self._search_orphans)
+
+    async def _search_orphans(self) -> None:
+        # Not in the task that follows the works: one kind whose list fails must not delay them.
+        await self._orphans.run()
         self._is_listed = True
+        self._ledger.release_position()
+
+    def _on_orphan(self, entry: Entry) -> None:
+        self._ledger.put(entry.work.key, entry)
+        self._waiting.put(entry.work.key)
 
     async def _work(self) -> None:
         """Process queued bindings."""

@@ -266,13 +266,22 @@ async def _apps(_request: Request) -> Response:
 
 
 def discovery(group: str, kinds: list[tuple[str, str, list[str]]]) -> Response:
-    scope = "Namespaced" if group else "Cluster"
-    resources = [
-        {"resource": plural, "responseKind": {"kind": kind}, "scope": scope, "verbs": verbs}
-        for kind, plural, verbs in kinds
-    ]
-    item = {"metadata": {"name": group}, "versions": [{"version": "v1", "resources": resources}]}
-    return JSONResponse({"kind": "APIGroupDiscoveryList", "items": [item]})
+    """Return a response of aggregated discovery with the kinds of one group: kind, plural and verbs."""
+    return groups({group: kinds})
+
+
+def groups(kinds: dict[str, list[tuple[str, str, list[str]]]]) -> Response:
+    """Return a response of aggregated discovery with the kinds of several groups, each in the version v1."""
+    items: list[Json] = []
+    for group, its in kinds.items():
+        scope = "Namespaced" if group else "Cluster"
+        resources = [
+            {"resource": plural, "responseKind": {"kind": kind}, "scope": scope, "verbs": verbs}
+            for kind, plural, verbs in its
+        ]
+        versions = [{"version": "v1", "resources": resources}]
+        items.append({"metadata": {"name": group}, "versions": versions})
+    return JSONResponse({"kind": "APIGroupDiscoveryList", "items": items})
 
 
 def _json(value: messages.Shape) -> Response:

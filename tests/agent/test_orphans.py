@@ -1,0 +1,77 @@
+"""Objects with our marks that no work names, of a kind whose list fails: its conversion webhook does not respond."""
+
+import asyncio
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from engine.bench import karmada_api
+from engine.domain import marks
+from tests.agent import in_process
+from tests.agent.in_process import NAME, Gateway, Json, Member, key_of, running, until
+
+_WIDGETS = "/apis/example.org/v1/widgets"
+_WIDGET = "/apis/example.org/v1/namespaces/default/widgets/left"
+
+
+class Broken(Member):
+    """A member with a widget that an agent without its checkpoint finds; its list fails while ``is_broken``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_broken = True
+        self.lists = 0
+        self.widget: Json | None = {
+            "metadata": {
+                "name": "left",
+                "namespace": "default",
+                "uid": "w1",
+                "labels": {marks.MANAGED: "true"},
+                "annotations": {marks.WORK_NAMESPACE: marks.work_namespace(NAME)},
+            }
+        }
+
+    def routes(self) -> list[Route]:
+        own = [Route(_WIDGETS, self._widgets), Route(_WIDGET, self._one, methods=["GET", "DELETE"])]
+        return [*own, *super().routes()]
+
+    async def _widgets(self, _request: Request) -> Response:
+        self.lists += 1
+        if self.is_broken:
+            return karmada_api.status(500, "InternalError")
+        items = [] if self.widget is None else [self.widget]
+        return JSONResponse({"metadata": {"resourceVersion": "1"}, "items": items})
+
+    async def _one(self, request: Request) -> Response:
+        widget = self.widget
+        if request.method == "DELETE":
+            self.widget = None
+        return karmada_api.status(404, "NotFound") if widget is None else JSONResponse(widget)
+
+    async def _groups(self, _request: Request) -> Response:
+        kinds = {"example.org": ("Widget", "widgets"), "apps": ("Deployment", "deployments")}
+        return in_process.groups({group: [(*kind, ["list", "watch"])] for group, kind in kinds.items()})
+
+
+async def test_works_are_applied_although_the_list_of_a_kind_fails(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Broken()
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until(lambda: key_of("web") in gateway.reports)
+        await until(lambda: member.lists > 1)
+        assert member.widget is not None
+        member.is_broken = False
+        await until(lambda: member.widget is None)
+
+
+async def test_objects_without_a_work_are_found_after_a_restart(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Broken()
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until(lambda: key_of("web") in gateway.reports)
+        await asyncio.sleep(0.1)
+    member.is_broken = False
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        await until(lambda: member.widget is None)
