@@ -111,7 +111,7 @@ class MemberAgent:
         )
         self._nodes = watch_receivers.Nodes(self._on_capacity_change)
         self._pods = watch_receivers.Pods(self._on_capacity_change)
-        self._waiting = Waiting()
+        self._waiting = Waiting[str]()
         self._paces: dict[str, _Pace] = {}
         self._followed: set[tuple[str, str]] = set()
         self._health = anyio.Event()

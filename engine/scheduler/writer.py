@@ -14,6 +14,7 @@ from engine import diagnostics
 from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
 from engine.agent.call_limits import Backoff, Gate
 from engine.agent.discovery import Resource
+from engine.agent.key_queue import Waiting
 from engine.agent.kubeconfigs import KubeconfigError
 from engine.agent.member_api import MemberApi
 from engine.observer.observed_bindings import ObservedBinding, read_binding
@@ -54,6 +55,14 @@ class Counts(Struct):
     events_dropped: int = 0
 
 
+class _Attempt(Struct):
+    """The writes of a decision that failed: the newest known version of the binding, and when to try again."""
+
+    decision: DecisionMade
+    newest: ObservedBinding
+    backoff: Backoff
+
+
 class Pace:
     """Spreads calls: at most ``per_second`` over time, with bursts of at most the calls of half a second."""
 
@@ -81,7 +90,8 @@ class Writer:
         self._component = component
         self._pace = Pace(per_second)
         self._gate = Gate(lambda: None)
-        self._waiting: asyncio.Queue[Key] = asyncio.Queue()
+        self._waiting = Waiting[Key]()
+        self._failed: dict[Key, _Attempt] = {}
         self._busy: set[Key] = set()
         self._events: asyncio.Queue[tuple[ObservedBinding, DecisionMade]] = asyncio.Queue(_EVENTS_MAX)
         self._idle = asyncio.Event()
@@ -93,7 +103,7 @@ class Writer:
             if key not in self._busy:
                 self._busy.add(key)
                 self._idle.clear()
-                self._waiting.put_nowait(key)
+                self._waiting.put(key)
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -104,20 +114,30 @@ class Writer:
 
     async def _work(self) -> None:
         while True:
-            key = await self._waiting.get()
+            key = await self._waiting.take()
+            self._busy.add(key)
+            self._idle.clear()
             try:
                 await self._write_pending(key)
             finally:
                 self._busy.discard(key)
+                self._waiting.done(key)
                 if not self._busy:
                     self._idle.set()
 
     async def _write_pending(self, key: Key) -> None:
-        """Write the pending decision on a binding, and those that replace it meanwhile."""
-        backoff = Backoff()
+        """Write the pending decision on a binding, and those that replace it meanwhile.
+
+        After a failure the binding is queued again, so that one which is refused for long occupies no worker.
+        """
         newest: ObservedBinding | None = None
         decision: DecisionMade | None = None
         done: DecisionMade | None = None
+        failed = self._failed.pop(key, None)
+        if failed is not None:
+            # The write may have been carried out although its response was lost.
+            decision, newest = failed.decision, await self._read(key) or failed.newest
+        backoff = failed.backoff if failed is not None else Backoff()
         while self._leads():
             # The observer may have seen this writer's last write already; the decision is then no longer pending.
             decision, observed = self._decider.pending(key) or decision, self._decider.binding(key)
@@ -134,19 +154,22 @@ class Writer:
             try:
                 newest = await self._send(key, write)
             except (KubeconfigError, ThrottledError, UnreachableError) as error:
-                _log.warning("binding not written; retrying", binding="/".join(key), reason=str(error))
-                await asyncio.sleep(backoff.next_delay_s())
-                newest = await self._read(key) or newest
+                self._retry_later(key, _Attempt(decision, newest, backoff), error)
+                return
             except RefusedError as error:
                 if error.code == HTTPStatus.NOT_FOUND:
                     return
-                if error.code == HTTPStatus.CONFLICT:
-                    self.counts.conflicts += 1
-                else:
+                if error.code != HTTPStatus.CONFLICT:
                     self.counts.refused += 1
-                    _log.warning("binding not written; retrying", binding="/".join(key), reason=str(error))
-                    await asyncio.sleep(backoff.next_delay_s())
+                    self._retry_later(key, _Attempt(decision, newest, backoff), error)
+                    return
+                self.counts.conflicts += 1
                 newest = await self._read(key) or newest
+
+    def _retry_later(self, key: Key, attempt: _Attempt, error: Exception) -> None:
+        _log.warning("binding not written; retrying", binding="/".join(key), reason=str(error))
+        self._failed[key] = attempt
+        self._waiting.put_later(key, attempt.backoff.next_delay_s())
 
     async def _send(self, key: Key, write: writes.Write) -> ObservedBinding:
         await self._pace.wait()

@@ -10,7 +10,7 @@ from engine.agent.key_queue import Waiting
 
 
 async def test_key_is_queued_once_and_again_after_a_change() -> None:
-    waiting = Waiting()
+    waiting = Waiting[str]()
     for key in ("a", "b", "a"):
         waiting.put(key)
     assert [await waiting.take(), await waiting.take()] == ["a", "b"]
@@ -23,7 +23,7 @@ async def test_key_is_queued_once_and_again_after_a_change() -> None:
 
 
 async def test_earliest_of_several_delays_wins() -> None:
-    waiting = Waiting()
+    waiting = Waiting[str]()
     waiting.put_later("a", 3_600)
     waiting.put_later("b", 0.02)
     waiting.put_later("a", 0.01)
@@ -32,7 +32,7 @@ async def test_earliest_of_several_delays_wins() -> None:
 
 
 async def test_every_worker_takes_a_key() -> None:
-    waiting, taken = Waiting(), list[str]()
+    waiting, taken = Waiting[str](), list[str]()
 
     async def work() -> None:
         taken.append(await waiting.take())

@@ -1,0 +1,46 @@
+"""Bindings whose writes the API refuses for long, as an admission webhook does: others are written meanwhile."""
+
+import pytest
+from starlette.responses import Response
+
+from engine.bench import karmada_api
+from engine.bench.karmada_api import Json, Place, binding, cluster, divided
+from engine.log import memory
+from engine.scheduler.writer import WORKERS
+from tests.scheduler.api import Api, serving
+from tests.scheduler.test_scheduler import placed, scheduled, scheduling, until, writes
+
+DENIED = "denied"
+SOON_S = 5
+
+
+class Denying(Api):
+    """An API that answers writes of some bindings with ``code`` while that is not 0."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__()
+        self.code = code
+        self.denied = 0
+        self.put("clusters", cluster("member1"))
+
+    def _write(self, method: str, place: Place, subresource: str, body: Json) -> Response:
+        if self.code and place[2].startswith(DENIED):
+            self.denied += 1
+            return karmada_api.status(self.code, "Fault")
+        return super()._write(method, place, subresource, body)
+
+
+@pytest.mark.parametrize("code", [403, 500])
+async def test_refused_bindings_do_not_keep_others_from_being_written(code: int) -> None:
+    api = Denying(code)
+    names = [f"{DENIED}{number}" for number in range(WORKERS + 4)]
+    async with serving(api) as access, scheduling(access, memory.MemoryLog()):
+        for name in names:
+            api.put("resourcebindings", binding(name, 4, divided("member1")))
+        await until(lambda: api.denied >= WORKERS)
+        api.put("resourcebindings", binding("web", 4, divided("member1")))
+        await until(lambda: scheduled(api, "web") == "Success", SOON_S)
+        api.code = 0
+        await until(lambda: all(scheduled(api, name) == "Success" for name in names))
+    assert all(placed(api, name) == {"member1": 4} for name in names)
+    assert set(writes(api).values()) == {2}
