@@ -19,6 +19,7 @@ from engine.plans.predictions import Prediction
 from engine.plans.questions import PlanError, Question
 from events import times
 from projections import query
+from projections.port import ProjectionError
 
 _CLUSTERS_MAX: Final = 100_000
 _PREDICTION: Final = msgspec.json.Decoder(Prediction)
@@ -44,7 +45,7 @@ class Drills(Collector):
             for task in (drill, stop):
                 task.cancel()
             (error, _) = await asyncio.gather(drill, stop, return_exceptions=True)
-            if isinstance(error, PlanError | port.LogError):
+            if isinstance(error, PlanError | port.LogError | ProjectionError):
                 _log.warning("drill failed", reason=str(error))
             elif isinstance(error, Exception):
                 raise error
@@ -52,7 +53,7 @@ class Drills(Collector):
                 await stopping.wait()
 
     async def drill(self) -> None:
-        """Predict all failures once. Raises PlanError and port.LogError."""
+        """Predict all failures once. Raises PlanError, port.LogError and ProjectionError."""
         page = await self._reader.read(None, lambda rows: query.list_clusters(rows, limit=_CLUSTERS_MAX))
         results: list[drills.Result] = []
         began_ms, number = self._clock_ms(), None

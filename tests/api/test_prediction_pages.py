@@ -2,6 +2,9 @@
 
 import asyncio
 import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Final
 
 import httpx
@@ -13,6 +16,7 @@ from engine.plans import predictions
 from engine.plans.questions import PlanError, Question
 from engine.process import drilling
 from events import observations
+from projections import store
 from tests.api.servers import client, serving
 from tests.api.test_pages import moved, written
 from tests.builders.inputs import capacity, deployment, joined, key, policy, ref
@@ -206,6 +210,31 @@ async def test_drill_page_shows_failures_that_cost_most_first() -> None:
     assert f'<a href="/bindings/{key("web")}">{key("web")}</a>' in page
     assert "replicas without a place" in page
     assert '<span class="badge scheduled">absorbed</span>' in page
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Iterator[store.Reader]:
+    path = tmp_path / store.FILE
+    store.Store(path).close()
+    reader = store.Reader(path)
+    path.write_bytes(b"\xff" * path.stat().st_size)
+    yield reader
+    reader.close()
+
+
+async def test_drills_continue_after_the_views_were_damaged(damaged: store.Reader) -> None:
+    async with serving() as sound:
+        views = SimpleNamespace(store=damaged, folded=0, wait_folded=sound.views.wait_folded)
+        services = dataclasses.replace(sound, views=views)  # pyright: ignore[reportArgumentType]
+        drills = asyncio.create_task(drilling.Drills(services, 0.05, lambda: START_MS).run())
+        await asyncio.sleep(0.2)
+        assert not drills.done()
+        views.store = sound.views.store
+        async with asyncio.timeout(5):
+            while not services.drilled.ended_ms:  # noqa: ASYNC110  # the page polls as well
+                await asyncio.sleep(0.01)
+        services.stopping.set()
+        await drills
 
 
 @pytest.mark.parametrize("name", ["web-deployment", "<b>web</b>"])
