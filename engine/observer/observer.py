@@ -15,7 +15,7 @@ import msgspec
 
 from engine import diagnostics
 from engine.agent import reflector
-from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
+from engine.agent.api_errors import ApiError
 from engine.agent.call_limits import Backoff, Gate
 from engine.agent.discovery import Resource, group_kind, preferred
 from engine.agent.kubeconfigs import KubeconfigError
@@ -152,7 +152,7 @@ class Observer:
         while True:
             try:
                 served = await self._gate.call(self._api.discover)
-            except (KubeconfigError, RefusedError, ThrottledError, UnreachableError) as error:
+            except (KubeconfigError, ApiError) as error:
                 _log.warning("control plane not read; retrying", reason=str(error))
                 await asyncio.sleep(backoff.next_delay_s())
             else:

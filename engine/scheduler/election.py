@@ -12,7 +12,7 @@ import anyio
 from msgspec import Struct
 
 from engine import diagnostics
-from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
+from engine.agent.api_errors import ApiError
 from engine.agent.discovery import Resource
 from engine.agent.kubeconfigs import KubeconfigError
 from engine.agent.member_api import MemberApi
@@ -62,7 +62,7 @@ class Election:
             while True:
                 try:
                     await self._campaign()
-                except (KubeconfigError, RefusedError, ThrottledError, UnreachableError) as error:
+                except (KubeconfigError, ApiError) as error:
                     _log.warning("lease not held; retrying", lease=self._place.name, reason=str(error))
                 self._report()
                 changed()
@@ -132,7 +132,7 @@ class Election:
                 version = lease.resource_version
                 change: Json = {"metadata": {"resourceVersion": version}, "spec": {"holderIdentity": ""}}
                 await self._api.patch(_LEASE, self._place.namespace, self._place.name, change)
-        except (KubeconfigError, RefusedError, ThrottledError, UnreachableError) as error:
+        except (KubeconfigError, ApiError) as error:
             _log.warning("lease not released; it expires", lease=self._place.name, reason=str(error))
 
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from engine import diagnostics
-from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
+from engine.agent.api_errors import ApiError, RefusedError, UnreachableError
 from engine.agent.call_limits import Backoff, Gate
 from engine.agent.discovery import Resource
 from engine.agent.key_queue import Waiting
@@ -153,9 +153,6 @@ class Writer:
                 continue
             try:
                 newest = await self._send(key, write)
-            except (KubeconfigError, ThrottledError, UnreachableError) as error:
-                self._retry_later(key, _Attempt(decision, newest, backoff), error)
-                return
             except RefusedError as error:
                 if error.code == HTTPStatus.NOT_FOUND:
                     return
@@ -165,6 +162,9 @@ class Writer:
                     return
                 self.counts.conflicts += 1
                 newest = await self._read(key) or newest
+            except (KubeconfigError, ApiError) as error:
+                self._retry_later(key, _Attempt(decision, newest, backoff), error)
+                return
 
     def _retry_later(self, key: Key, attempt: _Attempt, error: Exception) -> None:
         _log.warning("binding not written; retrying", binding="/".join(key), reason=str(error))
@@ -191,7 +191,7 @@ class Writer:
         try:
             value = await self._gate.call(lambda: self._api.get(_RESOURCES[kind], namespace, name))
             return None if value is None else _parsed(msgspec.json.encode(value.document))
-        except (KubeconfigError, RefusedError, ThrottledError, UnreachableError):
+        except (KubeconfigError, ApiError):
             return None
 
     def _put_events(self, binding: ObservedBinding, decision: DecisionMade) -> None:
@@ -219,7 +219,7 @@ class Writer:
         except RefusedError as error:
             if error.code != HTTPStatus.CONFLICT:
                 _log.warning("Kubernetes event not written", reason=str(error))
-        except (KubeconfigError, ThrottledError, UnreachableError) as error:
+        except (KubeconfigError, ApiError) as error:
             _log.warning("Kubernetes event not written", reason=str(error))
 
 

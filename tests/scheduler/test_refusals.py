@@ -1,6 +1,7 @@
 """Bindings whose writes the API refuses for long, as an admission webhook does: others are written meanwhile."""
 
 import pytest
+from starlette.requests import Request
 from starlette.responses import Response
 
 from engine.bench import karmada_api
@@ -21,7 +22,21 @@ class Denying(Api):
         super().__init__()
         self.code = code
         self.denied = 0
+        self.gone = 0
+        """Number of following reads of the discovery documents and of Leases that are answered 410."""
         self.put("clusters", cluster("member1"))
+
+    def _read(self, request: Request, plural: str, namespace: str, name: str) -> Response:
+        if plural == "leases" and self.gone:
+            self.gone -= 1
+            return karmada_api.status(410, "Gone")
+        return super()._read(request, plural, namespace, name)
+
+    async def _groups(self, request: Request) -> Response:
+        if self.gone:
+            self.gone -= 1
+            return karmada_api.status(410, "Gone")
+        return await super()._groups(request)
 
     def _write(self, method: str, place: Place, subresource: str, body: Json) -> Response:
         if self.code and place[2].startswith(DENIED):
@@ -30,7 +45,7 @@ class Denying(Api):
         return super()._write(method, place, subresource, body)
 
 
-@pytest.mark.parametrize("code", [403, 500])
+@pytest.mark.parametrize("code", [403, 410, 500])
 async def test_refused_bindings_do_not_keep_others_from_being_written(code: int) -> None:
     api = Denying(code)
     names = [f"{DENIED}{number}" for number in range(WORKERS + 4)]
@@ -44,3 +59,12 @@ async def test_refused_bindings_do_not_keep_others_from_being_written(code: int)
         await until(lambda: all(scheduled(api, name) == "Success" for name in names))
     assert all(placed(api, name) == {"member1": 4} for name in names)
     assert set(writes(api).values()) == {2}
+
+
+async def test_api_behind_a_proxy_that_answers_gone_is_tried_again() -> None:
+    api = Denying(0)
+    api.gone = 3
+    async with serving(api) as access, scheduling(access, memory.MemoryLog()):
+        api.put("resourcebindings", binding("web", 4, divided("member1")))
+        await until(lambda: scheduled(api, "web") == "Success")
+    assert api.gone == 0
