@@ -166,9 +166,9 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
     ``fresh``: a rebalancer requested a reschedule, and no decision has succeeded since. ``blocked``: the last
     decision failed and is to be retried; ``ready_to_retry``: since then a fact changed that may have caused the
     failure. ``distributed`` is the last decision on its dependencies (None: no dependencies). ``timer_ms`` is
-    when the binding must be decided again even without a new input (0: never). ``refused`` is the last
-    refusal to apply a policy, until the template is declared, claimed or released. ``evicted`` are the clusters from which a taint evicted the
-    binding, each with the time of the last eviction in milliseconds since 1970. ``suspending`` is the
+    when the binding must be decided again even without a new input (0: never). ``refused`` is the last refusal to
+    apply a policy, until the template is declared, claimed or released. ``evicted`` are the clusters from which a
+    taint evicted the binding, each with the time of the last eviction in milliseconds since 1970. ``suspending`` is the
     suspension that a client requested since the last step. ``delayed`` are rebalancers' requests that are answered
     once the binding's decision no longer waits (``ShardState.awaits``). ``shown`` is the digest of the last status.
     """
