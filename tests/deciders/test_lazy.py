@@ -114,10 +114,9 @@ async def test_eviction_follows_the_placement_that_the_lazy_policy_had_for_the_t
 async def test_refusal_of_a_deleted_policy_does_not_make_lazy_policies_apply_at_once(
     story: Story, holder: str
 ) -> None:
-    lazy = {"activationPreference": "Lazy"}
     missing = {"priorityClassSource": "KubePriorityClass", "priorityClassName": "missing"}
     if holder:
-        await story.submit(policy(holder, on("member1"), **lazy))
+        await story.submit(policy(holder, on("member1"), activationPreference="Lazy"))
     await story.submit(deployment("web", 2))
     placed = story.placed(WEB)
     await story.submit(
@@ -125,7 +124,7 @@ async def test_refusal_of_a_deleted_policy_does_not_make_lazy_policies_apply_at_
     )
     assert story.binding(WEB).refused is not None
     await story.submit(policy_deleted("q"))
-    await story.submit(policy("p", on("member2"), **lazy))
+    await story.submit(policy("p", on("member2"), activationPreference="Lazy"))
     assert story.placed(WEB) == placed
     await story.submit(deployment("web", 3))
     assert story.placed(WEB) == {"member2": 3}
