@@ -9,6 +9,8 @@ from typing import Final
 import msgspec
 
 from engine.http.kube.edits.objects import Replacement
+from engine.kubeapi.admission import schema_validation
+from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusDetails, StatusError
 from engine.kubeapi.schema.resources import Resource
 from engine.writing.mutations import BindingChange, Edit, Edited, Target
@@ -34,7 +36,7 @@ def is_binding(resource: Resource) -> bool:
 def read(resource: Resource, shown: KubeObject, edit: Edit) -> tuple[BindingChange, Edited]:
     """Return the changes of writable fields that an edit of a binding makes, and the edited binding.
 
-    Raises StatusError (403) if the edit changes anything else.
+    Raises StatusError: 403 if the edit changes anything else, 422 if a writable field gets a value of another type.
     """
     live = KubeObject(msgspec.json.decode(msgspec.json.encode(shown.document), type=Json))
     edited = _edited(resource, live, edit)
@@ -49,6 +51,7 @@ def read(resource: Resource, shown: KubeObject, edit: Edit) -> tuple[BindingChan
         if changed_task.get(_SUPPRESS) is not False:
             raise _forbidden(resource, live)
         clusters.append(str(task.get("fromCluster")))
+    _check_types(resource, live, desired)
     template = live.object_at("spec", "resource")
     target = Target(
         api_version=str(template.get("apiVersion")),
@@ -95,6 +98,15 @@ def _rest(value: KubeObject) -> Json:
         _SUSPENSION: {name: item for name, item in suspension.items() if name not in _SUSPENDED},
         "metadata": {name: item for name, item in metadata.items() if name not in _NOT_COMPARED},
     }
+
+
+def _check_types(resource: Resource, live: KubeObject, desired: KubeObject) -> None:
+    """Raise StatusError (422) if the edit sets a value of another type than its field; else it would have no effect."""
+    before, after = (
+        schema_validation.value_faults(each.document, resource.schema) for each in (live, desired)
+    )
+    if wrong := [cause for cause in after if cause not in before]:
+        raise status_objects.invalid(resource, live.name, wrong)
 
 
 def _changed(name: str, live: KubeObject, desired: KubeObject) -> bool | None:
