@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
+from engine.http.kube import namespace_deletion
 from engine.http.kube.app import KubeApplication, create_app
 from engine.http.services import Services
 from engine.log import port
@@ -122,6 +123,25 @@ async def test_deletion_continues_if_it_failed_when_a_protection_ended(
         stopping.set()
         await running
     assert failed
+
+
+async def test_deletion_continues_if_a_protection_ends_at_another_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(namespace_deletion, "_SEARCH_S", 0.5)
+    stopping = asyncio.Event()
+    async with leaving() as (services, application, kube), client(services) as other:
+        content = f"{NAMESPACES}/leaving/configmaps/content"
+        protected, free = ({"metadata": {"labels": {PROTECTED: value}}} for value in ("Always", None))
+        (await kube.patch(content, json=protected, headers=MERGE)).raise_for_status()
+        (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
+        running = asyncio.create_task(application.run(stopping))
+        await asyncio.sleep(1)
+        assert (await kube.get(content)).status_code == 200
+        (await other.patch(content, json=free, headers=MERGE)).raise_for_status()
+        await gone(kube, "leaving")
+        stopping.set()
+        await running
 
 
 async def test_namespace_that_returns_within_the_grace_period_keeps_its_contents() -> None:

@@ -27,6 +27,12 @@ GRACE_MS: Final = 2_000
 """Milliseconds from marking a namespace as terminating to deleting its contents; Kubernetes waits five seconds."""
 
 _PAUSE_S: Final = 0.2
+_SEARCH_S: Final = 30.0
+"""Pause between searches for marked namespaces.
+
+Another server or a producer may have ended what kept one, or a slow write may have added an object to it.
+"""
+
 _AFTER_FAILURE_MS: Final = 1_000
 _TOGETHER: Final = 256
 _CONTAINED: Final = """
@@ -86,19 +92,26 @@ class Namespaces:
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Delete the contents of marked namespaces after their grace period, until the process stops."""
+        loop, next_search_s, grace_ms = asyncio.get_running_loop(), 0.0, 0
         while not stopping.is_set():
-            try:
-                self._due_ms |= dict.fromkeys(await self._plane.read(_marked), self._clock_ms())
-                break
-            except (LogError, ProjectionError) as error:
-                _log.warning("deletions of namespaces stalled", reason=str(error))
-                await asyncio.sleep(_PAUSE_S)
-        while not stopping.is_set():
+            if loop.time() >= next_search_s and await self._search(grace_ms):
+                next_search_s, grace_ms = loop.time() + _SEARCH_S, self._grace_ms
             now_ms = self._clock_ms()
             for name in [name for name, due_ms in self._due_ms.items() if due_ms <= now_ms]:
                 del self._due_ms[name]
                 await self._continue(name)
             await asyncio.sleep(_PAUSE_S)
+
+    async def _search(self, grace_ms: int) -> bool:
+        """Let ``run`` continue the deletion of all marked namespaces after ``grace_ms``; return False on failure."""
+        try:
+            marked = await self._plane.read(_marked)
+        except (LogError, ProjectionError) as error:
+            _log.warning("deletions of namespaces stalled", reason=str(error))
+            return False
+        for name in marked:
+            self._due_ms.setdefault(name, self._clock_ms() + grace_ms)
+        return True
 
     async def finish(self, name: str) -> bool:
         """Remove a namespace if it is marked and empty; return whether it is deleted.
