@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -136,8 +137,8 @@ def _saved(path: Path) -> bytes:
 
 
 def _remove(path: Path) -> None:
-    path.unlink(missing_ok=True)
-    path.parent.rmdir()
+    """Remove the edited file, its directory, and what the editor left there, such as a backup."""
+    shutil.rmtree(path.parent, ignore_errors=True)
 
 
 def _open_editor(path: Path) -> None:

@@ -208,6 +208,18 @@ def test_editor_that_fails_leaves_nothing_behind(
     assert not list((tmp_path / "temporary").iterdir())
 
 
+def test_backup_of_the_editor_is_removed(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell("apply", "-f", written(tmp_path / "a.json", config("edited")))
+    backup = "path.with_suffix('.yaml~').write_text(text)"
+    monkeypatch.setenv("EDITOR", editor(tmp_path, f"text + ('data: {{a: b}}' if {backup} else '')"))
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    assert shell("edit", "cm", "edited") == "configmap/edited edited\n"
+    assert not list((tmp_path / "temporary").iterdir())
+
+
 def test_object_with_the_longest_name_is_edited(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
