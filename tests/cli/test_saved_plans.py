@@ -6,6 +6,8 @@ from typing import Final
 
 import pytest
 
+from engine.cli import client
+from engine.http.plans.routes import PlanList
 from tests.cli.planned_objects import OBJECTS, placed, run, written
 from tests.cli.servers import Shell
 
@@ -101,6 +103,16 @@ def test_refusal_names_the_policy_that_changed_since(shell: Shell, tmp_path: Pat
     shell.until_true(lambda: "member1" not in placed(shell))
     shell("apply", "--plan", str(out), code=1)
     assert "policy-applied of propagationpolicy:default/all at number " in shell.errors
+
+
+def test_plan_without_a_prediction_is_not_checked(shell: Shell) -> None:
+    shell("plan", "fail", "nowhere", code=1)
+    with client.Client(shell.directory) as http:
+        identity = http.get("plans", PlanList).items[-1].id
+    shell("plan", "check", identity, code=1)
+    assert f"the plan {identity} failed: no simulated member is named 'nowhere'" in shell.errors
+    shell("plan", "check", "x" * 300, code=1)
+    assert "no plan with this id on the server" in shell.errors
 
 
 def test_unusable_plans_are_refused(shell: Shell, tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def show(found: Check) -> None:
 
 def _read(client: Client, plan: str) -> tuple[str, Prediction]:
     """Return id and prediction of the plan in the file ``plan``, or of the plan with this id on the server."""
-    if Path(plan).exists():
+    if _exists(Path(plan)):
         saved = applying.read(Path(plan))
         if saved.prediction is None:
             raise failures.Failure(f"{plan} changes nothing", "compare a plan that changes objects")
@@ -115,7 +115,17 @@ def _read(client: Client, plan: str) -> tuple[str, Prediction]:
             f"no file {plan}, and no plan with this id on the server",
             "save plans: reballast plan … -o FILE",
         )
-    return str(kept["id"]), msgspec.convert(kept.get("prediction"), Prediction)
+    if "prediction" not in kept:
+        state = f"failed: {kept.get('reason')}" if kept.get("state") == "failed" else "is not done yet"
+        raise failures.Failure(f"the plan {plan} {state}", "compare a plan that is done")
+    return str(kept["id"]), msgspec.convert(kept["prediction"], Prediction)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # too long for a name
+        return False
 
 
 def _placed(client: Client, key: str, number: int) -> dict[str, int]:
