@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from engine.cli import (
     explain,
+    failures,
     options,
     output,
     server_reads,
@@ -39,11 +40,16 @@ def describe(
     with server.client() as client:
         known_kind = server_reads.kind_of(kind, client)
         templates = known_kind.route == "template" and known_kind not in kinds.DERIVED
-        (document,) = server_reads.documents(
+        document, *others = server_reads.documents(
             client, known_kind, namespace=place.namespace, name=name, as_of=as_of
         )
+        if others:
+            namespaces = ", ".join(each.namespace for each in (document, *others))
+            raise failures.usage(f"{kind} {name} exists in {namespaces}", "name one of these namespaces: -n")
         binding = server_reads.binding_of(client, document, as_of) if templates else None
-        events = explain.read_timeline(client, server_reads.key_of(known_kind, place.namespace, name), as_of)
+        events = explain.read_timeline(
+            client, server_reads.key_of(known_kind, document.namespace, name), as_of
+        )
     shown = three_way.without_memory(document)
     if server.json:
         output.json(

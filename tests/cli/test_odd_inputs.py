@@ -229,6 +229,15 @@ def test_object_with_the_longest_name_is_edited(
     assert shell("edit", "cm", name) == f"configmap/{name} edited\n"
 
 
+def test_description_of_one_of_several_objects_needs_the_namespace(shell: Shell, tmp_path: Path) -> None:
+    path = written(tmp_path / "a.json", config("twice"))
+    shell("apply", "-f", path)
+    assert "name: twice" in shell("describe", "cm", "twice", "-n", "")
+    shell("apply", "-f", path, "-n", "kube-system")
+    shell("describe", "cm", "twice", "-n", "", code=2)
+    assert "cm twice exists in default, kube-system" in shell.errors
+
+
 def test_unreadable_files_of_a_directory_are_named(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "sub.yaml").mkdir()
     written(tmp_path / "good.json", config("good"))
