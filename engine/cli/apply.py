@@ -298,13 +298,7 @@ def _content(value: KubeObject) -> KubeObject:
 
 def _print_results(outcomes: Iterator[Result], *, as_json: bool) -> int:
     """Print the results; if the command fails or is interrupted, those of the objects that it has written."""
-    written: list[Result] = []
-    try:
-        written.extend(outcomes)
-    except BaseException:
-        if written:
-            results.print_results(written, as_json=as_json)
-        raise
+    written = results.collected(outcomes, as_json=as_json)
     if not written and not as_json:
         raise failures.Failure("the files contain no objects", "use other files")
     return results.print_results(written, as_json=as_json)

@@ -1,6 +1,6 @@
 """Results of writes, printed in kubectl's form: one line for each object, or its problems."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -41,6 +41,18 @@ class Result(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="came
         """Kind and name, such as ``deployment.apps/foo``; for a cluster ``cluster/foo``, as karmadactl prints it."""
         resource = "cluster" if self.resource == "cluster.cluster.karmada.io" else self.resource
         return f"{resource or ''}/{self.name or ''}"
+
+
+def collected(outcomes: Iterable[Result], *, as_json: bool) -> list[Result]:
+    """Return the results of writes as they are made; if one fails or is interrupted, print those before it."""
+    made: list[Result] = []
+    try:
+        made.extend(outcomes)
+    except BaseException:
+        if made:
+            print_results(made, as_json=as_json)
+        raise
+    return made
 
 
 def print_results(results: Sequence[Result], *, as_json: bool) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli import client, failures, main, server_location
-from events.json_values import Json
+from events.json_values import Json, object_at
 from tests.cli.servers import STOP_SECONDS, Shell, editor
 from tests.cli.test_commands import applied
 
@@ -102,7 +102,7 @@ def test_objects_written_before_a_failure_are_reported(
         query: Mapping[str, client.Parameter] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> client.Reply:
-        if "second" in path:
+        if "second" in path or object_at(body, "metadata").get("name") == "second":
             raise failures.Failure("the server stopped", code=failures.NO_SERVER)
         return send(self, method, path, body, query=query, headers=headers)
 
@@ -111,6 +111,12 @@ def test_objects_written_before_a_failure_are_reported(
         assert shell("apply", "-f", path, code=3) == "configmap/first created\n"
         assert shell("delete", "cm", "first", "second", code=3) == "configmap/first deleted\n"
         (found,) = json.loads(shell("apply", "-f", path, "--json", code=3))
+        shell("delete", "cm", "first")
+        patched.setattr(client.Client, "kubernetes", send)
+        plan = str(tmp_path / "plan.json")
+        shell("plan", "-f", path, "-o", plan)
+        patched.setattr(client.Client, "kubernetes", failing)
+        assert shell("apply", "--plan", plan, code=3) == "configmap/first created\n"
     assert (found["action"], found["name"]) == ("created", "first")
 
 

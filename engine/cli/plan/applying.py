@@ -108,7 +108,7 @@ def apply(path: Path, server: options.Server) -> int:
             if since:
                 reason += f"; changed since the plan: {', '.join(_shortened(since))}"
             raise failures.Failure(f"the plan no longer holds: {reason}", _REMEDY)
-        made = _make_all(client, saved)
+        made = results.collected(_make_all(client, saved), as_json=server.json)
     return results.print_results(made, as_json=server.json)
 
 
@@ -171,10 +171,9 @@ def _check_unedited(client: PlanningClient, based: _BasedRequest) -> None:
         raise failures.Failure(f"the plan no longer holds: {name} was edited since", _REMEDY)
 
 
-def _make_all(client: PlanningClient, saved: SavedPlan) -> list[Result]:
-    """Make the requests of a plan; return their results."""
+def _make_all(client: PlanningClient, saved: SavedPlan) -> Iterator[Result]:
+    """Make the requests of a plan, and yield their results."""
     objects, written = KubeObjects(client), set[str]()
-    made: list[Result] = []
     for based in saved.based_requests():
         request = based.request
         path = request.object_path
@@ -188,8 +187,7 @@ def _make_all(client: PlanningClient, saved: SavedPlan) -> list[Result]:
         written.add(path)
         action = _ACTIONS.get(request.method, "configured")
         name = as_text(at(request.body, "metadata", "name")) if request.method == "POST" else ""
-        made.append(kube_objects.result(objects.at(path, name), action, reply))
-    return made
+        yield kube_objects.result(objects.at(path, name), action, reply)
 
 
 def _refreshed(client: PlanningClient, request: Request) -> Request:
