@@ -179,7 +179,7 @@ async def differing(log: port.NumberedLog, checkpoints: Sequence[Checkpoint]) ->
     try:
         return await _differing(log, checkpoints)
     except port.LogCorruptedError as error:
-        return [Finding(kind="checkpoint", where="log", message=f"it cannot be compared: {error}")]
+        return [Finding(kind="checkpoint", where="log", message=f"the log cannot be compared: {error}")]
 
 
 async def _differing(log: port.NumberedLog, checkpoints: Sequence[Checkpoint]) -> list[Finding]:
@@ -214,13 +214,13 @@ def _compare(checkpoint: Checkpoint, recomputed: Checkpoint) -> list[Finding]:
         elif step > head.step:
             message = f"the log has this step before number {checkpoint.number}; {of} does not"
         else:
-            message = f"it is not the step that {of} has, so the log was rewritten from here on"
+            message = f"the step differs from the one in {of}, so the log was rewritten from here on"
         findings.append(Finding(kind="checkpoint", where=f"shard {head.shard} step {step}", message=message))
     if recomputed.number < checkpoint.number:
         message = f"the log ends at number {recomputed.number}; {of} has {checkpoint.number}"
         findings.append(Finding(kind="checkpoint", where=f"number {recomputed.number + 1}", message=message))
     elif not findings and checkpoint.records != recomputed.records:
-        message = f"the records up to here are not those of {of}, though no step differs"
+        message = f"the records up to here differ from those of {of}, although no step differs"
         findings.append(Finding(kind="checkpoint", where=f"number {checkpoint.number}", message=message))
     return findings
 
@@ -243,5 +243,5 @@ async def _check_end(log: port.NumberedLog, checkpoint: Checkpoint) -> None:
     for head in checkpoint.heads:
         records = await log.read(topics.DECISIONS, head.shard, head.offset, 1) if head.step else []
         if head.step and (not records or chain.step_digest(records[0].value) != head.digest):
-            message = f"shard {head.shard} step {head.step} is not the one that the checkpoint of {checkpoint.time} has"
+            message = f"shard {head.shard} step {head.step} differs from the checkpoint of {checkpoint.time}"
             raise CheckpointError(f"{message}: the log was rewritten before it")

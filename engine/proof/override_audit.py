@@ -169,9 +169,9 @@ def _reasons(before: Iterable[OverrideRef], after: Iterable[OverrideRef]) -> Ite
         if policy not in new:
             yield f"{name} would not apply"
         elif policy not in old:
-            yield f"{name} would apply too"
+            yield f"{name} would apply in addition"
         elif not selection.are_equal((old[policy],), (new[policy],)):
-            yield f"{name} would apply otherwise"
+            yield f"{name} would apply with another result"
 
 
 def _diff(before: bytes, after: bytes) -> list[str]:

@@ -154,13 +154,13 @@ class RecordOrigins:
             del shard
             self.findings.append(finding)
         for where, count in sorted(self._previous.items()):
-            message = f"{count} outputs of its steps have smaller numbers than the step, as former releases gave them"
+            message = f"{count} outputs have smaller numbers than their steps: an earlier release assigned the numbers"
             self.notes.append(Finding(kind="order", where=where, message=message))
         for kept in (*self._firsts.values(), *self._repeats):
             shard, where = _shard_of(kept.output), str(records.Position(*kept.position))
             if kept.position in self._later or (shard is not None and not proved.get(shard, False)):
                 continue
-            message = f"{kept.output or 'a record without an id'} is no output of a step"
+            message = f"{kept.output or 'a record without an id'} is not an output of any step"
             if self._has_effect(kept, shard):
                 self.findings.append(Finding(kind="added", where=where, message=message))
             else:
@@ -198,7 +198,7 @@ class RecordOrigins:
                 return  # an output of a step that is not proved
             self._later.add(position)
         if not output:
-            message = "it names a shard as its source, and has no id; it has no effect"
+            message = "the record names a shard as its source, but has no id; it has no effect"
             self.notes.append(Finding(kind="foreign", where=str(record.position), message=message))
             return
         kept = _Kept(output, record.checksum, position)
@@ -223,13 +223,15 @@ class RecordOrigins:
                 # The chain continues with this step, so the earlier step that did not follow the chain was
                 # foreign.
                 earlier = self._broken.pop(record.partition)
-                message = "it passes for a step, and does not follow the one before; it has no effect"
+                message = "the record claims to be a step, but does not continue the chain; it has no effect"
                 self.notes.append(Finding(kind="foreign", where=earlier.where, message=message))
             self._check_order(record, step)
             return
         where = str(record.position)
         if step.term < expected.term or step.number <= expected.number or not _has_own_envelope(record, step):
-            message = f"it passes for step {step.number} of shard {expected.shard}; it has no effect"
+            message = (
+                f"the record claims to be step {step.number} of shard {expected.shard}; it has no effect"
+            )
             self.notes.append(Finding(kind="foreign", where=where, message=message))
             return
         message = (
@@ -244,7 +246,9 @@ class RecordOrigins:
         for topic, end in sorted(step.ends.items()):
             slot = (topic, 0 if topic in topics.FACT_TOPICS else step.shard)
             if self._seen.get(slot, self._unseen) < end:
-                message = f"its number is smaller than that of the last input of {topic} that it took"
+                message = (
+                    f"the step's number is smaller than that of the last input of {topic} that it processed"
+                )
                 self.findings.append(Finding(kind="order", where=where, message=message))
         early = self._early.pop((step.shard, step.term, step.number), None)
         for output, (mark, position) in ({} if early is None else early.marks).items():

@@ -156,7 +156,7 @@ def test_audit_shows_the_decisions_of_another_policy(
     other = tmp_path / "other.yaml"
     other.write_text(OVERRIDE % "back")
     shown = shell("audit", "--policy", str(other), code=2)
-    assert "1 OverridePolicy default/tier would apply otherwise" in " ".join(shown.split())
+    assert "1 OverridePolicy default/tier would apply with another result" in " ".join(shown.split())
     assert [line.split()[0] for line in shown.splitlines() if '"tier"' in line] == ["-", "+"]
     other.write_text(DEPLOYMENT.rpartition("---")[2] % "member2")
     shown = shell("audit", "--policy", str(other), code=2)

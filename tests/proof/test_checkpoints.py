@@ -135,7 +135,7 @@ async def test_input_that_no_step_took_is_covered_too() -> None:
     await without.append(logs.as_new([history[1]]))
     (finding,) = await checkpoints.differing(without, found)
     assert finding.where == f"number {log.last_number()}"
-    assert "though no step differs" in finding.message
+    assert "although no step differs" in finding.message
 
 
 async def test_log_that_lacks_the_last_checkpoint_gets_no_further_ones() -> None:

@@ -56,7 +56,7 @@ async def test_each_work_with_another_manifest_counts_once_and_is_shown() -> Non
     story = await played()
     found = await audit.audit(story.log, range(topics.SHARDS), rules(labels("back"), "web", "api"))
     (group,) = found.manifests
-    assert (group.reason, group.works) == ("OverridePolicy default/o would apply otherwise", 4)
+    assert (group.reason, group.works) == ("OverridePolicy default/o would apply with another result", 4)
     assert len(group.examples) == 3
     removed, added = [line for line in group.examples[0].diff if line[0] in "+-"]
     assert (removed.split(), added.split()) == (["-", '"tier":', '"front"'], ["+", '"tier":', '"back"'])
@@ -65,7 +65,7 @@ async def test_each_work_with_another_manifest_counts_once_and_is_shown() -> Non
 async def test_policy_that_would_select_other_workloads_counts_for_both() -> None:
     assert await audited(await played(), rules(labels("front"), "web", "db")) == {
         "OverridePolicy default/o would not apply": 2,
-        "OverridePolicy default/o would apply too": 2,
+        "OverridePolicy default/o would apply in addition": 2,
     }
 
 
@@ -79,5 +79,5 @@ async def test_past_works_count_even_if_the_policy_was_deleted() -> None:
     story = await played()
     await story.submit(override_deleted("o"))
     assert await audited(story, rules(labels("back"), "web", "api")) == {
-        "OverridePolicy default/o would apply otherwise": 4
+        "OverridePolicy default/o would apply with another result": 4
     }
