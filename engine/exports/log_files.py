@@ -124,7 +124,9 @@ def read_file(directory: Path, file: ExportedFile) -> bytes:
     """Return the content of a file. Raises ExportError if the digest differs from the manifest's."""
     content = (directory / file.name).read_bytes()
     if hashlib.sha256(content).hexdigest() != file.sha256:
-        raise ExportError(f"{directory / file.name} was changed: its SHA-256 is not that of the manifest")
+        raise ExportError(
+            f"{directory / file.name} was changed: its SHA-256 differs from the one in the manifest"
+        )
     return content
 
 
@@ -134,7 +136,7 @@ def _begin(directory: Path, form: Format, filters: Filters) -> Manifest:
     if manifest is None:
         return Manifest(records=form, filters=filters)
     if (manifest.records, manifest.filters) != (form, filters):
-        raise ExportError(f"{directory} has an export of another format or with other filters")
+        raise ExportError(f"{directory} contains an export in another format or with other filters")
     return manifest
 
 
@@ -173,11 +175,13 @@ async def load(log: port.NumberedLog, directory: Path, progress: Progress) -> in
     """
     manifest = await asyncio.to_thread(read_manifest, directory)
     if manifest is None:
-        raise ExportError(f"{directory} has no {MANIFEST}")
+        raise ExportError(f"{directory} contains no {MANIFEST}")
     if manifest.records != "jsonl" or manifest.filters != EVERYTHING:
-        raise ExportError(f"{directory} does not have all records: export it as jsonl, without filters")
+        raise ExportError(
+            f"{directory} does not contain all records: export the log as jsonl, without filters"
+        )
     if log.last_number():
-        raise ExportError(f"the log is not empty: it has {log.last_number()} records")
+        raise ExportError(f"the log is not empty: it contains {log.last_number()} records")
     # Before the first append, since an imported record cannot be taken back.
     for file in manifest.files:
         await asyncio.to_thread(read_file, directory, file)

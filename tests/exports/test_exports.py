@@ -117,10 +117,10 @@ async def test_line_whose_content_was_changed_is_refused_although_the_manifest_f
 
 async def test_only_a_whole_export_is_imported_and_only_into_an_empty_log(tmp_path: Path) -> None:
     log = await logs.played()
-    with pytest.raises(ExportError, match=r"has no manifest\.json"):
+    with pytest.raises(ExportError, match=r"contains no manifest\.json"):
         await imported(tmp_path)
     await exported(log, tmp_path / "part", filters=Filters(topics=("specs",)))
-    with pytest.raises(ExportError, match="does not have all records"):
+    with pytest.raises(ExportError, match="does not contain all records"):
         await imported(tmp_path / "part")
     with pytest.raises(ExportError, match="other filters"):
         await exported(log, tmp_path / "part")
