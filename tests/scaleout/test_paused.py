@@ -26,9 +26,9 @@ async def test_snapshots_and_checkpoints_are_not_awaited_forever(monkeypatch: py
         brokers.pause(1)
         with monkeypatch.context() as hurry:
             hurry.setattr(appending, "COMMIT_S", 3.0)
-            with pytest.raises(OSError, match="no broker has accepted it within 3 s"):
+            with pytest.raises(OSError, match="no broker has accepted the record within 3 s"):
                 await snapshots.append(0, "a-1", b"piece")
-            with pytest.raises(port.LogError, match="no broker has accepted it within 3 s"):
+            with pytest.raises(port.LogError, match="no broker has accepted the record within 3 s"):
                 await lines.append(b"second")
         brokers.resume(1)
 

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
 _SEED = "silence"
 _SECONDS = (0.5, 6.0)
 _SWALLOWED_S = 60.0
-_UNKNOWN = "it is not known whether"
+_UNKNOWN = "it is unknown whether"
 _PATIENT_MS = 2_000
 """So long a request waits for its answer; some silences are shorter, most are longer."""
 

@@ -71,7 +71,9 @@ class Appender:
         for its, part in parts:
             outcome = part.outcome.result()
             if isinstance(outcome, Exception):
-                message = f"it is not known whether it was appended: {type(outcome).__name__}: {outcome}"
+                message = (
+                    f"it is unknown whether the records were appended: {type(outcome).__name__}: {outcome}"
+                )
                 raise port.OutcomeUnknownError(message) from outcome
             for index, offset in zip(its, outcome, strict=True):
                 offsets[index] = offset

@@ -269,7 +269,7 @@ def chosen_ms(variable: str, otherwise: int) -> int:
     """Return the milliseconds in an environment variable, by default ``otherwise``; raises LogError if not positive."""
     text = os.environ.get(variable, str(otherwise))
     if not text.isdecimal() or not int(text):
-        raise port.LogError(f"{variable} is {text!r}; write milliseconds, {otherwise} for example")
+        raise port.LogError(f"{variable} is {text!r}; write milliseconds, for example {otherwise}")
     return int(text)
 
 

@@ -164,7 +164,7 @@ class KafkaLog:
             async with asyncio.timeout(self._newest_s):
                 return await self.catch_up()
         except TimeoutError:
-            reason = f"where the log ends was not learnt from the brokers within {self._newest_s:g} s"
+            reason = f"the brokers did not report the end of the log within {self._newest_s:g} s"
             raise port.LogError(reason) from None
 
     async def catch_up(self) -> int:

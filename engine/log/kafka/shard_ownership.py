@@ -146,7 +146,7 @@ class Shards:
             self._lose(lost)
         for error in unknown:
             if isinstance(error, (KafkaError, AssertionError, port.LogError)):
-                message = f"it is not known whether steps were appended: {type(error).__name__}: {error}"
+                message = f"it is unknown whether the steps were appended: {type(error).__name__}: {error}"
                 raise port.OutcomeUnknownError(message) from error
             raise error
         return offsets
@@ -260,9 +260,7 @@ class Shards:
         except KafkaError as error:
             raise clients.failed("the ends of the decisions are not known", error) from error
         names = ", ".join(f"{topic}/{shard}" for topic, shard in hidden)
-        message = (
-            f"the last records of {names} are hidden by an open transaction; wait for its end, or abort it"
-        )
+        message = f"an open transaction hides the last records of {names}; wait until it ends, or abort it"
         raise port.LogError(message)
 
     async def _commit_left(self, shard: int) -> None:

@@ -75,7 +75,9 @@ class _Appender:
                 await self._producer.give_up(producer)
             if isinstance(error, KafkaError):
                 raise
-            raise KafkaTimeoutError(f"no broker has accepted it within {appending.COMMIT_S:.0f} s") from error
+            raise KafkaTimeoutError(
+                f"no broker has accepted the record within {appending.COMMIT_S:.0f} s"
+            ) from error
 
     async def close(self) -> None:
         await self._producer.close()

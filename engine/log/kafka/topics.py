@@ -162,7 +162,7 @@ async def _until_led(address: Address) -> None:
             while not await _are_led(consumer, partitions):
                 pass
     except TimeoutError:
-        raise port.LogError("not every topic's partitions have a leader; check the brokers' logs") from None
+        raise port.LogError("some partitions have no leader; check the brokers' logs") from None
     finally:
         await clients.closed(consumer)
 
