@@ -24,8 +24,8 @@ from engine.simulation import member_fleet, member_history, specs
 from events import clusters, health, topics, works
 
 _ASSUMED: Final = (
-    "{} not simulated: assumed to start replicas in {} ms, in the capacity that was last reported, "
-    "and to end no Job"
+    "{} not simulated; the plan assumes that replicas start there in {} ms, within the last reported capacity, "
+    "and that no Job ends"
 )
 _RESTING: Final = frozenset({("apps/v1", "Deployment"), ("apps/v1", "StatefulSet")})
 """Kinds whose workloads at rest are restored only when their next work arrives.

@@ -96,9 +96,7 @@ def _autoscaled(keys: Collection[str]) -> list[str]:
         return []
     more = len(keys) - _NAMED_MAX
     names = [*sorted(keys)[:_NAMED_MAX], *([f"{more} more"] if more > 0 else [])]
-    return [
-        f"a HorizontalPodAutoscaler scales {', '.join(names)}: replicas that it would decide on are not predicted"
-    ]
+    return [f"a HorizontalPodAutoscaler scales {', '.join(names)}: its decisions are not predicted"]
 
 
 def _without_eviction(failed: Collection[str], fork: Fork) -> list[str]:

@@ -145,7 +145,7 @@ def _place(ask: protocol.Ask) -> log_places.LogPlace:
 def _failure(error: Exception) -> bytes:
     reason = str(error)
     if isinstance(error, MemoryError):
-        reason = f"it needs more than {_MEMORY_BYTES_MAX >> 30} GiB of memory"
+        reason = f"the plan needs more than {_MEMORY_BYTES_MAX >> 30} GiB of memory"
     return protocol.FAILED + reason.encode()
 
 
