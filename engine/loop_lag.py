@@ -33,12 +33,12 @@ class LoopLag(Collector):
         )
         self._longest = Gauge(
             "reballast_event_loop_lag_max_seconds",
-            "The longest of these delays since the process began.",
+            "The longest of these delays since the process started.",
             registry=self._registry,
         )
         self._held = Gauge(
             "reballast_event_loop_held_max_seconds",
-            "The most processor time that the event loop's thread used between two looks, 25 ms and a delay apart.",
+            "Maximum CPU time of the event loop's thread between two of these measurements (25 ms and a delay).",
             registry=self._registry,
         )
         self.longest_s = 0.0

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from engine.process import observing
 
 _ANY: Final = "0.0.0.0"  # noqa: S104  # compared with, not listened on
-_NO_TLS: Final = "--tls, or a proxy with TLS before it"
+_NO_TLS: Final = "use --tls, or a proxy with TLS in front of the server"
 _log = diagnostics.logger(__name__)
 
 

@@ -77,15 +77,15 @@ def metrics(results: Sequence[drills.Result], ended_ms: int) -> Iterable[Metric]
     labels = ["domain", "name"]
     missing = GaugeMetricFamily(
         "reballast_drill_missing_replicas",
-        "Replicas that would find no place if this failed, by the last drill.",
+        "Replicas that could not be placed after this failure, by the last drill.",
         labels=labels,
     )
     moved = GaugeMetricFamily(
-        "reballast_drill_moved_workloads", "Workloads that would move if this failed.", labels=labels
+        "reballast_drill_moved_workloads", "Workloads that would move after this failure.", labels=labels
     )
     recovered = GaugeMetricFamily(
         "reballast_drill_recovered_seconds",
-        "Time until all would run again if this failed; none if something would not.",
+        "Time until all replicas run again after this failure; no value if some could not be placed.",
         labels=labels,
     )
     for each in results:

@@ -136,18 +136,20 @@ class SequenceMetrics(Collector):
     def collect(self) -> Iterable[Metric]:
         counts = self._collect()
         yield CounterMetricFamily(
-            "reballast_sequence_numbers", "Numbers that the sequence has given.", value=counts.numbers
+            "reballast_sequence_numbers", "Numbers that the sequence has assigned.", value=counts.numbers
         )
         yield CounterMetricFamily(
-            "reballast_sequence_extents", "Stretches of partitions in the sequence.", value=counts.extents
+            "reballast_sequence_extents",
+            "Extents in the sequence: ranges of offsets of a partition.",
+            value=counts.extents,
         )
         yield GaugeMetricFamily(
             "reballast_sequence_unnumbered_records",
-            "Offsets that this replica has and the sequence has not.",
+            "Offsets that this replica knows and that have no number yet.",
             value=counts.unnumbered,
         )
         yield CounterMetricFamily(
             "reballast_sequence_appends",
-            "Times that this replica extended the sequence.",
+            "Appends of this replica to the sequence.",
             value=counts.appends,
         )

@@ -161,6 +161,6 @@ async def _read_up_to(
     while batch and batch[-1].offset >= end:
         batch.pop()
     if not batch:
-        message = f"{topic}/{partition} ends before {end}, which a step of the log names: records are missing"
+        message = f"{topic}/{partition} ends before offset {end}, to which a step refers: records are missing"
         raise port.LogCorruptedError(message)
     return batch

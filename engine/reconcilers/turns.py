@@ -58,22 +58,22 @@ class Measures(Collector):
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._turns = self._counter("turns", "Turns that came to their end.")
+        self._turns = self._counter("turns", "Completed turns.")
         self._failures = self._counter("failed_turns", "Turns after which the shards were recovered.")
         self._steps = self._counter("steps", "Steps committed.")
-        self._records = self._counter("records", "Records committed, those of the steps themselves included.")
+        self._records = self._counter("records", "Records committed, including those of the steps.")
         self._keys = self._counter("decided_keys", "Bindings and rebalancers decided.")
         self._rejections = self._counter("rejections", "Inputs refused.")
         self._ownerships = self._counter("ownerships", "Shards taken over.")
         self._latency = Histogram(
             "reballast_worker_decision_latency_seconds",
-            "From the earliest input of a step to the step's commit, by the time that the input carries.",
+            "Time from the earliest input of a step, by its recorded time, to the step's commit.",
             buckets=_LATENCY_S,
             registry=self.registry,
         )
         self._commit = Histogram(
             "reballast_worker_commit_seconds",
-            "How long the commit of a turn took.",
+            "Duration of the commit of a turn.",
             buckets=_COMMIT_S,
             registry=self.registry,
         )

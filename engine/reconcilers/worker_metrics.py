@@ -43,13 +43,13 @@ class WorkerMetrics(Collector):
         bindings = {f.state.shard: len(f.state.bindings) for f in folds}
         yield _by_shard("bindings", "Bindings of each shard that is owned.", bindings)
         waiting = {f.state.shard: len(f.state.waiting) + len(f.state.reported) for f in folds}
-        yield _by_shard("waiting_keys", "Keys that wait to be decided.", waiting)
+        yield _by_shard("waiting_keys", "Keys that wait for a decision.", waiting)
         yield self._lag()
 
     def _lag(self) -> Metric:
         family = GaugeMetricFamily(
             "reballast_worker_lag_records",
-            "Offsets of an input that are not taken yet; the partition is the shard, or 0 of what all shards read.",
+            "Offsets of an input that are not processed yet; the partition is the shard, or 0 for topics that all shards read.",
             labels=["topic", "partition"],
         )
         ends, facts = self._log.ends(), self._worker.facts.ends

@@ -170,7 +170,7 @@ def test_full_views_disk_refuses_queries_with_a_reason_until_there_is_space(
     with Client(server.directory) as client:
         count, reason = _write_until_refused(client)
         assert "views.sqlite can't be written" in reason
-        assert "the views go on by themselves once there is space" in reason
+        assert "the views continue automatically once there is space" in reason
         # The next query is refused without a wait.
         began_s = time.monotonic()
         with pytest.raises(failures.Failure, match="can't be written"):

@@ -298,7 +298,7 @@ async def test_full_disk_is_reported_to_clients_until_there_is_space(
         async with asyncio.timeout(FULL_SECONDS):
             told = await fill(log, views, story)
         assert f"{tmp_path / store.FILE} can't be written" in str(told)
-        assert "the views go on by themselves once there is space" in str(told)
+        assert "the views continue automatically once there is space" in str(told)
         # Folded records can still be queried; later ones are refused at once.
         await views.wait_folded(views.folded)
         seen = views.folded
@@ -331,7 +331,7 @@ async def test_unopenable_tables_are_reported_and_opened_later(
         running = asyncio.create_task(views.run())
         try:
             async with asyncio.timeout(FULL_SECONDS):
-                with pytest.raises(port.LogError, match="go on by themselves once there is space"):
+                with pytest.raises(port.LogError, match="continue automatically once there is space"):
                     await views.wait_folded(log.last_number())
             (child,) = await asyncio.to_thread(children) - before
             remove_limit(child)

@@ -21,7 +21,7 @@ PATIENCE_S: Final = 5.0
 """Seconds for which the views may stall before waiting readers get an error."""
 
 _AFTER_END_S: Final = 1.0
-_REMEDY: Final = "the views go on by themselves once there is space"
+_REMEDY: Final = "the views continue automatically once there is space"
 _MODULE: Final = "engine.process.views"
 _log = diagnostics.logger(__name__)
 
@@ -52,7 +52,7 @@ class RemoteViews:
     def store(self) -> store.Reader:
         """The tables; raises LogError before ``wait_folded(0)`` has returned."""
         if self._store is None:
-            raise port.LogError("the views are not open yet; wait for them first")
+            raise port.LogError("the views are not open yet; wait until they are")
         return self._store
 
     async def wait_folded(self, number: int) -> None:
