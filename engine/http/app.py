@@ -116,7 +116,7 @@ async def _refuse_route(request: Request, error: Exception) -> Response:
 
 
 async def _refuse_stalled(_request: Request, error: Exception) -> Response:
-    refusal = RefusalError(408, "body", str(error), "send the whole body at once")
+    refusal = RefusalError(408, "body", str(error), "send the whole body without pauses")
     # Close the connection: the rest of the body may still arrive and must not be read as another request.
     return refusal.response({"connection": "close"})
 

@@ -91,8 +91,8 @@ def document() -> Json:
         "info": {
             "title": "Reballast",
             "version": RELEASE,
-            "description": "Queries. Objects are written through the Kubernetes API, here below /kubernetes; "
-            "a client that writes, then reads, sees the write.",
+            "description": "Queries. Clients write objects through the Kubernetes API, here below /kubernetes. "
+            "A client that reads after a write sees the write.",
         },
         "security": [{"token": []}],
         "paths": {
@@ -207,7 +207,9 @@ def _items(name: str) -> Response:
 
 
 def _other_paths() -> Paths:
-    ready, not_ready, figures = (_text(description) for description in ("Ready.", "Not yet.", "Figures."))
+    ready, not_ready, figures = (
+        _text(description) for description in ("Ready.", "Not ready yet.", "Metrics.")
+    )
     return {
         "/healthz": {"get": {"operationId": "healthz", "security": [], "responses": {"200": ready}}},
         "/readyz": {
@@ -254,5 +256,5 @@ def _body(request: type[msgspec.Struct]) -> RequestBody:
 
 
 def _responses(success: Response, *refusals: int) -> dict[str, Response]:
-    refused = _content("Refused", "Refused, with the reason.")
+    refused = _content("Refused", "The request was refused; the body contains the reason.")
     return {"200": success, **{str(status): refused for status in (*refusals, 401, 414)}}

@@ -135,7 +135,7 @@ def _log_full(now_s: float, connections_max: int) -> None:
     global _told_s  # noqa: PLW0603  # one line for all connections of the process
     if now_s - _told_s >= _LOG_PAUSE_SECONDS:
         _told_s = now_s
-        _log.warning("connections refused", open=connections_max, remedy="a higher --max-connections")
+        _log.warning("connections refused", open=connections_max, remedy="increase --max-connections")
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:

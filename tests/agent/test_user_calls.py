@@ -132,7 +132,7 @@ def test_connections_to_pods_are_refused_with_the_reason(proxied: Proxied) -> No
         headers={"connection": "upgrade", "upgrade": "SPDY/3.1"},
     )
     assert answer.status_code == 400
-    assert "passes no connections to pods on" in answer.json()["message"]
+    assert "forwards no connections to pods" in answer.json()["message"]
 
 
 def test_cluster_whose_agent_is_not_connected_is_unavailable(

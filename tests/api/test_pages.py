@@ -117,13 +117,13 @@ def test_meter_shows_the_used_capacity(
     assert (meter.allocated_pixels, meter.used_pixels) == pixels
 
 
-def test_leaving_cluster_is_shown_as_leaving() -> None:
+def test_cluster_that_is_removed_is_shown_as_such() -> None:
     metadata = {"name": "m", "deletionTimestamp": "2026-01-01T00:00:00Z"}
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
     row = cluster_values.row(cluster_values.read(KubeObject({"metadata": metadata, "status": ready})))
     assert (row.state, row.message) == (
-        "leaving",
-        "since 2026-01-01T00:00:00Z; removed once its workloads are gone",
+        "removing",
+        "since 2026-01-01T00:00:00Z; removed when its workloads are deleted",
     )
 
 
@@ -140,7 +140,7 @@ async def test_list_page_shows_replicas_and_scheduling_failures() -> None:
 
     assert 'aria-label="0 of 3 replicas are ready"' in page
     assert "0/3 ready, 3 pending" in page
-    assert "leaves member1: TaintUntolerated" in page
+    assert "evicting from member1: TaintUntolerated" in page
     assert f'<a href="/bindings/{WEB}">web</a>' in page
     assert "NoClusterFit" in page
     assert "1 cluster(s) had untolerated taint {soon:NoSchedule}" in page
@@ -182,7 +182,7 @@ async def test_binding_page_before_the_binding_exists_shows_its_timeline() -> No
         numbers = [each["number"] for each in (await http.get(f"/api/v1/timeline/{WEB}")).json()["items"]]
         page = (await http.get(f"/bindings/{WEB}?asOf={numbers[0]}")).text
 
-    assert "This binding does not exist at this point of the log." in page
+    assert "This binding does not exist at this number of the log." in page
     assert "template-applied" in page
 
 

@@ -86,7 +86,7 @@ async def test_plan_has_a_page_with_its_effect() -> None:
     assert listed.index(added) < listed.index(path), "the newest plan is the first"
     assert "to move" in listed
     assert '<span class="badge scheduled">done</span>' in listed
-    assert "Made from" in page
+    assert "Based on" in page
     assert "Events in virtual time" in page
     assert 'http-equiv="refresh"' not in page
     assert "template-applied" in new
@@ -139,7 +139,7 @@ async def test_plan_page_shows_each_workload_before_and_after() -> None:
     for text in (
         "1 of 3 workloads to move, 4 replicas to stop, 3 to start, 1 cannot be placed",
         "ready 6 → 5, 2 meanwhile",
-        "1 without a place",
+        "1 not placed",
         "member1: 4 → 0",
         "member2: 2 → 5",
         "Clusters available replicas &lt;5&gt; are not enough",
@@ -208,7 +208,7 @@ async def test_drill_page_shows_failures_that_cost_most_first() -> None:
         page = (await http.get("/drills")).text
     assert page.index("cluster member1") < page.index("cluster member2") < page.index("cluster empty")
     assert f'<a href="/bindings/{key("web")}">{key("web")}</a>' in page
-    assert "replicas without a place" in page
+    assert "replicas not placed" in page
     assert '<span class="badge scheduled">absorbed</span>' in page
 
 

@@ -73,7 +73,7 @@ def test_events_that_kubernetes_refuses_are_refused(kubectl: Kubectl) -> None:
     assert "action: Required value" in kubectl.errors
     assert 'type: Unsupported value: "Odd"' in kubectl.errors
     kubectl("create", "-f", "-", given=_core("c", kubectl.namespace, message="x" * 20_000), code=1)
-    assert "at most 16384 are kept" in kubectl.errors
+    assert "at most 16384 are allowed" in kubectl.errors
     kubectl("create", "-n", "nowhere", "-f", "-", given=_core("d", "nowhere"), code=1)
     assert 'namespaces "nowhere" not found' in kubectl.errors
 
@@ -83,4 +83,4 @@ def test_event_that_follows_from_the_log_is_not_changed(kubectl: Kubectl) -> Non
     names = ("get", "events", "-o", "name")
     kubectl.until_true(lambda: kubectl(*names) != "", lambda: "no Events")
     kubectl("annotate", kubectl(*names).split()[0], "a=b", code=1)
-    assert "this Event follows from the log" in kubectl.errors
+    assert "this Event is derived from the log" in kubectl.errors

@@ -64,11 +64,11 @@ def test_endpoints_of_a_service_have_the_addresses_of_its_ready_pods(kubectl: Ku
     assert [port["port"] for port in objects_at(found, "ports")] == [8080]
     name = str(object_at(found, "metadata")["name"])
     member("delete", "endpointslice", name, code=1)
-    assert "the simulation of member1 derives it" in member.errors
+    assert "the simulation of member1 manages it" in member.errors
     addresses = member("get", "endpoints", "web", "-o", "jsonpath={.subsets[0].addresses[*].ip}").split()
     assert addresses == _addresses(member)
     member("delete", "endpoints", "web", code=1)
-    assert "the simulation of member1 derives it" in member.errors
+    assert "the simulation of member1 manages it" in member.errors
     kubectl("scale", "deploy", "web", "--replicas=6")
     kubectl.until_true(lambda: len(_addresses(member)) == 3, lambda: member("get", "endpointslices"))
 

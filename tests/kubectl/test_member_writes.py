@@ -282,7 +282,7 @@ def test_derived_objects_of_a_member_are_read_only(kubectl: Kubectl) -> None:
     member = kubectl.on("member1")
     node = member("get", "nodes", "-o", "name").split()[0]
     member("delete", node, code=1)
-    assert "the simulation of member1 derives it" in member.errors
+    assert "the simulation of member1 manages it" in member.errors
 
 
 def test_rollout_of_a_member_can_be_undone(kubectl: Kubectl) -> None:

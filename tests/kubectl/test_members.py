@@ -39,7 +39,7 @@ def test_member_shows_its_own_control_plane(kubectl: Kubectl) -> None:
     assert "clusterrolebinding.rbac.authorization.k8s.io/cluster-admin" in names("clusterrolebindings")
     assert "coredns" in member("describe", "node", "member1-control-plane")
     member("scale", "deployment", "coredns", "-n", "kube-system", "--replicas=3", code=1)
-    assert "the simulation of member1 derives it" in member.errors
+    assert "the simulation of member1 manages it" in member.errors
 
 
 def test_member_lists_its_nodes_and_namespaces(kubectl: Kubectl) -> None:

@@ -119,7 +119,7 @@ def test_preempted_workload_shrinks_and_spreads_again_after_rebalance(
     assert kubectl("get", "rb", "high-deployment", "-o", f"jsonpath={priority}") == shown
     high = f"{kubectl.namespace}/high-deployment"
     assert f"Preempted by {high} in cluster member1" in kubectl("describe", "deploy", "low")
-    assert "low-deployment leaves member1" in kubectl("describe", "rb", "high-deployment")
+    assert "low-deployment in member1" in kubectl("describe", "rb", "high-deployment")
     explained = shell("explain", "deploy", "high", "--namespace", kubectl.namespace)
     assert (
         f"Preempts:  {kubectl.namespace}/low-deployment in member1 ({free['member1']} replicas" in explained

@@ -71,7 +71,7 @@ class _ServedEdit(Struct, frozen=True):
 
     def apply(self, live: KubeObject | None) -> Edited:
         if live is None:
-            raise status_objects.unavailable(f"cluster {self.cluster} has left")
+            raise status_objects.unavailable(f"cluster {self.cluster} was removed")
         status = live.object_at("status")
         apis = enablements(self.report.apis)
         version = self.report.kubernetes_version or status.get("kubernetesVersion", "")

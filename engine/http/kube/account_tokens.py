@@ -93,7 +93,9 @@ class AccountTokens:
         if target is None:
             raise status_objects.not_found(resource, name)
         if reference.get("uid") not in (None, "", target.uid):
-            raise status_objects.conflict(resource, name, "the UID in the bound object reference is another")
+            raise status_objects.conflict(
+                resource, name, "the UID in the bound object reference differs from the object's UID"
+            )
         return {"bound_kind": kind, "bound_name": name, "bound_uid": target.uid}
 
 

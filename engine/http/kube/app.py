@@ -93,7 +93,9 @@ class Meter:
         """Count a watch until the returned function is called; raises StatusError (429) if the user has too many."""
         count = self._watches.get(user.name, 0)
         if count >= self._limits.watches and not user.is_master:
-            raise status_objects.too_many_requests(1, f"{count} watches of {user.name} are open")
+            raise status_objects.too_many_requests(
+                1, f"user {user.name} has reached the limit of {count} watches"
+            )
         self._watches[user.name] = count + 1
         return lambda: self._leave(user.name)
 

@@ -125,7 +125,7 @@ def _forbidden(resource: Resource, live: KubeObject) -> StatusError:
     message = (
         f'{resource.qualified} "{name}" is forbidden: a {resource.kind} is made by the engine; write a template and '
         f"a policy instead. Only spec.{_SUSPENSION}.scheduling and .dispatching can be set, and "
-        f"spec.{_TASKS}[].{_SUPPRESS} to false: what was left may be deleted"
+        f"spec.{_TASKS}[].{_SUPPRESS} to false: this allows the deletion of the old copy"
     )
     details: StatusDetails = {"name": name, "group": resource.group, "kind": resource.plural}
     return StatusError(_FORBIDDEN, "Forbidden", message, details)

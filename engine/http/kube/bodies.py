@@ -233,7 +233,7 @@ def _options_in(kind: str, raw: bytes) -> Json:
     if kind == protobuf.MEDIA_TYPE:
         try:
             if protobuf.kind_of(raw)[1] != _DELETION:
-                raise status_objects.bad_request(f"the body of a deletion holds {_DELETION}")
+                raise status_objects.bad_request(f"the body of a deletion must be {_DELETION}")
             return protobuf.decode(raw, _OPTIONS, depth_max=limits.DEPTH_MAX)
         except protobuf.ProtobufError as error:
             raise status_objects.bad_request(f"the body can't be read as protobuf: {error}") from None
@@ -259,7 +259,7 @@ def json_object(raw: bytes) -> Json:
     """Parse a JSON object; raises StatusError (400)."""
     value = as_object(json_value(raw))
     if value is None:
-        raise status_objects.bad_request("the body is no object")
+        raise status_objects.bad_request("the body is not an object")
     return value
 
 
@@ -277,7 +277,7 @@ def yaml_object(raw: bytes, repeated: list[str] | None = None) -> Json:
     # A list is no object of the request's kind, and a custom kind may be named like one.
     read = manifests.read(raw, file="", limits=_LIMITS, repeated=noted, splits_lists=False)
     if len(read) != 1:
-        raise status_objects.bad_request(f"the body holds {len(read)} objects instead of one")
+        raise status_objects.bad_request(f"the body contains {len(read)} objects instead of one")
     document = read[0]
     if isinstance(document, manifests.Fault):
         raise status_objects.bad_request(f"the body can't be read as YAML: {document.reason}")

@@ -217,7 +217,9 @@ def object_of_namespace(kind: object_tables.Kind, namespace: KubeObject, authori
     head: Json = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
     if kind == ACCOUNT:
         return KubeObject(head)
-    metadata["annotations"] = {"kubernetes.io/description": "By which clients know the servers here."}
+    metadata["annotations"] = {
+        "kubernetes.io/description": "CA certificate by which clients verify the servers of this API."
+    }
     return KubeObject({**head, "data": {"ca.crt": authority}})
 
 

@@ -18,8 +18,8 @@ from events.kube_objects import KubeObject
 
 _GROUP: Final = "authorization.k8s.io"
 _ASKED: Final = "spec.resourceAttributes"
-_MASTERS: Final = "RBAC: members of system:masters may do everything"
-_MEMBERS: Final = "the token of a member may do everything in it"
+_MASTERS: Final = "RBAC: members of system:masters have all rights"
+_MEMBERS: Final = "the token of a member has all rights in it"
 _ALL: Final[parsing.ShownRule] = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
 
 

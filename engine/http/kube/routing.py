@@ -265,7 +265,9 @@ class KubeApi:
         if int(query.resource_version or 0) > listed.number:
             raise status_objects.version_too_large(query.resource_version, listed.number)
         if query.match == options.EXACT and int(query.resource_version) != listed.number:
-            raise status_objects.expired(f"the objects of version {query.resource_version} are not kept")
+            raise status_objects.expired(
+                f"the objects at resourceVersion {query.resource_version} are no longer stored"
+            )
         number = start.number or listed.number
         metadata: ListMeta = {"resourceVersion": str(number)}
         if listed.after:

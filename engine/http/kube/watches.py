@@ -53,7 +53,7 @@ class Watching:
         if resource.is_event:
             return await self._plane.events.watched(resource, api_path.namespace, query, form, self._clock_ms)
         if self._feed.count >= WATCHERS_MAX:
-            raise status_objects.too_many_requests(1, f"{WATCHERS_MAX} watches are open")
+            raise status_objects.too_many_requests(1, f"the limit of {WATCHERS_MAX} watches is reached")
         since = _since(query.resource_version)
         if since > self._services.log.last_number():
             # The number may come from another replica, or from the views' process, which can be ahead.

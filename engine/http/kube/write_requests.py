@@ -47,7 +47,7 @@ from events.validation import known_kinds as kinds
 from projections.documents import field_owners
 
 _PLAIN: Final = requests.Form()
-_NOT_KEPT: Final = "the status is what members and the engine report; it was not changed"
+_NOT_KEPT: Final = "the status was not changed: only members and the engine report it"
 _DELETES_RETURN_OBJECT: Final = frozenset(
     {
         "persistentvolumeclaims",
@@ -377,7 +377,7 @@ def _check_written_kind(target: Target, resource: Resource) -> None:
     """Raise StatusError (403) for kinds that clients neither write nor delete."""
     reason = kinds.refused(target.api_version, target.kind)
     if not reason and resource.is_event:
-        reason = "Events decide nothing, so they are not planned"
+        reason = "Events have no effect on decisions, so they can't be planned"
     if reason:
         raise status_objects.forbidden(resource, target.name, reason)
 
@@ -392,4 +392,4 @@ def _written(answer: Written | Problem, resource: Resource, name: str) -> Writte
         case Verdict.NOT_FOUND:
             raise status_objects.not_found(resource, name)
         case Verdict.UNKNOWN:
-            raise status_objects.timed_out(f"{answer.reason}; check whether it was made, then retry")
+            raise status_objects.timed_out(f"{answer.reason}; check whether the change was made, then retry")

@@ -85,8 +85,8 @@ def _marks(spec: Spec) -> list[str]:
     only = spec.suspension.dispatching_on_clusters.cluster_names
     marks = ["suspended"] if spec.suspension.dispatching else []
     if only:
-        marks.append("suspended on " + ", ".join(only))
-    marks += [f"leaves {task.from_cluster}: {task.reason}" for task in spec.graceful_eviction_tasks]
+        marks.append("suspended in " + ", ".join(only))
+    marks += [f"evicting from {task.from_cluster}: {task.reason}" for task in spec.graceful_eviction_tasks]
     return marks + [f"required by {need.namespace}/{need.name}" for need in spec.required_by]
 
 

@@ -45,7 +45,7 @@ class Meter(Struct, frozen=True, kw_only=True):
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A cluster; ``state`` is ready, failed, waiting (no report yet) or leaving."""
+    """A cluster; ``state`` is ready, failed, waiting (no report yet) or removing."""
 
     name: str
     state: str
@@ -64,8 +64,8 @@ def row(cluster: Cluster) -> Row:
     message = "no report yet" if ready is None else "" if state == "ready" else ready.message
     if metadata.deletion_timestamp:
         state, message = (
-            "leaving",
-            f"since {metadata.deletion_timestamp}; removed once its workloads are gone",
+            "removing",
+            f"since {metadata.deletion_timestamp}; removed when its workloads are deleted",
         )
     return Row(
         name=metadata.name,

@@ -130,9 +130,9 @@ def shown(plan: Plan) -> Shown:
     return Shown(
         row=_row(plan, summaries.summary(prediction)),
         facts=[
-            ("Made from", f"number {prediction.number} of the log, at {prediction.time}"),
-            ("Settled after", summaries.duration(prediction.settled_ms)),
-            ("Looked ahead", summaries.duration(prediction.horizon_ms)),
+            ("Based on", f"number {prediction.number} of the log, at {prediction.time}"),
+            ("Stable after", summaries.duration(prediction.settled_ms)),
+            ("Horizon", summaries.duration(prediction.horizon_ms)),
             ("Workloads", f"{len(prediction.moved)} of {prediction.workloads} move"),
         ],
         workloads=_workloads(disturbed[:WORKLOADS_MAX]),

@@ -91,10 +91,10 @@ _BADGES: Final = {
     shadow.UNEXPLAINED: "failed",
 }
 _MEANINGS: Final = {
-    shadow.SAME: "Reballast decides the same.",
-    shadow.RACE: "Its scheduler decided from a cache that lagged behind its API.",
-    shadow.KNOWN: "A documented difference.",
-    shadow.UNEXPLAINED: "No reason is known.",
+    shadow.SAME: "Reballast makes the same decision.",
+    shadow.RACE: "Karmada's scheduler decided from a cache that lagged behind its API.",
+    shadow.KNOWN: "The results differ for a documented reason.",
+    shadow.UNEXPLAINED: "No reason for the difference is known.",
 }
 
 

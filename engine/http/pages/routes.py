@@ -134,7 +134,7 @@ class _Pages:
         key = str(request.path_params["key"])
         document = await self._reader.read(state.number, lambda rows: query.get_binding(rows, key))
         if document is None:
-            note = "This binding does not exist at this point of the log."
+            note = "This binding does not exist at this number of the log."
             return await self._story(key, state, note)
         explained = None
         if state.shown <= _EXPLAINED_AT_ONCE_RECORDS:
@@ -166,9 +166,7 @@ class _Pages:
     async def _story(self, key: str, state: ShownState, note: str = "") -> _Page:
         events, left_out = await self._events(key, state)
         if not events:
-            raise RefusalError(
-                404, "key", f"no record touched {key[:300]!r}", "check the key in the lists: /"
-            )
+            raise RefusalError(404, "key", f"no record about {key[:300]!r}", "check the key in the lists: /")
         values = {"key": key, "events": events, "left_out": left_out, "note": note}
         return "timeline.html", values, _follow(key=key)
 
@@ -249,7 +247,7 @@ def _shown_as_observed(key: str, binding: KubeObject) -> KubeObject:
     try:
         if bindings.of(binding).key == key:
             return binding
-        reason = "it was observed without its name"
+        reason = "the observed object does not have this name"
     except msgspec.ValidationError as error:
         reason = str(error)
     namespace, name = keys.split(key)

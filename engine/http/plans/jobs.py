@@ -82,7 +82,7 @@ class Jobs:
         """Return a plan; raises RefusalError if it is unknown or no longer kept."""
         plan = self._plans.get(plan_id)
         if plan is None:
-            reason = "there is no such plan, or newer ones have taken its place"
+            reason = "the plan does not exist, or newer plans have replaced it"
             raise RefusalError(404, "id", reason, "create the plan again")
         return plan
 

@@ -73,8 +73,8 @@ def _check(index: int, method: str, path: str) -> None:
     names = path.strip("/").split("/")
     is_namespace = method == "DELETE" and names[-2:-1] == ["namespaces"]
     if is_namespace or _APART.intersection(names):
-        what = "the deletion of a namespace" if is_namespace else "a request that takes effect elsewhere"
-        remedy = "plan the deletion of its objects" if is_namespace else "leave it out"
+        what = "the deletion of a namespace" if is_namespace else "a request with effects outside the log"
+        remedy = "plan the deletion of its objects" if is_namespace else "remove it from the plan"
         raise RefusalError(422, f"requests[{index}]", f"{what} can't be planned", remedy)
 
 

@@ -109,6 +109,9 @@ def _after(request: Request, query: parameters.LiveQuery, last: int) -> int:
         return last if query.after is None else query.after
     if not (remembered.isascii() and remembered.isdecimal() and len(remembered) <= _ID_DIGITS_MAX):
         raise RefusalError(
-            400, "Last-Event-ID", f"{remembered[:40]!r} is not a number", "send the id of an event"
+            400,
+            "Last-Event-ID",
+            f"{remembered[:40]!r} is not a number",
+            "send the id of an event of this feed",
         )
     return int(remembered)

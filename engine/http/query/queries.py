@@ -253,11 +253,15 @@ QUESTIONS: Final[tuple[Question, ...]] = (
         _objects,
     ),
     _question(
-        "/works", "List works: what clusters must run.", parameters.WorksQuery, response_types.Listing, _works
+        "/works",
+        "List works: the workloads assigned to clusters.",
+        parameters.WorksQuery,
+        response_types.Listing,
+        _works,
     ),
     _question(
         "/timeline/{key:path}",
-        "Every record that touched a key.",
+        "All records about a key.",
         parameters.TimelineQuery,
         response_types.Entries,
         _timeline,
@@ -276,7 +280,13 @@ QUESTIONS: Final[tuple[Question, ...]] = (
         response_types.Lag,
         _lag,
     ),
-    _question("/counts", "Number of records by effect.", parameters.OneQuery, response_types.Counts, _counts),
+    _question(
+        "/counts",
+        "Numbers of records by type, verdict, trigger and failure.",
+        parameters.OneQuery,
+        response_types.Counts,
+        _counts,
+    ),
     _question(
         "/moment",
         "The last record at a number, position or instant.",

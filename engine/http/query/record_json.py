@@ -57,7 +57,7 @@ def entry(record: StoredRecord) -> Entry:
         story=head.correlationid,
         trace=head.traceparent,
         plan=tracing.plan_of(head.trace),
-        fault="" if isinstance(decoded, codec.Decoded) else "this release does not know the type",
+        fault="" if isinstance(decoded, codec.Decoded) else "unknown event type in this release",
         data=data,
         content=content,
     )

@@ -77,7 +77,7 @@ def test_masters_are_not_rate_limited() -> None:
 def test_open_watches_are_limited_per_user() -> None:
     meter = Meter(Limits(watches=2), lambda: 0.0)
     ends = [meter.watch(ALICE) for _ in range(2)]
-    with pytest.raises(StatusError, match="2 watches of alice are open"):
+    with pytest.raises(StatusError, match="user alice has reached the limit of 2 watches"):
         meter.watch(ALICE)
     meter.watch(BOB)()
     ends[0]()

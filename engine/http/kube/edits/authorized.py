@@ -171,7 +171,7 @@ def check_reserved(target: Target, user: User) -> None:
     )
     if named and not user.is_master:
         message = (
-            f'configmaps "{target.name}" is forbidden: only members of system:masters write what begins with'
-            f" {_RESERVED_PREFIX} in {KEYS_NAMESPACE}"
+            f'configmaps "{target.name}" is forbidden: only members of system:masters may write ConfigMaps whose'
+            f" names begin with {_RESERVED_PREFIX} in {KEYS_NAMESPACE}"
         )
         raise StatusError(403, "Forbidden", message, {"name": target.name, "kind": "configmaps"})

@@ -297,7 +297,7 @@ def check_whole(
         check_structure(writer, live, value)
     finalizers = list_at(value.metadata, "finalizers")
     if not all(isinstance(finalizer, str) for finalizer in finalizers):
-        raise status_objects.bad_request("metadata.finalizers: must be texts")
+        raise status_objects.bad_request("metadata.finalizers: must be strings")
     if known_kinds.refused(resource.api_version, resource.kind):
         return  # made by the engine; ``binding_changes`` limits which fields of bindings clients may write
     try:

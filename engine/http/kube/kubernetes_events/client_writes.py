@@ -30,7 +30,7 @@ from projections import client_events
 from projections.client_events import ClientEvent
 
 _BYTES_MAX: Final = 16_384
-_DERIVED: Final = "this Event follows from the log"
+_DERIVED: Final = "this Event is derived from the log"
 _NAMESPACES: Final = ApiPath(group="", version="v1", plural="namespaces")
 
 
@@ -56,7 +56,7 @@ class EventWrites:
             permission.check(writer, value, live)
             raw = object_changes.manifest(kubernetes_events.kept(value))
             if len(raw) > _BYTES_MAX:
-                message = f"the Event has {len(raw)} bytes; at most {_BYTES_MAX} are kept"
+                message = f"the Event has {len(raw)} bytes; at most {_BYTES_MAX} are allowed"
                 raise StatusError(413, "RequestEntityTooLarge", message)
             if not write.query.dry_run and (stored is None or raw != bytes(stored.manifest)):
                 await self._append(

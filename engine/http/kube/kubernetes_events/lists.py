@@ -83,7 +83,9 @@ class Events:
     ) -> Response:
         """The response to a watch; raises StatusError."""
         if self._watchers >= _WATCHERS_MAX:
-            raise status_objects.too_many_requests(1, f"{_WATCHERS_MAX} watches of events are open")
+            raise status_objects.too_many_requests(
+                1, f"the limit of {_WATCHERS_MAX} watches of Events is reached"
+            )
         if wrong := requests.version_fault(query_.resource_version):
             raise status_objects.bad_request(wrong)
         log, since = self._services.log, int(query_.resource_version or 0)

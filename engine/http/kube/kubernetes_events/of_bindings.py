@@ -127,14 +127,14 @@ def _ranked(data: shapes.Event) -> Iterator[_BindingMessage]:
     """Events about priorities and preemption."""
     match data:
         case decisions.PriorityResolved(fault=fault) if fault:  # releases before 0.5 decided this
-            text = f"{fault}; until then the scheduling priority is 0."
+            text = f"{fault}; until this is corrected, the scheduling priority is 0."
             yield _warning("PriorityClassNotFound", text, _DETECTOR)
         case decisions.CapacityWanted(missing=missing):
-            text = f"capacity for {missing} replicas is missing: all shards are asked for bindings of lower priority."
+            text = f"capacity for {missing} replicas is missing: looking for bindings of lower priority to preempt."
             yield _normal("CapacityWanted", text, _SCHEDULER)
         case decisions.PreemptionDecided(victims=victims, reason=reason):
             left = "; ".join(
-                f"{victim.key} leaves {victim.cluster} ({victim.replicas})" for victim in victims
+                f"{victim.key} in {victim.cluster} ({victim.replicas} replicas)" for victim in victims
             )
             text = (
                 f"Preempted: {left}."
@@ -143,7 +143,7 @@ def _ranked(data: shapes.Event) -> Iterator[_BindingMessage]:
             )
             yield _normal("PreemptionSucceed" if left else "PreemptionFailed", text, _SCHEDULER)
         case decisions.EvictionStarted(cluster=cluster, replicas=replicas, by=by) if by:
-            text = f"Preempted by {by} in cluster {cluster}: {replicas} replicas leave it."
+            text = f"Preempted by {by} in cluster {cluster}: {replicas} replicas are evicted."
             yield _warning("Preempted", text, _SCHEDULER)
         case _:
             return

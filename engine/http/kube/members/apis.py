@@ -112,9 +112,13 @@ class MemberApis:
             await asyncio.sleep(own.lag_ms / 1000)
         match faults.refusal(own, number):
             case HTTPStatus.TOO_MANY_REQUESTS:
-                raise status_objects.too_many_requests(1, f"cluster {name} is throttled by a fault")
+                raise status_objects.too_many_requests(
+                    1, f"cluster {name} throttles requests because of an injected fault"
+                )
             case HTTPStatus.SERVICE_UNAVAILABLE:
-                raise status_objects.unavailable(f"cluster {name} fails by a fault")
+                raise status_objects.unavailable(
+                    f"cluster {name} fails requests because of an injected fault"
+                )
             case _:
                 pass
 
@@ -123,7 +127,7 @@ class MemberApis:
         await self._guard(request, requests.parsed_path(path), path)
         if request.headers.get("upgrade"):
             raise status_objects.bad_request(
-                f"cluster {name} is reached through its agent, which passes no connections to pods on"
+                f"cluster {name} is reached through its agent, which forwards no connections to pods"
             )
         query = request.url.query
         # Percent-encode the decoded path again. Otherwise a ``?`` in a name would begin the query, and the
@@ -175,7 +179,7 @@ class MemberApis:
                 if await plane.get(resource, api_path.namespace, api_path.name) is None:
                     raise status_objects.not_found(resource, api_path.name)
                 raise status_objects.bad_request(
-                    f"{api_path.name} is simulated in {name}: there is nothing to run in it"
+                    f"{api_path.name} is simulated in {name}: no command can run in it"
                 )
 
             async def rights(user: User) -> Rights | None:
@@ -279,7 +283,7 @@ def _is_simulated(members: Members, name: str) -> bool:
 async def elsewhere(_request: Request, _resource: Resource, api_path: ApiPath) -> Response:
     """Refuse logs and exec of pods in the control plane; the error names kubectl contexts of members to use instead."""
     raise status_objects.bad_request(
-        f"{api_path.name} runs in member clusters, not here: ask one of them (kubectl --context MEMBER)"
+        f"{api_path.name} runs in member clusters, not here: send the request to one of them (kubectl --context MEMBER)"
     )
 
 

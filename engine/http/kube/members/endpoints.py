@@ -79,7 +79,7 @@ class _EndpointEdit(Struct, frozen=True):
 
     def apply(self, live: KubeObject | None) -> Edited:
         if live is None:
-            raise status_objects.unavailable(f"cluster {self.cluster} has left")
+            raise status_objects.unavailable(f"cluster {self.cluster} was removed")
         return Edited(live.with_fields({"spec": {**live.object_at("spec"), **self.fields}}))
 
 

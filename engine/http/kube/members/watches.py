@@ -35,7 +35,7 @@ class MemberWatches:
     ) -> Response:
         """The response to a watch; raises StatusError."""
         if self._open >= _WATCHERS_MAX:
-            raise status_objects.too_many_requests(1, f"{_WATCHERS_MAX} watches are open")
+            raise status_objects.too_many_requests(1, f"the limit of {_WATCHERS_MAX} watches is reached")
         seen: Snapshot | None = Snapshot({})
         if query.resource_version not in ("", "0") and not query.initial_events:
             if not query.resource_version.isdecimal():

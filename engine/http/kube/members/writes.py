@@ -43,8 +43,8 @@ from projections import object_tables
 _ORPHAN: Final = "Orphan"
 _CRON_JOB: Final = "CronJob"
 _LOST: Final = (
-    "the simulation of {} keeps no pods and Jobs of a CronJob, of an object with finalizers, or of one that the"
-    " control plane left behind: those of {} are deleted with it"
+    "the simulation of {} cannot orphan pods and Jobs of a CronJob, of an object with finalizers, or of one that the"
+    " control plane left in the cluster: those of {} are deleted with it"
 )
 _FOREGROUND: Final = "Foreground"
 
@@ -264,7 +264,7 @@ class MemberWrites:
         )
         is_new_node = resource.qualified == _NODES and live is None
         if resource.qualified in _DERIVED or is_new_node or (live is not None and not is_open):
-            message = f'{resource.qualified} "{name}" is forbidden: the simulation of {self._name} derives it'
+            message = f'{resource.qualified} "{name}" is forbidden: the simulation of {self._name} manages it'
             raise StatusError(403, "Forbidden", message, {"name": name, "kind": resource.plural})
 
     async def _check_namespace(self, namespace: str) -> None:
