@@ -389,6 +389,6 @@ class MemberAgent:
             self._capacity_changed_event.set()
         self._models = cluster
         if not cluster.is_member and self._is_listed and not self._ledger.names() and self._tasks is not None:
-            _log.info("cluster left; agent ends", cluster=self._name)
+            _log.info("cluster removed; agent exits", cluster=self._name)
             self._has_left = True
             self._tasks.cancel_scope.cancel()

@@ -11,6 +11,7 @@ from engine.cli.help_texts import questions
 from engine.http import summaries
 from engine.http.query.record_json import Entry
 from engine.http.query.response_types import Counts
+from events import topics
 
 _LINES: Final = 20
 _WIDER: Final = 8
@@ -42,9 +43,7 @@ app.command(
 )
 
 Follow = Annotated[bool, Parameter(help="Continue with new events until Ctrl-C.")]
-Topic = Annotated[
-    str, Parameter(help="Only this topic: specs, policies, clusters, health, decisions, links, works.")
-]
+Topic = Annotated[str, Parameter(help=f"Only events of this topic: {', '.join(topics.TOPICS)}.")]
 Lines = Annotated[int, Parameter(name=["--lines", "-n"], help="Number of newest events to show first.")]
 
 

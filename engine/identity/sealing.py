@@ -41,7 +41,7 @@ def opened(sealed: bytes, own: X25519PrivateKey, label: bytes) -> bytes:
         secret = own.exchange(X25519PublicKey.from_public_bytes(sender))
         return _cipher(secret, sender, own.public_key().public_bytes_raw()).decrypt(_NONCE, text, label)
     except (ValueError, InvalidTag) as error:
-        raise SealError(f"can't be opened: {error}") from None
+        raise SealError(f"can't be decrypted: {error}") from None
 
 
 def _cipher(secret: bytes, sender: bytes, reader: bytes) -> ChaCha20Poly1305:
