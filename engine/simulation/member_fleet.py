@@ -81,7 +81,7 @@ class Members:
         self._dues = pending_changes.DueTimes()
         self._is_stale = True
         self._reporting = asyncio.Event()
-        self._records = reports.ReportRecords(0)
+        self._records = reports.ReportRecords()
         self.seen_number = 0
 
     async def recover(self) -> None:
@@ -209,7 +209,9 @@ class Members:
 
     async def _recover(self) -> None:
         self.seen_number = self._log.moves()
-        self._records = reports.ReportRecords(self.seen_number)
+        # The count continues: a batch of unknown outcome may land later, and equal ids would make one of two
+        # different reports a repetition.
+        self._records.start = self.seen_number
         ends = dict(self._log.ends())
         past, self._past = self._past, None
         histories = {} if past is None else past.histories

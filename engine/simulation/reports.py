@@ -44,17 +44,20 @@ class Report(NamedTuple):
 
 
 class ReportRecords:
-    """Encodes reports; ``start`` is the end of the log, so that ids differ from those of every earlier process."""
+    """Encodes reports; ``start`` is the end of the log at the last rebuild.
 
-    def __init__(self, start: int) -> None:
-        self._start = start
+    Ids thus differ from those of every earlier process; within a process they differ by a count.
+    """
+
+    def __init__(self) -> None:
+        self.start = 0
         self._count = 0
 
     def encode(self, member: str, report: Report, now_ms: int) -> records.Record:
         """Return the record of the next report."""
         self._count += 1
         envelope = Envelope(
-            id=f"{self._start}-{self._count}",
+            id=f"{self.start}-{self._count}",
             source=SOURCE + member,
             type="",
             subject=report.key,

@@ -195,6 +195,39 @@ async def test_append_of_unknown_outcome_is_neither_lost_nor_repeated(lands: boo
     assert len(await stage.events_since(before)) == 2
 
 
+class _LateLog(MemoryLog):
+    """A log on which a batch of unknown outcome lands only before the next batch."""
+
+    fails = False
+    late: Sequence[records.Record] = ()
+
+    async def append(self, batch: Sequence[records.Record]) -> list[records.StoredRecord]:
+        if self.fails and batch:
+            self.fails, self.late = False, batch
+            raise OutcomeUnknownError("the answer was lost")
+        late, self.late = self.late, ()
+        await super().append(late)
+        return await super().append(batch)
+
+
+async def test_reports_after_an_unknown_outcome_have_new_ids() -> None:
+    log = _LateLog()
+    stage = examples.Stage(examples.member(), log=log)
+    await stage.turn()
+    await stage.work(examples.applied("nginx", 2))
+    stage.members = stage.restarted().members
+    log.fails = True
+    with pytest.raises(OutcomeUnknownError):
+        await stage.members.turn()
+    await stage.turn(after_ms=examples.STARTUP_MS)
+    ids = [
+        (each.headers["ce_source"], each.headers["ce_id"])
+        for each in await log.read_all(0, 100)
+        if each.headers["ce_source"].startswith(reports.SOURCE)
+    ]
+    assert len(ids) == len(set(ids))
+
+
 MOVES = st.lists(
     st.tuples(
         st.sampled_from(("apply", "remove", "suspend", "pass", "crash")),
