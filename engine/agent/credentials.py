@@ -16,7 +16,7 @@ import msgspec
 
 from engine.agent.kubeconfigs import Access, KubeconfigError
 from events import times
-from events.json_values import Json, list_at, object_at
+from events.json_values import Json, as_text, list_at, object_at
 
 _FILE_SECONDS: Final = 60.0
 _PLUGIN_SECONDS: Final = 60.0
@@ -107,15 +107,17 @@ class Credentials:
             ran = subprocess.run(  # noqa: S603
                 command, env=environment, capture_output=True, check=True, timeout=_PLUGIN_SECONDS
             )
-            answer = msgspec.json.decode(ran.stdout, type=dict[str, object])
-        except (OSError, subprocess.SubprocessError, msgspec.MsgspecError) as error:
+            status = object_at(msgspec.json.decode(ran.stdout, type=dict[str, object]), "status")
+            until = status.get("expirationTimestamp")
+            until_s = (
+                times.from_text(until) / 1000 - _EARLY_SECONDS if isinstance(until, str) else float("inf")
+            )
+        except (OSError, subprocess.SubprocessError, ValueError, RecursionError) as error:
             hint = str(plugin.get("installHint") or "").strip()
             raise KubeconfigError(f"exec plugin {command[0]!r}: {error}" + f"; {hint}" * bool(hint)) from None
-        status = object_at(answer, "status")
-        self.certificate = str(status.get("clientCertificateData", ""))
-        self.key = str(status.get("clientKeyData", ""))
-        token, until = status.get("token"), status.get("expirationTimestamp")
-        until_s = times.from_text(until) / 1000 - _EARLY_SECONDS if isinstance(until, str) else float("inf")
+        self.certificate = as_text(status.get("clientCertificateData"))
+        self.key = as_text(status.get("clientKeyData"))
+        token = status.get("token")
         return (f"Bearer {token}" if token else ""), until_s
 
 

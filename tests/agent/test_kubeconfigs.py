@@ -237,6 +237,36 @@ async def test_exec_plugin_is_called_again_after_its_token_expires(tmp_path: Pat
     assert count.read_text() == "xxx"
 
 
+@pytest.mark.parametrize(
+    "printed",
+    [
+        """{"status": {"token": "t", "expirationTimestamp": "tomorrow"}}""",
+        """{"status": {"token": "t", "expirationTimestamp": ""}}""",
+        """{"status":""" * 100_000,
+    ],
+)
+async def test_output_of_an_exec_plugin_that_is_not_understood_is_an_error(
+    printed: str, tmp_path: Path
+) -> None:
+    output, script = tmp_path / "output", tmp_path / "plugin.py"
+    output.write_text(printed)
+    script.write_text(f"import pathlib\nprint(pathlib.Path({os.fspath(output)!r}).read_text())\n")
+    asked: Json = {"command": sys.executable, "args": [str(script)]}
+    with pytest.raises(KubeconfigError, match="exec plugin"):
+        await Credentials(Access(server="https://there", exec=asked)).header()
+
+
+async def test_exec_plugin_may_print_null_for_what_it_does_not_have(tmp_path: Path) -> None:
+    script = tmp_path / "plugin.py"
+    status = {"token": "t", "clientCertificateData": None, "clientKeyData": None, "expirationTimestamp": None}
+    script.write_text(f"print({json.dumps({'status': status})!r})\n")
+    credentials = Credentials(
+        Access(server="https://there", exec={"command": sys.executable, "args": [str(script)]})
+    )
+    assert await credentials.header() == "Bearer t"
+    assert (credentials.certificate, credentials.key) == ("", "")
+
+
 async def test_tokens_passwords_and_token_files_become_headers(tmp_path: Path) -> None:
     assert await Credentials(Access(server="s", token=_TOKEN)).header() == f"Bearer {_TOKEN}"
     pair = base64.b64encode(f"u:{_TOKEN}".encode()).decode()
