@@ -79,6 +79,7 @@ class Observer:
         clock_ms: Callable[[], int],
         gather_s: float = GATHER_S,
         ours: str = "",
+        report: Report | None = None,
     ) -> None:
         self._gather_s = gather_s
         self._api = api
@@ -101,7 +102,7 @@ class Observer:
         self._known_kinds: set[str] = set()
         self.complete = asyncio.Event()
         """Set once all clusters and bindings are in the log."""
-        self.report = Report()
+        self.report = Report() if report is None else report
         """The compared decisions."""
         self.appended = 0
         """The number of changes that this process has appended."""
@@ -119,6 +120,7 @@ class Observer:
     async def _recall(self) -> None:
         """Rebuild the observed state from the log."""
         start, changes = 0, observation_records.Changes()
+        self.report.clear()
         while batch := await self._log.read(topics.OBSERVATIONS, 0, start, port.READ_RECORDS):
             for record in batch:
                 decoded = codec.decode(record)

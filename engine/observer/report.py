@@ -21,6 +21,12 @@ class Report(Struct, rename="camel"):
     verdicts: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(shadow.VERDICTS, 0))
     examples: dict[str, list[observations.DecisionCompared]] = {}
 
+    def clear(self) -> None:
+        """Forget all decisions, before they are read from the log again."""
+        self.decisions = 0
+        self.verdicts = dict.fromkeys(shadow.VERDICTS, 0)
+        self.examples = {}
+
     def take(self, compared: observations.DecisionCompared) -> None:
         """Count a compared decision, and keep it as an example unless its verdict is ``same``."""
         self.decisions += 1

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
+import anyio
 import msgspec
 from msgspec import Struct
 from prometheus_client import Metric
@@ -30,6 +31,9 @@ SOURCE: Final = "/observed/"
 
 _SOON_S: Final = 0.001
 """Seconds for which changes are gathered if this process also schedules: decisions wait for the changes."""
+
+_AFTER_FAILURE_S: Final = 1.0
+"""Seconds after a failure of the log until the observer and the scheduler begin again."""
 
 _log = diagnostics.logger(__name__)
 
@@ -75,19 +79,31 @@ class Observing(Collector):
     def __init__(
         self, log: port.NumberedLog, observed: Observed, clock_ms: Callable[[], int], identity: str
     ) -> None:
+        self._log = log
         self._observed = observed
+        self._clock_ms = clock_ms
+        self._identity = identity
         self._api = MemberApi(observed.access)
+        self.report = Report()
+        """The comparison of the control plane's scheduling decisions with Reballast's."""
+        self._begin()
+
+    def _begin(self) -> None:
+        """Create the observer and the scheduler; they rebuild their state from the log."""
+        log, observed, clock_ms = self._log, self._observed, self._clock_ms
         source = SOURCE + observed.name
         scheduling = observed.scheduling
         gather_s = GATHER_S if scheduling is None else _SOON_S
         name = "" if scheduling is None else scheduling.name
-        self._observer = Observer(self._api, log, source, clock_ms, gather_s=gather_s, ours=name)
+        self._observer = Observer(
+            self._api, log, source, clock_ms, gather_s=gather_s, ours=name, report=self.report
+        )
         self._scheduler: Scheduler | None = None
         if scheduling is None:
             return
         decider = Decider(scheduling.name)
         lease = election.Place(scheduling.namespace, scheduling.name)
-        self._election = election.Election(self._api, lease, identity, clock_ms)
+        self._election = election.Election(self._api, lease, self._identity, clock_ms)
         self._writer = writer.Writer(
             self._api, decider, self._election.leads, scheduling.name, scheduling.writes_per_second
         )
@@ -100,11 +116,6 @@ class Observing(Collector):
             source=source,
             clock_ms=clock_ms,
         )
-
-    @property
-    def report(self) -> Report:
-        """The comparison of the control plane's scheduling decisions with Reballast's."""
-        return self._observer.report
 
     def collect(self) -> Iterable[Metric]:
         yield from self._observer_metrics()
@@ -141,8 +152,29 @@ class Observing(Collector):
         )
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Observe until the process stops. Raises port.LogError."""
+        """Observe until the process stops; after a failed read or append begin again with the state in the log.
+
+        Raises port.LogCorruptedError and port.LogCutError in an ExceptionGroup.
+        """
         _log.info("observing", control_plane=self._observed.name, url=self._observed.access.server)
+        try:
+            while not stopping.is_set():
+                try:
+                    await self._observe(stopping)
+                except* port.LogError as group:
+                    if group.subgroup((port.LogCorruptedError, port.LogCutError)) is not None:
+                        raise
+                    # The log may or may not have the last changes and decisions.
+                    _log.warning("observing stalled", reason=_reason(group))
+                    self._begin()
+                # Not in the handler, which would wrap a cancellation in an ExceptionGroup.
+                with anyio.move_on_after(_AFTER_FAILURE_S):
+                    await stopping.wait()
+        finally:
+            await self._api.aclose()
+
+    async def _observe(self, stopping: asyncio.Event) -> None:
+        """Run the observer and the scheduler until ``stopping`` is set or one of them fails."""
         running = [asyncio.create_task(self._observer.run()), asyncio.create_task(_set(stopping))]
         if self._scheduler is not None:
             running.append(asyncio.create_task(self._scheduler.run()))
@@ -154,7 +186,12 @@ class Observing(Collector):
             for part in running:
                 part.cancel()
             await asyncio.gather(*running, return_exceptions=True)
-            await self._api.aclose()
+
+
+def _reason(group: ExceptionGroup[port.LogError]) -> str:
+    """Return the message of the first error in nested groups."""
+    first = group.exceptions[0]
+    return _reason(first) if isinstance(first, ExceptionGroup) else str(first)
 
 
 async def _set(event: asyncio.Event) -> None:
