@@ -50,12 +50,13 @@ async def _serve(
     """Serve one cluster; an unexpected exception restarts only its agent, with growing delays."""
     backoff = Backoff(_RESTART_FIRST_S, _RESTART_LAST_S)
     while True:
+        began_s = anyio.current_time()
         _log.info("agent started", cluster=configuration.cluster, api=reached.server)
         try:
             await MemberAgent(configuration, reached, kept, settings, counts).run()
         except Exception:  # noqa: BLE001  # a fault in one cluster's agent must not stop the others
             _log.exception("agent failed; restarting", cluster=configuration.cluster)
-            await anyio.sleep(backoff.next_delay_s())
+            await anyio.sleep(backoff.next_delay_s(anyio.current_time() - began_s))
         else:
             return
 

@@ -30,8 +30,13 @@ class Backoff:
         self._last_s = last_s
         self._next_s = first_s
 
-    def next_delay_s(self) -> float:
-        """The next delay in seconds."""
+    def next_delay_s(self, worked_s: float = 0.0) -> float:
+        """The next delay in seconds.
+
+        The first one again if the task had worked for ``worked_s``, longer than the longest delay, before it failed.
+        """
+        if worked_s > self._last_s:
+            self.reset()
         wait_s, self._next_s = self._next_s, min(self._next_s * 2, self._last_s)
         # Jitter does not need a cryptographic generator.
         return wait_s * (0.5 + random.random() / 2)  # noqa: S311

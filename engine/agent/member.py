@@ -157,12 +157,13 @@ class MemberAgent:
         """Repeat a task forever, with growing delays after errors."""
         backoff = Backoff()
         while True:
+            began_s = anyio.current_time()
             try:
                 await task()
                 backoff.reset()
             except (ApiError, KubeconfigError) as error:
                 _log.warning("agent task failed; retrying", cluster=self._name, error=str(error))
-            await anyio.sleep(backoff.next_delay_s())
+            await anyio.sleep(backoff.next_delay_s(anyio.current_time() - began_s))
 
     async def _follow_works(self) -> None:
         """Receive works after the stored position, or a full list if there is none, and queue their bindings."""

@@ -1,6 +1,7 @@
 """A control plane and a member in memory, for an agent in the test's process: the test decides what comes when."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -54,6 +55,10 @@ class Gateway:
         self.calls_read: list[int] = []
         """The statuses of the answers to requests for the feed of users' requests: ``call_faults`` first."""
         self.call_faults: list[int] = []
+        self.feed_breaks: list[float] = []
+        """Seconds after which the next feeds of works end without their end marker."""
+        self.feed_times: list[tuple[float, float]] = []
+        """When the broken feeds of works began and ended."""
         self._lines = [messages.Line(is_listed=True, position=0)]
         self._changed = asyncio.Event()
 
@@ -91,6 +96,12 @@ class Gateway:
     async def _works(self, _request: Request) -> Response:
         async def body() -> AsyncGenerator[bytes]:
             at = 0
+            if self.feed_breaks:
+                began_s, lasts_s = time.monotonic(), self.feed_breaks.pop(0)
+                yield b"{}\n"
+                await asyncio.sleep(lasts_s)
+                self.feed_times.append((began_s, time.monotonic()))
+                raise ConnectionAbortedError
             while True:
                 changed = self._changed
                 for line in self._lines[at:]:

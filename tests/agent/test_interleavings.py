@@ -1,15 +1,19 @@
 """Works, changes and responses that overtake each other."""
 
 import asyncio
+import itertools
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
+import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+import engine.agent.member
 from engine.agent import messages
 from engine.agent.agent_metrics import Counts
+from engine.agent.call_limits import Backoff
 from engine.agent.checkpoint import Checkpoint
 from engine.agent.gateway_client import Control
 from engine.agent.ledger import Ledger
@@ -76,6 +80,24 @@ async def test_agent_continues_if_the_feed_of_calls_fails(tmp_path: Path) -> Non
         await until(lambda: gateway.calls_read == [503, 403, 200])
         gateway.send("web", 1, 2)
         await until(lambda: key_of("web") in gateway.reports)
+
+
+async def test_delays_of_a_feed_that_was_up_for_long_begin_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway, member = Gateway(), Member()
+    gateway.feed_breaks = [0.0] * 4 + [0.9] * 3
+
+    def short(_first_s: float = 0, _last_s: float = 0) -> Backoff:
+        return Backoff(0.1, 0.8)
+
+    monkeypatch.setattr(engine.agent.member, "Backoff", short)
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until(lambda: key_of("web") in gateway.reports)
+    delays = [began_s - ended_s for (_, ended_s), (began_s, _) in itertools.pairwise(gateway.feed_times)]
+    assert delays[3] >= 0.4
+    assert max(delays[4:]) < 0.4
 
 
 async def test_object_is_removed_although_discovery_omits_its_kind(tmp_path: Path) -> None:
