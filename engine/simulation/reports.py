@@ -46,7 +46,7 @@ class Report(NamedTuple):
 class ReportRecords:
     """Encodes reports; ``start`` is the end of the log at the last rebuild.
 
-    Ids thus differ from those of every earlier process; within a process they differ by a count.
+    So ids differ from those of every earlier process; within a process they differ by a count.
     """
 
     def __init__(self) -> None:
