@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from engine import private_files
-from engine.exports import parquet
+from engine.exports import attributes, parquet
 from events import codec, records
 from events.json_values import Json
 from events.records import Record, StoredRecord
@@ -140,18 +140,14 @@ def _event(record: StoredRecord) -> dict[str, object]:
         "reballastnumber": record.number,
         "reballastkey": record.key,
     }
-    if record.headers.get(records.CONTENT_TYPE, "").lower().startswith(records.STRUCTURED):
+    if attributes.is_structured(record):
         return {**msgspec.json.decode(record.value, type=dict[str, msgspec.Raw]), **location}
-    attributes = {
-        name.removeprefix(records.PREFIX): value
-        for name, value in record.headers.items()
-        if name.startswith(records.PREFIX)
-    }
+    own = attributes.of(record)
     if _one_line(record.value) is None:
         # Only events of known types were checked, so the data of other types may be anything.
         media_type = record.headers.get(records.CONTENT_TYPE) or "application/octet-stream"
-        return {**attributes, "datacontenttype": media_type, **location, "data_base64": record.value}
-    return {**attributes, "datacontenttype": records.JSON, **location, "data": msgspec.Raw(record.value)}
+        return {**own, "datacontenttype": media_type, **location, "data_base64": record.value}
+    return {**own, "datacontenttype": records.JSON, **location, "data": msgspec.Raw(record.value)}
 
 
 _WRITERS: Final[dict[Format, Callable[[Path, Sequence[StoredRecord]], int]]] = {

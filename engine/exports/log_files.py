@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from engine import private_files
-from engine.exports import formats
+from engine.exports import attributes, formats
 from engine.exports.formats import ExportError, Format
 from engine.log import port
 from events import keys, times
@@ -51,7 +51,7 @@ class Filters(Struct, frozen=True, kw_only=True):
         if self.since_ms is None and self.until_ms is None:
             return True
         try:
-            at_ms = times.from_text(record.headers.get("ce_time", ""))
+            at_ms = times.from_text(attributes.get(record, "time"))
         except ValueError:
             return False
         return (self.since_ms or 0) <= at_ms and (self.until_ms is None or at_ms < self.until_ms)
@@ -163,7 +163,7 @@ def _add_file(directory: Path, manifest: Manifest, taken: list[StoredRecord], nu
 
 def _namespace_of(record: StoredRecord) -> str:
     """Return the namespace in the subject of an event; empty for objects without one."""
-    subject = record.headers.get("ce_subject") or record.key
+    subject = attributes.get(record, "subject") or record.key
     # The keys of policies and of some other objects begin with their kind.
     return keys.split(subject.rpartition(":")[2])[0]
 

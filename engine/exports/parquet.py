@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from engine import private_files
+from engine.exports import attributes
 from events import records
 from events.records import StoredRecord
 
@@ -30,8 +31,8 @@ def write(path: Path, batch: Sequence[StoredRecord]) -> None:
         "value": pa.array([each.value for each in batch], pa.binary()),
         "checksum": pa.array([each.checksum for each in batch], pa.binary()),
     }
+    own = [attributes.of(each) for each in batch]
     for name in _ATTRIBUTES:
-        values = [each.headers.get(f"{records.PREFIX}{name}") for each in batch]
-        columns[name] = pa.array(values, text)
+        columns[name] = pa.array([each.get(name) for each in own], text)
     with private_files.opened(path) as file:
         files.write_table(pa.table(columns), file, compression="zstd")

@@ -16,7 +16,7 @@ from engine.exports.formats import ExportError, Format
 from engine.exports.log_files import EVERYTHING, Filters, Manifest
 from engine.log import memory, port
 from engine.proof import verification
-from events import records, topics
+from events import records, times, topics
 from events.records import StoredRecord
 from tests.builders.inputs import deployment
 from tests.deciders.story import Story
@@ -200,6 +200,22 @@ async def test_each_foreign_event_is_one_line_of_json(
     (line,) = lines(tmp_path)
     assert line[field] == content
     assert {"data", "data_base64"} & set(line) == {field}
+
+
+async def test_structured_events_have_attributes_too(tmp_path: Path) -> None:
+    attributes = {"id": "1", "source": "/shop", "type": "shop.sold", "time": "2026-11-20T10:00:00Z"}
+    value = json.dumps({"specversion": "1.0", **attributes, "subject": "shop/web", "data": {}}).encode()
+    log = memory.MemoryLog()
+    await log.append([records.record(topics.SPECS, 0, "key", {"content-type": records.STRUCTURED}, value)])
+    at_ms = times.from_text(attributes["time"])
+    chosen = Filters(namespaces=("shop",), since_ms=at_ms, until_ms=at_ms + 1)
+    await exported(log, tmp_path / "lines", filters=chosen)
+    assert [line["key"] for line in lines(tmp_path / "lines")] == ["key"]
+    await exported(log, tmp_path / "late", filters=Filters(since_ms=at_ms + 1))
+    assert lines(tmp_path / "late") == []
+    manifest = await exported(log, tmp_path / "table", "parquet")
+    (row,) = cast("Any", pyarrow.parquet).read_table(tmp_path / "table" / manifest.files[0].name).to_pylist()
+    assert {name: row[name] for name in (*attributes, "subject")} == {**attributes, "subject": "shop/web"}
 
 
 async def test_structured_event_with_line_breaks_is_one_line(tmp_path: Path) -> None:
