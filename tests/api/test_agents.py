@@ -107,6 +107,19 @@ async def test_work_without_a_valid_step_is_not_shown() -> None:
         assert not [line for line in lines if line.work is not None]
 
 
+@pytest.mark.parametrize(("after", "is_listed"), [(2, False), (3, True)])
+async def test_works_are_listed_again_if_the_position_is_beyond_the_end_of_the_log(
+    after: int, is_listed: bool
+) -> None:
+    step = Pen().step(keys.shard_of(KEY), [applied("one", 1), applied("one", 1)])
+    async with serving([*opening(), *step]) as services, agent_of(services, "one") as agent:
+        services.stopping.set()
+        feed = await agent.get("/api/v1/agents/one/works", params={"after": after})
+        lines = [msgspec.json.decode(line, type=messages.Line) for line in feed.content.splitlines()]
+    assert any(line.is_listed for line in lines) == is_listed
+    assert any(line.work is not None for line in lines) == is_listed
+
+
 async def test_feed_with_line_separators_in_a_name_is_read() -> None:
     # Names of RBAC objects may have any characters but / and %.
     key = keys.binding_key("ClusterRole", "", "a\u2028b\u0085c")

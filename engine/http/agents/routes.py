@@ -1,7 +1,7 @@
 """The agents' API, under ``/api/v1/agents/NAME``: the works of one cluster, their manifests, and reports.
 
-Without a position, the feed of works lists all works and then sends each change; with a position it sends only the
-changes after it. An agent sees nothing else of the log, and only manifests that its cluster must run now.
+Without a position, the feed of works lists all works and then sends each change; with a position in the log it sends
+only the changes after it. An agent sees nothing else of the log, and only manifests that its cluster must run now.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -270,7 +270,9 @@ class _Agents:
     async def _follow(self, name: str, after: int | None, *, is_leaving: bool) -> AsyncGenerator[bytes]:
         self._followers += 1
         try:
-            if after is None:
+            # A position beyond the end is that of a log that was restored from a backup since: works at lower
+            # positions would not reach the agent.
+            if after is None or after > self._end(name):
                 # Sample the end before listing: changes made during the list are then repeated by the feed,
                 # not lost.
                 after = self._end(name)
