@@ -23,6 +23,10 @@ class Failure(Exception):  # noqa: N818  # ends a command with a message; not an
         self.code = code
 
 
+class Busy(Failure):
+    """The server cannot take the request now, since it carries out too many others; it may take it later."""
+
+
 def usage(message: str, remedy: str = "") -> Failure:
     """The failure for an invalid command line."""
     return Failure(message, remedy, code=USAGE)

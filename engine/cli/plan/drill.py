@@ -1,9 +1,10 @@
 """``reballast drill``: predict the failure of each cluster, zone, region and provider on a separate fork of the log."""
 
 import itertools
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
@@ -12,6 +13,8 @@ from engine.cli.client import Client
 from engine.cli.plan import planning_client
 from engine.cli.plan.subjects import SUBJECT, Subject
 from engine.plans import drills, questions, summaries
+
+_BUSY_PAUSE_S: Final = 0.2
 
 By = Annotated[
     list[drills.Domain], Parameter(negative=(), help="Kinds of failures to predict; by default all of them.")
@@ -49,15 +52,21 @@ def _results(
 ) -> list[drills.Result]:
     """Return the result of each outage, in order; shows the progress on a terminal.
 
-    All predictions start from the same sequence number, so that the server rebuilds the engine only once.
+    All predictions start from the same sequence number, so that the server rebuilds the engine only once. A prediction
+    waits while the server makes as many plans as it can, since it may have fewer cores or other clients.
     """
     done = 0
 
     def predicted(outage: drills.Outage, start: str) -> tuple[drills.Result, int]:
         nonlocal done
-        _, prediction = planning_client.predicted(
-            client, [], [], horizon_ms, lambda _: None, start, outage=outage
-        )
+        while True:
+            try:
+                _, prediction = planning_client.predicted(
+                    client, [], [], horizon_ms, lambda _: None, start, outage=outage
+                )
+                break
+            except failures.Busy:
+                time.sleep(_BUSY_PAUSE_S)
         done += 1
         output.progress(f"drill: {done} of {len(outages)} failures")
         return drills.result(outage, prediction), prediction.number
