@@ -47,8 +47,8 @@ def join(  # each is an option of the command
     *,
     kubeconfig: Kubeconfig,
     context: Context = "",
-    provider: str = "",
-    region: str = "",
+    provider: Annotated[str, Parameter(help="Provider of the cluster (spec.provider).")] = "",
+    region: Annotated[str, Parameter(help="Region of the cluster (spec.region).")] = "",
     to: To = None,
     server: options.Server = options.SERVER,
 ) -> int:

@@ -103,7 +103,7 @@ def show_entries(entries: list[Entry], *, is_named: bool = True) -> None:
         )
         for entry in entries
     ]
-    columns: tuple[str, ...] = ("NUMBER", "TIME", "EVENT", "POSITION", "CAUSE", "WHAT")
+    columns: tuple[str, ...] = ("NUMBER", "TIME", "EVENT", "POSITION", "CAUSE", "SUMMARY")
     if (width := output.width()) is not None and width < _WIDE_CHARS:
         columns, rows = (*columns[:3], columns[5]), [(*row[:3], row[5]) for row in rows]
     output.table(columns, rows, fits=True)

@@ -99,7 +99,12 @@ def read_private_key(path: Path | None) -> Ed25519PrivateKey:
 _MAKE_KEY: Final = "make one: reballast log new-key checkpoint.key"
 
 
-def new_key(path: Path, /, *, as_json: Annotated[bool, Parameter(name="--json", negative=())] = False) -> int:
+def new_key(
+    path: Path,
+    /,
+    *,
+    as_json: Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")] = False,
+) -> int:
     """Make a key pair to sign checkpoints with: PATH, and PATH.pub for those who verify."""
     public_path = path.with_name(f"{path.name}.pub")
     for each in (path, public_path):

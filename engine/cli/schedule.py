@@ -7,9 +7,10 @@ and the stream continues.
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Annotated, BinaryIO, Final
 
 import msgspec
+from cyclopts import Parameter
 
 from engine import broken_pipes
 from engine.placement import decisions, explanations, fleet, questions
@@ -96,7 +97,13 @@ class _Scheduler:
         )
 
 
-def schedule(file: Path | None = None, *, explain: bool = False) -> None:
+def schedule(
+    file: Annotated[
+        Path | None, Parameter(help="File with JSON lines; - or no file: standard input.")
+    ] = None,
+    *,
+    explain: Annotated[bool, Parameter(help="Add the reasons why clusters were chosen or excluded.")] = False,
+) -> None:
     """Make scheduling decisions, one JSON object per line.
 
     Reads the file, or standard input if no file is named or it is `-`. A line holds clusters, spec, status and

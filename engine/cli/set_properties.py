@@ -24,7 +24,9 @@ _JOB: Final = ("batch/v1", "Job")
 Retaint = Callable[[list[Taint]], list[Taint]]
 """A function from the current taints of a cluster to its new ones."""
 
-Replicas = Annotated[int, Parameter(validator=validators.Number(gte=0, lte=limits.REPLICAS_MAX))]
+Replicas = Annotated[
+    int, Parameter(help="Number of replicas.", validator=validators.Number(gte=0, lte=limits.REPLICAS_MAX))
+]
 Overwrite = Annotated[bool, Parameter(negative=(), help="Change labels that have another value already.")]
 
 

@@ -55,8 +55,8 @@ def test_timeline_is_truncated_on_a_terminal_and_complete_in_a_pipe(shell: Shell
 
     assert len(lines) > 1
     assert max(map(len, lines)) <= COLUMNS
-    assert lines[0].split() == ["NUMBER", "TIME", "EVENT", "WHAT"]
-    assert shell(*words).splitlines()[0].split()[3:] == ["POSITION", "CAUSE", "WHAT"]
+    assert lines[0].split() == ["NUMBER", "TIME", "EVENT", "SUMMARY"]
+    assert shell(*words).splitlines()[0].split()[3:] == ["POSITION", "CAUSE", "SUMMARY"]
 
 
 def test_last_cell_of_a_long_row_follows_below_it(

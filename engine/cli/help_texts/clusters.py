@@ -45,15 +45,21 @@ KEY:EFFECT removes one taint, KEY removes all taints with this key.
 
 CORDON: Final = """Mark a cluster as unschedulable; its workloads stay.
 
+For example:
+
     reballast cordon member1
 """
 
 UNCORDON: Final = """Mark a cluster as schedulable again.
 
+For example:
+
     reballast uncordon member1
 """
 
 MEMBERS: Final = """List the simulated clusters with their faults.
+
+For example:
 
     reballast members
 """

@@ -21,7 +21,7 @@ APPLY: Final = """Create or change the objects in files.
 
 Valid objects are applied; each invalid object is reported with file, line,
 field, reason and remedy. If a file no longer contains a field that an earlier
-apply set, the field is removed; fields that scale or label set stay.
+apply set, the field is removed; fields set by `scale` or `label` stay.
 
     reballast apply -f deployment.yaml
     reballast apply -f policies/ -n shop
@@ -61,6 +61,8 @@ works, ns. Name a custom kind by its kind, plural or short name: Kafka.
 
 DESCRIBE: Final = """Show one object with its decisions and events.
 
+For example:
+
     reballast describe deploy foo
     reballast describe cluster member1
 """
@@ -84,6 +86,8 @@ with a ReplicaInterpreter or a scale subresource.
 """
 
 LABEL: Final = """Set or remove labels of an object or a cluster.
+
+For example:
 
     reballast label cluster member1 location=us
     reballast label deploy nginx team=shop --overwrite

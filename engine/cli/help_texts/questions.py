@@ -4,6 +4,8 @@ from typing import Final
 
 SHADOW: Final = """Compare the decisions of an observed Karmada with Reballast's.
 
+For example:
+
     reballast shadow report              # numbers by verdict, and examples
     reballast shadow report --json
     reballast shadow explain deploy web -n shop   # why Karmada placed it there
@@ -61,11 +63,15 @@ For a preempted binding, it shows the binding that preempted it.
 
 TIMELINE: Final = """List all events about an object, with their causes.
 
+For example:
+
     reballast timeline deploy foo
     reballast timeline wr demo --json
 """
 
 LOG: Final = """Read and prove the log.
+
+For example:
 
     reballast log tail              # the newest events, then each new one
     reballast log tail --topic decisions --no-follow
@@ -150,6 +156,8 @@ or excluded.
 
 SCHEMA: Final = """Write the JSON Schemas and the AsyncAPI document of all events.
 
+For example:
+
     reballast schema                # print the AsyncAPI document
     reballast schema --to schemas/  # write it, and a JSON Schema for each type
 """
@@ -165,6 +173,8 @@ reads:
 """
 
 BENCH: Final = """Measure the speed of parts of Reballast, with a baseline of the same run.
+
+For example:
 
     reballast bench placement --clusters 1000 --mode dynamic
     reballast bench storm --json

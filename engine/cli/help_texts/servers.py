@@ -33,7 +33,7 @@ as a JSON object when it is ready.
     reballast up --data ./demo --port 8080
     reballast up --no-members     # without simulated clusters
     reballast up --log kafka://localhost:9092   # log on Kafka, may be shared
-    reballast up --host 0.0.0.0 --tls --allowed-host my.lan  # from elsewhere
+    reballast up --host 0.0.0.0 --tls --allowed-host a.lan  # for remote clients
     reballast up --default-not-ready-toleration-seconds 300
 
 By default, policies without a toleration of clusters that are not ready or
