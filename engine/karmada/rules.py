@@ -204,7 +204,9 @@ def _quota(value: KubeObject) -> Iterator[Cause]:
     for name, amount in overall.items():
         most = quantity.nano_units_of(amount)
         if most is None or name in unreadable:
-            yield causes.invalid(f"spec.overall[{name}]", amount, "is no quantity, or is assigned none")
+            yield causes.invalid(
+                f"spec.overall[{name}]", amount, "this amount or an assigned one is not a quantity"
+            )
         elif most < assigned.get(name, 0):
             yield causes.invalid(f"spec.overall[{name}]", amount, "overall is less than assignments")
     for index, each in enumerate(assignments):

@@ -179,7 +179,7 @@ class Observer:
                     "API serves no Karmada kinds; use the kubeconfig of its API server, not that of its host cluster"
                 )
             else:
-                _log.info("kinds that are not served", kinds=", ".join(names) or "none")
+                _log.info("kinds not served", kinds=", ".join(names) or "none")
         for each in wanted:
             self._follow(tasks, *each)
 

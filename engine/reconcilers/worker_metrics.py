@@ -49,7 +49,7 @@ class WorkerMetrics(Collector):
     def _lag(self) -> Metric:
         family = GaugeMetricFamily(
             "reballast_worker_lag_records",
-            "Offsets of an input that are not processed yet; the partition is the shard, or 0 if all shards read the topic.",
+            "Offsets of an input that are not processed yet; the partition is the shard, or 0 if all shards read it.",
             labels=["topic", "partition"],
         )
         ends, facts = self._log.ends(), self._worker.facts.ends

@@ -74,7 +74,7 @@ class Election:
     def _report(self) -> None:
         if self.leads() != self._was_leading:
             self._was_leading = self.leads()
-            _log.info("leading" if self._was_leading else "standing by", lease=self._place.name)
+            _log.info("leading" if self._was_leading else "waiting for the lease", lease=self._place.name)
 
     async def _campaign(self) -> None:
         started_s = time.monotonic()

@@ -282,7 +282,7 @@ class WriteExecution:
             elif turn.tries < _TRIES_MAX:
                 late.append(turn._replace(tries=turn.tries + 1))
             else:
-                reason = f"another client changed it in each of {_TRIES_MAX} attempts; try again"
+                reason = f"another client changed the object in each of {_TRIES_MAX} attempts; try again"
                 answers[turn.place] = Problem(Verdict.LATE, reason)
         return answers, late
 

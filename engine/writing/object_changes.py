@@ -301,8 +301,8 @@ def _check_name(target: Target, stored: StoredObject) -> None:
     if not _is_same(target, stored):
         head = stored.head
         message = (
-            f'{target.resource} "{target.name}" can\'t be written: its binding would have the name of that of '
-            f"{head.api_version} {head.kind} {head.name}; delete that one first, or take another name"
+            f'{target.resource} "{target.name}" can\'t be written: its binding would have the name of the binding of '
+            f"{head.api_version} {head.kind} {head.name}; delete this one first, or use another name"
         )
         raise StatusError(409, "Conflict", message)
 
@@ -360,7 +360,7 @@ def _check_size(raw: bytes, bytes_max: int) -> None:
     Otherwise the event would be in the log without effect, and the client would get a conflict instead of this reason.
     """
     if len(raw) > bytes_max:
-        message = f"the object has {len(raw)} bytes; at most {bytes_max} are kept"
+        message = f"the object has {len(raw)} bytes; at most {bytes_max} are allowed"
         raise StatusError(413, "RequestEntityTooLarge", message)
     if records.is_deeper(raw, _DEPTH_MAX):
         message = f"the object, with its managedFields, is nested deeper than {_DEPTH_MAX} levels"
