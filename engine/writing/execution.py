@@ -27,6 +27,7 @@ from engine.writing.mutations import (
 from events import catalogue, codec, keys, records, shapes, times, topics
 from events.tracing import Trace
 from projections import clusters
+from projections.port import ProjectionError
 
 _WRITES_MAX: Final = 512
 """Maximum number of writes per append: enough to share a disk sync, few enough that other writers wait briefly."""
@@ -253,17 +254,24 @@ class WriteExecution:
         return applied
 
     async def _write(self, writes: Sequence[_Append], source: str) -> tuple[dict[int, Answer], list[Turn]]:
-        """Append the events and wait for the views.
-
-        Return the answers, and the turns to try again because another client wrote first.
-        """
+        """Append the events; return the answers, and the turns to try again because another client wrote first."""
         batch = [Writing(turn.mutation.target, mutated.events, turn.trace) for turn, mutated, _ in writes]
         try:
             appended = await self._appending.write(batch, source)
         except port.OutcomeUnknownError as error:
             # Never retry after an unknown outcome: the write may be stored, and a second one could undo a
             # later write.
-            return {write.turn.place: Problem(Verdict.UNKNOWN, str(error)) for write in writes}, []
+            return _unknown(writes, str(error)), []
+        try:
+            return await self._outcomes(writes, appended)
+        except (port.LogError, ProjectionError) as error:
+            # The error alone would mean that nothing was written, and clients would repeat the write.
+            return _unknown(writes, f"the change is recorded, but its outcome is not known: {error}"), []
+
+    async def _outcomes(
+        self, writes: Sequence[_Append], appended: Sequence[Appended]
+    ) -> tuple[dict[int, Answer], list[Turn]]:
+        """Wait for the views, and return the answers and the late turns as ``_write`` does."""
         # On Kafka the last record of a batch over several partitions need not have the highest number.
         newest = max(offsets.number for offsets in appended)
         stored = await self._stored([write.turn for write in writes], number=newest)
@@ -331,6 +339,10 @@ def raised(answer: Answer) -> Written | Problem:
     if isinstance(answer, Exception):
         raise answer
     return answer
+
+
+def _unknown(writes: Sequence[_Append], reason: str) -> dict[int, Answer]:
+    return {write.turn.place: Problem(Verdict.UNKNOWN, reason) for write in writes}
 
 
 def _separate(waiting: Sequence[Turn]) -> tuple[list[Turn], list[Turn]]:

@@ -126,7 +126,7 @@ class Verdict(enum.Enum):
     """Why a mutation was not made.
 
     *Late*: another client changed the object during each attempt. *Not found*: there is no such object. *Unknown*:
-    the append failed in a way that leaves open whether the events were stored.
+    the append failed in a way that leaves open whether the events were stored, or the views failed after it.
     """
 
     LATE = enum.auto()

@@ -16,6 +16,7 @@ from engine.writing.object_changes import Change
 from engine.writing.write_api import CLIENT_SOURCE
 from events import clusters, codec, keys, records, topics
 from events.kube_objects import KubeObject
+from projections.port import ProjectionError
 from tests.api.test_departing import CLUSTERS, MERGE, api, made
 from tests.builders import log_records
 from tests.builders.inputs import applied, deleted
@@ -171,6 +172,30 @@ async def test_write_that_succeeded_is_answered_although_another_of_its_group_fa
         first, second = await asyncio.gather(*changes, return_exceptions=True)
     assert isinstance(first, Written)
     assert isinstance(second, port.LogError)
+
+
+async def test_write_whose_views_fail_after_the_append_has_an_unknown_outcome(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with api() as (kube, services):
+        append, wait_folded, appended = services.log.append, services.views.wait_folded, list[str]()
+
+        async def appending(batch: list[records.Record]) -> list[records.StoredRecord]:
+            appended.append(batch[0].key)
+            return list(await append(batch))
+
+        async def failing(number: int) -> None:
+            if appended:
+                raise ProjectionError("the disk is full")
+            await wait_folded(number)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(services.log, "append", appending)
+            patched.setattr(services.views, "wait_folded", failing)
+            answer = await kube.post(DEPLOYMENTS, json=FOO)
+        assert (answer.status_code, answer.json()["reason"]) == (504, "Timeout"), answer.text
+        assert "the change is recorded" in answer.json()["message"]
+        assert (await kube.get(f"{DEPLOYMENTS}/foo")).status_code == 200
 
 
 async def test_mutation_that_cannot_be_computed_fails_no_other() -> None:
