@@ -105,11 +105,13 @@ class Admission(Struct, frozen=True, kw_only=True):
 
     def _reported(self, before: KubeObject, now: KubeObject) -> KubeObject:
         """Return the request with the status that an external signer writes; approvals and denials stay as they are."""
-        if now.at("status", "certificate") != before.at("status", "certificate"):
-            self._check(before, "sign")
         known, written = (value.objects_at("status", "conditions") for value in (before, now))
         decisions = [each for each in known if each.get("type") in _DECISIONS]
         others = [each for each in written if each.get("type") not in _DECISIONS]
+        # A condition such as Failed ends the signing, so it needs the same right as a certificate.
+        is_same = others == [each for each in known if each.get("type") not in _DECISIONS]
+        if not is_same or now.at("status", "certificate") != before.at("status", "certificate"):
+            self._check(before, "sign")
         conditions = decisions + [_timed(each, self.now_ms) for each in others]
         return _with_conditions(now, conditions) if conditions else now
 

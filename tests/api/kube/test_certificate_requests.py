@@ -18,6 +18,7 @@ from tests.builders.manifests import manifest
 
 GROUP = "certificates.k8s.io/v1"
 REQUESTS = f"/apis/{GROUP}/certificatesigningrequests"
+RBAC = "rbac.authorization.k8s.io/v1"
 APPROVED: Json = {"type": "Approved", "status": "True", "reason": "Mine"}
 
 
@@ -61,3 +62,32 @@ async def test_new_request_cannot_approve_itself() -> None:
         body = request("joe", "team", {"conditions": [APPROVED]})
         assert (await client.post(REQUESTS, json=body)).status_code == 201
         assert not (await client.get(f"{REQUESTS}/one")).json().get("status", {})
+
+
+@pytest.mark.parametrize(("may_sign", "code"), [(False, 403), (True, 200)])
+async def test_condition_of_a_signer_needs_the_right_to_sign(may_sign: bool, code: int) -> None:
+    status_rule: Json = {
+        "apiGroups": ["certificates.k8s.io"],
+        "resources": ["certificatesigningrequests/status"],
+        "verbs": ["patch"],
+    }
+    signing_rule: Json = {"apiGroups": ["certificates.k8s.io"], "resources": ["signers"], "verbs": ["sign"]}
+    rules = [status_rule, *([signing_rule] if may_sign else [])]
+    role_ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "mine"}
+    subjects = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}]
+    async with api() as (client, _):
+        for kind, value in (
+            ("clusterroles", manifest(RBAC, "ClusterRole", "mine", rules=rules)),
+            (
+                "clusterrolebindings",
+                manifest(RBAC, "ClusterRoleBinding", "mine", roleRef=role_ref, subjects=subjects),
+            ),
+        ):
+            made = await client.post(f"/apis/{RBAC}/{kind}", json=value)
+            assert made.status_code == 201, made.text
+        assert (await client.post(REQUESTS, json=request("joe", "team"))).status_code == 201
+        failed = {"type": "Failed", "status": "True", "reason": "Mine"}
+        headers = {"impersonate-user": "alice", "content-type": "application/merge-patch+json"}
+        patch = {"status": {"conditions": [failed]}}
+        answer = await client.patch(f"{REQUESTS}/one/status", json=patch, headers=headers)
+        assert answer.status_code == code, answer.text
