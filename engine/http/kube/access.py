@@ -186,6 +186,14 @@ class Users:
         plane = self.member_plane(claims.member) if claims.member else self._plane
         return None if plane is None else await self._account(claims, plane)
 
+    def audiences(self, token: str, named: Collection[str] = _AUDIENCES) -> list[str]:
+        """Return those of the audiences ``named`` that a valid token is for."""
+        try:
+            claims = service_tokens.read(token, self._key, self._clock_ms() // 1000)
+        except service_tokens.TokenError:  # the server's own token, or a bootstrap token
+            return [each for each in named if each in _AUDIENCES]
+        return [each for each in named if each in (claims.aud or _AUDIENCES)]
+
     def _certified(self, client: Client | None) -> User | None:
         if client is None or not client.name or client.until_ms <= self._clock_ms():
             return None

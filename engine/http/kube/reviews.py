@@ -30,6 +30,7 @@ class _Self(TypedDict):
 class _TokenStatus(TypedDict, total=False):
     authenticated: bool
     user: access.UserInfo
+    audiences: list[str]
     error: str
 
 
@@ -74,11 +75,13 @@ class Reviews:
         return rendering.answer({**body.document, **head, "status": status}, 201)
 
     async def _token(self, review: KubeObject) -> _TokenStatus:
-        token, audiences = review.text_at("spec", "token"), texts(review.list_at("spec", "audiences"))
-        user = await (self._users.known(token, audiences) if audiences else self._users.known(token))
+        token, named = review.text_at("spec", "token"), texts(review.list_at("spec", "audiences"))
+        user = await (self._users.known(token, named) if named else self._users.known(token))
         if user is None:
             return {"authenticated": False, "error": "the token is unknown, expired or for another audience"}
-        return {"authenticated": True, "user": access.user_info(user)}
+        # Without audiences in the answer, reviewers take this server for one that ignores them.
+        audiences = self._users.audiences(token, named) if named else self._users.audiences(token)
+        return {"authenticated": True, "user": access.user_info(user), "audiences": audiences}
 
     async def _access(self, user: User, review: KubeObject, namespace: str = "") -> _AccessStatus:
         act = _act(review)

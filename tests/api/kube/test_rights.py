@@ -101,6 +101,9 @@ async def test_token_for_another_audience_is_valid_there_only() -> None:
                 spec = {"token": token, "audiences": named}
                 told = (await client.post(review, json={"spec": spec})).json()["status"]
                 assert told["authenticated"] is valid
+                assert told.get("audiences") == ((named or [here]) if valid else None)
+        told = (await client.post(review, json={"spec": {"token": TOKEN}})).json()["status"]
+        assert told["audiences"] == [here]
         spec = {"token": TOKEN, "audiences": ["vault"]}
         told = (await client.post(review, json={"spec": spec})).json()["status"]
         assert told["authenticated"] is False
