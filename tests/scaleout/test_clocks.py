@@ -19,5 +19,7 @@ async def test_correct_clock_is_accepted(kafka: str) -> None:
 async def test_wrong_clock_is_refused_with_its_offset(kafka: str, off_ms: int) -> None:
     address = await logs.prepared(kafka)
 
-    with pytest.raises(port.LogError, match=r"clock is [56]\d\.\d s off the brokers'; set it"):
+    with pytest.raises(
+        port.LogError, match=r"clock differs by [56]\d\.\d s from the brokers'; synchronize it"
+    ):
         await shard_ownership.check_clock(address, lambda: clock_ms() + off_ms)

@@ -340,7 +340,7 @@ async def check_clock(address: Address, clock_ms: Callable[[], int]) -> None:
         metadata = await producer.send_and_wait(address.topic(SNAPSHOTS), b"", _CLOCK_KEY, 0)
         after_ms = clock_ms()
     except KafkaError as error:
-        raise clients.failed("the brokers' time is not known", error) from error
+        raise clients.failed("the brokers did not report their time", error) from error
     finally:
         await clients.stopped(producer)
     if metadata.timestamp_type != _LOG_APPEND_TIME or metadata.timestamp is None:
@@ -348,6 +348,6 @@ async def check_clock(address: Address, clock_ms: Callable[[], int]) -> None:
     off_ms = max(before_ms - metadata.timestamp, metadata.timestamp - after_ms)
     if off_ms > CLOCK_OFF_MS_MAX:
         raise port.LogError(
-            f"this machine's clock is {off_ms / 1000:.1f} s off the brokers'; set it, for example by NTP,"
-            " before a worker runs here"
+            f"this machine's clock differs by {off_ms / 1000:.1f} s from the brokers'; synchronize it, for example"
+            " by NTP, before you run a worker here"
         )
