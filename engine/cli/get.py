@@ -86,7 +86,9 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
     if not kind_names:
         raise failures.usage("missing kind", "for example: reballast get deploy")
     if watch and (as_of or form in _WHOLE):
-        raise failures.usage("-w starts from now and prints a table", "remove --as-of, --json and -o")
+        raise failures.usage(
+            "-w prints the present state and its changes as a table", "remove --as-of, --json and -o"
+        )
     selections = [
         _Selection(kind_name, name, "" if all_namespaces else place.namespace, selector, as_of, form)
         for kind_name in kind_names

@@ -374,10 +374,10 @@ class _Tour:
         decision = self._client.get("explain/default/foo-deployment", Explained)
         basis = decision.basis
         self._print(
-            f"  why: {decision.trigger}, decided {decision.mode} in step {basis.step} of shard {basis.shard}"
+            f"  reason: {decision.trigger}, mode {decision.mode}, in step {basis.step} of shard {basis.shard}"
         )
         groups = decision.explanation.groups if decision.explanation else ()
         for cluster in groups[0].clusters if groups else ():
             failed = "; ".join(cluster.failed)
-            text = failed or f"capacity for {cluster.available}, gets {cluster.replicas}"
+            text = failed or f"free capacity for {cluster.available} replicas, gets {cluster.replicas}"
             self._print(f"      {cluster.name}: {text}")

@@ -201,12 +201,13 @@ def _show(report: Report) -> None:
     kinds = list(dict.fromkeys((*report.created, *report.changed, *report.same)))
     counts = (report.created, report.changed, report.same)
     rows = [(kind, *(count.get(kind, 0) for count in counts)) for kind in kinds]
-    output.table(("KIND", "CREATED", "CHANGED", "SAME"), rows)
+    output.table(("KIND", "CREATED", "CHANGED", "UNCHANGED"), rows)
     for result in report.refused:
         output.warn(f"not copied: {refusal(result)}")
     for each in report.moved:
         after = "no binding" if each.after is None else bindings.targets_text(each.after)
-        output.warn(f"placed differently: {each.binding}: {bindings.targets_text(each.before)}; now {after}")
+        before = bindings.targets_text(each.before)
+        output.warn(f"placed differently: {each.binding}: {before} in Karmada, {after} here")
     for note in report.notes:
         output.warn(f"note: {note}")
 
