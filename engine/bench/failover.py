@@ -27,7 +27,7 @@ def run(clusters: int, bindings: int, progress: Progress = lambda _: None) -> Fi
     Uses temporary directories. Raises ValueError if the number of clusters is not a multiple of ten.
     """
     if clusters % inputs.GROUP:
-        raise ValueError(f"clusters: {clusters} can't be grouped by {inputs.GROUP}; take a multiple of it")
+        raise ValueError(f"clusters: {clusters} can't be grouped by {inputs.GROUP}; use a multiple of it")
     figures: Figures = {"clusters": clusters, "clusters_failed": clusters // inputs.GROUP}
     for count in (bindings // _PART, bindings):
         with runs.directory() as directory:

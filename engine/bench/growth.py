@@ -166,7 +166,9 @@ def run(size: int, only: str, warn: Progress) -> Growth:
     """Measure each kind of input whose name contains ``only``; raises ValueError if there is none."""
     names = [name for name in inputs.CASES if only in name]
     if not names:
-        raise ValueError(f"no kind of input has {only!r} in its name; there are: {', '.join(inputs.CASES)}")
+        raise ValueError(
+            f"no kind of input has {only!r} in its name; choose one of: {', '.join(inputs.CASES)}"
+        )
     rows: list[Row] = []
     for name in names:
         warn(f"{name}: {', '.join(str(size * step) for step in STEPS)}")

@@ -36,9 +36,9 @@ def run(bindings: int, moved: int | None, clusters: int, progress: Progress = la
     """Run the benchmark in a temporary directory; return the figures. Raises ValueError for impossible numbers."""
     moved = max(bindings // 10, 1) if moved is None else moved
     if clusters % inputs.GROUP or clusters == inputs.GROUP:
-        raise ValueError(f"clusters: {clusters} can't be grouped by {inputs.GROUP}; take 20, 30, …")
+        raise ValueError(f"clusters: {clusters} can't be grouped by {inputs.GROUP}; use 20, 30, …")
     if moved > bindings:
-        raise ValueError(f"moved: {moved} are more than all {bindings} Deployments; take fewer")
+        raise ValueError(f"moved: {moved} are more than all {bindings} Deployments; use a smaller number")
     with runs.directory() as directory:
         return asyncio.run(_measured(_Fleet(clusters, bindings, moved), directory, progress))
 

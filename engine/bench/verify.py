@@ -39,7 +39,7 @@ def run(count: int, parallel: int, reporting: int = 0, progress: Progress = lamb
     Raises ValueError for too few records.
     """
     if count < _COUNT_MIN:
-        raise ValueError(f"records: a hundredth of {count} can't be proved; take {_COUNT_MIN} or more")
+        raise ValueError(f"records: a hundredth of {count} can't be proved; use {_COUNT_MIN} or more")
     with runs.directory() as directory:
         progress(f"{count:,} records are written")
         asyncio.run(_record(count, directory, reporting))

@@ -116,7 +116,7 @@ ROUTES: Final = (
         method="GET",
         path="/agents/{name}/namespaces",
         operation="getAgentsNameNamespaces",
-        summary="The namespaces that a cluster gets.",
+        summary="The namespaces of a cluster.",
         gives="Namespaces",
     ),
     AgentRoute(
@@ -139,7 +139,7 @@ ROUTES: Final = (
         method="POST",
         path="/agents/{name}/replies",
         operation="postAgentsNameReplies",
-        summary="Upload the API's response to one of these requests: its body is the body of this request.",
+        summary="Upload the response of the cluster's API to such a request, as the body of this request.",
         gives="Cluster",
         query=ReplyQuery,
     ),
