@@ -32,7 +32,7 @@ def directory(path: Path) -> None:
     In an existing directory, make files private that former releases left readable by other users, and warn if
     other users may enter the directory.
     """
-    for missing in reversed([each for each in (path, *path.parents) if not each.exists()]):
+    for missing in reversed([parent for parent in (path, *path.parents) if not parent.exists()]):
         missing.mkdir(mode=_DIRECTORY_MODE, exist_ok=True)
     for name in _OURS:
         for file in path.glob(name):

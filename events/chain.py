@@ -117,8 +117,8 @@ class Chain(Struct):
             shard, term, number, index = map(int, record.headers.get("ce_id", "").split("-"))
         except ValueError:
             return False
-        mine = self.is_open and (shard, term, number) == (self.shard, self.term, self.number)
-        if not mine or not self.last_index < index <= self.outputs:
+        is_of_step = self.is_open and (shard, term, number) == (self.shard, self.term, self.number)
+        if not is_of_step or not self.last_index < index <= self.outputs:
             return False
         if self.declared and mark_at(self.declared, index) != mark_of(record):
             return False

@@ -355,11 +355,11 @@ class BindingRequired(BindingDecision, frozen=True, kw_only=True):
 
     def fold(self, required: dict[str, RequiredBy]) -> None:
         """Apply the changes to ``required``, which maps the key of each dependent binding to its entry."""
-        for each in self.required_by:
-            if each.clusters:
-                required[each.by] = each
+        for requirement in self.required_by:
+            if requirement.clusters:
+                required[requirement.by] = requirement
             else:
-                required.pop(each.by, None)
+                required.pop(requirement.by, None)
 
 
 class CapacityWanted(BindingDecision, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ _PATH_CHARS_MAX: Final = 1024
 _STEP: Final = re.compile(
     r"""\.(?P<name>(?:[^.\[\]\\{}*\s]|\\.)+)"""
     r"""|\[(?P<quote>['"])(?P<quoted>(?:[^'"\\]|\\.)*)(?P=quote)\]"""
-    r"""|\[(?P<place>-?\d{1,9})\]"""
+    r"""|\[(?P<index>-?\d{1,9})\]"""
     r"""|\[(?P<all>\*)\]"""
     r"""|\[\?\(@\.(?P<field>[\w.-]+)\s*==\s*(?P<mark>['"])(?P<value>[^'"]*)(?P=mark)\)\]""",
     re.DOTALL,
@@ -29,12 +29,12 @@ _STEP: Final = re.compile(
 class _Step(Struct, frozen=True, kw_only=True):
     """One step of a path: a field name, an index, all items, or all items with a certain field value.
 
-    Without ``name`` and ``place`` the step selects all items; with ``field`` only those whose field equals
+    Without ``name`` and ``index`` the step selects all items; with ``field`` only those whose field equals
     ``value``.
     """
 
     name: str | None = None
-    place: int | None = None
+    index: int | None = None
     field: str = ""
     value: str = ""
 
@@ -44,7 +44,7 @@ def found(value: object, path: str) -> list[object]:
     steps = _steps(path)
     values = [] if steps is None else [value]
     for step in steps or ():
-        values = [below for each in values for below in _below(each, step)]
+        values = [below for value in values for below in _below(value, step)]
     return values
 
 
@@ -65,8 +65,8 @@ def text(value: object, path: str) -> str | None:
 
     None if all values are absent or ``null``.
     """
-    values = [each for each in found(value, path) if each is not None]
-    return " ".join(each if isinstance(each, str) else _json(each) for each in values) if values else None
+    values = [value for value in found(value, path) if value is not None]
+    return " ".join(value if isinstance(value, str) else _json(value) for value in values) if values else None
 
 
 def _json(value: object) -> str:
@@ -88,8 +88,8 @@ def _steps(path: str) -> tuple[_Step, ...] | None:
         name = step["name"] if step["name"] is not None else step["quoted"]
         if name is not None:
             steps.append(_Step(name=re.sub(r"\\(.)", r"\1", name, flags=re.DOTALL)))
-        elif step["place"] is not None:
-            steps.append(_Step(place=int(step["place"])))
+        elif step["index"] is not None:
+            steps.append(_Step(index=int(step["index"])))
         else:
             steps.append(_Step(field=step["field"] or "", value=step["value"] or ""))
         position = step.end()
@@ -101,9 +101,9 @@ def _below(value: object, step: _Step) -> list[object]:
         content = as_object(value)
         return [content[step.name]] if content is not None and step.name in content else []
     items = as_list(value)
-    if step.place is not None:
-        inside = items is not None and -len(items) <= step.place < len(items)
-        return [items[step.place]] if items is not None and inside else []
+    if step.index is not None:
+        inside = items is not None and -len(items) <= step.index < len(items)
+        return [items[step.index]] if items is not None and inside else []
     if items is None:
         fields = as_object(value)
         items = list(fields.values()) if fields is not None and not step.field else []

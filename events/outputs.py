@@ -80,13 +80,13 @@ class Outputs:
         self.early.append(record)
         self._named[_step_of(record)] += 1
         self._early_bytes += len(record.value)
-        gone: list[StoredRecord] = []
+        dropped: list[StoredRecord] = []
         while len(self.early) > EARLY_MAX or self._early_bytes > EARLY_BYTES_MAX:
             oldest = self.early.pop(0)
-            gone.append(oldest)
+            dropped.append(oldest)
             self._early_bytes -= len(oldest.value)
             self._forget(oldest)
-        return gone
+        return dropped
 
     def due(self, shard: int) -> list[StoredRecord]:
         """Remove and return the early records that name the shard's last step in effect, to be judged again."""
@@ -94,9 +94,9 @@ class Outputs:
         if step not in self._named:
             return []
         del self._named[step]
-        result = [each for each in self.early if _step_of(each) == step]
-        self.early = [each for each in self.early if _step_of(each) != step]
-        self._early_bytes -= sum(len(each.value) for each in result)
+        result = [record for record in self.early if _step_of(record) == step]
+        self.early = [record for record in self.early if _step_of(record) != step]
+        self._early_bytes -= sum(len(record.value) for record in result)
         return result
 
     def _forget(self, record: StoredRecord) -> None:

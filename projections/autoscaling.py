@@ -35,7 +35,7 @@ class Span(NamedTuple):
     end: int
 
     @property
-    def places(self) -> list[Value]:
+    def bounds(self) -> list[Value]:
         """The range of these records in the table of changes: its first key, and the first key beyond it."""
         return [(self.after + 1) * changes.PLACES, (self.end + 1) * changes.PLACES]
 
@@ -75,7 +75,7 @@ def scalers(rows: Rows, span: Span | None) -> dict[int, ScaleTarget]:
     within = f" AND o.id IN ({_IN_RANGE})" if span else ""
     result: dict[int, ScaleTarget] = {}
     for key_id, api_version, namespace, uid, manifest, body in rows.select(
-        _SCALERS + within, span.places if span else ()
+        _SCALERS + within, span.bounds if span else ()
     ):
         binding = bindings.decode(body)
         if _group(api_version) == _GROUP and binding.claim is not None and binding.template_uid == uid:
@@ -93,7 +93,7 @@ def scaled(manifest: bytes, namespace: str) -> ScaleTarget:
 def changed(rows: Rows, span: Span) -> set[int]:
     """Return the key ids of autoscalers that changed or were deleted in a span."""
     kind = changes.kind_of(f"{_GROUP}/v2", SCALER)
-    return {key_id for (key_id,) in rows.select(f"{_IN_RANGE} AND kind = ?", [*span.places, kind])}
+    return {key_id for (key_id,) in rows.select(f"{_IN_RANGE} AND kind = ?", [*span.bounds, kind])}
 
 
 def retaining(rows: Rows, span: Span | None) -> Iterator[Template]:
@@ -102,14 +102,14 @@ def retaining(rows: Rows, span: Span | None) -> Iterator[Template]:
     With ``span`` these are only the templates that changed in it, or whose binding did.
     """
     within = f" AND o.id IN ({_IN_RANGE})" if span else ""
-    where: list[Value] = [f'"{marks.RETAIN_REPLICAS}"', *(span.places if span else ())]
+    where: list[Value] = [f'"{marks.RETAIN_REPLICAS}"', *(span.bounds if span else ())]
     yield from _templates(rows, f"WHERE instr(o.labels, ?){within}", where)
 
 
 def of_kinds(rows: Rows, span: Span, kinds: Iterable[str]) -> Iterator[Template]:
     """Yield the templates of some kinds that changed in a span."""
     for kind in kinds:
-        yield from _templates(rows, f"WHERE o.kind = ? AND o.id IN ({_IN_RANGE})", [kind, *span.places])
+        yield from _templates(rows, f"WHERE o.kind = ? AND o.id IN ({_IN_RANGE})", [kind, *span.bounds])
 
 
 def of_target(rows: Rows, target: ScaleTarget) -> Iterator[Template]:

@@ -134,9 +134,9 @@ def listed(rows: Rows, number: int, *, namespace: str = "", involved: str = "") 
     ``namespace`` and ``involved``, the name of the object that an Event is about, filter the Events unless they are
     empty.
     """
-    wanted = {"namespace": namespace, "involved": involved}
-    terms = [f"{column} = ?" for column, text in wanted.items() if text]
-    return _events(rows, number, " AND ".join(terms), [text for text in wanted.values() if text])
+    filters = {"namespace": namespace, "involved": involved}
+    terms = [f"{column} = ?" for column, text in filters.items() if text]
+    return _events(rows, number, " AND ".join(terms), [text for text in filters.values() if text])
 
 
 def written(rows: Rows, record_key: str, number: int) -> ClientEvent | None:

@@ -28,8 +28,8 @@ class Dependents:
 
     def of(self, binding: Binding) -> dict[str, Binding]:
         """Return the bindings that depend on a binding's template, by their keys."""
-        found = ((key, self._bindings.get(self._keys.of(key))) for key in sorted(binding.required))
-        return {key: dependent for key, dependent in found if dependent is not None}
+        dependents = ((key, self._bindings.get(self._keys.of(key))) for key in sorted(binding.required))
+        return {key: dependent for key, dependent in dependents if dependent is not None}
 
     def changed(self, key: str, number: int, dependencies: Iterable[shapes.WorkloadRef]) -> None:
         """Record that the record with this number changed what the bindings of its dependencies show of a binding."""

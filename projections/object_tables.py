@@ -63,7 +63,7 @@ class Kind(NamedTuple):
         return changes.kind_of(self.api_version, self.kind)
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class Selection(Struct, frozen=True, kw_only=True):
     """Selects objects of a kind: an empty namespace or name matches any; ``fits`` filters by the whole object.
 
     With ``brief`` a binding has only the fields of a table row.
@@ -94,53 +94,53 @@ _DERIVED: Final = (
     changes.WORK,
 )
 
-Place = tuple[int, int]
+ObjectKey = tuple[int, int]
 """Key id of an object, and key id of its cluster for works (0 for all others)."""
 
 
 def get(rows: Rows, kind: Kind, namespace: str, name: str) -> KubeObject | None:
     """Return the object with this name; None if there is none."""
-    page_found = page(rows, Wanted(kind=kind, namespace=namespace, name=name), limit=1)
+    page_found = page(rows, Selection(kind=kind, namespace=namespace, name=name), limit=1)
     return page_found.items[0] if page_found.items else None
 
 
-def page(rows: Rows, wanted: Wanted, *, limit: int = 0, after: str = "") -> Page:
+def page(rows: Rows, selection: Selection, *, limit: int = 0, after: str = "") -> Page:
     """Return a page of the selected objects, ordered by namespace and name; ``limit`` 0 means all."""
     items: list[KubeObject] = []
     mark = ""
-    for result in _scan(rows, wanted, after):
+    for result in _scan(rows, selection, after):
         if limit and len(items) == limit:
-            return Page(items, mark, 0 if after else _left(rows, wanted, mark))
+            return Page(items, mark, 0 if after else _left(rows, selection, mark))
         mark, item = result
-        if item is not None and (wanted.fits is None or wanted.fits(item)):
+        if item is not None and (selection.fits is None or selection.fits(item)):
             items.append(item)
     return Page(items)
 
 
-def by_keys(rows: Rows, kind: Kind, places: Iterable[Place]) -> dict[Place, KubeObject]:
-    """Return the objects that exist at these places, by place."""
-    items: dict[Place, KubeObject] = {}
-    for where in places:
+def by_keys(rows: Rows, kind: Kind, object_keys: Iterable[ObjectKey]) -> dict[ObjectKey, KubeObject]:
+    """Return the objects that exist among those with these keys, by key."""
+    items: dict[ObjectKey, KubeObject] = {}
+    for where in object_keys:
         item = _at(rows, kind, where)
         if item is not None:
             items[where] = item
     return items
 
 
-def _scan(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, KubeObject | None]]:
-    match wanted.kind.of_change:
+def _scan(rows: Rows, selection: Selection, after: str) -> Iterator[tuple[str, KubeObject | None]]:
+    match selection.kind.of_change:
         case changes.CLUSTER:
-            return _clusters(rows, wanted, after)
+            return _clusters(rows, selection, after)
         case changes.RESOURCE_BINDING | changes.CLUSTER_RESOURCE_BINDING:
-            return _bindings(rows, wanted, after)
+            return _bindings(rows, selection, after)
         case changes.WORK:
-            return _works(rows, wanted, after)
+            return _works(rows, selection, after)
         case _:
-            return _objects(rows, wanted, after)
+            return _objects(rows, selection, after)
 
 
-def _at(rows: Rows, kind: Kind, place: Place) -> KubeObject | None:
-    key_id, member = place
+def _at(rows: Rows, kind: Kind, object_key: ObjectKey) -> KubeObject | None:
+    key_id, member = object_key
     match kind.of_change:
         case changes.CLUSTER:
             matches = rows.select(f"{_CLUSTERS} WHERE c.id = ?", (key_id,))
@@ -156,10 +156,10 @@ def _at(rows: Rows, kind: Kind, place: Place) -> KubeObject | None:
             return _object(matches[0], kind) if matches else None
 
 
-def _objects(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, KubeObject | None]]:
-    statement, where = f"{_OBJECTS} WHERE kind = ?", [wanted.kind.kind]
+def _objects(rows: Rows, selection: Selection, after: str) -> Iterator[tuple[str, KubeObject | None]]:
+    statement, where = f"{_OBJECTS} WHERE kind = ?", [selection.kind.kind]
     for column in ("namespace", "name"):
-        value: str = getattr(wanted, column)
+        value: str = getattr(selection, column)
         if value:
             statement += f" AND {column} = ?"
             where.append(value)
@@ -169,23 +169,23 @@ def _objects(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Kube
         statement += " AND (namespace, name, o.id) > (?, ?, ?)"
         values += [namespace, name, key_id]
     for row in rows.scan(f"{statement} ORDER BY namespace, name, o.id", values):
-        item = _object(row, wanted.kind)
+        item = _object(row, selection.kind)
         mark = msgspec.json.encode((row[5], row[6], row[0])).decode()
         yield mark, item
 
 
-def _left(rows: Rows, wanted: Wanted, mark: str) -> int:
+def _left(rows: Rows, selection: Selection, mark: str) -> int:
     """Return the number of objects after a continue token; 0 for derived kinds."""
-    if wanted.kind.of_change in _DERIVED:
+    if selection.kind.of_change in _DERIVED:
         return 0
-    group, slash, _version = wanted.kind.api_version.rpartition("/")
+    group, slash, _version = selection.kind.api_version.rpartition("/")
     statement = "SELECT count(*) FROM objects WHERE kind = ? AND substr(api_version, 1, ?) = ?"
-    values: list[Value] = [wanted.kind.kind, len(group + slash), group + slash]
+    values: list[Value] = [selection.kind.kind, len(group + slash), group + slash]
     if not group:
         statement += " AND instr(api_version, '/') = 0"
-    if wanted.namespace:
+    if selection.namespace:
         statement += " AND namespace = ?"
-        values.append(wanted.namespace)
+        values.append(selection.namespace)
     namespace, name, key_id = _read_mark(mark)
     ((count,),) = rows.select(
         f"{statement} AND (namespace, name, id) > (?, ?, ?)", (*values, namespace, name, key_id)
@@ -203,23 +203,23 @@ def _object(row: Found, kind: Kind) -> KubeObject | None:
     return object_document(object_row, binding, rebalancer, managed=True, api_version=kind.api_version)
 
 
-def _bindings(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, KubeObject | None]]:
+def _bindings(rows: Rows, selection: Selection, after: str) -> Iterator[tuple[str, KubeObject | None]]:
     statement = f"{_BINDINGS} WHERE key > ?"
     where: list[Value] = [after]
-    if wanted.kind.of_change == changes.CLUSTER_RESOURCE_BINDING:
+    if selection.kind.of_change == changes.CLUSTER_RESOURCE_BINDING:
         statement += " AND instr(key, '/') = 0"
-    elif wanted.namespace:
+    elif selection.namespace:
         # '0' is the character after '/', so this is the range of all keys in the namespace.
         statement += " AND key > ? AND key < ?"
-        where += [f"{wanted.namespace}/", f"{wanted.namespace}0"]
+        where += [f"{selection.namespace}/", f"{selection.namespace}0"]
     else:
         statement += " AND instr(key, '/') > 0"
-    if wanted.name:
+    if selection.name:
         statement += " AND key = ?"
-        where.append(f"{wanted.namespace}/{wanted.name}" if wanted.namespace else wanted.name)
+        where.append(f"{selection.namespace}/{selection.name}" if selection.namespace else selection.name)
     placements: dict[str, bytes | None] = {}
     for row in rows.scan(f"{statement} ORDER BY key", where):
-        yield row[1], _binding(rows, row, placements, brief=wanted.brief)
+        yield row[1], _binding(rows, row, placements, brief=selection.brief)
 
 
 def _binding(
@@ -237,12 +237,12 @@ def _binding(
     return binding_document(binding, placement, applied, managed=True, dependents=dependents)
 
 
-def _clusters(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, KubeObject | None]]:
+def _clusters(rows: Rows, selection: Selection, after: str) -> Iterator[tuple[str, KubeObject | None]]:
     statement = f"{_CLUSTERS} WHERE key > ?"
     where: list[Value] = [after]
-    if wanted.name:
+    if selection.name:
         statement += " AND key = ?"
-        where.append(keys.cluster_key(wanted.name))
+        where.append(keys.cluster_key(selection.name))
     known = remedies.read(rows)
     for row in rows.scan(f"{statement} ORDER BY key", where):
         yield row[1], _cluster(row, known)
@@ -252,16 +252,16 @@ def _cluster(row: Found, known: list[remedies.Remedy]) -> KubeObject:
     return remedies.with_actions(cluster_document(clusters.decode(row[2]), managed=True), known)
 
 
-def _works(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, KubeObject | None]]:
+def _works(rows: Rows, selection: Selection, after: str) -> Iterator[tuple[str, KubeObject | None]]:
     reached, last_name, last_id = _read_mark(after) if after else ("", "", 0)
-    for member, member_key in _clusters_with_works(rows, wanted.namespace):
+    for member, member_key in _clusters_with_works(rows, selection.namespace):
         if member_key < reached:
             continue
         statement = _WORKS
         where: list[Value] = [member]
-        if wanted.name:
+        if selection.name:
             statement += " AND w.name = ?"
-            where.append(wanted.name)
+            where.append(selection.name)
         if member_key == reached:
             statement += " AND (w.name, w.id) > (?, ?)"
             where += [last_name, last_id]

@@ -87,25 +87,25 @@ def key_of(rows: Rows, key_id: int) -> str:
     return str(key)
 
 
-def list_bindings(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: str = "") -> Objects:
+def list_bindings(rows: Rows, filters: Filter = ANY, *, limit: int = 100, after: str = "") -> Objects:
     """Return bindings; ``cluster`` filters by assigned cluster, ``labels`` by the template's labels."""
     statement = f"{_BINDING} WHERE key > ?"
     where: list[Value] = [after]
-    if wanted.namespace:
+    if filters.namespace:
         # '0' is the character after '/', so this is the range of all keys in the namespace.
         statement += " AND key > ? AND key < ?"
-        where += [f"{wanted.namespace}/", f"{wanted.namespace}0"]
-    if wanted.cluster:
+        where += [f"{filters.namespace}/", f"{filters.namespace}0"]
+    if filters.cluster:
         statement += " AND instr(clusters, ?) > 0"
-        where.append(f",{wanted.cluster},")
+        where.append(f",{filters.cluster},")
 
     def show(row: Found) -> tuple[str, KubeObject | None]:
         key_id, key, body = row
         binding = bindings.decode(body)
         template = binding.template
-        fits = wanted.kind in ("", template.kind) and wanted.name in ("", template.name)
-        if fits and wanted.labels is not None:
-            fits = wanted.labels(_labels(rows, key_id))
+        fits = filters.kind in ("", template.kind) and filters.name in ("", template.name)
+        if fits and filters.labels is not None:
+            fits = filters.labels(_labels(rows, key_id))
         return key, _show_binding(rows, binding) if fits else None
 
     return _page(rows, f"{statement} ORDER BY key", where, show, limit)
@@ -116,21 +116,21 @@ def get_binding(rows: Rows, key: str) -> KubeObject | None:
     return _show_binding(rows, bindings.decode(matches[0][2])) if matches else None
 
 
-def list_objects(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: str = "") -> Objects:
+def list_objects(rows: Rows, filters: Filter = ANY, *, limit: int = 100, after: str = "") -> Objects:
     """Return objects of all kinds but Cluster, ordered by kind, namespace and name."""
     statement, where = f"{_OBJECT} WHERE (kind, namespace, name, id) > (?, ?, ?, ?)", _mark(after)
     for column in ("kind", "api_version", "namespace", "name"):
-        value: str = getattr(wanted, column)
+        value: str = getattr(filters, column)
         if value:
             statement += f" AND {column} = ?"
             where.append(value)
 
     def show(row: Found) -> tuple[str, KubeObject | None]:
-        key_id, *rest = row
-        found = ObjectRow(*rest)
-        mark = msgspec.json.encode((found.kind, found.namespace, found.name, key_id)).decode()
-        fits = wanted.labels is None or wanted.labels(_LABELS.decode(found.labels) if found.labels else {})
-        return mark, _show_object(rows, key_id, found) if fits else None
+        key_id, *columns = row
+        item = ObjectRow(*columns)
+        mark = msgspec.json.encode((item.kind, item.namespace, item.name, key_id)).decode()
+        fits = filters.labels is None or filters.labels(_LABELS.decode(item.labels) if item.labels else {})
+        return mark, _show_object(rows, key_id, item) if fits else None
 
     return _page(rows, f"{statement} ORDER BY kind, namespace, name, id", where, show, limit)
 
@@ -152,15 +152,15 @@ def get_rebalancer(rows: Rows, name: str) -> KubeObject | None:
     return get_object(rows, keys.rebalancer_key(name))
 
 
-def list_clusters(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: str = "") -> Objects:
+def list_clusters(rows: Rows, filters: Filter = ANY, *, limit: int = 100, after: str = "") -> Objects:
     """Return clusters, ordered by name."""
     statement = "SELECT key, body FROM keys JOIN clusters USING (id) WHERE key > ? ORDER BY key"
 
     def show(row: Found) -> tuple[str, KubeObject | None]:
         key, body = row
         cluster = clusters.decode(body)
-        fits = wanted.name in ("", cluster.name)
-        fits = fits and (wanted.labels is None or wanted.labels(cluster.spec.labels))
+        fits = filters.name in ("", cluster.name)
+        fits = fits and (filters.labels is None or filters.labels(cluster.spec.labels))
         return key, cluster_document(cluster) if fits else None
 
     return _page(rows, statement, [after], show, limit)

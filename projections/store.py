@@ -241,8 +241,8 @@ def _damage_reported(path: Path | None) -> Generator[None]:
 def _identity(path: Path) -> tuple[int, int] | None:
     """Return the device and inode numbers of the file at a path; None if there is no file."""
     with suppress(FileNotFoundError):
-        found = path.stat()
-        return found.st_dev, found.st_ino
+        status = path.stat()
+        return status.st_dev, status.st_ino
     return None
 
 

@@ -42,8 +42,8 @@ def may_change_works(before: Binding | None, data: decisions.BindingDecision) ->
             return True
         case decisions.BindingRequired():
             # Check only the entries that changed: thousands of bindings may depend on one object.
-            former = (before.required.get(each.by) for each in data.required_by)
-            return any(each is not None and each.preserves for each in (*data.required_by, *former))
+            former = (before.required.get(requirement.by) for requirement in data.required_by)
+            return any(terms is not None and terms.preserves for terms in (*data.required_by, *former))
         case decisions.ScheduleDecided():
             return before.is_suspended
         case _:

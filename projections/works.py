@@ -149,7 +149,7 @@ class Works:
         previous = self.get(where)
         if previous is None or previous.member == member:
             return False
-        before, after = (None if each is None else each.applied for each in (previous.member, member))
+        before, after = (None if side is None else side.applied for side in (previous.member, member))
         applied_ms = previous.applied_ms if before == after else at_ms
         updated = msgspec.structs.replace(previous, number=number, member=member, applied_ms=applied_ms)
         self._put(where, previous, updated)

@@ -16,7 +16,7 @@ from engine.agent.api_errors import RefusedError
 from engine.agent.call_limits import Gate
 from engine.agent.discovery import Resource
 from engine.agent.gateway_client import Control
-from engine.agent.ledger import Place, identity_of
+from engine.agent.ledger import Identity, identity_of
 from engine.agent.member_api import MANAGER, MemberApi
 from engine.agent.reconciliation import Applied, Entry, Observed
 from engine.domain import marks
@@ -39,7 +39,7 @@ class SupersededError(Exception):
 class Scaled(Protocol):
     """Which objects the member's autoscalers control."""
 
-    def scales(self, identity: Place) -> bool:
+    def scales(self, identity: Identity) -> bool:
         """Whether an autoscaler in the member controls the object's replicas."""
         ...
 

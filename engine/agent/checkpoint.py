@@ -75,12 +75,12 @@ class Checkpoint:
 
     def save(self, cluster: str, position: int | None, entries: Mapping[str, bytes | None]) -> None:
         """Write changed entries (None deletes one) and the feed's position (None: unchanged) in one transaction."""
-        gone = [(cluster, key) for key, body in entries.items() if body is None]
+        deleted = [(cluster, key) for key, body in entries.items() if body is None]
         kept = [(cluster, key, body) for key, body in entries.items() if body is not None]
         with self._lock, self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             # One transaction: a position without the works before it would skip these after a restart.
-            self._connection.executemany("DELETE FROM entries WHERE cluster = ? AND key = ?", gone)
+            self._connection.executemany("DELETE FROM entries WHERE cluster = ? AND key = ?", deleted)
             self._connection.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", kept)
             if position is not None:
                 self._connection.execute(

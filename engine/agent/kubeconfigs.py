@@ -144,14 +144,14 @@ def _plugin(path: Path, plugin: Json) -> Json:
     return {**plugin, "command": str(path.parent / command)} if "/" in command else plugin
 
 
-def _named(config: Json, many: str, one: str, name: str) -> Json:
+def _named(config: Json, many: str, singular: str, name: str) -> Json:
     for entry in list_at(config, many):
         fields = object_at(entry)
         if fields.get("name") == name:
-            return object_at(fields, one)
+            return object_at(fields, singular)
     if not name:
         raise KubeconfigError("the kubeconfig has no current-context; name one with --context")
-    raise KubeconfigError(f"the kubeconfig has no {one} {name!r}")
+    raise KubeconfigError(f"the kubeconfig has no {singular} {name!r}")
 
 
 def _file(path: Path, fields: Json, name: str) -> str:

@@ -13,7 +13,7 @@ from engine.agent import checkpoint, messages, reconciliation
 from engine.agent.reconciliation import Entry
 from events.shapes import WorkloadRef
 
-Place = tuple[str, str, str, str]
+Identity = tuple[str, str, str, str]
 """Group, kind, namespace and name of an object."""
 
 
@@ -24,7 +24,7 @@ class Ledger:
         self._kept = kept
         self._cluster = cluster
         self._entries: dict[str, Entry] = {}
-        self._keys: dict[Place, str] = {}
+        self._keys: dict[Identity, str] = {}
         self._dirty: dict[str, None] = {}
         self._more = anyio.Event()
         self._is_moved = False
@@ -40,7 +40,7 @@ class Ledger:
     def get(self, key: str) -> Entry | None:
         return self._entries.get(key)
 
-    def at(self, identity: Place) -> str | None:
+    def at(self, identity: Identity) -> str | None:
         """Return the key of the binding that an object belongs to; None for other objects."""
         return self._keys.get(identity)
 
@@ -134,6 +134,6 @@ class Ledger:
             self._keys[identity_of(entry.ref)] = key
 
 
-def identity_of(ref: WorkloadRef) -> Place:
+def identity_of(ref: WorkloadRef) -> Identity:
     """Identity of an object, independent of the API version."""
     return ref.api_version.rpartition("/")[0], ref.kind, ref.namespace, ref.name

@@ -29,7 +29,7 @@ from engine.agent.configuration import Configuration
 from engine.agent.gateway_client import Control
 from engine.agent.key_queue import Waiting
 from engine.agent.kubeconfigs import Access, KubeconfigError
-from engine.agent.ledger import Ledger, Place
+from engine.agent.ledger import Identity, Ledger
 from engine.agent.member_api import MemberApi
 from engine.agent.namespaces import NamespaceSync
 from engine.agent.orphans import OrphanSearch
@@ -292,7 +292,7 @@ class MemberAgent:
         pace.used_s = anyio.current_time()
         return pace.backoff.next_delay_s()
 
-    def _rescaled(self, identity: Place) -> None:
+    def _rescaled(self, identity: Identity) -> None:
         """Apply an object again when an autoscaler starts or stops scaling it: the owner of its replicas changes."""
         key = self._ledger.at(identity)
         entry = self._ledger.get(key) if key is not None else None

@@ -33,7 +33,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 def plan(
-    wanted: Mapping[str, KubeObject], live: Sequence[KubeObject], cluster: str, *, keeps_others: bool
+    desired: Mapping[str, KubeObject], live: Sequence[KubeObject], cluster: str, *, keeps_others: bool
 ) -> Plan:
     """Return the namespaces to apply and to delete; ``live`` are the member's managed ones.
 
@@ -41,11 +41,11 @@ def plan(
     """
     managed = {value.name: value for value in live if object_preparation.has_our_marks(value, cluster)}
     applied = tuple(
-        wanted[name] for name in sorted(wanted) if not _has_texts(managed.get(name), wanted[name])
+        desired[name] for name in sorted(desired) if not _has_texts(managed.get(name), desired[name])
     )
     deleted = tuple(
         (name, managed[name].uid)
-        for name in sorted(managed.keys() - wanted.keys())
+        for name in sorted(managed.keys() - desired.keys())
         if not managed[name].is_ending
     )
     return Plan(applied=applied, deleted=() if keeps_others else deleted)
@@ -84,17 +84,17 @@ class NamespaceSync:
 
     async def create(self, name: str) -> None:
         """Create a namespace that an object needs: as the control plane propagates it, or else a plain one."""
-        wanted, _keeps_others = await self._wanted()
+        desired, _keeps_others = await self._wanted()
         plain = KubeObject({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        await self._apply(wanted.get(name, plain))
+        await self._apply(desired.get(name, plain))
 
     async def _sync(self) -> None:
         resource = await self._kinds.find(*kinds.NAMESPACES)
         if resource is None:
             return
-        wanted, keeps_others = await self._wanted()
+        desired, keeps_others = await self._wanted()
         live = await self._gate.call(lambda: self._api.list(resource, f"{marks.MANAGED}=true"))
-        todo = plan(wanted, live.items, self._cluster, keeps_others=keeps_others)
+        todo = plan(desired, live.items, self._cluster, keeps_others=keeps_others)
         for manifest in todo.applied:
             await self._apply(manifest)
         for name, uid in todo.deleted:
@@ -129,9 +129,9 @@ def _prepared(raw: msgspec.Raw) -> KubeObject:
     return marks.listed(KubeObject({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}))
 
 
-def _has_texts(live: KubeObject | None, wanted: KubeObject) -> bool:
+def _has_texts(live: KubeObject | None, desired: KubeObject) -> bool:
     """Whether a namespace has all labels and annotations that we set."""
     if live is None or live.is_ending:
         return False
-    has_labels = wanted.labels.items() <= live.labels.items()
-    return has_labels and wanted.annotations.items() <= live.annotations.items()
+    has_labels = desired.labels.items() <= live.labels.items()
+    return has_labels and desired.annotations.items() <= live.annotations.items()

@@ -136,11 +136,11 @@ def is_adrift(entry: Entry) -> bool:
     return seen.uid != applied.uid or seen.fields != applied.fields or seen.is_ending
 
 
-def is_older(one: Observed, other: Observed) -> bool:
+def is_older(left: Observed, other: Observed) -> bool:
     """Whether ``one`` is an earlier observation of the same object than ``other``; False for non-numeric versions."""
-    if one.uid != other.uid or not (one.version.isdecimal() and other.version.isdecimal()):
+    if left.uid != other.uid or not (left.version.isdecimal() and other.version.isdecimal()):
         return False
-    return int(one.version) < int(other.version)
+    return int(left.version) < int(other.version)
 
 
 def report(entry: Entry) -> messages.WorkloadReport | None:
@@ -196,9 +196,9 @@ def _report(entry: Entry) -> messages.WorkloadReport | None:
     )
 
 
-def _is_same(one: WorkloadRef, other: WorkloadRef) -> bool:
+def _is_same(left: WorkloadRef, other: WorkloadRef) -> bool:
     """Whether two references name the same object, in any version of its API group."""
-    return (one.kind, one.name, one.namespace, _group(one)) == (
+    return (left.kind, left.name, left.namespace, _group(left)) == (
         other.kind,
         other.name,
         other.namespace,

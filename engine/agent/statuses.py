@@ -115,7 +115,7 @@ class _Status(Struct, frozen=True, rename="camel"):
     @property
     def is_running(self) -> bool:
         """Whether a Pod is ready or has succeeded."""
-        ready = any(each.type == "Ready" and each.status == "True" for each in self.conditions)
+        ready = any(condition.type == "Ready" and condition.status == "True" for condition in self.conditions)
         return self.phase == "Succeeded" or (self.phase == "Running" and ready)
 
 

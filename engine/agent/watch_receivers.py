@@ -7,7 +7,7 @@ import anyio
 
 from engine.agent import member_capacity, object_preparation
 from engine.agent.action_execution import ActionExecutor
-from engine.agent.ledger import Ledger, Place
+from engine.agent.ledger import Identity, Ledger
 from engine.agent.reconciliation import Entry, Observed, is_older
 from events.kube_objects import KubeObject
 
@@ -31,16 +31,16 @@ class Objects:
         self._before = {key: entry.seen for key, entry in self._ledger.entries() if self._is_here(entry)}
 
     def listed(self, items: list[KubeObject]) -> None:
-        there: set[str] = set()
+        listed_keys: set[str] = set()
         for item in items:
             key = self._key(item)
             if key is not None:
-                there.add(key)
+                listed_keys.add(key)
             self.changed(item, is_gone=False)
         # Only entries unchanged since ``begin`` are gone; the others were applied or seen while listing.
         for key, before in self._before.items():
             entry = self._ledger.get(key)
-            if entry is not None and key not in there and entry.seen is before:
+            if entry is not None and key not in listed_keys and entry.seen is before:
                 entry.seen = _GONE
                 self._on_seen(key)
         self._before = {}
@@ -149,12 +149,12 @@ class Pods:
 class Scalers:
     """Track HorizontalPodAutoscalers; ``on_change`` gets each object that an autoscaler starts or stops scaling."""
 
-    def __init__(self, on_change: Callable[[Place], None]) -> None:
-        self._found: dict[str, Place] = {}
+    def __init__(self, on_change: Callable[[Identity], None]) -> None:
+        self._found: dict[str, Identity] = {}
         self._on_change = on_change
         self._known = anyio.Event()
 
-    def scales(self, identity: Place) -> bool:
+    def scales(self, identity: Identity) -> bool:
         """Whether an autoscaler controls the object's replicas."""
         return identity in self._found.values()
 
@@ -184,13 +184,13 @@ class Scalers:
                     self._on_change(identity)
 
 
-def identity_of(kind: tuple[str, str], value: KubeObject) -> Place:
+def identity_of(kind: tuple[str, str], value: KubeObject) -> Identity:
     """Identity of an object (group, kind, namespace, name); ``kind`` is a pair of apiVersion and kind."""
     group = kind[0].rpartition("/")[0]
     return group, kind[1], value.namespace, value.name
 
 
-def _target(value: KubeObject) -> Place:
+def _target(value: KubeObject) -> Identity:
     api_version = value.text_at("spec", "scaleTargetRef", "apiVersion")
     group = api_version.rpartition("/")[0]
     kind, name = (value.text_at("spec", "scaleTargetRef", field) for field in ("kind", "name"))

@@ -116,13 +116,13 @@ async def _measure(where: str, workers: int, bindings: int, outputs: _Outputs) -
         figures = await _paced(log, watch)
         records, decided = watch.records, watch.decided
         watch.some.clear()
-        used_s = sum(processes.cpu_s(each.pid) for each in running)
+        used_s = sum(processes.cpu_s(process.pid) for process in running)
         batch = [inputs.deployment(index) for index in range(bindings)]
         start = time.perf_counter()
         await inputs.append(log, batch)
         await watch.until(lambda: watch.decided >= decided + bindings)
         figures["inputs_per_s"] = round(bindings / (time.perf_counter() - start), 1)
-        used_s = sum(processes.cpu_s(each.pid) for each in running) - used_s
+        used_s = sum(processes.cpu_s(process.pid) for process in running) - used_s
         figures["cpu_us_per_input"] = round(used_s / bindings * 1e6)
         outputs.per_input = max(round((watch.records - records) / bindings), 1)
         outputs.some = list(watch.some)
@@ -205,10 +205,10 @@ async def _bare(where: str, bindings: int, outputs: _Outputs) -> dict[str, float
 
 
 @asynccontextmanager
-async def _samples(some: Sequence[kafka_loop.Sample]) -> AsyncGenerator[str]:
+async def _samples(samples: Sequence[kafka_loop.Sample]) -> AsyncGenerator[str]:
     """A temporary file of sample records for the plain loop."""
     with tempfile.NamedTemporaryFile() as file:
-        file.write(kafka_loop.encode(some))
+        file.write(kafka_loop.encode(samples))
         file.flush()
         yield file.name
 

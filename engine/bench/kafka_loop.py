@@ -27,12 +27,12 @@ Sample = tuple[bytes, bytes, list[tuple[str, bytes]]]
 """Key, value and headers of a record."""
 
 
-def encode(some: Sequence[Sample]) -> bytes:
+def encode(samples: Sequence[Sample]) -> bytes:
     """Serialize sample records."""
-    return msgspec.msgpack.encode(some)
+    return msgspec.msgpack.encode(samples)
 
 
-async def loop(where: str, count: int, some: Sequence[Sample]) -> None:
+async def loop(where: str, count: int, samples: Sequence[Sample]) -> None:
     """Run until the process is killed."""
     at = address.parse(where)
     consumer, producer = clients.consumer(at), clients.producer(at, at.topic("bare"))
@@ -42,7 +42,7 @@ async def loop(where: str, count: int, some: Sequence[Sample]) -> None:
     consumer.assign(sources)
     for source in sources:
         consumer.seek(source, 0)
-    samples, name = itertools.cycle(some), at.topic(topics.DECISIONS)
+    endless, name = itertools.cycle(samples), at.topic(topics.DECISIONS)
     while True:
         batch = await consumer.getmany(timeout_ms=100, max_records=_TRANSACTION_RECORDS)
         if not batch:
@@ -50,12 +50,12 @@ async def loop(where: str, count: int, some: Sequence[Sample]) -> None:
         await producer.begin_transaction()
         sent: list[asyncio.Future[object]] = []
         for source, records in batch.items():
-            for key, value, headers in itertools.islice(samples, len(records) * count):
+            for key, value, headers in itertools.islice(endless, len(records) * count):
                 sent.append(await producer.send(name, value, key, source.partition, headers=headers))
         await asyncio.gather(*sent)
         await producer.commit_transaction()
 
 
 if __name__ == "__main__":
-    found = msgspec.msgpack.decode(Path(sys.argv[2]).read_bytes(), type=list[Sample])
-    uvloop.run(loop(os.environ["REBALLAST_LOG"], int(sys.argv[1]), found))
+    samples = msgspec.msgpack.decode(Path(sys.argv[2]).read_bytes(), type=list[Sample])
+    uvloop.run(loop(os.environ["REBALLAST_LOG"], int(sys.argv[1]), samples))

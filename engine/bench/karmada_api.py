@@ -24,7 +24,7 @@ from engine.http.server import Server
 from engine.kubeapi.patching import patches
 
 Json = dict[str, Any]
-Place = tuple[str, str, str]
+ObjectPath = tuple[str, str, str]
 """Plural, namespace and name of an object."""
 
 CLUSTERS: Final = 10
@@ -51,7 +51,7 @@ class Api:
     """The API with its objects; ``writes`` are the successful writes: (plural, namespace, name, subresource)."""
 
     def __init__(self) -> None:
-        self.objects: dict[Place, Json] = {}
+        self.objects: dict[ObjectPath, Json] = {}
         self.writes: list[tuple[str, str, str, str]] = []
         self._changes: list[tuple[int, str, bytes]] = []
         self._changed = asyncio.Event()
@@ -83,12 +83,12 @@ class Api:
         """Delete an object."""
         removed = self.objects.pop((plural, namespace, name))
         self._version += 1
-        gone = {**removed, "metadata": {**removed["metadata"], "resourceVersion": str(self._version)}}
-        self._note("DELETED", plural, gone)
+        deleted = {**removed, "metadata": {**removed["metadata"], "resourceVersion": str(self._version)}}
+        self._note("DELETED", plural, deleted)
 
     def of_kind(self, plural: str) -> list[Json]:
         """All objects of a kind."""
-        return [result for (each, _, _), result in self.objects.items() if each == plural]
+        return [result for (stored_plural, _, _), result in self.objects.items() if stored_plural == plural]
 
     def routes(self) -> list[Route]:
         return [
@@ -97,11 +97,11 @@ class Api:
             Route("/{path:path}", self._answer, methods=["GET", "POST", "PATCH"]),
         ]
 
-    def _store(self, place: Place, manifest: Json, change: str) -> Json:
+    def _store(self, path: ObjectPath, manifest: Json, change: str) -> Json:
         self._version += 1
         manifest["metadata"]["resourceVersion"] = str(self._version)
-        self.objects[place] = manifest
-        self._note(change, place[0], manifest)
+        self.objects[path] = manifest
+        self._note(change, path[0], manifest)
         return manifest
 
     def _note(self, change: str, plural: str, manifest: Json) -> None:
@@ -157,13 +157,13 @@ class Api:
                     yield b"".join(lines)
             await changed.wait()
 
-    def _write(self, method: str, place: Place, subresource: str, body: Json) -> Response:
-        stored = self.objects.get(place)
+    def _write(self, method: str, path: ObjectPath, subresource: str, body: Json) -> Response:
+        stored = self.objects.get(path)
         if method == "POST":
             if stored is not None:
                 return status(409, "AlreadyExists")
-            self.writes.append((*place, ""))
-            return _json(self.put(place[0], body), 201)
+            self.writes.append((*path, ""))
+            return _json(self.put(path[0], body), 201)
         if stored is None:
             return status(404, "NotFound")
         version = stored["metadata"]["resourceVersion"]
@@ -176,8 +176,8 @@ class Api:
         else:
             metadata["generation"] += stored.get("spec") != changed.get("spec")
             changed = {**changed, "status": stored.get("status", {}), "metadata": metadata}
-        self.writes.append((*place, subresource))
-        return _json(self._store(place, changed, "MODIFIED"))
+        self.writes.append((*path, subresource))
+        return _json(self._store(path, changed, "MODIFIED"))
 
 
 @asynccontextmanager

@@ -106,8 +106,8 @@ class Server:
         try:
             yield opened
         finally:
-            for each in opened:
-                each.close()
+            for connection in opened:
+                connection.close()
 
     async def write(self, path: str, event: bytes) -> None:
         """Create the object whose manifest is in an event."""
@@ -173,13 +173,13 @@ async def _paced(server: Server, count: int) -> Figures:
     path = kube_requests.DEPLOYMENTS + kube_requests.CREATING
     async with _deciding(server) as seen, server.connections() as connections:
         free = asyncio.Queue[Connection]()
-        for each in connections:
-            free.put_nowait(each)
+        for connection in connections:
+            free.put_nowait(connection)
 
         async def create(name: str) -> None:
-            connection = await free.get()
-            await connection.post(path, kube_requests.deployment(name))
-            free.put_nowait(connection)
+            taken = await free.get()
+            await taken.post(path, kube_requests.deployment(name))
+            free.put_nowait(taken)
 
         start = time.perf_counter()
         async with asyncio.TaskGroup() as tasks:

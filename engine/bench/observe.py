@@ -25,7 +25,7 @@ from engine.bench import karmada_api, processes, runs
 from engine.bench.runs import Figures, Progress
 from engine.domain.bindings import OURS
 from engine.identity.endpoint import FILE, Endpoint
-from engine.process import log_places
+from engine.process import log_locations
 from events import codec, observations, times, topics
 
 PACED_PER_S: Final = 500
@@ -118,8 +118,8 @@ def _observed(url: str, directory: Path, bindings: int, progress: Progress, pace
         before = command.appended()
         _ask(url, "touch", paced, PACED_PER_S)
         command.wait(before + paced)
-    log_place = log_places.parse(str(directory / "observe" / "data"))
-    delays_ms = asyncio.run(_delays_ms(log_place, paced))
+    log_location = log_locations.parse(str(directory / "observe" / "data"))
+    delays_ms = asyncio.run(_delays_ms(log_location, paced))
     figures["lag_p50_ms"], figures["lag_p99_ms"] = _quantiles(delays_ms)
     progress("a restart")
     start_s = time.perf_counter()
@@ -213,10 +213,10 @@ def _placed(url: str, writes: int) -> _Placed:
     return msgspec.json.decode(answer.content, type=_Placed)
 
 
-async def _delays_ms(place: log_places.LogPlace, count: int) -> list[float]:
+async def _delays_ms(location: log_locations.LogLocation, count: int) -> list[float]:
     """Milliseconds from a change to its record, for the newest ``count`` observed changes."""
     delays: list[float] = []
-    async with log_places.opened(place) as log:
+    async with log_locations.opened(location) as log:
         end = log.ends()[topics.OBSERVATIONS, 0]
         for record in await log.read(topics.OBSERVATIONS, 0, end - count, count):
             decoded = codec.decode(record)

@@ -46,7 +46,7 @@ def run(clusters: int, mode: str, seconds: float, replicas: int = 100, grades: i
     placed = [0, 0]
     turn = _turn(known, questions, placed, _clusters_in_columns, grades)
     turn()
-    each, each_cpu = _seconds_each(turn, _BINDINGS, seconds)
+    seconds_each, each_cpu = _seconds_each(turn, _BINDINGS, seconds)
     by_pairs, _ = _seconds_each(
         _turn(known, questions, placed, _clusters_in_pairs, grades), _BINDINGS, min(seconds, 1.0)
     )
@@ -57,16 +57,16 @@ def run(clusters: int, mode: str, seconds: float, replicas: int = 100, grades: i
         "mode": mode,
         "replicas": replicas,
         "grades": grades,
-        "decisions_per_s": round(1 / each, 1),
+        "decisions_per_s": round(1 / seconds_each, 1),
         "decisions_per_cpu_s": round(1 / each_cpu, 1),
         "pairs_per_s": round(1 / by_pairs, 1),
         "placed_share": round(placed[0] / placed[1], 3),
-        "microseconds": round(each * 1e6, 1),
+        "microseconds": round(seconds_each * 1e6, 1),
         "reference_per_s": mark,
-        "times_reference": None if mark is None else round(1 / each / mark, 1),
+        "times_reference": None if mark is None else round(1 / seconds_each / mark, 1),
         "baseline": "the same weights divided one replica at a time with a heap, in plain Python",
         "baseline_per_s": round(1 / baseline, 1),
-        "ratio": round(baseline / each, 2),
+        "ratio": round(baseline / seconds_each, 2),
     }
 
 

@@ -121,8 +121,10 @@ async def _all(log: NumberedLog) -> list[StoredRecord]:
 
 async def _append_alone(everything: Sequence[StoredRecord], directory: Path) -> float:
     batch = [
-        Record(each.topic, each.partition, each.key, each.headers, each.value, b"{}", each.checksum)
-        for each in everything
+        Record(
+            record.topic, record.partition, record.key, record.headers, record.value, b"{}", record.checksum
+        )
+        for record in everything
     ]
     log = await sqlite.SqliteLog.open(directory)
     start = time.perf_counter()

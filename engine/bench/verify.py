@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from engine.bench import inputs, processes, runs
 from engine.bench.runs import Figures, Progress
 from engine.log import reading, sqlite, sqlite_reading
-from engine.process import installation, log_places, proofs
+from engine.process import installation, log_locations, proofs
 from engine.proof import verification
 from engine.proof.rules import UNCHANGED
 from engine.reconcilers import worker
@@ -63,8 +63,8 @@ async def _record(count: int, directory: Path, reporting: int) -> None:
         await log.append(
             [inputs.health_report(name, _GRACE_S) for name in reports]
             + [
-                inputs.deployment(each % _DEPLOYMENTS, replicas=1 + each // _DEPLOYMENTS % 3)
-                for each in range(edit, edit + edits)
+                inputs.deployment(number % _DEPLOYMENTS, replicas=1 + number // _DEPLOYMENTS % 3)
+                for number in range(edit, edit + edits)
             ]
         )
         edit += edits
@@ -74,7 +74,7 @@ async def _record(count: int, directory: Path, reporting: int) -> None:
 
 
 async def _measured(count: int, parallel: int, directory: Path, progress: Progress) -> Figures:
-    log_place = log_places.LogPlace(str(directory))
+    log_location = log_locations.LogLocation(str(directory))
     figures: Figures = {"records": count, "processes": parallel}
     took_s = 0.0
     for part in _PARTS:
@@ -83,7 +83,7 @@ async def _measured(count: int, parallel: int, directory: Path, progress: Progre
         scope = verification.Scope(last=last)
         async with processes.peak_mb(lambda: processes.children(os.getpid())) as peak:
             took_s, report = await _timed(
-                lambda scope=scope: proofs.verify(log_place, scope, processes=parallel)
+                lambda scope=scope: proofs.verify(log_location, scope, processes=parallel)
             )
         figures |= {
             f"verify_{last}_per_s": round(last / took_s),
@@ -91,7 +91,7 @@ async def _measured(count: int, parallel: int, directory: Path, progress: Progre
             f"verify_{last}_mb": round(peak[0]),
         }
     progress("the same records are audited, then read and decoded")
-    audit_s, _ = await _timed(lambda: proofs.audit(log_place, UNCHANGED, processes=parallel))
+    audit_s, _ = await _timed(lambda: proofs.audit(log_location, UNCHANGED, processes=parallel))
     baseline_s, _ = await _timed(lambda: asyncio.run(_decode(directory)))
     return {
         **figures,

@@ -65,7 +65,7 @@ def apply(
     ] = None,
     validate: Validation = "strict",
     dry_run: DryRun = False,
-    place: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> int:
     """Create or change the objects in files, or make the change of a plan.
@@ -81,7 +81,7 @@ def apply(
         return applying.apply(plan, server)
     chosen = kube_objects.Options(validate.capitalize(), dry_run)
     with server.client() as client:
-        outcomes = apply_files(KubeObjects(client), read(filename), place.namespace, chosen)
+        outcomes = apply_files(KubeObjects(client), read(filename), scope.namespace, chosen)
         return _print_results(outcomes, as_json=server.json)
 
 
@@ -91,7 +91,7 @@ def delete(
     *names: str,
     filename: Files = [],  # noqa: B006  # cyclopts makes a new list for each call
     dry_run: DryRun = False,
-    place: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> int:
     """Delete objects by file, or by kind and name.
@@ -104,10 +104,10 @@ def delete(
         objects = KubeObjects(client)
         if kind:
             kind, names = _split(kind, names)
-            targets = [objects.target(kind, place.namespace, name) for name in names]
+            targets = [objects.target(kind, scope.namespace, name) for name in names]
             outcomes = (objects.delete(target, dry_run=dry_run) for target in targets)
         else:
-            outcomes = delete_files(objects, read(filename), place.namespace, dry_run=dry_run)
+            outcomes = delete_files(objects, read(filename), scope.namespace, dry_run=dry_run)
         return _print_results(outcomes, as_json=server.json)
 
 
@@ -153,8 +153,8 @@ def applied(
         elif target.resource.is_cluster and live.is_ending:
             return kube_objects.refused(target, [_leaving(target.name)], source)
         else:
-            wanted = _without_status(desired).document
-            patch = three_way.patch(three_way.last_applied(live), wanted, live.document)
+            manifest = _without_status(desired).document
+            patch = three_way.patch(three_way.last_applied(live), manifest, live.document)
             if not patch:
                 return kube_objects.named(target, "unchanged")
             if three_way.last_applied(desired):

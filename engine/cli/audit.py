@@ -34,7 +34,7 @@ Toleration = Annotated[
 
 def audit(
     *,
-    log: log_checkpoint.Place = "",
+    log: log_checkpoint.LogOption = "",
     first: log_verify.From = 1,
     last: log_verify.To = None,
     toleration_default: Toleration = None,
@@ -107,21 +107,21 @@ def _policy(file: str, value: KubeObject) -> tuple[PolicyRef, KubeObject]:
     return ref, filled
 
 
-def _show(found: audits.Audit) -> None:
-    output.print_line(f"{found.steps:,} steps with {found.decisions:,} decisions decided again")
-    if found.differing:
-        _show_decisions(found)
+def _show(audit: audits.Audit) -> None:
+    output.print_line(f"{audit.steps:,} steps with {audit.decisions:,} decisions decided again")
+    if audit.differing:
+        _show_decisions(audit)
     else:
         output.print_line("all decisions are the same")
-    if found.manifests:
-        _show_manifests(found)
+    if audit.manifests:
+        _show_manifests(audit)
 
 
-def _show_manifests(found: audits.Audit) -> None:
+def _show_manifests(audit: audits.Audit) -> None:
     output.print_line("")
-    rows = [(group.works, group.reason) for group in found.manifests]
+    rows = [(group.works, group.reason) for group in audit.manifests]
     output.table(("MANIFESTS", "DIFFERENCE"), rows)
-    for group in found.manifests:
+    for group in audit.manifests:
         output.print_line("")
         output.print_line(output.clean(group.reason))
         for example in group.examples:
@@ -130,14 +130,14 @@ def _show_manifests(found: audits.Audit) -> None:
                 output.print_line(output.clean(f"    {line}"))
 
 
-def _show_decisions(found: audits.Audit) -> None:
-    output.print_line(f"{found.differing:,} decisions differ, in {found.differing_steps:,} steps:")
+def _show_decisions(audit: audits.Audit) -> None:
+    output.print_line(f"{audit.differing:,} decisions differ, in {audit.differing_steps:,} steps:")
     output.print_line("")
     output.table(
         ("DECISIONS", "KEYS", "DIFFERENCE"),
-        [(group.count, group.keys, group.reason) for group in found.groups],
+        [(group.count, group.keys, group.reason) for group in audit.groups],
     )
-    for group in found.groups:
+    for group in audit.groups:
         output.print_line("")
         output.print_line(output.clean(group.reason))
         for example in group.examples:

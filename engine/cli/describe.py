@@ -32,7 +32,7 @@ def describe(
     /,
     *,
     as_of: options.AsOf = "",
-    place: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> None:
     """Show one object with its decisions and events."""
@@ -41,10 +41,10 @@ def describe(
         known_kind = server_reads.kind_of(kind, client)
         templates = known_kind.route == "template" and known_kind not in kinds.DERIVED
         document, *others = server_reads.documents(
-            client, known_kind, namespace=place.namespace, name=name, as_of=as_of
+            client, known_kind, namespace=scope.namespace, name=name, as_of=as_of
         )
         if others:
-            namespaces = ", ".join(each.namespace for each in (document, *others))
+            namespaces = ", ".join(other.namespace for other in (document, *others))
             raise failures.usage(f"{kind} {name} exists in {namespaces}", "name one of these namespaces: -n")
         binding = server_reads.binding_of(client, document, as_of) if templates else None
         events = explain.read_timeline(
@@ -78,7 +78,8 @@ def _placement(binding: Binding | None) -> list[str]:
     if binding is None:
         return ["Scheduled: no; no policy selects it"]
     conditions = [
-        f"{each.type}: {each.status} ({each.reason}) {each.message}" for each in binding.status.conditions
+        f"{condition.type}: {condition.status} ({condition.reason}) {condition.message}"
+        for condition in binding.status.conditions
     ]
     faults = [
         f"Not applied in {report.cluster_name}: {report.applied_message}"

@@ -45,14 +45,14 @@ def edit(
     name: str = "",
     /,
     *,
-    place: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> int:
     """Change an object in an editor."""
     kind, name = set_properties.split(kind, name)
     with server.client() as client:
         objects = KubeObjects(client)
-        return _edit(objects, objects.target(kind, place.namespace, name), as_json=server.json)
+        return _edit(objects, objects.target(kind, scope.namespace, name), as_json=server.json)
 
 
 def _edit(objects: KubeObjects, target: Target, *, as_json: bool) -> int:

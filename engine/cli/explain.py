@@ -30,13 +30,13 @@ def explain(
     /,
     *,
     as_of: options.AsOf = "",
-    place: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> None:
     """Explain where a workload is placed and why; beside an observer, why the observed Karmada placed it there."""
     kind, name = set_properties.split(kind, name)
     with server.client() as client:
-        key = server_reads.key_of(server_reads.kind_of(kind, client), place.namespace, name)
+        key = server_reads.key_of(server_reads.kind_of(kind, client), scope.namespace, name)
         explanation = client.find(f"explain/{key}", Explained, asOf=as_of)
     if (
         explanation is None
@@ -44,7 +44,7 @@ def explain(
     ):
         from engine.cli.karmada import shadow  # noqa: PLC0415  # loads what reads logs; only observers need it
 
-        shadow.explain(kind, name, place=place, server=server)
+        shadow.explain(kind, name, scope=scope, server=server)
         return
     if explanation is None:
         raise failures.Failure(
@@ -66,13 +66,13 @@ def timeline(
     /,
     *,
     as_of: options.AsOf = "",
-    place: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> None:
     """List all events that touched a workload, with their causes."""
     kind, name = set_properties.split(kind, name)
     with server.client() as client:
-        key = server_reads.key_of(server_reads.kind_of(kind, client), place.namespace, name)
+        key = server_reads.key_of(server_reads.kind_of(kind, client), scope.namespace, name)
         entries = read_timeline(client, key, as_of)
     if server.json:
         output.json(entries)

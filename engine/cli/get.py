@@ -75,7 +75,7 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
     all_namespaces: All = False,
     watch: Watch = False,
     as_of: options.AsOf = "",
-    place: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> None:
     """List objects, with a row for each cluster they run in; several kinds are separated by commas."""
@@ -90,7 +90,7 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
             "-w prints the present state and its changes as a table", "remove --as-of, --json and -o"
         )
     selections = [
-        _Selection(kind_name, name, "" if all_namespaces else place.namespace, selector, as_of, form)
+        _Selection(kind_name, name, "" if all_namespaces else scope.namespace, selector, as_of, form)
         for kind_name in kind_names
     ]
     with server.client() as client:
@@ -211,8 +211,8 @@ def _table(
     if kind.route != "template" or kind in kinds.DERIVED:
         return table_rows.listing(kind.kind, objects, now_ms), objects
     if len(objects) == 1:
-        found = server_reads.binding_of(client, objects[0], as_of)
-        pairs = [(objects[0], None if found is None else bindings.of(found))]
+        document = server_reads.binding_of(client, objects[0], as_of)
+        pairs = [(objects[0], None if document is None else bindings.of(document))]
     else:
         bound = server_reads.bindings_of(client, kind.kind, namespace=namespace, as_of=as_of)
         pairs = [(value, bound.get(value.key)) for value in objects]

@@ -16,14 +16,14 @@ from engine import private_files
 from engine.cli import failures, options, output, server_location
 from engine.log import port
 from engine.log.kafka import address
-from engine.process import checkpointing, log_places
+from engine.process import checkpointing, log_locations
 from engine.proof import checkpoints, signing
 
 KEY_VARIABLE: Final = "REBALLAST_CHECKPOINT_KEY"
 FILE: Final = "checkpoints.jsonl"
 _STANDARD_OUTPUT: Final = "-"
 
-Place = Annotated[
+LogOption = Annotated[
     str,
     Parameter(
         name="--log",
@@ -72,11 +72,11 @@ def _check_destination(where: str) -> None:
             raise failures.usage(str(error), "name a file, or kafka://host:port") from None
 
 
-def place_of(log: str, server: options.Server) -> log_places.LogPlace:
+def place_of(log: str, server: options.Server) -> log_locations.LogLocation:
     """Return the place of ``log`` or, if empty, of the data directory's log. Raises Failure if there is no log."""
     where = log or str(server.data or server_location.default_directory())
     try:
-        return log_places.parse(where)
+        return log_locations.parse(where)
     except port.LogError as error:
         raise failures.Failure(str(error), "name a log: --log DIRECTORY, FILE or kafka://host:port") from None
 
@@ -107,9 +107,9 @@ def new_key(
 ) -> int:
     """Make a key pair to sign checkpoints with: PATH, and PATH.pub for those who verify."""
     public_path = path.with_name(f"{path.name}.pub")
-    for each in (path, public_path):
-        if each.exists():
-            raise failures.Failure(f"{each} exists already; it was not changed", "choose another name")
+    for file in (path, public_path):
+        if file.exists():
+            raise failures.Failure(f"{file} exists already; it was not changed", "choose another name")
     private, public = signing.new_keys()
     try:
         private_files.write(path, private)
@@ -133,15 +133,15 @@ def checkpoint(
     to: Annotated[
         str, Parameter(help="File or kafka:// address to append to, - for standard output.")
     ] = _STANDARD_OUTPUT,
-    log: Place = "",
+    log: LogOption = "",
     server: options.Server = options.SERVER,
 ) -> int:
     """Sign what the log holds now."""
     signer = read_private_key(key)
     _check_destination(to)
-    log_place = place_of(log, server)
+    log_location = place_of(log, server)
     try:
-        made = asyncio.run(_sign(log_place, to, signer))
+        made = asyncio.run(_sign(log_location, to, signer))
     except (checkpoints.CheckpointError, port.LogError) as error:
         raise failures.Failure(
             str(error), "see what differs: reballast log verify --checkpoint FILE"
@@ -151,7 +151,7 @@ def checkpoint(
     if to == _STANDARD_OUTPUT:
         return failures.OK
     if server.json:
-        output.json([{"number": each.number, "time": each.time, "to": to} for each in made])
+        output.json([{"number": checkpoint.number, "time": checkpoint.time, "to": to} for checkpoint in made])
     elif made:
         steps = sum(head.step for head in made[-1].heads)
         output.print_line(f"signed: {made[-1].number} records, {steps} steps; appended to {to}")
@@ -161,7 +161,7 @@ def checkpoint(
 
 
 async def _sign(
-    place: log_places.LogPlace, to: str, signer: Ed25519PrivateKey
+    location: log_locations.LogLocation, to: str, signer: Ed25519PrivateKey
 ) -> list[checkpoints.Checkpoint]:
     async with contextlib.AsyncExitStack() as stack:
         sink = (
@@ -169,7 +169,7 @@ async def _sign(
             if to == _STANDARD_OUTPUT
             else await stack.enter_async_context(checkpointing.sink(to))
         )
-        log = await stack.enter_async_context(log_places.opened(place))
+        log = await stack.enter_async_context(log_locations.opened(location))
         return await checkpointing.extend(log, sink, signer, time.time_ns() // 1_000_000)
 
 

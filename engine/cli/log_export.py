@@ -12,7 +12,7 @@ from engine.cli import failures, log_checkpoint, options, output, server_locatio
 from engine.exports import log_files
 from engine.exports.formats import ExportError, Format
 from engine.log import port, sqlite
-from engine.process import log_places
+from engine.process import log_locations
 from events import times, topics
 
 
@@ -46,7 +46,7 @@ def export(  # noqa: PLR0913  # the options of a command
     until: Annotated[
         int | None, Parameter(converter=_read_instant, help="Only events before this time.")
     ] = None,
-    log: log_checkpoint.Place = "",
+    log: log_checkpoint.LogOption = "",
     server: options.Server = options.SERVER,
 ) -> int:
     """Write the log to files in a directory, with a manifest of their digests; continue if some are there."""
@@ -76,9 +76,9 @@ def export(  # noqa: PLR0913  # the options of a command
 
 
 async def _export(
-    place: log_places.LogPlace, directory: Path, form: Format, filters: log_files.Filters
+    location: log_locations.LogLocation, directory: Path, form: Format, filters: log_files.Filters
 ) -> log_files.Manifest:
-    async with log_places.opened(place) as log:
+    async with log_locations.opened(location) as log:
         until = log.last_number()
 
         def show(number: int, count: int) -> None:

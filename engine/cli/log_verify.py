@@ -13,7 +13,7 @@ from cyclopts import Parameter, validators
 
 from engine.cli import failures, log_checkpoint, options, output, server_location
 from engine.log import port, sqlite_table
-from engine.process import log_places, log_queries, proofs
+from engine.process import log_locations, log_queries, proofs
 from engine.proof import checkpoints, verification
 
 Views = Annotated[bool, Parameter(negative=(), help="Prove the views too: fold the log again and compare.")]
@@ -38,7 +38,7 @@ Processes = Annotated[
 def verify(  # noqa: PLR0913  # the options of a command
     *,
     views: Views = False,
-    log: log_checkpoint.Place = "",
+    log: log_checkpoint.LogOption = "",
     first: From = 1,
     last: To = None,
     since_snapshot: SinceSnapshot = False,
@@ -59,9 +59,9 @@ def verify(  # noqa: PLR0913  # the options of a command
             "--views needs the server's directory", "use it without other options than --data"
         )
     if is_direct:
-        log_place = log_checkpoint.place_of(log, server)
+        log_location = log_checkpoint.place_of(log, server)
         scope = verification.Scope(first=first, last=last)
-        report = _verified(log_place, scope, expected, since_snapshot=since_snapshot, processes=processes)
+        report = _verified(log_location, scope, expected, since_snapshot=since_snapshot, processes=processes)
     else:
         report = _by_server(server, views=views)
     findings = report.findings
@@ -88,7 +88,7 @@ def _show(report: verification.Report, expected: list[checkpoints.Checkpoint]) -
 
 
 def _verified(
-    place: log_places.LogPlace,
+    location: log_locations.LogLocation,
     scope: verification.Scope,
     expected: list[checkpoints.Checkpoint],
     *,
@@ -97,9 +97,9 @@ def _verified(
 ) -> verification.Report:
     """Verify the log without its server, in ``processes`` processes (by default one per CPU)."""
     try:
-        missing = asyncio.run(_missing(place, expected)) if expected else []
+        missing = asyncio.run(_missing(location, expected)) if expected else []
         report = proofs.verify(
-            place,
+            location,
             scope,
             since_snapshot=since_snapshot,
             processes=processes or len(os.sched_getaffinity(0)),
@@ -129,9 +129,9 @@ def progress_line() -> proofs.Show:
 
 
 async def _missing(
-    place: log_places.LogPlace, expected: list[checkpoints.Checkpoint]
+    location: log_locations.LogLocation, expected: list[checkpoints.Checkpoint]
 ) -> list[verification.Finding]:
-    async with log_places.opened(place) as log:
+    async with log_locations.opened(location) as log:
         return await checkpoints.differing(log, expected)
 
 

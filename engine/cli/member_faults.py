@@ -70,7 +70,13 @@ def _show(answer: _Members, *, as_json: bool) -> None:
         output.json(answer.items)
         return
     rows = [
-        (each.name, "Y" if each.joined else "N", faults(each), f"{each.startup_ms}ms", each.workloads)
-        for each in answer.items
+        (
+            member.name,
+            "Y" if member.joined else "N",
+            faults(member),
+            f"{member.startup_ms}ms",
+            member.workloads,
+        )
+        for member in answer.items
     ]
     output.table(_COLUMNS, rows)

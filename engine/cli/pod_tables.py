@@ -48,8 +48,8 @@ def pod_table(pods: list[Pod], namespace: str, now_ms: int) -> Listing:
 
 def works(client: Client, name: str, as_of: str) -> list[ShownWork]:
     """The works of all bindings, or of those with a name; raises Failure if there is none of that name."""
-    found = list(server_reads.items(client, "works", server_reads.Page[ShownWork], {"asOf": as_of}))
-    matching = [work for work in found if name in {"", work.name, work.binding}]
+    works = list(server_reads.items(client, "works", server_reads.Page[ShownWork], {"asOf": as_of}))
+    matching = [work for work in works if name in {"", work.name, work.binding}]
     if name and not matching:
         raise failures.Failure(f'works "{name}" not found')
     return matching

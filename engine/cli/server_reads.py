@@ -160,8 +160,8 @@ def unknown_kind(kind_name: str) -> failures.Failure:
 def binding_of(client: Client, template: KubeObject, as_of: str = "") -> KubeObject | None:
     """The binding of a template; None if no policy claims it."""
     key = keys.binding_key(template.kind, template.namespace, template.name)
-    found = client.find(f"bindings/{key}", Json, asOf=as_of)
-    return None if found is None else KubeObject(found)
+    document = client.find(f"bindings/{key}", Json, asOf=as_of)
+    return None if document is None else KubeObject(document)
 
 
 def bindings_of(

@@ -36,14 +36,14 @@ def scale(
     /,
     *,
     replicas: Replicas,
-    place: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> int:
     """Set the number of replicas of a Deployment, StatefulSet, Job, or of a kind with a ReplicaInterpreter."""
     kind, name = split(kind, name)
     with server.client() as client:
         objects = KubeObjects(client)
-        target = objects.target(kind, place.namespace, name)
+        target = objects.target(kind, scope.namespace, name)
         return results.print_results([scaled(client, objects, target, replicas)], as_json=server.json)
 
 
@@ -53,7 +53,7 @@ def label(
     /,
     *changes: str,
     overwrite: Overwrite = False,
-    place: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> int:
     """Set labels (KEY=VALUE) or remove them (KEY-)."""
@@ -77,7 +77,7 @@ def label(
 
     with server.client() as client:
         objects = KubeObjects(client)
-        target = objects.target(kind, place.namespace, name)
+        target = objects.target(kind, scope.namespace, name)
         return results.print_results([objects.change(target, "labeled", relabelled)], as_json=server.json)
 
 
@@ -148,11 +148,11 @@ def retainted(
     An added taint replaces the one with the same key and effect, unless they are equal. A taint in ``removed``
     without an effect matches all taints with its key.
     """
-    for gone in removed:
-        if not any(_matches(taint, gone) for taint in taints):
-            text = f"{gone.key}:{gone.effect}" if gone.effect else gone.key
+    for removal in removed:
+        if not any(_matches(taint, removal) for taint in taints):
+            text = f"{removal.key}:{removal.effect}" if removal.effect else removal.key
             raise failures.Failure(f'spec.taints: taint "{text}" not found on {cluster}')
-    kept = [taint for taint in taints if not any(_matches(taint, gone) for gone in removed)]
+    kept = [taint for taint in taints if not any(_matches(taint, removal) for removal in removed)]
     for taint in added:
         if any(_matches(other, taint) and other.value == taint.value for other in kept):
             continue

@@ -93,7 +93,8 @@ class _Policy(_Object, frozen=True):
     def cells(self) -> Row:
         placement = self.spec.placement
         selectors = ",".join(
-            f"{each.kind}{'/' * bool(each.name)}{each.name}" for each in self.spec.resource_selectors
+            f"{selector.kind}{'/' * bool(selector.name)}{selector.name}"
+            for selector in self.spec.resource_selectors
         )
         affinity, scheduling = placement.cluster_affinity, placement.replica_scheduling
         groups = (group.affinity_name for group in placement.cluster_affinities)
@@ -212,9 +213,9 @@ def listing(kind: str, objects: Sequence[KubeObject], now_ms: int) -> Listing:
     columns, wide, shown = _KINDS.get(kind, (("NAME", "AGE"), (), _Object))
     at = columns.index("AGE")
     rows: list[Row] = []
-    for each in msgspec.convert([value.document for value in objects], list[shown]):
-        row = (each.metadata.name, *each.cells())
-        rows.append((*row[:at], output.age(now_ms - created_ms(each.metadata)), *row[at:]))
+    for shown_object in msgspec.convert([value.document for value in objects], list[shown]):
+        row = (shown_object.metadata.name, *shown_object.cells())
+        rows.append((*row[:at], output.age(now_ms - created_ms(shown_object.metadata)), *row[at:]))
     return Listing(columns, wide, rows)
 
 

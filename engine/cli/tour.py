@@ -308,7 +308,7 @@ class _Tour:
                 _TAINTED,
                 "untainted",
                 lambda taints: [
-                    each for each in taints if (each.key, each.effect) != (_TAINT.key, _TAINT.effect)
+                    taint for taint in taints if (taint.key, taint.effect) != (_TAINT.key, _TAINT.effect)
                 ],
             )
         list(apply.delete_files(self._objects, [("tour", made)], "default"))

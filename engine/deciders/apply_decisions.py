@@ -211,7 +211,8 @@ def _apply_dependencies(
         case decisions.BindingRequired():
             bindings.apply(binding, data)
             terms = (
-                (each.by, Terms(each.clusters, each.overwrites, each.preserves)) for each in data.required_by
+                (requirer.by, Terms(requirer.clusters, requirer.overwrites, requirer.preserves))
+                for requirer in data.required_by
             )
             needs.apply(shard, data.key, terms)
 
@@ -257,7 +258,7 @@ def _apply_eviction(binding: Binding, data: decisions.EvictionStarted | decision
     bindings.apply(binding, data)
     if isinstance(data, decisions.EvictionStarted):
         if data.reason == eviction_rules.UNTOLERATED:
-            others = tuple(each for each in binding.evicted if each[0] != data.cluster)
+            others = tuple(eviction for eviction in binding.evicted if eviction[0] != data.cluster)
             binding.evicted = (*others, (data.cluster, data.created_ms or 0))
         return
     report = binding.reports.get(data.cluster)

@@ -371,7 +371,7 @@ class Facts:
         if new == old:
             return []
         self._put_cluster(new)
-        assigned = [key for key, each in self.quotas.items() if name in each.quotas] if old is None else []
+        assigned = [key for key, quota in self.quotas.items() if name in quota.quotas] if old is None else []
         return [ClusterChanged(name, old, new), *map(QuotaChanged, assigned)]
 
     def _put_health(self, name: str, health: Health) -> None:

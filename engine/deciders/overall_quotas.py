@@ -27,7 +27,7 @@ _DENIED: Final = 'admission webhook "resourcebinding.karmada.io" denied the requ
 
 def admit(
     binding: Binding,
-    wanted: Amounts,
+    requested: Amounts,
     known: Limits,
     emit: step_outputs.Emitter,
     *,
@@ -48,13 +48,13 @@ def admit(
     tracked = {resource for overall in limited.values() for resource in overall}
     if all(
         amount <= max(reserved.get(resource, 0), used.get(resource, 0))
-        for resource, amount in wanted.items()
+        for resource, amount in requested.items()
         if resource in tracked
     ):
         return None
-    if claim is not None and (claim.wanted == wanted or (is_declared and _is_of_template(claim, binding))):
+    if claim is not None and (claim.wanted == requested or (is_declared and _is_of_template(claim, binding))):
         return claim.fault
-    _request(binding, claim, used, wanted, emit)
+    _request(binding, claim, used, requested, emit)
     return ""
 
 
@@ -79,9 +79,9 @@ def settle(binding: Binding, known: Limits, emit: step_outputs.Emitter) -> None:
     if used == (claim.reserved if claim else {}) and not is_open:
         return
     is_held = claim is not None and (not claim.is_granted or emit.shard.awaits(binding.key))
-    wanted = claim.wanted if claim and is_held and binding.declared is not None else {}
-    if claim is None or (used, wanted) != (claim.used, claim.wanted):
-        _request(binding, claim, used, wanted, emit)
+    requested = claim.wanted if claim and is_held and binding.declared is not None else {}
+    if claim is None or (used, requested) != (claim.used, claim.wanted):
+        _request(binding, claim, used, requested, emit)
 
 
 def _used(binding: Binding) -> Amounts:
@@ -91,13 +91,13 @@ def _used(binding: Binding) -> Amounts:
 
 
 def _request(
-    binding: Binding, claim: QuotaClaim | None, used: Amounts, wanted: Amounts, emit: step_outputs.Emitter
+    binding: Binding, claim: QuotaClaim | None, used: Amounts, requested: Amounts, emit: step_outputs.Emitter
 ) -> None:
     number = emit.next_number(claim.number if claim else None)
-    emit.decide(quota_decisions.QuotaClaimed(key=binding.key, number=number, used=used, wanted=wanted))
+    emit.decide(quota_decisions.QuotaClaimed(key=binding.key, number=number, used=used, wanted=requested))
     namespace, _ = keys.split(binding.key)
     emit.send(
-        links.QuotaRequested(namespace=namespace, key=binding.key, number=number, used=used, wanted=wanted)
+        links.QuotaRequested(namespace=namespace, key=binding.key, number=number, used=used, wanted=requested)
     )
 
 

@@ -51,8 +51,8 @@ def amounts(resource_requests: workloads.Requests | None, replicas: int) -> Amou
     """Return the requests of all replicas together."""
     if not resource_requests or not replicas:
         return {}
-    each = requests.parse_pairs(resource_requests)
-    return {resource: min(amount * replicas, requests.AMOUNT_MAX) for resource, amount in each}
+    per_replica = requests.parse_pairs(resource_requests)
+    return {resource: min(amount * replicas, requests.AMOUNT_MAX) for resource, amount in per_replica}
 
 
 def replicas(clusters: Targets) -> int:

@@ -180,7 +180,9 @@ def _is_selected(binding: Binding, cluster: str, facts: Facts, placements: Place
     placement = placements.get(binding.claim.placement)
     if placement.cluster_affinity is not None or not placement.cluster_affinities:
         return facts.fleet.matches(placement.cluster_affinity, cluster)
-    affinities = (each for term in placement.cluster_affinities for each in (term, *term.overflow_affinities))
+    affinities = (
+        affinity for term in placement.cluster_affinities for affinity in (term, *term.overflow_affinities)
+    )
     return any(facts.fleet.matches(affinity, cluster) for affinity in affinities)
 
 

@@ -75,16 +75,16 @@ def admit(
     binding: Binding, clusters: Iterable[str], placements: Placements, emit: step_outputs.Emitter
 ) -> bool:
     """Return whether the binding may have these clusters now; if not, request them from the owners of its groups."""
-    wanted = tuple(sorted(clusters))
-    new = set(wanted).difference(_clusters(binding))
+    requested = tuple(sorted(clusters))
+    new = set(requested).difference(_clusters(binding))
     is_admitted = True
     for group in groups_of(binding, placements) if new else ():
         seat = emit.shard.seats.get(binding.key, {}).get(group.key)
         if seat is not None and new <= seat.reserved:
             continue
         is_admitted = False
-        if seat is None or seat.wanted != wanted:
-            _claim(binding, group, seat, wanted, emit)
+        if seat is None or seat.wanted != requested:
+            _claim(binding, group, seat, requested, emit)
     return is_admitted
 
 
@@ -96,9 +96,9 @@ def settle(binding: Binding, placements: Placements, emit: step_outputs.Emitter)
         seat = seats.pop(group.key, None)
         if set(clusters) == (seat.reserved if seat else set()):
             continue
-        wanted = seat.wanted if seat and (not seat.is_granted or emit.shard.awaits(binding.key)) else ()
-        if seat is None or (clusters, wanted) != (seat.placed, seat.wanted):
-            _claim(binding, group, seat, wanted, emit)
+        requested = seat.wanted if seat and (not seat.is_granted or emit.shard.awaits(binding.key)) else ()
+        if seat is None or (clusters, requested) != (seat.placed, seat.wanted):
+            _claim(binding, group, seat, requested, emit)
     for key, seat in seats.items():
         _report(binding.key, Group(key, is_apart=False), seat, (), (), emit)
 
@@ -156,9 +156,9 @@ def _clusters(binding: Binding) -> tuple[str, ...]:
 
 
 def _claim(
-    binding: Binding, group: Group, seat: Seat | None, wanted: tuple[str, ...], emit: step_outputs.Emitter
+    binding: Binding, group: Group, seat: Seat | None, requested: tuple[str, ...], emit: step_outputs.Emitter
 ) -> None:
-    _report(binding.key, group, seat, _clusters(binding), wanted, emit)
+    _report(binding.key, group, seat, _clusters(binding), requested, emit)
 
 
 def _report(
@@ -166,15 +166,15 @@ def _report(
     group: Group,
     seat: Seat | None,
     placed: tuple[str, ...],
-    wanted: tuple[str, ...],
+    requested: tuple[str, ...],
     emit: step_outputs.Emitter,
 ) -> None:
     number = emit.next_number(seat.number if seat else None)
     claimed = group_decisions.GroupClaimed(
-        key=key, group=group.key, number=number, placed=placed, wanted=wanted
+        key=key, group=group.key, number=number, placed=placed, wanted=requested
     )
     emit.decide(claimed)
-    asked = links.GroupAsked(
-        group=group.key, key=key, number=number, apart=group.is_apart, placed=placed, wanted=wanted
+    request = links.GroupAsked(
+        group=group.key, key=key, number=number, apart=group.is_apart, placed=placed, wanted=requested
     )
-    emit.send(asked)
+    emit.send(request)

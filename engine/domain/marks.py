@@ -174,14 +174,14 @@ def of_policy(kind: str, uid: str, value: KubeObject) -> KubeObject:
     if "deletionTimestamp" in value.metadata:
         return value.with_metadata({"labels": labels})
     finalizer = POLICY_FINALIZERS[kind]
-    own = (each for each in list_at(value.metadata, "finalizers") if each != finalizer)
+    own = (name for name in list_at(value.metadata, "finalizers") if name != finalizer)
     return value.with_metadata({"labels": labels, "finalizers": [*own, finalizer]})
 
 
 def finalizers(value: KubeObject) -> list[str]:
     """Return the finalizers of an object except those in ``POLICY_FINALIZERS``."""
     shown = POLICY_FINALIZERS.values()
-    return [str(each) for each in list_at(value.metadata, "finalizers") if each not in shown]
+    return [str(name) for name in list_at(value.metadata, "finalizers") if name not in shown]
 
 
 def of_binding(template: shapes.WorkloadRef, uid: str) -> Marks:

@@ -22,17 +22,17 @@ def write(path: Path, batch: Sequence[StoredRecord]) -> None:
 
     text = pa.string()
     columns = {
-        "number": pa.array([each.number for each in batch], pa.int64()),
-        "topic": pa.array([each.topic for each in batch], text),
-        "partition": pa.array([each.partition for each in batch], pa.int32()),
-        "offset": pa.array([each.offset for each in batch], pa.int64()),
-        "key": pa.array([each.key for each in batch], text),
-        "headers": pa.array([records.headers_json(each.headers).decode() for each in batch], text),
-        "value": pa.array([each.value for each in batch], pa.binary()),
-        "checksum": pa.array([each.checksum for each in batch], pa.binary()),
+        "number": pa.array([record.number for record in batch], pa.int64()),
+        "topic": pa.array([record.topic for record in batch], text),
+        "partition": pa.array([record.partition for record in batch], pa.int32()),
+        "offset": pa.array([record.offset for record in batch], pa.int64()),
+        "key": pa.array([record.key for record in batch], text),
+        "headers": pa.array([records.headers_json(record.headers).decode() for record in batch], text),
+        "value": pa.array([record.value for record in batch], pa.binary()),
+        "checksum": pa.array([record.checksum for record in batch], pa.binary()),
     }
-    own = [attributes.of(each) for each in batch]
+    own = [attributes.of(record) for record in batch]
     for name in _ATTRIBUTES:
-        columns[name] = pa.array([each.get(name) for each in own], text)
+        columns[name] = pa.array([fields.get(name) for fields in own], text)
     with private_files.opened(path) as file:
         files.write_table(pa.table(columns), file, compression="zstd")

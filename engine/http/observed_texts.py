@@ -66,7 +66,7 @@ def _result(data: Json) -> str:
 def _binding(value: KubeObject) -> str:
     spec = value.object_at("spec")
     placed = targets_text(
-        {str(each.get("name")): each.get("replicas", 0) for each in objects_at(spec, "clusters")}
+        {str(target.get("name")): target.get("replicas", 0) for target in objects_at(spec, "clusters")}
     )
     evicting = [str(task.get("fromCluster")) for task in objects_at(spec, "gracefulEvictionTasks")]
     leaving = f"; evicting from {', '.join(evicting)}" if evicting else ""
@@ -88,14 +88,14 @@ def _event(value: KubeObject) -> str:
 
 def _subject(value: KubeObject) -> str:
     """The object that an Event is about."""
-    about = value.object_at("involvedObject")
-    name = keys.full_name(str(about.get("namespace") or ""), str(about.get("name")))
-    return f"{about.get('kind')} {name}"
+    involved = value.object_at("involvedObject")
+    name = keys.full_name(str(involved.get("namespace") or ""), str(involved.get("name")))
+    return f"{involved.get('kind')} {name}"
 
 
 def _rebalancer(value: KubeObject) -> str:
     count = len(value.objects_at("spec", "workloads"))
-    results = [str(each.get("result")) for each in value.objects_at("status", "observedWorkloads")]
+    results = [str(workload.get("result")) for workload in value.objects_at("status", "observedWorkloads")]
     return f"{results.count('Successful')} of {count} workloads rebalanced"
 
 

@@ -190,7 +190,7 @@ def _plan_paths() -> Paths:
             "operationId": route.operation,
             "parameters": _path_parameters(route.path),
             "responses": {
-                str(route.status) if code == "200" else code: each for code, each in answers.items()
+                str(route.status) if code == "200" else code: schema for code, schema in answers.items()
             },
         }
         if route.method == "POST":

@@ -208,9 +208,9 @@ def listen(host: str, port: int) -> socket.socket:
 def allow_files(connections_max: int) -> None:
     """Raise the process's limit of open files for two servers with this many connections, as far as permitted."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * connections_max + _FILES_OF_OTHERS
-    most = min(wanted, hard if hard != resource.RLIM_INFINITY else _FILES_MAX)
+    files = 2 * connections_max + _FILES_OF_OTHERS
+    most = min(files, hard if hard != resource.RLIM_INFINITY else _FILES_MAX)
     if soft != resource.RLIM_INFINITY and soft < most:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-    if most < wanted:
-        _log.warning("open file limit is low", limit=most, wanted=wanted, remedy="raise ulimit -n")
+    if most < files:
+        _log.warning("open file limit is low", limit=most, wanted=files, remedy="raise ulimit -n")

@@ -97,9 +97,9 @@ def preemption_lines(explained: Explained) -> Iterator[tuple[str, str]]:
         and explained.condition == "Unschedulable"
     ):
         yield "Preempts", "nothing: preemptionPolicy is Never"
-    for cluster, each in explained.preempted.items():
-        until = f", excluded until {each.until}" if each.until else ""
-        yield "Preempted", f"in {cluster} by {each.by} at {each.at}: {each.replicas} replicas evicted{until}"
+    for cluster, loss in explained.preempted.items():
+        until = f", excluded until {loss.until}" if loss.until else ""
+        yield "Preempted", f"in {cluster} by {loss.by} at {loss.at}: {loss.replicas} replicas evicted{until}"
 
 
 def _preempts(preemption: Preemption) -> Iterator[str]:

@@ -107,8 +107,10 @@ def _read(request: bytes) -> x509.CertificateSigningRequest:
 
 
 def _subject(read: x509.CertificateSigningRequest) -> Subject:
-    names = [str(each.value) for each in read.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
-    groups = [str(each.value) for each in read.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+    names = [str(attribute.value) for attribute in read.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    groups = [
+        str(attribute.value) for attribute in read.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+    ]
     try:
         read.extensions.get_extension_for_class(x509.SubjectAlternativeName)
         has_other_names = True

@@ -31,11 +31,12 @@ def with_tolerations(policy: KubeObject, seconds: TolerationSeconds) -> KubeObje
     tolerations = None if placement is None else as_list(placement.get("clusterTolerations", []))
     if placement is None or tolerations is None:
         return policy
-    wanted = {NOT_READY: seconds.not_ready, UNREACHABLE: seconds.unreachable}
+    seconds_by_key = {NOT_READY: seconds.not_ready, UNREACHABLE: seconds.unreachable}
     added: list[object] = [
         {"key": key, "operator": "Exists", "effect": vocabulary.NO_EXECUTE, "tolerationSeconds": count}
-        for key, count in wanted.items()
-        if count is not None and not any(_speaks_of(each, key) for each in objects_at(tolerations))
+        for key, count in seconds_by_key.items()
+        if count is not None
+        and not any(_speaks_of(toleration, key) for toleration in objects_at(tolerations))
     ]
     if not added:
         return policy

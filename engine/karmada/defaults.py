@@ -57,7 +57,9 @@ def _policy(value: KubeObject) -> KubeObject:
         if application["purgeMode"] in _GRACEFUL:
             application.setdefault("gracePeriodSeconds", _GRACE_SECONDS)
         filled["propagateDeps"] = True
-    if any(each.get("kind") == "ServiceImport" for each in value.objects_at("spec", "resourceSelectors")):
+    if any(
+        selector.get("kind") == "ServiceImport" for selector in value.objects_at("spec", "resourceSelectors")
+    ):
         filled["propagateDeps"] = True
     return value.with_fields({"spec": filled})
 
@@ -68,7 +70,7 @@ def _static(value: Json, name: str) -> Json:
     Defaults come before other fields and in alphabetical order, as they have always been recorded.
     """
     written = object_at(kind_schemas.types()[name], "properties")
-    fields = {field: object_at(each) for field, each in written.items()}
+    fields = {field: object_at(field_value) for field, field_value in written.items()}
     defaults = {field: fields[field]["default"] for field in sorted(fields) if "default" in fields[field]}
     filled = {**defaults, **value}
     for field, schema in fields.items():

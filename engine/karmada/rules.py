@@ -52,9 +52,9 @@ def rule_causes(value: KubeObject, old: KubeObject | None) -> list[Cause]:
     return messages.bounded(_rules(value, old))
 
 
-def denial(found: Iterable[Cause]) -> str:
+def denial(faults: Iterable[Cause]) -> str:
     """Return errors as one line in the wording of a webhook; empty if there are none."""
-    texts = [cause.text if cause.field else cause.message for cause in found]
+    texts = [cause.text if cause.field else cause.message for cause in faults]
     return f"[{', '.join(texts)}]" if len(texts) > 1 else "".join(texts)
 
 
@@ -107,7 +107,9 @@ def _policy_update(value: KubeObject, old: KubeObject) -> Iterator[Cause]:
 
 
 def _repeated_fields(constraints: list[Json]) -> Iterator[Cause]:
-    counts = Counter(str(each["spreadByField"]) for each in constraints if each.get("spreadByField"))
+    counts = Counter(
+        str(constraint["spreadByField"]) for constraint in constraints if constraint.get("spreadByField")
+    )
     for field in sorted(field for field, count in counts.items() if count > 1):
         detail = f"multiple {field} spread constraints are not allowed"
         yield causes.invalid("spec.placement.spreadConstraints", constraints, detail)
@@ -139,23 +141,23 @@ def _overrides(value: KubeObject) -> Iterator[Cause]:
 
 
 def _overriders(overriders: Json, path: str) -> Iterator[Cause]:
-    for index, each in enumerate(objects_at(overriders, "labelsOverrider")):
-        labels = object_at(each, "value")
+    for index, overrider in enumerate(objects_at(overriders, "labelsOverrider")):
+        labels = object_at(overrider, "value")
         where = f"{path}.labelsOverrider[{index}].value"
         texts = {name: str(label) for name, label in labels.items()}
         yield from causes.of_faults(names.label_faults(texts, where), {})
-    for index, each in enumerate(objects_at(overriders, "imageOverrider")):
-        pointer = at(each, "predicate", "path")
+    for index, overrider in enumerate(objects_at(overriders, "imageOverrider")):
+        pointer = at(overrider, "predicate", "path")
         yield from _pointer(pointer, f"{path}.imageOverrider[{index}].predicate.path")
-    for index, each in enumerate(objects_at(overriders, "fieldOverrider")):
+    for index, overrider in enumerate(objects_at(overriders, "fieldOverrider")):
         where = f"{path}.fieldOverrider[{index}]"
-        if each.get("yaml") and each.get("json"):
+        if overrider.get("yaml") and overrider.get("json"):
             yield causes.invalid(
-                where, each, "FieldOverrider has both YAML and JSON set. Only one is allowed"
+                where, overrider, "FieldOverrider has both YAML and JSON set. Only one is allowed"
             )
-        yield from _pointer(each.get("fieldPath"), f"{where}.fieldPath")
+        yield from _pointer(overrider.get("fieldPath"), f"{where}.fieldPath")
         for form in ("json", "yaml"):
-            for step, patch in enumerate(objects_at(each, form)):
+            for step, patch in enumerate(objects_at(overrider, form)):
                 yield from _pointer(patch.get("subPath"), f"{where}.{form}[{step}].subPath")
 
 
@@ -194,8 +196,8 @@ def _quota(value: KubeObject) -> Iterator[Cause]:
     assignments = value.objects_at("spec", "staticAssignments")
     assigned: dict[str, int] = {}
     unreadable: set[str] = set()
-    for each in assignments:
-        for name, amount in object_at(each, "hard").items():
+    for assignment in assignments:
+        for name, amount in object_at(assignment, "hard").items():
             size = quantity.nano_units_of(amount)
             if size is None:
                 unreadable.add(name)
@@ -209,12 +211,12 @@ def _quota(value: KubeObject) -> Iterator[Cause]:
             )
         elif most < assigned.get(name, 0):
             yield causes.invalid(f"spec.overall[{name}]", amount, "overall is less than assignments")
-    for index, each in enumerate(assignments):
+    for index, assignment in enumerate(assignments):
         path = f"spec.staticAssignments[{index}]"
-        name = str(each.get("clusterName", ""))
+        name = str(assignment.get("clusterName", ""))
         if reason := _cluster_name_fault(name):
             yield causes.invalid(f"{path}.clusterName", name, reason)
-        for resource in object_at(each, "hard"):
+        for resource in object_at(assignment, "hard"):
             if resource not in overall:
                 detail = "assignment resourceName is not exist in overall"
                 yield causes.invalid(f"{path}.hard[{resource}]", resource, detail)

@@ -14,10 +14,10 @@ class SqliteReader:
     Another process may hold and extend the file meanwhile. Reads block, and appends are refused.
     """
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, location: Path) -> None:
         """Open the log in a directory, or a log file."""
         try:
-            path = place if place.is_file() else place / sqlite_table.FILE
+            path = location if location.is_file() else location / sqlite_table.FILE
             sqlite_table.check_owner(path)
             self._connection = sqlite_table.connect_to_read(path)
             self._ends = sqlite_table.ends(self._connection)

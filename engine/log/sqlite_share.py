@@ -49,20 +49,20 @@ class Share:
 
     def of(self, rows: Sequence[sqlite_table.Row], after: int) -> Portion:
         """Return a share's records in rows read after a sequence number; raises LogCorruptedError."""
-        wanted: list[sqlite_table.Row] = []
+        selected: list[sqlite_table.Row] = []
         checked: list[sqlite_table.Row] = []
         ends: dict[int, int] = {}
         for row in rows:
             slot = row[sqlite_table.SLOT]
             if slot in self._read or self.may_be_output(row[sqlite_table.HEADERS]):
-                wanted.append(row)
+                selected.append(row)
                 continue
             ends[slot] = row[sqlite_table.OFFSET] + 1
             if slot in self._checked:
                 checked.append(row)
         sqlite_table.check(checked)
         passed = {sqlite_table.place_of(slot): end for slot, end in ends.items()}
-        return Portion(sqlite_table.stored(wanted), len(rows), rows[-1][0] if rows else after, passed)
+        return Portion(sqlite_table.stored(selected), len(rows), rows[-1][0] if rows else after, passed)
 
     def may_be_output(self, packed: bytes) -> bool:
         """Whether headers may name an output of these shards; True for headers in an unusual form.

@@ -260,8 +260,8 @@ def _select(connection: sqlite3.Connection, statement: str, where: tuple[int, ..
     size = 0
     try:
         # Closed in any case: an open statement would keep the write-ahead log from being truncated.
-        with closing(connection.execute(statement, where)) as found:
-            for row in found:
+        with closing(connection.execute(statement, where)) as cursor:
+            for row in cursor:
                 rows.append(row)
                 size += len(row[_VALUE])
                 if size >= port.READ_BYTES_MAX:

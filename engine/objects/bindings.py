@@ -97,7 +97,7 @@ class Status(Struct, frozen=True, kw_only=True, rename="camel"):
 
     def condition(self, kind: str) -> Condition:
         """Return the condition of a type; an empty one if there is none."""
-        return next((each for each in self.conditions if each.type == kind), Condition())
+        return next((condition for condition in self.conditions if condition.type == kind), Condition())
 
 
 class Binding(Struct, frozen=True, kw_only=True):

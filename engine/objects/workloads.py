@@ -170,7 +170,7 @@ def custom_size(manifest: bytes, count_path: str, requests_path: str = "") -> Si
         return Size(count, None)
     fields = cast("dict[str, object]", requests)
     texts = sorted((name, str(value)) for name, value in fields.items())
-    return Size(count, tuple(each for each in texts if quantity.nano_units_of(each[1]) is not None))
+    return Size(count, tuple(pair for pair in texts if quantity.nano_units_of(pair[1]) is not None))
 
 
 def _value_at(root: object, path: str) -> object:

@@ -111,11 +111,11 @@ class Observations:
             # A late deletion of an earlier object of that name; the present one has another uid.
             if known is None or (uid and known.uid and uid != known.uid):
                 return None
-            gone = observations.ObjectVanished(
+            vanished = observations.ObjectVanished(
                 kind=kind, group=group, name=name, namespace=namespace, version=version
             )
-            self._remember(gone, uid)
-            return gone
+            self._remember(vanished, uid)
+            return vanished
         manifest = msgspec.Raw(msgspec.json.encode(_shown(value)))
         seen = observations.ObjectObserved(
             manifest=manifest,
@@ -136,14 +136,14 @@ class Observations:
         version and would miss deletions that were to follow.
         """
         values, full = list(values), full_kind(group, kind)
-        there = {keys.object_key(full, *value.key) for value in values}
-        for key in sorted(self._by_kind.get(full, set()) - there):
+        listed_keys = {keys.object_key(full, *value.key) for value in values}
+        for key in sorted(self._by_kind.get(full, set()) - listed_keys):
             namespace, name = keys.split(key.partition(":")[2])
-            gone = observations.ObjectVanished(
+            vanished = observations.ObjectVanished(
                 kind=kind, group=recorded_group(group, kind), name=name, namespace=namespace
             )
-            self._remember(gone, "")
-            yield gone
+            self._remember(vanished, "")
+            yield vanished
         for value in values:
             observation = self.changed(value, is_gone=False, is_listed=True)
             if observation is not None:

@@ -89,7 +89,7 @@ class ObservedBinding(Struct, frozen=True):
 
     @property
     def scheduled(self) -> Condition | None:
-        return next((each for each in self.status.conditions if each.type == SCHEDULED), None)
+        return next((condition for condition in self.status.conditions if condition.type == SCHEDULED), None)
 
     @property
     def placed(self) -> dict[str, int]:

@@ -69,7 +69,7 @@ _log = diagnostics.logger(__name__)
 
 
 class Observer:
-    """Observes a control plane; ``source`` is its name in events, ``ours`` that of this engine's scheduler there."""
+    """Observes a control plane; ``source`` is its name in events, ``own_scheduler`` the name of our scheduler there."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Observer:
         source: str,
         clock_ms: Callable[[], int],
         gather_s: float = GATHER_S,
-        ours: str = "",
+        own_scheduler: str = "",
         report: Report | None = None,
     ) -> None:
         self._gather_s = gather_s
@@ -90,7 +90,7 @@ class Observer:
         self._history = reflector.History(self._restored)
         self._restores = 0
         self._observations = Observations()
-        self._shadow = shadow.Shadow(ours=ours)
+        self._shadow = shadow.Shadow(own_scheduler=own_scheduler)
         self._waiting: list[tuple[int, int, Observation | observations.ControlPlaneRestored]] = []
         self._doubtful: deque[tuple[float, shadow.Decided]] = deque()
         self._arrived = asyncio.Event()
@@ -112,7 +112,7 @@ class Observer:
         await self._recall()
         async with asyncio.TaskGroup() as tasks:
             while True:
-                await self._follow_wanted(tasks)
+                await self._follow_kinds(tasks)
                 await self._arrived.wait()
                 await asyncio.sleep(self._gather_s)
                 await self._append()
@@ -127,8 +127,8 @@ class Observer:
                 if not isinstance(decoded, codec.Decoded) or decoded.envelope.source != self._source:
                     continue
                 match decoded.data:
-                    case observations.ObjectObserved() | observations.ObjectVanished() as found:
-                        seen = changes.read(found)
+                    case observations.ObjectObserved() | observations.ObjectVanished() as observation:
+                        seen = changes.read(observation)
                         self._observations.recall(seen)
                         self._history.saw(str(seen.version))
                         self._learn(seen)
@@ -162,14 +162,14 @@ class Observer:
                 self._discovered_s = asyncio.get_running_loop().time()
                 return
 
-    async def _follow_wanted(self, tasks: asyncio.TaskGroup) -> None:
+    async def _follow_kinds(self, tasks: asyncio.TaskGroup) -> None:
         """Follow all kinds; repeat discovery for kinds not served yet, such as those of an aggregated API."""
         loop = asyncio.get_running_loop()
-        wanted = [*KINDS, *sorted(self._selected.difference(KINDS))]
-        missing = [each for each in wanted if each not in self._served]
+        followed = [*KINDS, *sorted(self._selected.difference(KINDS))]
+        missing = [kind for kind in followed if kind not in self._served]
         if missing and loop.time() - self._discovered_s >= _DISCOVERED_S:
             await self._discover()
-            missing = [each for each in wanted if each not in self._served]
+            missing = [kind for kind in followed if kind not in self._served]
             loop.call_later(_DISCOVERED_S, self._arrived.set)
         if missing != self._missing:
             self._missing = missing
@@ -180,8 +180,8 @@ class Observer:
                 )
             else:
                 _log.info("kinds not served", kinds=", ".join(names) or "none")
-        for each in wanted:
-            self._follow(tasks, *each)
+        for group, name in followed:
+            self._follow(tasks, group, name)
 
     def _follow(self, tasks: asyncio.TaskGroup, group: str, kind: str) -> None:
         """Begin to follow a kind, once, if the API serves it."""
@@ -285,8 +285,8 @@ class Observer:
             # a kind of another API group that has the name of a Karmada kind
             return None
         if isinstance(observation, observations.ObjectVanished):
-            gone = observation
-            self._shadow.take_gone(gone.kind, gone.namespace, gone.name, gone.version)
+            vanished = observation
+            self._shadow.take_gone(vanished.kind, vanished.namespace, vanished.name, vanished.version)
             return None
         try:
             return self._shadow.take(observation.kind, observation.manifest, skipping=observation.skipping)

@@ -47,14 +47,20 @@ def differing(compared: observations.DecisionCompared) -> list[observations.Shad
     """Return the computed reasons for the clusters whose results differ, or for all clusters if none differs."""
     placed_there, placed_here = compared.observed.clusters, compared.computed.clusters
     reasons = [
-        each for each in compared.reasons if placed_there.get(each.cluster) != placed_here.get(each.cluster)
+        reason_here
+        for reason_here in compared.reasons
+        if placed_there.get(reason_here.cluster) != placed_here.get(reason_here.cluster)
     ]
     return reasons or list(compared.reasons)
 
 
-def reason(about: observations.ShadowReason) -> str:
+def reason(cluster_reason: observations.ShadowReason) -> str:
     """Return the filters that a cluster failed, or else its capacity, weight and kept replicas, in one line."""
-    if about.failed:
-        return "; ".join(about.failed)
-    numbers = {"capacity": about.allocatable, "weight": about.weight, "kept": about.kept}
+    if cluster_reason.failed:
+        return "; ".join(cluster_reason.failed)
+    numbers = {
+        "capacity": cluster_reason.allocatable,
+        "weight": cluster_reason.weight,
+        "kept": cluster_reason.kept,
+    }
     return ", ".join(f"{name} {count}" for name, count in numbers.items() if count is not None) or "eligible"

@@ -85,13 +85,13 @@ Decided: TypeAlias = tuple[str, str, str, int]
 class Shadow:
     """Compares the decisions in a stream of observed objects.
 
-    ``explained`` is the kind, namespace and name of a binding; ``explanation`` explains its newest decision. ``ours``
-    is the name of this engine's scheduler there, whose decisions are not compared.
+    ``explained`` is the kind, namespace and name of a binding; ``explanation`` explains its newest decision.
+    ``own_scheduler`` is the name of this engine's scheduler there, whose decisions are not compared.
     """
 
-    def __init__(self, explained: tuple[str, str, str] | None = None, ours: str = "") -> None:
+    def __init__(self, explained: tuple[str, str, str] | None = None, own_scheduler: str = "") -> None:
         self._explained = explained
-        self._ours = ours
+        self._own_scheduler = own_scheduler
         self.explanation: Explained | None = None
         self._clusters: dict[str, bytes] = {}
         self._fleets: deque[_Fleet] = deque([_Fleet(0, ())], _FLEETS_MAX)
@@ -117,7 +117,7 @@ class Shadow:
             self._remember_fleet(int(metadata.resource_version))
             return None
         if kind not in vocabulary.BINDING_KINDS or (
-            self._ours and _NAMED.decode(manifest).spec.scheduler_name == self._ours
+            self._own_scheduler and _NAMED.decode(manifest).spec.scheduler_name == self._own_scheduler
         ):
             return None
         binding = read_binding(manifest)
@@ -243,22 +243,22 @@ class Shadow:
         """Yield the states from which a decision may have been made, the likeliest first."""
         final, first_write = versions[-1].version, versions[at + 1].version
         binding, question = versions[at].version, versions[at].question()
-        states = [each for each in self._fleets if each.version <= final]
+        states = [state for state in self._fleets if state.version <= final]
         # The reason of the decision may be a cluster that changed long after the binding.
-        before = [each for each in states if each.version < first_write]
+        before = [state for state in states if state.version < first_write]
         after = states[len(before) :]
         yield _State(question, binding, before[-1])
         near = [*reversed(before[-_EARLIER_MAX:-1]), *after]
-        for each in near:
-            yield _State(question, binding, each)
+        for state in near:
+            yield _State(question, binding, state)
         # Most versions differ only in the members' reports, which are no part of the question.
-        asked = [question]
+        seen = [question]
         for other in (*reversed(versions[:at]), *versions[at + 1 : -1]):
-            if (question := other.question()) in asked:
+            if (question := other.question()) in seen:
                 continue
-            asked.append(question)
-            for each in (before[-1], *near):
-                yield _State(question, other.version, each)
+            seen.append(question)
+            for state in (before[-1], *near):
+                yield _State(question, other.version, state)
 
     def _fleet(self, state: _Fleet) -> fleet.Fleet:
         known = self._built.get(state.version)
@@ -282,21 +282,21 @@ def _assumed(state: _State, latest: _State) -> str:
     if state.clusters.version == latest.clusters.version:
         return text
     differing = set(state.clusters.clusters) ^ set(latest.clusters.clusters)
-    names = sorted({_HEAD.decode(each).metadata.name for each in differing})
+    names = sorted({_HEAD.decode(cluster).metadata.name for cluster in differing})
     more = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
     order = "before" if state.clusters.version < latest.clusters.version else "after"
     return f"{text}, {order} {', '.join(names[:_NAMED_MAX])}{more} changed"
 
 
-def _agrees(observed: observations.ShadowCondition, ours: placing.Decision, *, is_success: bool) -> bool:
+def _agrees(observed: observations.ShadowCondition, decision: placing.Decision, *, is_success: bool) -> bool:
     if is_success:
-        return ours.reason == placing.SUCCESS and dict(ours.clusters) == observed.clusters
-    if ours.reason != observed.reason:
+        return decision.reason == placing.SUCCESS and dict(decision.clusters) == observed.clusters
+    if decision.reason != observed.reason:
         return False
     # Karmada runs its filters in the random order of a map, so messages may count clusters by different filters.
     if observed.reason == NO_CLUSTER_FIT:
-        return ours.message.partition(":")[0] == observed.message.partition(":")[0]
-    return ours.message == observed.message
+        return decision.message.partition(":")[0] == observed.message.partition(":")[0]
+    return decision.message == observed.message
 
 
 def _reasons(
@@ -308,15 +308,15 @@ def _reasons(
     groups = computed.explanation.groups if computed.explanation is not None else ()
     return tuple(
         observations.ShadowReason(
-            cluster=each.name,
-            failed=each.failed,
-            allocatable=each.allocatable,
-            weight=each.weight,
-            kept=each.kept,
+            cluster=cluster.name,
+            failed=cluster.failed,
+            allocatable=cluster.allocatable,
+            weight=cluster.weight,
+            kept=cluster.kept,
         )
         for group in groups[-1:]
-        for each in group.clusters
-        if each.name in shown
+        for cluster in group.clusters
+        if cluster.name in shown
     )
 
 
@@ -335,15 +335,19 @@ def _difference(observed: observations.ShadowCondition, request: requests.Reques
     return ""
 
 
-def _differs_by_a_tie(placed: Mapping[str, int], ours: placing.Decision, request: requests.Request) -> bool:
+def _differs_by_a_tie(
+    placed: Mapping[str, int], decision: placing.Decision, request: requests.Request
+) -> bool:
     """Whether two results differ only in how they distribute replicas over clusters with equal capacity.
 
     Karmada's sort is stable for up to twelve clusters, so such a difference needs more than twelve.
     """
-    chosen, before = dict(ours.clusters), dict(request.current)
+    chosen, before = dict(decision.clusters), dict(request.current)
     differing = sorted(name for name in placed.keys() | chosen.keys() if placed.get(name) != chosen.get(name))
-    groups = ours.explanation.groups if ours.explanation is not None else ()
-    selected = {each.name: each for group in groups[-1:] for each in group.clusters if each.selected}
+    groups = decision.explanation.groups if decision.explanation is not None else ()
+    selected = {
+        cluster.name: cluster for group in groups[-1:] for cluster in group.clusters if cluster.selected
+    }
     if len(selected) <= _STABLY_SORTED_MAX or not selected.keys() >= set(differing):
         return False
     gained = [

@@ -225,7 +225,7 @@ class OverrideApplication:
             if overrider.operator == "add":
                 new = [*old, *overrider.value]
             else:
-                new = [each for each in old if not (isinstance(each, str) and each in removed)]
+                new = [element for element in old if not (isinstance(element, str) and element in removed)]
             operations.append({"op": "add", "path": f"{container.path}/{part}", "value": new})
         self._apply_patch(operations)
 

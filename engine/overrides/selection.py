@@ -127,9 +127,9 @@ class Overrides:
 _NO_SELECTION: Final = Selection(())
 
 
-def are_equal(one: tuple[shapes.OverrideRef, ...], other: tuple[shapes.OverrideRef, ...]) -> bool:
+def are_equal(refs: tuple[shapes.OverrideRef, ...], other: tuple[shapes.OverrideRef, ...]) -> bool:
     """Whether both name the same rules with the same content; the policies' offsets are ignored."""
-    return one == other or list(map(_order_key, one)) == list(map(_order_key, other))
+    return refs == other or list(map(_order_key, refs)) == list(map(_order_key, other))
 
 
 def _order_key(ref: shapes.OverrideRef) -> tuple[str, str, str, tuple[int, ...], str]:

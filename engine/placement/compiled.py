@@ -171,7 +171,7 @@ class Compiled:
 
 def presence(fleet: encoded_columns.ClusterColumns) -> encoded_columns.Column[bool]:
     """Column with True for each cluster that is present, that is, not being deleted."""
-    return fleet.column("present", lambda it: it.metadata.deletion_timestamp is None)
+    return fleet.column("present", lambda cluster: cluster.metadata.deletion_timestamp is None)
 
 
 def strategy(preference: placements.ReplicaSchedulingStrategy | None) -> str:
@@ -215,7 +215,7 @@ def api_filter(fleet: encoded_columns.ClusterColumns, api_version: str, kind: st
             for api in enablements
         )
 
-    column = fleet.column("apis", lambda it: it.status.api_enablements)
+    column = fleet.column("apis", lambda cluster: cluster.status.api_enablements)
     return Filter(column.mask(lacks).astype(np.int64), ["", NO_API], excused=True)
 
 
@@ -241,7 +241,7 @@ def _label_mask(
     requirement: selectors.Requirement, fleet: encoded_columns.ClusterColumns
 ) -> encoded_columns.Mask:
     key = requirement.key
-    column = fleet.column("label " + key, lambda it: it.metadata.labels.get(key))
+    column = fleet.column("label " + key, lambda cluster: cluster.metadata.labels.get(key))
     if requirement.operator not in _BY_VALUE:
         return column.mask(lambda value: requirement.matches(() if value is None else (value,)))
     values = frozenset(requirement.values)
@@ -254,11 +254,11 @@ def _field_mask(
 ) -> encoded_columns.Mask:
     match requirement.key:
         case "zone":
-            return fleet.column("zones", lambda it: it.spec.zones).mask(requirement.matches)
+            return fleet.column("zones", lambda cluster: cluster.spec.zones).mask(requirement.matches)
         case "provider":
-            column = fleet.column("provider", lambda it: it.spec.provider)
+            column = fleet.column("provider", lambda cluster: cluster.spec.provider)
         case "region":
-            column = fleet.column("region", lambda it: it.spec.region)
+            column = fleet.column("region", lambda cluster: cluster.spec.region)
         case _:
             column = fleet.column("unknown field", lambda _: "")
     return column.mask(lambda value: requirement.matches((value,) if value else ()))
@@ -283,7 +283,8 @@ def _taint_filter(placement: placements.Placement, fleet: encoded_columns.Cluste
         return 0
 
     taints = fleet.column(
-        "taints", lambda it: tuple((taint.key, taint.value, taint.effect) for taint in it.spec.taints)
+        "taints",
+        lambda cluster: tuple((taint.key, taint.value, taint.effect) for taint in cluster.spec.taints),
     )
     numbers = taints.numbers(first_untolerated)
     return Filter(numbers, list(codes), excused=True)
@@ -299,11 +300,15 @@ def _property_filter(
     """Filter that excludes clusters without the property of a spread constraint, even if the constraint is ignored."""
     match constraint.spread_by_field:
         case "provider":
-            missing = fleet.column("provider", lambda it: it.spec.provider).mask(lambda value: not value)
+            missing = fleet.column("provider", lambda cluster: cluster.spec.provider).mask(
+                lambda value: not value
+            )
         case "region":
-            missing = fleet.column("region", lambda it: it.spec.region).mask(lambda value: not value)
+            missing = fleet.column("region", lambda cluster: cluster.spec.region).mask(
+                lambda value: not value
+            )
         case _:
-            missing = fleet.column("zones", lambda it: it.spec.zones).mask(lambda value: not value)
+            missing = fleet.column("zones", lambda cluster: cluster.spec.zones).mask(lambda value: not value)
     texts = ["", f"cluster(s) did not have {_property(constraint)} property"]
     return Filter(missing.astype(np.int64), texts, excused=False)
 
@@ -337,7 +342,7 @@ def _static_weights(
 
 def _region_ranks(fleet: encoded_columns.ClusterColumns) -> tuple[list[str], encoded_columns.Integers]:
     """All regions in name order, and each cluster's index in that list."""
-    column = fleet.column("region", lambda it: it.spec.region)
+    column = fleet.column("region", lambda cluster: cluster.spec.region)
     names = sorted(column.values)
     ranks = {name: rank for rank, name in enumerate(names)}
     return names, column.numbers(ranks.__getitem__)

@@ -134,9 +134,9 @@ def with_needed_capacity(
 ) -> list[WorkloadChange]:
     """Return the changes with ``needed_in`` set: working clusters where more capacity would place missing replicas."""
     result = list(changes)
-    for index in [index for index, each in enumerate(result) if each.missing][:_WORKLOADS_MAX]:
+    for index in [index for index, change in enumerate(result) if change.missing][:_WORKLOADS_MAX]:
         change = result[index]
-        fold = next((each for each in folds if change.key in each.state.bindings), None)
+        fold = next((fold for fold in folds if change.key in fold.state.bindings), None)
         if fold is not None:
             names = _helpful_clusters(fold, change.key, facts)
             helpful = [name for name in names if name not in failed]
@@ -160,8 +160,8 @@ def loads(
     used = {name: _used(report) for name, report in before.items()}
     last, peak = dict(used), {name: dict(sums) for name, sums in used.items()}
     newest = dict(before)
-    for each in happened:
-        if isinstance(data := each.data, clusters.CapacityReported):
+    for event in happened:
+        if isinstance(data := event.data, clusters.CapacityReported):
             newest[data.name] = data
             last[data.name] = _used(data)
             highest = peak.setdefault(data.name, {})
@@ -180,17 +180,17 @@ def loads(
     ]
 
 
-def events(found: Sequence[codec.Decoded], began_ms: int) -> list[PredictedEvent]:
+def events(decoded: Sequence[codec.Decoded], began_ms: int) -> list[PredictedEvent]:
     """Convert events for a prediction; ``began_ms`` is the start of its virtual time."""
     return [
         PredictedEvent(
-            after_ms=max(times.from_text(each.envelope.time) - began_ms, 0),
-            type=each.envelope.type,
-            subject=each.envelope.subject,
-            cause=each.envelope.causationid,
-            data=msgspec.json.decode(codec.encode_data(each.data), type=dict[str, object]),
+            after_ms=max(times.from_text(event.envelope.time) - began_ms, 0),
+            type=event.envelope.type,
+            subject=event.envelope.subject,
+            cause=event.envelope.causationid,
+            data=msgspec.json.decode(codec.encode_data(event.data), type=dict[str, object]),
         )
-        for each in found
+        for event in decoded
     ]
 
 
@@ -268,8 +268,8 @@ def _lowest_ready(
     """Return the smallest number of ready replicas of each workload."""
     ready = {key: _without(workload.ready, failed) for key, workload in before.items()}
     lowest = {key: sum(counts.values()) for key, counts in ready.items()}
-    for each in happened:
-        data = each.data
+    for event in happened:
+        data = event.data
         if isinstance(data, health.WorkloadReported):
             ready.setdefault(data.key, {})[data.cluster] = data.ready
         elif isinstance(data, health.WorkloadGone):

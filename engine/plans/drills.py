@@ -14,7 +14,7 @@ from events.kube_objects import KubeObject
 
 Domain = Literal["cluster", "zone", "region", "provider"]
 ALL: Final[tuple[Domain, ...]] = ("cluster", "zone", "region", "provider")
-Place = tuple[Domain, str]
+DomainName = tuple[Domain, str]
 """A kind of failure domain, and the name of the cluster, zone, region or provider."""
 
 
@@ -76,13 +76,16 @@ class Latest(Struct):
         """Add a result; one that started at another log ``number`` begins a new drill."""
         kept = self.results if number == self.number else []
         domain = result.outage.domain, result.outage.name
-        self.results = [*(each for each in kept if (each.outage.domain, each.outage.name) != domain), result]
+        self.results = [
+            *(result for result in kept if (result.outage.domain, result.outage.name) != domain),
+            result,
+        ]
         self.number, self.ended_ms = number, ended_ms
 
 
-def places(clusters: Iterable[KubeObject]) -> dict[Place, list[str]]:
+def domain_names(clusters: Iterable[KubeObject]) -> dict[DomainName, list[str]]:
     """Return the names of the clusters in each domain, from Cluster objects; a cluster may be in several zones."""
-    found: dict[Place, list[str]] = {}
+    names_by_domain: dict[DomainName, list[str]] = {}
     for cluster in clusters:
         name, spec = cluster.name, cluster.object_at("spec")
         domains: dict[Domain, list[object]] = {
@@ -92,32 +95,38 @@ def places(clusters: Iterable[KubeObject]) -> dict[Place, list[str]]:
             "provider": [spec.get("provider")],
         }
         for domain in ALL:
-            for place in filter(None, domains[domain]):
-                found.setdefault((domain, str(place)), []).append(name)
-    return found
+            for domain_name in filter(None, domains[domain]):
+                names_by_domain.setdefault((domain, str(domain_name)), []).append(name)
+    return names_by_domain
 
 
 def outages(clusters: Iterable[KubeObject], by: Collection[Domain] = ALL) -> list[Outage]:
     """Return the outages of these domains; one with the same clusters as an earlier one is left out."""
-    found: dict[tuple[str, ...], Outage] = {}
-    chosen = [(place, names) for place, names in places(clusters).items() if place[0] in by]
+    outages_by_clusters: dict[tuple[str, ...], Outage] = {}
+    chosen = [(domain, names) for domain, names in domain_names(clusters).items() if domain[0] in by]
     for (domain, name), names in sorted(chosen, key=lambda item: (ALL.index(item[0][0]), item[0][1])):
         key = tuple(sorted(names))
-        found.setdefault(key, Outage(domain, name, key))
-    return list(found.values())
+        outages_by_clusters.setdefault(key, Outage(domain, name, key))
+    return list(outages_by_clusters.values())
 
 
 def result(outage: Outage, prediction: Prediction) -> Result:
     """Return the result of an outage from its prediction."""
-    suffering = [each for each in prediction.changed if each.missing or each.ready_min < each.ready_before]
-    missing = sum(each.missing for each in suffering)
+    suffering = [
+        workload
+        for workload in prediction.changed
+        if workload.missing or workload.ready_min < workload.ready_before
+    ]
+    missing = sum(workload.missing for workload in suffering)
     return Result(
         outage=outage,
         moved=len(prediction.moved),
         missing=missing,
-        needed=total([each.missing_requests for each in suffering]),
+        needed=total([workload.missing_requests for workload in suffering]),
         recovered_ms=None if missing else prediction.settled_ms,
-        suffering=sorted(suffering, key=lambda each: (-each.missing, each.ready_min - each.ready_before)),
+        suffering=sorted(
+            suffering, key=lambda workload: (-workload.missing, workload.ready_min - workload.ready_before)
+        ),
         assumptions=prediction.assumptions,
         remedies=cheapest_remedies(suffering),
     )
@@ -128,24 +137,24 @@ def cheapest_remedies(changes: Iterable[WorkloadChange]) -> list[Remedy]:
 
     Workloads that more capacity would not place are left out.
     """
-    waiting = [each for each in changes if each.missing and each.needed_in]
+    waiting = [change for change in changes if change.missing and change.needed_in]
     remedies: list[Remedy] = []
     while waiting:
         counts: dict[str, int] = {}
-        for each in waiting:
-            for name in each.needed_in:
-                counts[name] = counts.get(name, 0) + each.missing
+        for change in waiting:
+            for name in change.needed_in:
+                counts[name] = counts.get(name, 0) + change.missing
         best = min(counts, key=lambda name: (-counts[name], name))
-        placed = [each for each in waiting if best in each.needed_in]
-        remedies.append(Remedy(best, counts[best], total([each.missing_requests for each in placed])))
-        waiting = [each for each in waiting if best not in each.needed_in]
+        placed = [change for change in waiting if best in change.needed_in]
+        remedies.append(Remedy(best, counts[best], total([change.missing_requests for change in placed])))
+        waiting = [change for change in waiting if best not in change.needed_in]
     return remedies
 
 
 def total(requests: Sequence[dict[str, str]]) -> dict[str, str]:
     """Return the sums of requests, as Kubernetes quantities."""
     sums: dict[str, int] = {}
-    for each in requests:
-        for name, text in each.items():
+    for amounts in requests:
+        for name, text in amounts.items():
             sums[name] = sums.get(name, 0) + quantity.nano_units(text)
     return {name: quantity.of_nano(name, amount) for name, amount in sorted(sums.items())}

@@ -66,8 +66,8 @@ class Fork:
         ``faults_now`` are the faults that members have already: they are not in the log.
         """
         self.began_ms = self.now_ms = max(self.now_ms, began_ms)
-        for each in faults_now:
-            faults.inflict(self.members.state_of(each.member), each.kind, each.amount)
+        for fault in faults_now:
+            faults.inflict(self.members.state_of(fault.member), fault.kind, fault.amount)
         return self.began_ms
 
     def capacity(self) -> dict[str, clusters.CapacityReported]:
@@ -92,12 +92,12 @@ class Fork:
         # for the fork have not. Let them try now, or they would try the pods of the inputs first.
         await self._rest()
         end_ms = self.began_ms + horizon_ms
-        waiting = sorted([*inputs, *failures], key=lambda each: each.after_ms)
+        waiting = sorted([*inputs, *failures], key=lambda planned: planned.after_ms)
         while True:
             while waiting and waiting[0].after_ms <= self.now_ms - self.began_ms:
                 await self._apply(waiting.pop(0))
             await self._rest()
-            dues = [self.began_ms + each.after_ms for each in waiting[:1]]
+            dues = [self.began_ms + planned.after_ms for planned in waiting[:1]]
             dues += [
                 due_ms
                 for due_ms in (self.worker.next_timer_ms(), self.members.next_timer_ms())

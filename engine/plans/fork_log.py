@@ -111,9 +111,9 @@ async def _end_at(base: port.NumberedLog, topic: str, partition: int, end: int, 
     low, high = 0, end
     while low < high:
         middle = (low + high) // 2
-        found = await base.read(topic, partition, middle, 1)
-        if found and found[0].number <= number:
-            low = found[0].offset + 1
+        records = await base.read(topic, partition, middle, 1)
+        if records and records[0].number <= number:
+            low = records[0].offset + 1
         else:
             high = middle
     return low

@@ -169,9 +169,10 @@ def _model(cluster: manifests.ClusterManifest) -> specs.MemberSpec:
 def _apis(cluster: manifests.ClusterManifest) -> tuple[clusters.ApiKind, ...]:
     return tuple(
         clusters.ApiKind(
-            group_version=each.group_version, kinds=tuple(resource.kind for resource in each.resources)
+            group_version=enablement.group_version,
+            kinds=tuple(resource.kind for resource in enablement.resources),
         )
-        for each in cluster.status.api_enablements
+        for enablement in cluster.status.api_enablements
     )
 
 

@@ -55,7 +55,7 @@ async def predict_on(
     await fork.take_over()
     first, count = len(forked.added), len(fork.before.workloads)
     is_settled = await fork.run(question.inputs, question.failures, question.horizon_ms, progress)
-    failed = {each.member for each in question.failures if each.kind == "down"}
+    failed = {failure.member for failure in question.failures if failure.kind == "down"}
     added = forked.added[first:]
     before, after = comparison.compared(fork.before, fork.worker.folds, added, failed)
     happened, omitted = comparison.decoded(added)
@@ -77,7 +77,7 @@ async def predict_on(
         assumptions=[
             *fork.assumptions,
             *_without_eviction(failed, fork),
-            *_autoscaled({each.key for each in changed} & set(_scaled(question.autoscaled, fork))),
+            *_autoscaled({change.key for change in changed} & set(_scaled(question.autoscaled, fork))),
         ],
     )
 
@@ -106,5 +106,5 @@ def _without_eviction(failed: Collection[str], fork: Fork) -> list[str]:
 
 def _refused(happened: Sequence[codec.Decoded]) -> list[str]:
     """Return the inputs that the engine would reject, each with the reason."""
-    refused = (each.data for each in happened if isinstance(each.data, rejections.InputRejected))
-    return [f"{each.key}: {each.reason}" for each in refused]
+    refused = (event.data for event in happened if isinstance(event.data, rejections.InputRejected))
+    return [f"{rejection.key}: {rejection.reason}" for rejection in refused]

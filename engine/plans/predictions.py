@@ -78,4 +78,4 @@ class Prediction(Struct, frozen=True, kw_only=True, rename="camel"):
     @property
     def moved(self) -> list[WorkloadChange]:
         """The workloads whose clusters or replicas change."""
-        return [each for each in self.changed if each.before != each.after]
+        return [change for change in self.changed if change.before != change.after]

@@ -17,7 +17,7 @@ class RecordedShards:
     @property
     def shards(self) -> dict[int, tuple[ShardFold, Facts]]:
         """The shards, each with its facts, all of which the shard has seen."""
-        return {shard: result for each in self._replays for shard, result in each.shards.items()}
+        return {shard: result for group in self._replays for shard, result in group.shards.items()}
 
     @property
     def folds(self) -> list[ShardFold]:
@@ -33,11 +33,11 @@ class RecordedShards:
             shards = range(topics.SHARDS)
             self._replays = await replay.rebuild_all(log, shards, await schedule.newest(shards))
         else:
-            for each in self._replays:
-                each.follow(log)
-                await replay.apply(each)
-        for each in self._replays:
-            for error in each.unreadable.values():
+            for group in self._replays:
+                group.follow(log)
+                await replay.apply(group)
+        for group in self._replays:
+            for error in group.unreadable.values():
                 raise error
 
     async def newest_facts(self, log: fork_log.ForkLog) -> Facts:

@@ -28,11 +28,11 @@ def summary(prediction: Prediction) -> str:
     if not prediction.changed and not prediction.unplaced:
         return f"Nothing moves: {count(prediction.workloads, 'workload')} would stay unchanged."
     parts = [f"{len(moved)} of {count(prediction.workloads, 'workload')} to move"]
-    parts.append(f"{count(sum(each.stopped for each in moved), 'replica')} to stop")
-    parts.append(f"{sum(each.started for each in moved)} to start")
+    parts.append(f"{count(sum(change.stopped for change in moved), 'replica')} to stop")
+    parts.append(f"{sum(change.started for change in moved)} to start")
     if prediction.unplaced:
         parts.append(f"{len(prediction.unplaced)} cannot be placed")
-    disturbed = sum(1 for each in prediction.changed if each.ready_min < each.ready_before)
+    disturbed = sum(1 for change in prediction.changed if change.ready_min < change.ready_before)
     if disturbed:
         parts.append(f"{disturbed} with fewer ready replicas meanwhile")
     return f"{', '.join(parts)}; stable after {duration(prediction.settled_ms)}."
@@ -40,7 +40,7 @@ def summary(prediction: Prediction) -> str:
 
 def notes(prediction: Prediction, warnings: Sequence[str]) -> list[str]:
     """Return remarks on a prediction: warnings of its requests, rejections, its horizon, assumptions."""
-    texts = [*warnings, *(f"would be rejected: {each}" for each in prediction.refused)]
+    texts = [*warnings, *(f"would be rejected: {refusal}" for refusal in prediction.refused)]
     if not prediction.is_settled:
         texts.append(
             f"the engine has unfinished work after {duration(prediction.horizon_ms)}; predict further: --horizon"
@@ -70,7 +70,9 @@ def loads(clusters: Sequence[ClusterChange]) -> list[Load]:
     rows: list[Load] = []
     for cluster in clusters:
         for resource in (*_RESOURCES, *sorted(cluster.after.keys() - set(_RESOURCES))):
-            amounts = [each.get(resource, "0") for each in (cluster.before, cluster.after, cluster.peak)]
+            amounts = [
+                amounts.get(resource, "0") for amounts in (cluster.before, cluster.after, cluster.peak)
+            ]
             if len(set(amounts)) > 1:
                 rows.append(
                     Load(cluster.name, resource, *amounts, allocatable=cluster.allocatable.get(resource, ""))

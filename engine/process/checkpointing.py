@@ -127,8 +127,8 @@ async def _extend(
     clock_ms: Callable[[], int],
 ) -> None:
     try:
-        async with opened() as log, sink(schedule.where) as place:
-            made = await extend(log, place, schedule.key, clock_ms())
+        async with opened() as log, sink(schedule.where) as destination:
+            made = await extend(log, destination, schedule.key, clock_ms())
     except (checkpoints.CheckpointError, port.LogError, OSError) as error:
         _log.error("checkpoint not signed", to=schedule.where, reason=str(error))
         return

@@ -38,7 +38,7 @@ from engine.process import (
     health_endpoint,
     installation,
     kept_ports,
-    log_places,
+    log_locations,
     shared_keys,
     stop_signals,
 )
@@ -259,8 +259,10 @@ async def work(
             if listening is not None:
                 application = monitoring.create_app(working.is_ready, [working.figures, lag], working.reasons)
                 await stack.enter_async_context(health_endpoint.served(application, listening))
-            log_place = log_places.LogPlace(address=where)
-            await checkpointing.run(checkpoints, lambda: log_places.opened(log_place), clock_ms, stopping)
+            log_location = log_locations.LogLocation(address=where)
+            await checkpointing.run(
+                checkpoints, lambda: log_locations.opened(log_location), clock_ms, stopping
+            )
             await stopping.wait()
 
 

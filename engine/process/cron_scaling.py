@@ -212,10 +212,10 @@ async def _scheduled(jobs: list[Job], now_ms: int) -> list[tuple[int, Job]]:
     """Return each job that has a next time, with that time; uses a thread, since time zones are read from files."""
 
     def scheduled() -> list[tuple[int, Job]]:
-        found = [(job.following_ms(now_ms), job) for job in jobs]
-        for job in (job for due_ms, job in found if due_ms is None):
+        jobs_with_dues = [(job.following_ms(now_ms), job) for job in jobs]
+        for job in (job for due_ms, job in jobs_with_dues if due_ms is None):
             _log.warning("rule is never due", scaler=job.name, rule=job.rule.name, zone=job.rule.time_zone)
-        return [(due_ms, job) for due_ms, job in found if due_ms is not None]
+        return [(due_ms, job) for due_ms, job in jobs_with_dues if due_ms is not None]
 
     return await anyio.to_thread.run_sync(scheduled)
 
@@ -228,8 +228,8 @@ def _read(rows: Rows, after: int) -> tuple[int, list[Job] | None]:
     """Return the last sequence number in the views, and all jobs (None if no scaler changed after ``after``)."""
     number = query.checkpoint(rows)
     if after >= 0 and changes.is_kept(after, number):
-        places = [(after + 1) * changes.PLACES, (number + 1) * changes.PLACES]
-        if not rows.select(_CHANGED, [*places, changes.kind_of(AUTOSCALING_GROUP, _KIND)]):
+        bounds = [(after + 1) * changes.PLACES, (number + 1) * changes.PLACES]
+        if not rows.select(_CHANGED, [*bounds, changes.kind_of(AUTOSCALING_GROUP, _KIND)]):
             return number, None
     return number, list(_jobs(rows))
 
@@ -252,15 +252,15 @@ def _is_recorded(scaler: KubeObject, rule: str, due_ms: int) -> bool:
     history = _history(scaler, rule)
     scheduled = times.to_seconds_text(due_ms)
     return any(
-        each.get("scheduleTime") == scheduled
+        entry.get("scheduleTime") == scheduled
         for field in ("successfulExecutions", "failedExecutions")
-        for each in objects_at(history, field)
+        for entry in objects_at(history, field)
     )
 
 
 def _history(scaler: KubeObject, rule: str) -> Json:
     histories = scaler.objects_at("status", "executionHistories")
-    return next((each for each in histories if each.get("ruleName") == rule), {"ruleName": rule})
+    return next((history for history in histories if history.get("ruleName") == rule), {"ruleName": rule})
 
 
 def _histories(scaler: KubeObject, done: _Execution, fault: str) -> list[Json]:
@@ -286,8 +286,8 @@ def _histories(scaler: KubeObject, done: _Execution, fault: str) -> list[Json]:
     if done.following_ms is not None:
         history = {**history, "nextExecutionTime": times.to_seconds_text(done.following_ms)}
     others = [
-        each
-        for each in scaler.objects_at("status", "executionHistories")
-        if each.get("ruleName") != rule.name
+        history
+        for history in scaler.objects_at("status", "executionHistories")
+        if history.get("ruleName") != rule.name
     ]
     return [*others, {**history, field: kept}]

@@ -64,7 +64,7 @@ class Drills(Collector):
             number = prediction.number  # one number for all questions: they share the rebuilt engine
         latest = self._services.drilled
         latest.results, latest.ended_ms = results, self._clock_ms()
-        lost = [f"{each.outage.domain} {each.outage.name}" for each in results if each.missing]
+        lost = [f"{result.outage.domain} {result.outage.name}" for result in results if result.missing]
         _log.info("drill finished", failures=len(results), not_absorbed=lost)
 
     def collect(self) -> Iterable[Metric]:
@@ -88,12 +88,12 @@ def metrics(results: Sequence[drills.Result], ended_ms: int) -> Iterable[Metric]
         "Time until all replicas run again after this failure; no value if some could not be placed.",
         labels=labels,
     )
-    for each in results:
-        names = [each.outage.domain, each.outage.name]
-        missing.add_metric(names, each.missing)
-        moved.add_metric(names, each.moved)
-        if each.recovered_ms is not None:
-            recovered.add_metric(names, each.recovered_ms / times.SECOND_MS)
+    for result in results:
+        names = [result.outage.domain, result.outage.name]
+        missing.add_metric(names, result.missing)
+        moved.add_metric(names, result.moved)
+        if result.recovered_ms is not None:
+            recovered.add_metric(names, result.recovered_ms / times.SECOND_MS)
     yield from (missing, moved, recovered)
     yield GaugeMetricFamily(
         "reballast_drill_timestamp_seconds",

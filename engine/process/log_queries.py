@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from engine.log import port
-from engine.process import log_places
+from engine.process import log_locations
 from engine.proof import verification
 from engine.reconcilers import explained, explanation
 from events.validation import manifests
@@ -24,7 +24,9 @@ class LogInquiry:
     def __init__(self, directory: Path, where: str | None = None) -> None:
         self._directory = directory
         self._place = (
-            log_places.LogPlace(str(directory)) if where is None else log_places.LogPlace(address=where)
+            log_locations.LogLocation(str(directory))
+            if where is None
+            else log_locations.LogLocation(address=where)
         )
 
     async def explain(self, key: str, number: int | None) -> explained.Explained | None:
@@ -56,7 +58,7 @@ class LogInquiry:
 
 
 async def _with_reader(
-    place: log_places.LogPlace, work: Callable[[port.NumberedLog], Awaitable[_Result]]
+    location: log_locations.LogLocation, work: Callable[[port.NumberedLog], Awaitable[_Result]]
 ) -> _Result:
-    async with log_places.opened(place) as log:
+    async with log_locations.opened(location) as log:
         return await work(log)

@@ -96,13 +96,13 @@ class Observing(Collector):
         gather_s = GATHER_S if scheduling is None else _SOON_S
         name = "" if scheduling is None else scheduling.name
         self._observer = Observer(
-            self._api, log, source, clock_ms, gather_s=gather_s, ours=name, report=self.report
+            self._api, log, source, clock_ms, gather_s=gather_s, own_scheduler=name, report=self.report
         )
         self._scheduler: Scheduler | None = None
         if scheduling is None:
             return
         decider = Decider(scheduling.name)
-        lease = election.Place(scheduling.namespace, scheduling.name)
+        lease = election.LeaseName(scheduling.namespace, scheduling.name)
         self._election = election.Election(self._api, lease, self._identity, clock_ms)
         self._writer = writer.Writer(
             self._api, decider, self._election.leads, scheduling.name, scheduling.writes_per_second

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from engine.log import port
-from engine.process import interpreter_settings, log_places
+from engine.process import interpreter_settings, log_locations
 from engine.proof import audit as audits
 from engine.proof import verification
 from engine.proof.rules import UNCHANGED, Rules
@@ -42,14 +42,14 @@ class _Part(Struct, frozen=True):
     """The part of a log that one process verifies or audits, and how."""
 
     index: int
-    place: log_places.LogPlace
+    location: log_locations.LogLocation
     scope: verification.Scope
     since_snapshot: bool = False
     rules: Rules = UNCHANGED
 
 
 def verify(
-    place: log_places.LogPlace,
+    location: log_locations.LogLocation,
     scope: verification.Scope = verification.EVERYTHING,
     *,
     since_snapshot: bool = False,
@@ -60,13 +60,13 @@ def verify(
 
     With ``since_snapshot`` verify only the steps after the newest snapshot, which is trusted. Raises LogError.
     """
-    whole = _Part(0, place, scope, since_snapshot)
+    whole = _Part(0, location, scope, since_snapshot)
     reports = _in_processes(_verify, whole, processes, show)
     return verification.merged(msgspec.json.decode(report, type=verification.Report) for report in reports)
 
 
 def audit(
-    place: log_places.LogPlace,
+    location: log_locations.LogLocation,
     changed: Rules,
     scope: verification.Scope = verification.EVERYTHING,
     *,
@@ -74,22 +74,22 @@ def audit(
     show: Show | None = None,
 ) -> audits.Audit:
     """Decide the steps of a log again with changed rules or the rules of this release, and compare. Raises LogError."""
-    results = _in_processes(_audit, _Part(0, place, scope, rules=changed), processes, show)
-    found = audits.merged(msgspec.json.decode(result, type=audits.Audit) for result in results)
-    asyncio.run(_explain(place, found, changed))
-    return found
+    results = _in_processes(_audit, _Part(0, location, scope, rules=changed), processes, show)
+    merged = audits.merged(msgspec.json.decode(result, type=audits.Audit) for result in results)
+    asyncio.run(_explain(location, merged, changed))
+    return merged
 
 
-async def _explain(place: log_places.LogPlace, found: audits.Audit, changed: Rules) -> None:
-    async with log_places.opened(place) as log:
-        await audits.explain(log, found, changed)
+async def _explain(location: log_locations.LogLocation, audit: audits.Audit, changed: Rules) -> None:
+    async with log_locations.opened(location) as log:
+        await audits.explain(log, audit, changed)
 
 
 def _in_processes(
     work: Callable[[_Part], bytes], whole: _Part, processes: int, show: Show | None
 ) -> list[bytes]:
     """Divide the shards among processes that run ``work``; show their progress and return the result of each."""
-    last = asyncio.run(_last_number(whole.place))
+    last = asyncio.run(_last_number(whole.location))
     until = last if whole.scope.last is None else min(whole.scope.last, last)
     parts = [
         structs.replace(whole, index=index, scope=structs.replace(whole.scope, shards=shards, last=until))
@@ -136,8 +136,8 @@ def _shares(processes: int) -> list[tuple[int, ...]]:
     return [tuple(range(index, topics.SHARDS, count)) for index in range(count)]
 
 
-async def _last_number(place: log_places.LogPlace) -> int:
-    async with log_places.opened(place) as log:
+async def _last_number(location: log_locations.LogLocation) -> int:
+    async with log_locations.opened(location) as log:
         return log.last_number()
 
 
@@ -161,7 +161,7 @@ def _audit(part: _Part) -> bytes:
 
 async def _audited(part: _Part) -> audits.Audit:
     scope = part.scope
-    async with log_places.opened(part.place) as log:
+    async with log_locations.opened(part.location) as log:
         return await audits.audit(
             log, scope.shards, part.rules, first=scope.first, last=scope.last, progress=_progress(part)
         )
@@ -180,11 +180,11 @@ def _progress(part: _Part) -> verification.Progress:
 
 async def _verified(part: _Part) -> verification.Report:
     progress = _progress(part)
-    async with log_places.opened(part.place) as log:
+    async with log_locations.opened(part.location) as log:
         if not part.since_snapshot:
             return await verification.verify(log, part.scope, progress=progress)
         reports: list[verification.Report] = []
-        async with log_places.snapshots(part.place) as storage:
+        async with log_locations.snapshots(part.location) as storage:
             for store, shards in storage.of(part.scope.shards):
                 snapshot = await snapshots.newest(log, store, shards, discards=False)
                 if snapshot is None:

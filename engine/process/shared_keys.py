@@ -184,7 +184,7 @@ def _open_requests(views: Views, fingerprint: str) -> list[tuple[str, bytes]]:
 
 def _waiting(rows: Rows, fingerprint: str) -> list[tuple[str, bytes]]:
     requests: list[tuple[str, bytes]] = []
-    selection = object_tables.Wanted(kind=_MAPS, namespace=authorized.KEYS_NAMESPACE)
+    selection = object_tables.Selection(kind=_MAPS, namespace=authorized.KEYS_NAMESPACE)
     for item in object_tables.page(rows, selection).items:
         name, data = item.name, _data(item)
         if (

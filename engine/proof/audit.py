@@ -133,30 +133,30 @@ def merged(audits: Iterable[Audit]) -> Audit:
     total = Audit()
     groups: dict[str, Group] = {}
     audits = list(audits)
-    total.manifests = override_audit.merged(each.manifests for each in audits)
-    for each in audits:
-        total.steps += each.steps
-        total.decisions += each.decisions
-        total.differing_steps += each.differing_steps
-        total.differing += each.differing
-        total.unreadable |= each.unreadable
-        for group in each.groups:
+    total.manifests = override_audit.merged(audit.manifests for audit in audits)
+    for audit in audits:
+        total.steps += audit.steps
+        total.decisions += audit.decisions
+        total.differing_steps += audit.differing_steps
+        total.differing += audit.differing
+        total.unreadable |= audit.unreadable
+        for group in audit.groups:
             same = groups.setdefault(group.reason, Group(group.reason, 0, 0, []))
             same.count += group.count
             # A key belongs to one shard, so no key is counted twice.
             same.keys += group.keys
-            same.examples = sorted([*same.examples, *group.examples], key=lambda one: one.number)[
+            same.examples = sorted([*same.examples, *group.examples], key=lambda example: example.number)[
                 : override_audit.EXAMPLES_MAX
             ]
     total.groups = sorted(groups.values(), key=lambda group: (-group.count, group.reason))
     return total
 
 
-async def explain(log: port.Log, found: Audit, rules: audit_rules.Rules) -> None:
+async def explain(log: port.Log, audit: Audit, rules: audit_rules.Rules) -> None:
     """Add the explanations of scheduling decisions to the examples of a result."""
     changed = audit_rules.ChangedLog(log, rules)
     scheduled = {_name(struct) for struct in _SCHEDULED}
-    for group in found.groups:
+    for group in audit.groups:
         for example in group.examples:
             if scheduled.isdisjoint(example.recorded | example.decided):
                 continue
@@ -169,7 +169,7 @@ def _differences(step: recovery.RecordedStep, decided: Sequence[records.Record])
     """Yield the differences between a recorded step and its new decision, by key."""
     others = [record for record in decided[1:] if record.topic == topics.DECISIONS]
     if len(step.data) == len(others) and all(
-        each.checksum == other.checksum for each, other in zip(step.outputs, others, strict=True)
+        output.checksum == other.checksum for output, other in zip(step.outputs, others, strict=True)
     ):
         return
     recorded, again = _by_key(step.data), _by_key(_decoded(others))

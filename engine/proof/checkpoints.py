@@ -130,13 +130,13 @@ class _History:
         heads = [
             Head(
                 shard,
-                each.number,
-                each.term,
-                each.digest,
+                chain.number,
+                chain.term,
+                chain.digest,
                 self._offsets.get(shard, 0),
                 base64.b64encode(self._marks.get(shard, b"")).decode(),
             )
-            for shard, each in self._chains.items()
+            for shard, chain in self._chains.items()
         ]
         self._marks = {}
         self.steps = 0

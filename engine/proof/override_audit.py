@@ -111,7 +111,7 @@ class OverrideAudit:
         self._works.setdefault(reason, set()).add((binding.key, cluster))
         examples = self._examples.setdefault(reason, [])
         if len(examples) < EXAMPLES_MAX and all(
-            (each.key, each.cluster) != (binding.key, cluster) for each in examples
+            (example.key, example.cluster) != (binding.key, cluster) for example in examples
         ):
             diff = [] if old.fault or new.fault else _diff(old.manifest, new.manifest)
             examples.append(ManifestDifference(key=binding.key, cluster=cluster, diff=diff))
@@ -131,8 +131,10 @@ class OverrideAudit:
         rules = self._policies[_policy(ref)].rules
         return [rules[index].overriders for index in ref.rules]
 
-    async def _template(self, wanted: manifests.RenderInput) -> bytes | None:
-        records = await template_loading.read_at(self._log, topics.SPECS, wanted.shard, [wanted.offset])
+    async def _template(self, render_input: manifests.RenderInput) -> bytes | None:
+        records = await template_loading.read_at(
+            self._log, topics.SPECS, render_input.shard, [render_input.offset]
+        )
         for record in records.values():
             decoded = codec.decode(record)
             if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, specs.TemplateApplied):
@@ -176,7 +178,7 @@ def _reasons(before: Iterable[OverrideRef], after: Iterable[OverrideRef]) -> Ite
 
 def _diff(before: bytes, after: bytes) -> list[str]:
     """Return the lines that differ, with one line of context."""
-    old, new = (msgspec.json.format(each, indent=2).decode().splitlines() for each in (before, after))
+    old, new = (msgspec.json.format(manifest, indent=2).decode().splitlines() for manifest in (before, after))
     # The first two lines contain file names.
     lines = list(difflib.unified_diff(old, new, n=1, lineterm=""))[2:]
     return [*lines[:_DIFF_LINES_MAX], *(["…"] if len(lines) > _DIFF_LINES_MAX else [])]

@@ -20,7 +20,7 @@ _ANY_OFFSET: Final = 2**63
 Partition = tuple[str, int]
 """Topic and partition."""
 
-Place = tuple[str, int, int]
+Position = tuple[str, int, int]
 """Topic, partition and offset of a record."""
 
 
@@ -37,7 +37,7 @@ class _Kept(Struct, frozen=True, gc=False):
 
     output: str
     checksum: bytes
-    position: Place
+    position: Position
 
 
 class _Early(Struct):
@@ -65,7 +65,7 @@ class RecordOrigins:
     ) -> None:
         self._until = until
         self._shards = frozenset(shards)
-        self._later: set[Place] = set()
+        self._later: set[Position] = set()
         """Outputs of proved steps that have numbers above ``until``."""
         self.chains = {shard: chain.Chain(shard) for shard in shards}
         self._before = dict.fromkeys(shards, 0)
@@ -81,9 +81,9 @@ class RecordOrigins:
         self.notes: list[Finding] = []
         self._firsts: dict[str, _Kept] = {}
         self._repeats: list[_Kept] = []
-        self._inputs: set[Place] = set()
+        self._inputs: set[Position] = set()
         """Positions of kept records that are also inputs of a shard."""
-        self._refused: set[Place] = set()
+        self._refused: set[Position] = set()
         """Positions of refused inputs: those in ``_inputs``, and those that were refused before they were read."""
         self._seen: dict[Partition, int] = {}
         self._early: dict[tuple[int, int, int], _Early] = {}
@@ -93,7 +93,7 @@ class RecordOrigins:
     @property
     def held(self) -> int:
         """Number of entries in memory: for outputs whose steps are not computed yet, and for foreign records."""
-        early = sum(len(each.marks) for each in self._early.values())
+        early = sum(len(step.marks) for step in self._early.values())
         kept = self._firsts, self._repeats, self._later, self._inputs, self._refused
         return early + sum(map(len, kept))
 

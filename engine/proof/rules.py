@@ -89,10 +89,10 @@ class ChangedLog:
         raise port.LogError(f"{len(batch)} records not appended: this log is open for reading only")
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        found = await self._log.read(topic, partition, start, limit)
+        records = await self._log.read(topic, partition, start, limit)
         if self._rules.are_unchanged or topic not in {topics.POLICIES, topics.DECISIONS}:
-            return found
-        return [self._changed(record) for record in found]
+            return records
+        return [self._changed(record) for record in records]
 
     def ends(self) -> port.Ends:
         return self._log.ends()

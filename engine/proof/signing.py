@@ -76,14 +76,14 @@ def signed(content: bytes, key: Ed25519PrivateKey) -> bytes:
 def content(line: bytes, key: Ed25519PublicKey) -> bytes:
     """Return the content of a line that this key signed. Raises SigningError."""
     try:
-        found = msgspec.json.decode(line, type=_Signed)
-        signature = base64.b64decode(found.signature, validate=True)
+        signed = msgspec.json.decode(line, type=_Signed)
+        signature = base64.b64decode(signed.signature, validate=True)
     except DECODING_ERRORS as error:
         raise SigningError(f"it is not a signed line: {error}") from None
-    if found.key != fingerprint(key):
-        raise SigningError(f"it is signed with the key {found.key}, not with {fingerprint(key)}")
+    if signed.key != fingerprint(key):
+        raise SigningError(f"it is signed with the key {signed.key}, not with {fingerprint(key)}")
     try:
-        key.verify(signature, bytes(found.content))
+        key.verify(signature, bytes(signed.content))
     except InvalidSignature:
         raise SigningError("its content was changed after it was signed") from None
-    return bytes(found.content)
+    return bytes(signed.content)

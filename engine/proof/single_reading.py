@@ -80,17 +80,17 @@ class SingleReading:
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
         """Return the same records as ``port.Partitions.read``, from memory if they were read ahead."""
-        held = self._held.get((topic, partition))
-        if held is None:
+        held_records = self._held.get((topic, partition))
+        if held_records is None:
             return await self._log.read(topic, partition, start, limit)
-        waiting = held.records
+        waiting = held_records.records
         while not self.unreadable:
             while waiting and waiting[0].offset < start:
                 passed = waiting.popleft()
-                held.start = passed.offset + 1
+                held_records.start = passed.offset + 1
                 self._waiting -= 1
                 self._waiting_bytes -= len(passed.value)
-            if start < held.start:
+            if start < held_records.start:
                 break
             if waiting:
                 return list(itertools.islice(waiting, limit))
@@ -98,8 +98,8 @@ class SingleReading:
             if is_full or not await self.read_more():
                 break
         records = await self._log.read(topic, partition, start, limit)
-        if records and held.start != _ALL:
-            held.start = max(held.start, records[-1].offset + 1)
+        if records and held_records.start != _ALL:
+            held_records.start = max(held_records.start, records[-1].offset + 1)
         return records
 
     def _hold(self, record: StoredRecord) -> None:

@@ -96,8 +96,8 @@ async def _number_of(log: port.Log, snapshot: snapshots.Snapshot, shards: Iterab
     """Return the smallest sequence number of the shards' last steps in a snapshot; 0 if a shard has no step."""
     numbers: list[int] = []
     for shard in shards:
-        found = await log.read(topics.DECISIONS, shard, snapshot.shards[shard].offset, 1)
-        numbers.append(found[0].number if found and snapshot.shards[shard].state.number else 0)
+        records = await log.read(topics.DECISIONS, shard, snapshot.shards[shard].offset, 1)
+        numbers.append(records[0].number if records and snapshot.shards[shard].state.number else 0)
     return min(numbers)
 
 

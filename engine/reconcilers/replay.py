@@ -119,14 +119,14 @@ class Replay:
     def leave_out(self, shard: int) -> None:
         """End the replay of a shard."""
         for group in self._groups:
-            group.shards = [each for each in group.shards if each.fold.state.shard != shard]
+            group.shards = [replayed for replayed in group.shards if replayed.fold.state.shard != shard]
 
     def copy_to_second(self, shard: int) -> None:
         """Replace a shard's second fold by a copy of its first one; call it directly after the first took a step."""
         for group in self._groups:
-            for each in group.shards:
-                if each.fold.state.shard == shard:
-                    each.second = snapshots.copied(each.fold)
+            for replayed in group.shards:
+                if replayed.fold.state.shard == shard:
+                    replayed.second = snapshots.copied(replayed.fold)
 
     async def steps(self) -> AsyncIterator[ReplayedStep]:
         """Yield each step with its inputs folded; apply or compute the step before you continue the iteration."""
@@ -183,7 +183,7 @@ class Replay:
         try:
             for topic in topics.FACT_TOPICS:
                 if group.facts.ends[topic] < ends.get(topic, 0):
-                    folds = [fold for each in group.shards for fold in each.folds]
+                    folds = [fold for replayed in group.shards for fold in replayed.folds]
                     await recovery.follow_facts(self._log, folds, group.facts, topic, ends[topic])
             for topic in topics.OWN_TOPICS:
                 for fold in shard.folds:

@@ -31,7 +31,7 @@ _LEASE: Final = Resource(api_version="coordination.k8s.io/v1", kind="Lease", plu
 _log = diagnostics.logger(__name__)
 
 
-class Place(Struct, frozen=True):
+class LeaseName(Struct, frozen=True):
     """Namespace and name of a Lease."""
 
     namespace: str
@@ -41,9 +41,9 @@ class Place(Struct, frozen=True):
 class Election:
     """Campaigns for a Lease as ``identity``; ``leads`` is valid at the moment of the call."""
 
-    def __init__(self, api: MemberApi, place: Place, identity: str, clock_ms: Callable[[], int]) -> None:
+    def __init__(self, api: MemberApi, lease: LeaseName, identity: str, clock_ms: Callable[[], int]) -> None:
         self._api = api
-        self._place = place
+        self._lease = lease
         self._identity = identity
         self._clock_ms = clock_ms
         self._until_s = 0.0
@@ -63,7 +63,7 @@ class Election:
                 try:
                     await self._campaign()
                 except (KubeconfigError, ApiError) as error:
-                    _log.warning("lease not held; retrying", lease=self._place.name, reason=str(error))
+                    _log.warning("lease not held; retrying", lease=self._lease.name, reason=str(error))
                 self._report()
                 changed()
                 await anyio.sleep(_RETRY_S)
@@ -74,13 +74,13 @@ class Election:
     def _report(self) -> None:
         if self.leads() != self._was_leading:
             self._was_leading = self.leads()
-            _log.info("leading" if self._was_leading else "waiting for the lease", lease=self._place.name)
+            _log.info("leading" if self._was_leading else "waiting for the lease", lease=self._lease.name)
 
     async def _campaign(self) -> None:
         started_s = time.monotonic()
-        lease = await self._api.get(_LEASE, self._place.namespace, self._place.name)
+        lease = await self._api.get(_LEASE, self._lease.namespace, self._lease.name)
         if lease is None:
-            head: Json = {"namespace": self._place.namespace, "name": self._place.name}
+            head: Json = {"namespace": self._lease.namespace, "name": self._lease.name}
             lease = KubeObject({**_HEAD, "metadata": head, "spec": self._spec({}, 0)})
             await self._api.create(_LEASE, lease)
         else:
@@ -92,7 +92,7 @@ class Election:
                 "metadata": {"resourceVersion": version},
                 "spec": self._spec(lease.object_at("spec"), 1),
             }
-            await self._api.patch(_LEASE, self._place.namespace, self._place.name, change)
+            await self._api.patch(_LEASE, self._lease.namespace, self._lease.name, change)
         if not self.leads():
             self.term += 1
         self._until_s = started_s + _LEADS_S
@@ -127,13 +127,13 @@ class Election:
             return
         self._until_s = 0.0
         try:
-            lease = await self._api.get(_LEASE, self._place.namespace, self._place.name)
+            lease = await self._api.get(_LEASE, self._lease.namespace, self._lease.name)
             if lease is not None and lease.at("spec", "holderIdentity") == self._identity:
                 version = lease.resource_version
                 change: Json = {"metadata": {"resourceVersion": version}, "spec": {"holderIdentity": ""}}
-                await self._api.patch(_LEASE, self._place.namespace, self._place.name, change)
+                await self._api.patch(_LEASE, self._lease.namespace, self._lease.name, change)
         except (KubeconfigError, ApiError) as error:
-            _log.warning("lease not released; it expires", lease=self._place.name, reason=str(error))
+            _log.warning("lease not released; it expires", lease=self._lease.name, reason=str(error))
 
 
 _HEAD: Final[Json] = {"apiVersion": _LEASE.api_version, "kind": _LEASE.kind}

@@ -88,7 +88,7 @@ class Scheduler:
                 await self._log.append([self._record(decision) for decision in made])
                 self.decisions += len(made)
                 await self._fold()
-                self._writer.put((each.kind, each.namespace, each.name) for each in made)
+                self._writer.put((write.kind, write.namespace, write.name) for write in made)
             await asyncio.sleep(0)
 
     def _is_retry_due(self) -> bool:

@@ -75,11 +75,11 @@ def _is_placed(binding: ObservedBinding, decision: DecisionMade) -> bool:
     return not decision.applied or _same_placement(binding.applied, decision.applied)
 
 
-def _same_placement(found: str, wanted: str) -> bool:
-    if found == wanted:
+def _same_placement(current: str, decided: str) -> bool:
+    if current == decided:
         return True
     try:
-        return bool(found) and questions.read_placement(found) == questions.read_placement(wanted)
+        return bool(current) and questions.read_placement(current) == questions.read_placement(decided)
     except msgspec.MsgspecError:
         return False
 
@@ -113,9 +113,9 @@ def _status(binding: ObservedBinding, decision: DecisionMade) -> Write:
     conditions = (
         [*others, condition]
         if before is None
-        else [condition if each.type == SCHEDULED else each for each in others]
+        else [condition if other.type == SCHEDULED else other for other in others]
     )
-    status: Json = {"conditions": [msgspec.to_builtins(each) for each in conditions]}
+    status: Json = {"conditions": [msgspec.to_builtins(item) for item in conditions]}
     if decision.status == TRUE:
         status["schedulerObservedGeneration"] = _decided_generation(decision)
         status["schedulerObservingAffinityName"] = decision.affinity or None

@@ -109,7 +109,7 @@ def pods(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Ku
     spec = object_at(template, "spec")
     containers = objects_at(spec, "containers")
     names = [str(container.get("name", "")) for container in containers]
-    places = nodes.Places(state, workload)
+    node_of_pods = nodes.NodeChoice(state, workload)
     rank = pod_priorities.rank_of(state, workload) if pod_priorities.is_used(state) else None
     priority: Json = {} if rank is None else {"priority": rank.value}
     hash_label: Json = (
@@ -127,7 +127,7 @@ def pods(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Ku
             "labels": {**pod.labels, **hash_label},
             "ownerReferences": [owner_of_pods(state, workload)],
         }
-        placement: Json = {"nodeName": nodes.name_of(state, places.of(pod))} if pod.ready else {}
+        placement: Json = {"nodeName": nodes.name_of(state, node_of_pods.of(pod))} if pod.ready else {}
         yield KubeObject(
             {
                 "apiVersion": "v1",

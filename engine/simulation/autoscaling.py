@@ -88,7 +88,7 @@ def status(state: MemberState, workload: Workload, scaler: Scaler) -> _Status:
     load, requests = load_of(target), dict(target.template.amounts)
     followed = scaler.followed(load or {}, requests)
     conditions = [able, _activity(workload, target, followed, load), _limits(workload, scaler, target)]
-    metrics = [_current(each, (load or {})[each.name], count, requests) for each in followed]
+    metrics = [_current(metric, (load or {})[metric.name], count, requests) for metric in followed]
     shown: _Status = {
         "observedGeneration": generation,
         "currentReplicas": count,
@@ -153,23 +153,23 @@ def _activity(
     if followed:
         message = "the HPA was able to successfully calculate a replica count"
         return _condition(workload, "ScalingActive", "ValidMetricFound", message, well=True)
-    asked = f"annotation {autoscalers.LOAD} of {target.ref.kind} {target.ref.name}"
+    annotation = f"annotation {autoscalers.LOAD} of {target.ref.kind} {target.ref.name}"
     message = (
-        f"the {asked} is malformed; write it like cpu=1500m,requests=20"
+        f"the {annotation} is malformed; write it like cpu=1500m,requests=20"
         if load is None
-        else f"no metric has a load and a target for each pod; set the load with the {asked}"
+        else f"no metric has a load and a target for each pod; set the load with the {annotation}"
     )
     return _condition(workload, "ScalingActive", "FailedGetResourceMetric", message, well=False)
 
 
 def _limits(workload: Workload, scaler: Scaler, target: Workload) -> Condition:
-    wanted = _wanted(scaler, target, target.replicas or 0)
+    desired = _wanted(scaler, target, target.replicas or 0)
     reason, text = "DesiredWithinRange", "the desired count is within the acceptable range"
-    if wanted < scaler.least:
+    if desired < scaler.least:
         reason, text = "TooFewReplicas", "the desired replica count is less than the minimum replica count"
-    elif wanted > scaler.most:
+    elif desired > scaler.most:
         reason, text = "TooManyReplicas", "the desired replica count is more than the maximum replica count"
-    return _condition(workload, "ScalingLimited", reason, text, well=wanted != scaler.limited(wanted))
+    return _condition(workload, "ScalingLimited", reason, text, well=desired != scaler.limited(desired))
 
 
 def _current(metric: Metric, load: int, count: int, requests: dict[str, int]) -> Json:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from engine.kubeapi.values.selectors import LabelSelector
 from engine.works.budgets import Budget
 
-Place = tuple[str, str, str]
+LabelKey = tuple[str, str, str]
 """Namespace, label name and label value; name and value are empty for the whole namespace."""
 
 _ANY: Final[tuple[str, str]] = ("", "")
@@ -21,17 +21,17 @@ _ANY: Final[tuple[str, str]] = ("", "")
 class BudgetIndex(Struct, kw_only=True):
     """Budgets, each under one label that all its pods have; workloads, each under every label of its pods."""
 
-    budgets: dict[Place, dict[str, Budget]] = {}
-    workloads: dict[Place, dict[str, None]] = {}
+    budgets: dict[LabelKey, dict[str, Budget]] = {}
+    workloads: dict[LabelKey, dict[str, None]] = {}
 
     def add_budget(self, key: str, namespace: str, budget: Budget) -> None:
-        self.budgets.setdefault(_place(namespace, budget.selector), {})[key] = budget
+        self.budgets.setdefault(_label_key(namespace, budget.selector), {})[key] = budget
 
     def remove_budget(self, key: str, namespace: str, budget: Budget) -> None:
-        self.budgets.get(_place(namespace, budget.selector), {}).pop(key, None)
+        self.budgets.get(_label_key(namespace, budget.selector), {}).pop(key, None)
 
     def add_workload(self, key: str, namespace: str, labels: Mapping[str, str]) -> None:
-        for label in _places(namespace, labels):
+        for label in _label_keys(namespace, labels):
             self.workloads.setdefault(label, {})[key] = None
 
     def discard_budget(self, key: str, namespace: str) -> None:
@@ -47,25 +47,25 @@ class BudgetIndex(Struct, kw_only=True):
 
     def budgets_with(self, namespace: str, labels: Mapping[str, str]) -> Iterator[tuple[str, Budget]]:
         """Yield the budgets that select pods with these labels, with their keys."""
-        for label in _places(namespace, labels):
+        for label in _label_keys(namespace, labels):
             for key, budget in self.budgets.get(label, {}).items():
                 if budget.selector.matches(labels):
                     yield key, budget
 
     def hints(self, namespace: str, selector: LabelSelector) -> dict[str, None]:
         """Return keys of workloads that a selector may select, in the index's own dict; drop outdated keys from it."""
-        return self.workloads.get(_place(namespace, selector), {})
+        return self.workloads.get(_label_key(namespace, selector), {})
 
 
-def _places(namespace: str, labels: Mapping[str, str]) -> Iterator[Place]:
+def _label_keys(namespace: str, labels: Mapping[str, str]) -> Iterator[LabelKey]:
     yield (namespace, *_ANY)
     for label in labels.items():
         yield (namespace, *label)
 
 
-def _place(namespace: str, selector: LabelSelector) -> Place:
+def _label_key(namespace: str, selector: LabelSelector) -> LabelKey:
     """Return namespace, key and value of a label that all selected pods have; without one, key and value are empty."""
-    for each in selector.requirements():
-        if each.operator == "In" and len(each.values) == 1:
-            return (namespace, each.key, each.values[0])
+    for requirement in selector.requirements():
+        if requirement.operator == "In" and len(requirement.values) == 1:
+            return (namespace, requirement.key, requirement.values[0])
     return (namespace, *_ANY)

@@ -24,7 +24,7 @@ def sets(state: MemberState, groups: Sequence[Group]) -> Iterator[KubeObject]:
     """Yield the ReplicaSets of a Deployment: those of earlier revisions, and those that own its pods."""
     workload, manifest = groups[-1]
     item = state.unmanaged.get(workload.object_key) if workload.is_unmanaged else None
-    revisions = {} if item is None else {each.digest: each for each in item.revisions}
+    revisions = {} if item is None else {revision.digest: revision for revision in item.revisions}
     used = {group.template.digest for group, _ in groups}
     for digest, revision in revisions.items():
         if digest not in used:

@@ -68,8 +68,8 @@ def status(state: MemberState, workload: Workload, budget: Budget) -> BudgetStat
 
 def _counts(state: MemberState, namespace: str, budget: Budget) -> BudgetStatus:
     selected = _selected(state, namespace, budget)
-    expected = sum(each.admitted + each.pending for each in selected)
-    healthy, desired = sum(each.ready for each in selected), budget.desired(expected)
+    expected = sum(workload.admitted + workload.pending for workload in selected)
+    healthy, desired = sum(workload.ready for workload in selected), budget.desired(expected)
     return {
         "currentHealthy": healthy,
         "desiredHealthy": desired,

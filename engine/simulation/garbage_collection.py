@@ -43,13 +43,15 @@ def record(state: MemberState, key: str, item: Unmanaged) -> None:
 
 def dependents(state: MemberState, key: str, uid: str) -> list[Unmanaged]:
     """Return the objects that refer to an object as their owner."""
-    owned = (state.unmanaged[each] for each in state.owned.get(key, ()))
+    owned = (state.unmanaged[owned_key] for owned_key in state.owned.get(key, ()))
     return [item for item in owned if any(owner.get("uid") == uid for owner in _owners(_value(item)))]
 
 
 def without(cluster: str, item: Unmanaged, uid: str) -> clusters.MemberObjectApplied:
     """Return the write that removes the owner with this uid from an object's owner references."""
-    return _written(cluster, _value(item), [each for each in _owners(_value(item)) if each.get("uid") != uid])
+    return _written(
+        cluster, _value(item), [owner for owner in _owners(_value(item)) if owner.get("uid") != uid]
+    )
 
 
 def writes(state: MemberState, at_ms: int) -> list[clusters.MemberWrite]:
@@ -68,7 +70,7 @@ def _collected(state: MemberState, item: Unmanaged, at_ms: int) -> Iterator[clus
     """Yield the write that deletes an object without remaining owners, or removes its references to deleted owners."""
     value = _value(item)
     owners = _owners(value)
-    kept = [each for each in owners if _exists(state, item.ref.namespace, each)]
+    kept = [owner for owner in owners if _exists(state, item.ref.namespace, owner)]
     if len(kept) == len(owners):
         return
     cluster, metadata = state.spec.name, value.metadata
@@ -87,8 +89,8 @@ def _released(state: MemberState, key: str, item: Unmanaged) -> Iterator[cluster
     if _DELETED not in value.metadata or FOREGROUND not in finalizers:
         return
     cluster, is_blocked = state.spec.name, False
-    for each in dependents(state, key, item.uid):
-        dependent = _value(each)
+    for dependent_item in dependents(state, key, item.uid):
+        dependent = _value(dependent_item)
         blocking = any(
             owner.get("blockOwnerDeletion") is True
             for owner in _owners(dependent)
@@ -96,12 +98,12 @@ def _released(state: MemberState, key: str, item: Unmanaged) -> Iterator[cluster
         )
         is_blocked = is_blocked or blocking
         if not list_at(dependent.metadata, _FINALIZERS):
-            yield clusters.MemberObjectDeleted(name=cluster, object=each.ref)
+            yield clusters.MemberObjectDeleted(name=cluster, object=dependent_item.ref)
         elif _DELETED not in dependent.metadata:
             yield _applied(cluster, _marked(dependent, str(value.metadata[_DELETED])))
     if is_blocked:
         return
-    others = [each for each in finalizers if each != FOREGROUND]
+    others = [finalizer for finalizer in finalizers if finalizer != FOREGROUND]
     if others:
         yield _applied(cluster, value.with_metadata({_FINALIZERS: others}))
     else:
@@ -154,7 +156,7 @@ def _is_derived(state: MemberState, namespace: str, kind: str, name: str, uid: s
     workload, item = _workload(state, source), state.unmanaged.get(source)
     if kind == "Job":
         return workload is not None or item is not None
-    digests = {each.digest for each in item.revisions} if item is not None else set[str]()
+    digests = {revision.digest for revision in item.revisions} if item is not None else set[str]()
     digests |= {workload.template.digest} if workload is not None else set()
     return any(uids.of_replica_set(cluster, source, digest) == uid for digest in digests)
 
@@ -166,9 +168,9 @@ def _workload(state: MemberState, key: str) -> Workload | None:
 def _is_claimed(state: MemberState, namespace: str, name: str) -> bool:
     """Whether a PersistentVolumeClaim may be that of a StatefulSet's pod."""
     return any(
-        f"-{each.ref.name}-" in name
-        for each in state.workloads.values()
-        if each.ref.kind == "StatefulSet" and each.ref.namespace == namespace
+        f"-{workload.ref.name}-" in name
+        for workload in state.workloads.values()
+        if workload.ref.kind == "StatefulSet" and workload.ref.namespace == namespace
     )
 
 
@@ -191,6 +193,6 @@ def _applied(cluster: str, value: KubeObject) -> clusters.MemberObjectApplied:
 
 
 def _written(cluster: str, value: KubeObject, owners: list[Json]) -> clusters.MemberObjectApplied:
-    metadata = {name: each for name, each in value.metadata.items() if name != _OWNERS}
+    metadata = {name: field for name, field in value.metadata.items() if name != _OWNERS}
     metadata |= {_OWNERS: owners} if owners else {}
     return _applied(cluster, value.with_fields({"metadata": metadata}))

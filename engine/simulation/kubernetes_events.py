@@ -110,22 +110,24 @@ def _of_owner(pod: KubeObject) -> Iterator[_Message]:
 
 def _of_pod(pod: KubeObject) -> Iterator[_Message]:
     """The Events about a pod: its scheduling, and for each container its image and its start."""
-    about: Json = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid}
+    involved: Json = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid}
     statuses = pod.objects_at("status", "containerStatuses")
-    waiting = [str(at(each, "state", "waiting", "reason") or "") for each in statuses]
+    waiting = [str(at(status, "state", "waiting", "reason") or "") for status in statuses]
     unscheduled = pod.condition("PodScheduled")
     if unscheduled.get("status") == "False":
-        yield _Message("FailedScheduling", str(unscheduled.get("message", "")), _SCHEDULER, about, "Warning")
+        yield _Message(
+            "FailedScheduling", str(unscheduled.get("message", "")), _SCHEDULER, involved, "Warning"
+        )
         return
     if node := pod.at("spec", "nodeName"):
         text = f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
-        yield _Message("Scheduled", text, _SCHEDULER, about)
+        yield _Message("Scheduled", text, _SCHEDULER, involved)
     for container in pod.objects_at("spec", "containers"):
         image, container_name = container.get("image"), container.get("name")
         if any(waiting):
-            yield _Message("BackOff", f'Back-off pulling image "{image}"', _KUBELET, about, "Warning")
+            yield _Message("BackOff", f'Back-off pulling image "{image}"', _KUBELET, involved, "Warning")
         elif node:
             text = f'Container image "{image}" already present on machine'
-            yield _Message("Pulled", text, _KUBELET, about)
-            yield _Message("Created", f"Created container: {container_name}", _KUBELET, about)
-            yield _Message("Started", f"Started container {container_name}", _KUBELET, about)
+            yield _Message("Pulled", text, _KUBELET, involved)
+            yield _Message("Created", f"Created container: {container_name}", _KUBELET, involved)
+            yield _Message("Started", f"Started container {container_name}", _KUBELET, involved)

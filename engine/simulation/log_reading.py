@@ -34,7 +34,7 @@ class WorkContents(NamedTuple):
 
     def templates(self) -> Iterator[Template]:
         yield from self.loaded.values()
-        yield from (each.template for each in self.rendered.values())
+        yield from (rendered.template for rendered in self.rendered.values())
 
     def of(self, work: works.Work) -> tuple[works.Work, Template, str]:
         """Return a work with overrides applied, its template, and why they cannot be applied (empty if they can)."""
@@ -53,10 +53,10 @@ class Contents(NamedTuple):
     renderer: manifests.Renderer
 
     async def read(
-        self, found: Sequence[works.Work], running: Mapping[template_loading.TemplatePosition, Template]
+        self, batch: Sequence[works.Work], running: Mapping[template_loading.TemplatePosition, Template]
     ) -> WorkContents:
         """Return the content of works; ``running`` are known templates, which are not read from the log."""
-        applied = [work for work in found if isinstance(work, works.WorkApplied)]
+        applied = [work for work in batch if isinstance(work, works.WorkApplied)]
         rendered = await self.renderer.render_all(
             manifests.input_of(work) for work in applied if work.overrides
         )

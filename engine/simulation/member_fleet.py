@@ -160,7 +160,7 @@ class Members:
             self._member(name)
             # After a failed append it is unknown whether the write was stored: rebuild the members from the log.
             self._is_stale = True
-            await self._log.append([self._own_record(name, each, self._clock_ms()) for each in data])
+            await self._log.append([self._own_record(name, event, self._clock_ms()) for event in data])
             self._is_stale = False
             await self._turn()
 

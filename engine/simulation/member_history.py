@@ -249,7 +249,9 @@ def _take_object(history: History, manifest: bytes, write: ObjectWrite) -> None:
         old = Unmanaged(ref=ref, manifest=b"{}", uid=past.uid, created_ms=past.created_ms, digest="")
         history.ages[key], past.applied, past.preserved = past.ages, None, False
         past.uid, past.kept = "", Kept()
-    kept = [history.unmanaged[each] for each in history.orphans.get(key, ())] if old is None else []
+    kept = (
+        [history.unmanaged[orphan_key] for orphan_key in history.orphans.get(key, ())] if old is None else []
+    )
     history.unmanaged[key] = unmanaged.revised(
         old, manifest, write.uid, write.at_ms, orphans.revisions_of(kept)
     )
@@ -272,9 +274,9 @@ def _take_deletion(history: History, deletion: clusters.MemberObjectDeleted, at_
         past.applied, past.preserved = None, False
     if deletion.orphans:
         _orphan(history, key, deletion.name)
-    for each in (key, *unmanaged.contained(history.unmanaged, ref)):
-        _forget(history, each)
-        waiting = history.workloads.get(each)
+    for deleted_key in (key, *unmanaged.contained(history.unmanaged, ref)):
+        _forget(history, deleted_key)
+        waiting = history.workloads.get(deleted_key)
         if waiting is not None and waiting.conflict is not None:
             take_work(history, waiting.conflict, at_ms, waiting.cause)
 
@@ -300,14 +302,14 @@ def _orphan(history: History, key: str, cluster: str) -> None:
     else:
         workload = _workload(key, item, ages, replaced)
         orphaned = orphans.pods_of(cluster, workload, item.manifest)
-    for each, orphan in orphaned.items():
-        history.unmanaged[each] = orphan
-        orphans.record(history.orphans, each, orphan)
+    for orphan_key, orphan in orphaned.items():
+        history.unmanaged[orphan_key] = orphan
+        orphans.record(history.orphans, orphan_key, orphan)
 
 
 def _adopt(history: History, key: str, cluster: str) -> None:
     """Assign the orphaned replicas of a deleted object to the object that was created again with its key."""
-    orphaned = {each: history.unmanaged[each] for each in history.orphans.get(key, ())}
+    orphaned = {orphan_key: history.unmanaged[orphan_key] for orphan_key in history.orphans.get(key, ())}
     if not orphaned:
         return
     last = next(reversed(orphaned))
@@ -320,8 +322,8 @@ def _adopt(history: History, key: str, cluster: str) -> None:
         # The template of a managed object is unknown here; assume that it equals that of the pods.
         ages, replaced = [(1, created_ms) for created_ms in sorted(pod.created_ms for pod in pods)], {}
     history.ages[key], history.replaced[key] = ages, replaced
-    for each in orphaned:
-        _forget(history, each)
+    for orphan_key in orphaned:
+        _forget(history, orphan_key)
 
 
 def _workload(key: str, item: Unmanaged, ages: list[tuple[int, int]], replaced: dict[int, int]) -> Workload:
@@ -346,13 +348,13 @@ def _take_pod_deletion(history: History, key: str, slot: int, at_ms: int) -> Non
         return  # a rollout replaces this pod
     order = list(rollouts.slots(replaced, sum(count for count, _ in ages)))
     replicas.count_replacement(replaced, slot)
-    place = order.index(slot) if slot in order else len(order)
+    position = order.index(slot) if slot in order else len(order)
     for index, (count, created_ms) in enumerate(ages):
-        if place < count:
+        if position < count:
             ages[index] = count - 1, created_ms
             ages.append((1, at_ms))
             return
-        place -= count
+        position -= count
 
 
 def _scale(ages: list[tuple[int, int]], replicas: int, at_ms: int) -> None:

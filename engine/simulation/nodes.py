@@ -37,7 +37,7 @@ def control_plane(state: MemberState) -> str:
     return f"{state.spec.name}-control-plane"
 
 
-class Places:
+class NodeChoice:
     """Chooses the node of each pod by its slot; nodes that refused the pod when it was created are skipped."""
 
     def __init__(self, state: MemberState, workload: Workload) -> None:

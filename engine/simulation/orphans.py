@@ -37,9 +37,9 @@ def record(index: Index, key: str, item: Unmanaged) -> None:
 
 def forget(index: Index, key: str, item: Unmanaged) -> None:
     """Remove an object from an index."""
-    if item.origin is not None and (found := index.get(item.origin.key)) is not None:
-        found.pop(key, None)
-        if not found:
+    if item.origin is not None and (keys := index.get(item.origin.key)) is not None:
+        keys.pop(key, None)
+        if not keys:
             del index[item.origin.key]
 
 
@@ -47,24 +47,24 @@ def replica_sets_of(cluster: str, key: str, deployment: Unmanaged, replicas: int
     """Return a deleted Deployment's ReplicaSets by key; the last one has the pods, the others are earlier revisions."""
     value = KubeObject(msgspec.json.decode(deployment.manifest, type=dict[str, object]))
     result: dict[str, Unmanaged] = {}
-    for each in deployment.revisions:
-        count = replicas if each is deployment.revisions[-1] else 0
-        template: Json = msgspec.json.decode(each.template, type=dict[str, object])
-        manifest = replica_sets.manifest(value, template, each.digest, count, each.number)
+    for revision in deployment.revisions:
+        count = replicas if revision is deployment.revisions[-1] else 0
+        template: Json = msgspec.json.decode(revision.template, type=dict[str, object])
+        manifest = replica_sets.manifest(value, template, revision.digest, count, revision.number)
         ref = shapes.WorkloadRef(
             api_version="apps/v1",
             kind=templates.REPLICA_SET,
-            name=replica_sets.name(deployment.ref.name, each.digest),
+            name=replica_sets.name(deployment.ref.name, revision.digest),
             namespace=deployment.ref.namespace,
         )
         result[keys.binding_key(ref.kind, ref.namespace, ref.name)] = Unmanaged(
             ref=ref,
             manifest=msgspec.json.encode(manifest.document),
-            uid=uids.of_replica_set(cluster, key, each.digest),
-            created_ms=each.created_ms,
+            uid=uids.of_replica_set(cluster, key, revision.digest),
+            created_ms=revision.created_ms,
             digest="",
-            revisions=(each,),
-            origin=Origin(key, each.digest),
+            revisions=(revision,),
+            origin=Origin(key, revision.digest),
         )
     return result
 
@@ -118,4 +118,8 @@ def adopted(cluster: str, workload: Workload, count: int, pods: Iterable[Unmanag
 
 def revisions_of(sets: Iterable[Unmanaged]) -> tuple[Revision, ...]:
     """Return the revisions of a Deployment that is created again, from the ReplicaSets that it adopts."""
-    return tuple(sorted((each for item in sets for each in item.revisions), key=lambda each: each.number))
+    return tuple(
+        sorted(
+            (revision for item in sets for revision in item.revisions), key=lambda revision: revision.number
+        )
+    )

@@ -141,12 +141,19 @@ def refusal(state: MemberState, namespace: str, template: Template) -> str:
     for key, (name, quota) in () if limited is None else sorted(limited.quotas.items(), key=_name):
         if not quota.counts(template.pod):
             continue
-        uses = {each: quotas.use_of_pod(each, template.amounts, template.limits) for each in quota.hard}
+        uses = {
+            resource: quotas.use_of_pod(resource, template.amounts, template.limits)
+            for resource in quota.hard
+        }
         if missing := sorted(resource for resource, use in uses.items() if use == 0):
-            who = ",".join(template.containers)
-            return f"failed quota: {name}: must specify {','.join(missing)}{f' for: {who}' if who else ''}"
+            containers = f" for: {','.join(template.containers)}" if template.containers else ""
+            return f"failed quota: {name}: must specify {','.join(missing)}{containers}"
         used = {} if limited is None else limited.used[key]
-        over = {each: use for each, use in uses.items() if use and used[each] + use > quota.hard[each]}
+        over = {
+            resource: use
+            for resource, use in uses.items()
+            if use and used[resource] + use > quota.hard[resource]
+        }
         if over:
             return _exceeded(name, over, used, quota)
     return ""
@@ -164,9 +171,15 @@ def refusal_of_object(state: MemberState, ref: shapes.WorkloadRef) -> str:
     """Return why the quotas of a namespace refuse one more object of a kind; empty if they allow it."""
     limited = state.quotas.get(ref.namespace)
     for _, (name, quota) in () if limited is None else sorted(limited.quotas.items(), key=_name):
-        counted = [each for each in _counted_names(ref) if each in quota.hard and not quota.scopes]
-        used = {each: _objects(state, ref.namespace, each) for each in counted}
-        over = {each: quantity.NANO for each in counted if used[each] + quantity.NANO > quota.hard[each]}
+        counted = [
+            resource for resource in _counted_names(ref) if resource in quota.hard and not quota.scopes
+        ]
+        used = {resource: _objects(state, ref.namespace, resource) for resource in counted}
+        over = {
+            resource: quantity.NANO
+            for resource in counted
+            if used[resource] + quantity.NANO > quota.hard[resource]
+        }
         if over:
             return _exceeded(name, over, used, quota)
     return ""
@@ -179,7 +192,9 @@ class _Status(TypedDict):
 
 def status(state: MemberState, namespace: str, quota: Quota) -> _Status:
     limited = state.quotas.get(namespace) or NamespaceQuotas()
-    counted = (limited.used[key] for key, (_, each) in limited.quotas.items() if each == quota)
+    counted = (
+        limited.used[key] for key, (_, limited_quota) in limited.quotas.items() if limited_quota == quota
+    )
     of_pods = next(counted, dict[str, int]())
     used = {
         name: _objects(state, namespace, name)
@@ -193,11 +208,11 @@ def status(state: MemberState, namespace: str, quota: Quota) -> _Status:
 def _exceeded(name: str, over: dict[str, int], used: dict[str, int], quota: Quota) -> str:
     names = sorted(over)
     requested, taken, limited = (
-        ",".join(f"{each}={text}" for each, text in zip(names, texts, strict=True))
+        ",".join(f"{resource}={text}" for resource, text in zip(names, texts, strict=True))
         for texts in (
-            [_text(each, over[each]) for each in names],
-            [_text(each, used[each]) for each in names],
-            [quota.texts[each] for each in names],
+            [_text(resource, over[resource]) for resource in names],
+            [_text(resource, used[resource]) for resource in names],
+            [quota.texts[resource] for resource in names],
         )
     )
     return f"exceeded quota: {name}, requested: {requested}, used: {taken}, limited: {limited}"
@@ -235,6 +250,6 @@ def _counted_names(ref: shapes.WorkloadRef) -> tuple[str, ...]:
 
 def _objects(state: MemberState, namespace: str, name: str) -> int:
     """Return the number of objects that a quota counts under a name, in billionths."""
-    managed = (each.ref for each in state.workloads.values() if not each.is_unmanaged)
+    managed = (workload.ref for workload in state.workloads.values() if not workload.is_unmanaged)
     refs = [*managed, *(item.ref for item in state.unmanaged.values())]
     return quantity.NANO * sum(ref.namespace == namespace and name in _counted_names(ref) for ref in refs)

@@ -222,7 +222,9 @@ class RestingWorkloads:
                 if (report := resting.reported(member, key)) is not None:
                     history.reports[key] = report
         positions = {name: dict(member_history.positions(history)) for name, history in result.items()}
-        loaded = await self._loader.load(each for needed in positions.values() for each in needed.values())
+        loaded = await self._loader.load(
+            position for needed in positions.values() for position in needed.values()
+        )
         for name, history in result.items():
             _restore_resting(states[name], history, positions[name], loaded, at_ms)
 
@@ -264,7 +266,7 @@ def running_templates(
 def _acts_on_others(template: Template) -> bool:
     """Whether an object affects pods of other workloads in its cluster, or its own pods may preempt such pods."""
     of_others = template.rank, template.budget, template.scaler, template.quota
-    return bool(template.priority_class) or any(each is not None for each in of_others)
+    return bool(template.priority_class) or any(template is not None for template in of_others)
 
 
 def _has_such(state: MemberState) -> bool:

@@ -84,9 +84,9 @@ def _return_to_former(workload: Workload, template: Template) -> None:
     for former in workload.former_pods:
         if former.template.digest == template.digest:
             groups = rollouts.cohorts_at(workload, position, len(former.slots))
-            others = [cohort for cohort in workload.cohorts if all(cohort is not each for each in groups)]
+            others = [cohort for cohort in workload.cohorts if all(cohort is not other for other in groups)]
             workload.cohorts = [*others, *groups]
-            workload.former_pods = [each for each in workload.former_pods if each is not former]
+            workload.former_pods = [other for other in workload.former_pods if other is not former]
             if not rollouts.is_ordered(workload):
                 workload.replaced = former.replaced
             return
@@ -137,7 +137,7 @@ def remove_former_replica(state: MemberState, workload: Workload, at_ms: int) ->
     """
     strategy = workload.template.strategy
     is_paused = strategy is not None and strategy.is_paused
-    if is_paused or not workload.former_pods or not all(each.running for each in workload.cohorts):
+    if is_paused or not workload.former_pods or not all(cohort.running for cohort in workload.cohorts):
         return False
     if strategy is None or not rollouts.is_ordered(workload):
         _drop_youngest(state, workload, len(workload.former_pods[0].slots), 1)
@@ -157,7 +157,7 @@ def _replace_slot(state: MemberState, workload: Workload, slot: int, at_ms: int)
 
 def _former_position(workload: Workload, slot: int) -> int:
     """Return the position of the replica of a former template in a slot; -1 if there is none."""
-    order = [each for former in workload.former_pods for each in former.slots]
+    order = [slot for former in workload.former_pods for slot in former.slots]
     return order.index(slot) if slot in order else -1
 
 
@@ -168,7 +168,7 @@ def drop_at(state: MemberState, workload: Workload, position: int, count: int = 
         state.capacity.running if cohort.running else state.capacity.starting, template.amounts, -count
     )
     cohort.count -= count
-    workload.cohorts = [each for each in workload.cohorts if each.count]
+    workload.cohorts = [cohort for cohort in workload.cohorts if cohort.count]
     for former in workload.former_pods:
         if position < len(former.slots):
             del former.slots[position : position + count]
@@ -267,16 +267,16 @@ def _position(workload: Workload, slot: int) -> int:
     if rollouts.is_ordered(workload) and (position := _former_position(workload, slot)) >= 0:
         return position
     order = list(rollouts.current_slots(workload))
-    place = order.index(slot) - workload.succeeded if slot in order else -1
-    return workload.outdated + place if place >= 0 else -1
+    index = order.index(slot) - workload.succeeded if slot in order else -1
+    return workload.outdated + index if index >= 0 else -1
 
 
-def _cohort_at(workload: Workload, place: int) -> Cohort:
+def _cohort_at(workload: Workload, position: int) -> Cohort:
     for cohort in workload.cohorts:
-        if place < cohort.count:
+        if position < cohort.count:
             return cohort
-        place -= cohort.count
-    raise IndexError(place)
+        position -= cohort.count
+    raise IndexError(position)
 
 
 def add_replicas(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:

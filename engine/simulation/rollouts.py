@@ -46,7 +46,7 @@ def current_slots(workload: Workload) -> Iterable[int]:
         return slots(workload.replaced, count)
     if not is_ordered(workload):
         return slots(workload.replaced, count - workload.outdated)
-    former = {slot for each in workload.former_pods for slot in each.slots}
+    former = {slot for former in workload.former_pods for slot in former.slots}
     return [slot for slot in slots(workload.replaced, count) if slot not in former]
 
 

@@ -28,15 +28,15 @@ def report(state: MemberState) -> clusters.ClusterApisReported | None:
 
 
 def _served(state: MemberState) -> tuple[clusters.ApiKind, ...]:
-    resources = [each for key in sorted(state.definitions) for each in state.definitions[key]]
+    resources = [resource for key in sorted(state.definitions) for resource in state.definitions[key]]
     if not resources:
         return state.spec.apis
     names = {
         api.group_version: {kind: known_kinds.plural_of(api.group_version, kind) for kind in api.kinds}
         for api in state.spec.apis
     }
-    for each in resources:
-        names.setdefault(each.api_version, {}).setdefault(each.kind, each.plural)
+    for resource in resources:
+        names.setdefault(resource.api_version, {}).setdefault(resource.kind, resource.plural)
     return tuple(_api(group, names[group]) for group in sorted(names))
 
 

@@ -46,14 +46,17 @@ def endpoint_slices(cluster: str, services: Iterable[KubeObject], pods: list[Kub
 
 def endpoints(cluster: str, slices: Iterable[KubeObject]) -> list[KubeObject]:
     """Return the Endpoints of the Services with these EndpointSlices."""
-    return [_endpoints(cluster, each) for each in slices]
+    return [_endpoints(cluster, endpoint_slice) for endpoint_slice in slices]
 
 
 def _endpoints(cluster: str, of_slice: KubeObject) -> KubeObject:
     addresses = [
-        {"ip": address, **{field: each[field] for field in ("nodeName", "targetRef") if field in each}}
-        for each in of_slice.objects_at("endpoints")
-        for address in as_list(each["addresses"]) or ()
+        {
+            "ip": address,
+            **{field: endpoint[field] for field in ("nodeName", "targetRef") if field in endpoint},
+        }
+        for endpoint in of_slice.objects_at("endpoints")
+        for address in as_list(endpoint["addresses"]) or ()
     ]
     subset: Json = {"addresses": addresses, "ports": of_slice.at("ports")}
     return KubeObject(
@@ -147,11 +150,11 @@ def _port(port: Json, pods: list[KubeObject]) -> Json:
     target = port.get("targetPort") or port.get("port")
     if isinstance(target, str):
         numbers = (
-            each.get("containerPort")
+            port.get("containerPort")
             for pod in pods
             for container in pod.objects_at("spec", "containers")
-            for each in objects_at(container, "ports")
-            if each.get("name") == target
+            for port in objects_at(container, "ports")
+            if port.get("name") == target
         )
         target = next(numbers, None)
     number: Json = {} if target is None else {"port": target}

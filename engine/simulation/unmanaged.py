@@ -116,9 +116,9 @@ def delete(
     if keeps_pods:
         _orphan(state, key, at_ms)
     waiting: list[Conflict] = []
-    for each in (key, *contained(state.unmanaged, ref)):
-        _forget(state, each)
-        conflict = state.conflicts.pop(each, None)
+    for deleted_key in (key, *contained(state.unmanaged, ref)):
+        _forget(state, deleted_key)
+        conflict = state.conflicts.pop(deleted_key, None)
         if conflict is not None:
             waiting.append(conflict)
     return waiting
@@ -169,10 +169,10 @@ def _revisions(old: tuple[Revision, ...], manifest: bytes, at_ms: int) -> tuple[
     if old and old[-1].digest == digest:
         return old
     template = object_at(msgspec.json.decode(manifest), "spec", "template")
-    first_ms = next((each.created_ms for each in old if each.digest == digest), at_ms)
+    first_ms = next((revision.created_ms for revision in old if revision.digest == digest), at_ms)
     number = old[-1].number + 1 if old else 1
     current = Revision(number, msgspec.json.encode(template), digest, first_ms)
-    return (*(each for each in old if each.digest != digest), current)[-REVISIONS_MAX:]
+    return (*(revision for revision in old if revision.digest != digest), current)[-REVISIONS_MAX:]
 
 
 def replicas_of(ref: shapes.WorkloadRef, manifest: bytes) -> int | None:
@@ -279,11 +279,11 @@ def _forget(state: MemberState, key: str) -> None:
             disruption_budgets.forget_unmanaged(state, key, item.ref.namespace)
     state.definitions.pop(key, None)
     autoscaler_index.forget(state, key)
-    for each in (UNMANAGED + key, key):
-        workload = state.workloads.get(each)
+    for stored_key in (UNMANAGED + key, key):
+        workload = state.workloads.get(stored_key)
         if workload is not None and (workload.is_unmanaged or workload.preserved):
             replicas.shrink(state, workload, workload.admitted + workload.pending)
-            del state.workloads[each]
+            del state.workloads[stored_key]
 
 
 def _orphan(state: MemberState, key: str, at_ms: int) -> None:
@@ -297,16 +297,16 @@ def _orphan(state: MemberState, key: str, at_ms: int) -> None:
         _hand_over(state, workload, workload_of(last, orphaned[last]))
     else:
         orphaned = orphans.pods_of(state.spec.name, workload, item.manifest)
-    for each, orphan in orphaned.items():
-        state.unmanaged[each] = orphan
-        orphans.record(state.orphans, each, orphan)
+    for orphan_key, orphan in orphaned.items():
+        state.unmanaged[orphan_key] = orphan
+        orphans.record(state.orphans, orphan_key, orphan)
         _count_pod(state, orphan, 1)
-        run(state, each, orphan, at_ms)
+        run(state, orphan_key, orphan, at_ms)
 
 
 def orphans_of(state: MemberState, key: str) -> list[Unmanaged]:
     """Return the ReplicaSets or pods that outlived an object."""
-    return [state.unmanaged[each] for each in state.orphans.get(key, ())]
+    return [state.unmanaged[orphan_key] for orphan_key in state.orphans.get(key, ())]
 
 
 def take_orphans(state: MemberState, owner: Workload) -> None:

@@ -46,8 +46,8 @@ def single_pod_usage(state: MemberState, pod: KubeObject, now_ms: int) -> Iterat
     base = _metrics_object(state, "PodMetrics", pod.name, now_ms)
     shared = {name: metadata[name] for name in ("namespace", "labels") if name in metadata}
     containers = [
-        {"name": str(each.get("name", "")), "usage": _usage(each)}
-        for each in pod.objects_at("spec", "containers")
+        {"name": str(container.get("name", "")), "usage": _usage(container)}
+        for container in pod.objects_at("spec", "containers")
     ]
     yield base.with_metadata(shared).with_fields({"containers": containers})
 

@@ -63,12 +63,13 @@ class Scaler(Struct, frozen=True):
 
     def followed(self, load: Mapping[str, int], requests: Mapping[str, int]) -> list[Metric]:
         """Return the metrics whose load and target are known."""
-        return [each for each in self.metrics if each.name in load and each.target(requests) > 0]
+        return [metric for metric in self.metrics if metric.name in load and metric.target(requests) > 0]
 
     def wanted(self, count: int, load: Mapping[str, int], requests: Mapping[str, int]) -> int:
         """Return the number of replicas for the load, before the limits apply; ``count`` if no metric is known."""
         counts = [
-            _wanted(count, load[each.name], each.target(requests)) for each in self.followed(load, requests)
+            _wanted(count, load[metric.name], metric.target(requests))
+            for metric in self.followed(load, requests)
         ]
         return max(counts, default=count)
 
@@ -91,7 +92,7 @@ def read(manifest: bytes | msgspec.Raw) -> Scaler | None:
     if not isinstance(least, int) or not isinstance(most, int):
         return None
     default = [Metric("Resource", _CPU, share=_DEFAULT_SHARE)]
-    metrics = [_metric(each) for each in objects_at(spec, "metrics")] or default
+    metrics = [_metric(metric) for metric in objects_at(spec, "metrics")] or default
     return Scaler(str(target.get("kind", "")), str(target.get("name", "")), least, most, tuple(metrics))
 
 

@@ -43,7 +43,7 @@ class NodeRules(Struct, frozen=True, gc=False):
         return refusal or ("" if self.selects(labels) else _UNSELECTED)
 
     def _tolerates(self, key: str, value: str, effect: str) -> bool:
-        return any(each.tolerates(key, value, effect) for each in self.tolerations)
+        return any(toleration.tolerates(key, value, effect) for toleration in self.tolerations)
 
 
 class _PodSpec(Struct, frozen=True, rename="camel"):

@@ -84,9 +84,9 @@ def read(manifest: bytes | msgspec.Raw) -> Quota | None:
 
 def _scopes(spec: Json) -> Iterator[Scope]:
     yield from map(Scope, texts(spec.get("scopes")))
-    for each in objects_at(spec, "scopeSelector", "matchExpressions"):
-        values = tuple(texts(each.get("values")))
-        yield Scope(str(each.get("scopeName")), str(each.get("operator")), values)
+    for expression in objects_at(spec, "scopeSelector", "matchExpressions"):
+        values = tuple(texts(expression.get("values")))
+        yield Scope(str(expression.get("scopeName")), str(expression.get("operator")), values)
 
 
 def requested(resource: str) -> str:

@@ -90,10 +90,10 @@ def _small_events(cluster: Cluster, facts: Spec, changes: set[str]) -> list[shap
         return []
     before, after = cluster.spec.taints, facts.taints
     kept = {(taint.key, taint.effect) for taint in after}
-    gone = [taint for taint in before if (taint.key, taint.effect) not in kept]
+    removed = [taint for taint in before if (taint.key, taint.effect) not in kept]
     untainted = [
         clusters.ClusterUntainted(name=name, key=taint.key, effect=taint.effect, managed_fields=owned)
-        for taint in gone
+        for taint in removed
     ]
     tainted = [
         clusters.ClusterTainted(name=name, taint=taint, managed_fields=owned)

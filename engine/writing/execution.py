@@ -52,10 +52,10 @@ Answer = Written | Problem | Exception
 class Turn(NamedTuple):
     """One mutation that is being carried out.
 
-    ``place`` is its index in the answers, ``body_bytes`` the size of the request, ``tries`` the retries so far.
+    ``answer_index`` is its index in the answers, ``body_bytes`` the size of the request, ``tries`` the retries so far.
     """
 
-    place: int
+    answer_index: int
     mutation: Mutation
     trace: Trace
     body_bytes: int = 0
@@ -195,14 +195,14 @@ class WriteExecution:
         self._appending = appending
 
     async def carry_out(self, turns: Sequence[Turn], *, dry_run: bool, source: str) -> list[Answer]:
-        """Retry until every turn has an answer; return the answers ordered by ``Turn.place``."""
+        """Retry until every turn has an answer; return the answers ordered by ``Turn.answer_index``."""
         answers: dict[int, Answer] = {}
         waiting = list(turns)
         while waiting:
             try:
                 answered, waiting = await self._round(waiting, dry_run=dry_run, source=source)
             except Exception as error:  # noqa: BLE001  # earlier rounds keep their answers
-                answered, waiting = dict.fromkeys((turn.place for turn in waiting), error), []
+                answered, waiting = dict.fromkeys((turn.answer_index for turn in waiting), error), []
             answers |= answered
         return [answers[index] for index in sorted(answers)]
 
@@ -213,7 +213,9 @@ class WriteExecution:
         turns, later = _separate(waiting)
         number = self._log.last_number()
         applied = await self._applied(turns, number)
-        if dry_run or not all(isinstance(each.outcome, Mutated) and each.outcome.events for each in applied):
+        if dry_run or not all(
+            isinstance(change.outcome, Mutated) and change.outcome.events for change in applied
+        ):
             # A write computed from an old version is refused by the fold, so it is safe to decide from stale
             # views. Any other answer (not found, unchanged, refused, dry run) is final and must come from the
             # newest state.
@@ -224,11 +226,11 @@ class WriteExecution:
         writes: list[_Append] = []
         for turn, outcome, current, start in applied:
             if not isinstance(outcome, Mutated):
-                answers[turn.place] = outcome
+                answers[turn.answer_index] = outcome
             elif not outcome.events:
-                answers[turn.place] = Written(mutated=outcome, resource_version=current)
+                answers[turn.answer_index] = Written(mutated=outcome, resource_version=current)
             elif dry_run:
-                answers[turn.place] = Written(mutated=outcome)
+                answers[turn.answer_index] = Written(mutated=outcome)
             else:
                 writes.append(_Append(turn, outcome, start))
         if not writes:
@@ -282,7 +284,7 @@ class WriteExecution:
             current = stored.get(target.key)
             if await self._took_effect(target, mutated, current, offsets, start):
                 is_newest = isinstance(current, StoredObject) and current.head.version == offsets.last + 1
-                answers[turn.place] = Written(
+                answers[turn.answer_index] = Written(
                     mutated=mutated,
                     resource_version=offsets.number,
                     stored=current if isinstance(current, StoredObject) and is_newest else None,
@@ -291,7 +293,7 @@ class WriteExecution:
                 late.append(turn._replace(tries=turn.tries + 1))
             else:
                 reason = f"another client changed the object in each of {_TRIES_MAX} attempts; try again"
-                answers[turn.place] = Problem(Verdict.LATE, reason)
+                answers[turn.answer_index] = Problem(Verdict.LATE, reason)
         return answers, late
 
     async def _took_effect(
@@ -342,7 +344,7 @@ def raised(answer: Answer) -> Written | Problem:
 
 
 def _unknown(writes: Sequence[_Append], reason: str) -> dict[int, Answer]:
-    return {write.turn.place: Problem(Verdict.UNKNOWN, reason) for write in writes}
+    return {write.turn.answer_index: Problem(Verdict.UNKNOWN, reason) for write in writes}
 
 
 def _separate(waiting: Sequence[Turn]) -> tuple[list[Turn], list[Turn]]:

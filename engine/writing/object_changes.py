@@ -127,7 +127,7 @@ class StatusChange(Struct, frozen=True, kw_only=True):
         edited = self.edit.apply(_with_status_owners(live, stored))
         status = edited.value.object_at("status")
         owned = field_owners.of_entries(
-            [each for each in managed_fields.entries(edited.value) if managed_fields.is_of_status(each)]
+            [entry for entry in managed_fields.entries(edited.value) if managed_fields.is_of_status(entry)]
         )
         encoded, encoded_owners = _encoded(status), field_owners.encode(owned)
         if (encoded, encoded_owners) == (stored.status or b"{}", stored.owners):
@@ -154,9 +154,9 @@ class Preconditions(Struct, frozen=True, kw_only=True):
             ("UID", self.uid, live.uid, self.uid == live.uid),
             ("ResourceVersion", self.resource_version, live.resource_version, self._is_current(live)),
         )
-        for what, expected, actual, is_met in required:
+        for field, expected, actual, is_met in required:
             if expected and not is_met:
-                raise status_objects.unwanted_deletion(self.resource, live.name, what, expected, actual)
+                raise status_objects.unwanted_deletion(self.resource, live.name, field, expected, actual)
 
     def _is_current(self, live: KubeObject) -> bool:
         """Whether the object was not written since the required version, which may be that of a later status."""
@@ -335,7 +335,7 @@ def manifest(value: KubeObject) -> bytes:
     if "managedFields" in metadata:
         # Field owners of the status are stored with the status.
         kept_entries = [
-            each for each in managed_fields.entries(value) if not managed_fields.is_of_status(each)
+            entry for entry in managed_fields.entries(value) if not managed_fields.is_of_status(entry)
         ]
         metadata.pop("managedFields")
         metadata |= {"managedFields": kept_entries} if kept_entries else {}

@@ -89,7 +89,7 @@ class _PlannedViews:
     async def objects(self, object_keys: Sequence[str]) -> dict[str, StoredObject]:
         stored = await self._views.objects([key for key in object_keys if key not in self._planned])
         planned = {key: self._planned.get(key) for key in object_keys}
-        return stored | {key: each for key, each in planned.items() if each is not None}
+        return stored | {key: value for key, value in planned.items() if value is not None}
 
     async def cluster(self, name: str) -> clusters.Cluster | None:
         return self._clusters[name] if name in self._clusters else await self._views.cluster(name)

@@ -186,7 +186,7 @@ class WriteApi:
             # An error becomes the answer to this source's turns only: the writes of another source may be in
             # the log already.
             carried_out = await self._execution.carry_out(turns, dry_run=False, source=source)
-            answers |= {turn.place: answer for turn, answer in zip(turns, carried_out, strict=True)}
+            answers |= {turn.answer_index: answer for turn, answer in zip(turns, carried_out, strict=True)}
         return [answer for _, answer in sorted(answers.items())]
 
 

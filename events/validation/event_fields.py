@@ -129,10 +129,10 @@ def check_link(data: shapes.Event) -> None:
             _check_clusters(clusters, "clusters")
         case links.CapacityOffered(key=key, occupants=occupants):
             _check_key(key, "key")
-            for each in occupants:
-                _check_key(each.key, "occupants.key")
-                _check_clusters((each.cluster,), "occupants.cluster")
-                for resource, amount in each.requests.items():
+            for occupant in occupants:
+                _check_key(occupant.key, "occupants.key")
+                _check_clusters((occupant.cluster,), "occupants.cluster")
+                for resource, amount in occupant.requests.items():
                     if not names.is_quantity(amount):
                         raise kube_objects.Refusal(
                             f"occupants.requests.{resource[: limits.SHOWN_CHARS_MAX]}",
@@ -156,10 +156,10 @@ def _check_share(data: shapes.Event) -> None:
                 raise kube_objects.Refusal("key", "names no binding of the namespace")
         case links.QuotaAnswered(key=key):
             _check_key(key, "key")
-        case links.GroupAsked(key=key, placed=placed, wanted=wanted):
+        case links.GroupAsked(key=key, placed=placed, wanted=wanted_clusters):
             _check_key(key, "key")
             _check_clusters(placed, "placed")
-            _check_clusters(wanted, "wanted")
+            _check_clusters(wanted_clusters, "wanted")
         case links.GroupAnswered(key=key, others=others):
             _check_key(key, "key")
             _check_clusters(others, "others")

@@ -79,8 +79,8 @@ def choices(name: str) -> Mapping[str, tuple[str, ...]]:
     fields = object_at(types().get(name, {}), "properties")
     return {
         field: tuple(texts(written["enum"]))
-        for field, each in fields.items()
-        if "enum" in (written := object_at(each))
+        for field, field_schema in fields.items()
+        if "enum" in (written := object_at(field_schema))
     }
 
 

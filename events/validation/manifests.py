@@ -206,8 +206,8 @@ def size_faults(value: dict[str, object]) -> Iterator[Fault]:
     count = 0
     waiting: list[tuple[str, object]] = [("spec", value.get("spec"))]
     while waiting:
-        path, held = waiting.pop()
-        fields, items = as_object(held), as_list(held)
+        path, part = waiting.pop()
+        fields, items = as_object(part), as_list(part)
         count += len(fields or items or ())
         if items is not None:
             allowed = limits.NAMES_MAX if all(isinstance(item, str) for item in items) else most
@@ -259,8 +259,8 @@ def _import_faults(
         yield Fault(path, f"has a faulty placement: {fault.field}: {fault.reason}", fault.remedy)
 
 
-def _quantities(wanted: Mapping[str, _Quantity], path: str) -> Iterator[Fault]:
-    for resource, value in wanted.items():
+def _quantities(quantities: Mapping[str, _Quantity], path: str) -> Iterator[Fault]:
+    for resource, value in quantities.items():
         text = str(value)
         if text.startswith("-") or not names.is_quantity(text):
             reason = f"{text[:80]!r} is not a quantity from 0 on"
@@ -268,7 +268,7 @@ def _quantities(wanted: Mapping[str, _Quantity], path: str) -> Iterator[Fault]:
 
 
 def _decoding_fault(message: str) -> Fault:
-    found = _AT.fullmatch(message)
-    reason, field = (found.group(1), found.group(2)) if found else (message, "spec")
-    reason = _TYPE.sub(lambda found: _WORDS[found.group(1)], reason)
+    match = _AT.fullmatch(message)
+    reason, field = (match.group(1), match.group(2)) if match else (message, "spec")
+    reason = _TYPE.sub(lambda match: _WORDS[match.group(1)], reason)
     return Fault(field.replace("[...]", "[]"), reason[:1].lower() + reason[1:])

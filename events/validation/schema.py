@@ -204,8 +204,8 @@ def _whole_faults(form: Whole, value: object, path: str) -> Iterator[Fault]:
         yield Fault(path, f"is {shown(value)}", f"write a number from {form.low} to {form.high}")
 
 
-def _wrong(path: str, value: object, wanted: str) -> Fault:
-    return Fault(path, f"is {kind_of(value)}, not {wanted}")
+def _wrong(path: str, value: object, expected: str) -> Fault:
+    return Fault(path, f"is {kind_of(value)}, not {expected}")
 
 
 def kind_of(value: object) -> str:
@@ -228,13 +228,13 @@ def kind_of(value: object) -> str:
 
 
 def _canonical_fields(
-    form: Fields, held: dict[str, object], path: str, notes: list[str], *, prune: bool
+    form: Fields, fields: dict[str, object], path: str, notes: list[str], *, prune: bool
 ) -> dict[str, object]:
     spellings = {name.lower(): name for name in form.known}
     result: dict[str, object] = {}
-    for name, item in held.items():
+    for name, item in fields.items():
         meant = name if name in form.known else spellings.get(name.lower(), "")
-        if not meant or (meant != name and meant in held):
+        if not meant or (meant != name and meant in fields):
             if prune:
                 notes.append(f'unknown field "{join(path, name)}" was left out')
             else:

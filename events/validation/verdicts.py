@@ -201,9 +201,9 @@ class PartitionFold:
         key = key_of(data, manifest)
         if record.key != key:
             return Refused(record, "misplaced", "key", f"must be {key[: limits.SHOWN_CHARS_MAX]!r}", envelope)
-        home = keys.partition_of(key, topics.TOPICS[record.topic].partitions)
-        if home != record.partition:
-            return Refused(record, "misplaced", "key", f"belongs in partition {home}", envelope)
+        partition = keys.partition_of(key, topics.TOPICS[record.topic].partitions)
+        if partition != record.partition:
+            return Refused(record, "misplaced", "key", f"belongs in partition {partition}", envelope)
         return self._write(record, envelope, data, at_ms, manifest)
 
     def _write(

@@ -36,7 +36,7 @@ def plain(value: object) -> Json:
 def test_listed_bindings_equal_single_ones(rows: Rows) -> None:
     keys = [str(key) for (key,) in rows.select("SELECT key FROM bindings JOIN keys USING (id)")]
     wanted = {key: query.get_binding(rows, key) for key in keys}
-    page = object_tables.page(rows, object_tables.Wanted(kind=KIND))
+    page = object_tables.page(rows, object_tables.Selection(kind=KIND))
     assert len(page.items) == len(wanted)
     for item in (plain(each.document) for each in page.items):
         metadata = cast("Json", item["metadata"])
@@ -54,7 +54,7 @@ def test_tables_of_abbreviated_bindings_equal_those_of_whole_ones(rows: Rows) ->
     whole, brief = (
         tables.table(
             resource,
-            object_tables.page(rows, object_tables.Wanted(kind=KIND, brief=is_brief)).items,
+            object_tables.page(rows, object_tables.Selection(kind=KIND, brief=is_brief)).items,
             NOW_MS,
             metadata={},
         )

@@ -108,7 +108,7 @@ def test_valid_records_are_folded_after_hostile_ones(hostile: list[records.Recor
         assert query.shard_steps(rows) is not None
         for kind in SHOWN:
             for brief in (False, True):
-                page = object_tables.page(rows, object_tables.Wanted(kind=kind, brief=brief))
+                page = object_tables.page(rows, object_tables.Selection(kind=kind, brief=brief))
                 assert msgspec.json.encode([item.document for item in page.items])
     store.close()
 

@@ -8,7 +8,7 @@ from engine.domain import marks
 from events import keys, works
 from events.records import Record
 from projections import object_tables
-from projections.object_tables import Kind, Wanted
+from projections.object_tables import Kind, Selection
 from projections.port import Rows
 from tests.builders.inputs import ref
 from tests.projections.asking import Ask, views_of
@@ -45,9 +45,9 @@ def applied(key: str, app: str, cluster: str) -> works.WorkApplied:
     )
 
 
-def listed(rows: Rows, wanted: Wanted, after: str) -> tuple[list[tuple[str, str]], str]:
+def listed(rows: Rows, selection: Selection, after: str) -> tuple[list[tuple[str, str]], str]:
     """Return namespace and name of each object of a page, and where the next page begins."""
-    page = object_tables.page(rows, wanted, limit=4, after=after)
+    page = object_tables.page(rows, selection, limit=4, after=after)
     return [item.key for item in page.items], page.after
 
 
@@ -67,11 +67,11 @@ def place_of(namespace: str, name: str) -> Callable[[Rows], tuple[str, str] | No
 async def test_pages_of_works_follow_by_namespace_and_name(
     ask: Ask, namespace: str, clusters: list[str]
 ) -> None:
-    wanted = Wanted(kind=WORK, namespace=namespace)
+    selection = Selection(kind=WORK, namespace=namespace)
     seen: list[tuple[str, str]] = []
     after = ""
     while True:
-        places, after = await ask(lambda rows, after=after: listed(rows, wanted, after))
+        places, after = await ask(lambda rows, after=after: listed(rows, selection, after))
         seen += map(tuple, places)
         if not after:
             break

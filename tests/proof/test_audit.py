@@ -8,7 +8,7 @@ import pytest
 
 from engine.deciders import scheduling
 from engine.karmada.default_tolerations import NOT_READY, TolerationSeconds
-from engine.process import log_places, proofs
+from engine.process import log_locations, proofs
 from engine.proof import audit
 from engine.proof.rules import UNCHANGED, Rules
 from events import codec, decisions, policies, records, topics
@@ -129,7 +129,7 @@ async def test_processes_audit_a_log_that_is_open(tmp_path: Path) -> None:
     async with logs.opened(tmp_path) as log:
         story = Story(log)
         await logs.play(story)
-        place = await asyncio.to_thread(log_places.parse, str(tmp_path))
+        place = await asyncio.to_thread(log_locations.parse, str(tmp_path))
         found = await asyncio.to_thread(proofs.audit, place, UNCHANGED, processes=2)
         assert msgspec.json.encode(found) == msgspec.json.encode(await audited(story))
 

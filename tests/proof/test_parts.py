@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.deciders import scheduling
-from engine.process import log_places, proofs
+from engine.process import log_locations, proofs
 from engine.proof import verification
 from engine.proof.verification import Scope
 from engine.reconcilers import snapshot_storage, snapshots, worker
@@ -72,7 +72,7 @@ async def test_processes_prove_a_log_that_is_open(tmp_path: Path, processes: int
         await logs.play(Story(log))
         whole = await verification.verify(log)
         shown: list[proofs.Progress] = []
-        place = await asyncio.to_thread(log_places.parse, str(tmp_path))
+        place = await asyncio.to_thread(log_locations.parse, str(tmp_path))
         report = await asyncio.to_thread(proofs.verify, place, processes=processes, show=shown.append)
         assert report == whole
         assert shown[-1].until == log.last_number()
@@ -86,10 +86,10 @@ def test_file_that_cannot_be_written_is_read(tmp_path: Path) -> None:
     copy.chmod(0o400)
     copy.parent.chmod(0o500)
     try:
-        copied = proofs.verify(log_places.parse(str(copy)), processes=1)
+        copied = proofs.verify(log_locations.parse(str(copy)), processes=1)
     finally:
         copy.parent.chmod(0o700)
-    assert copied == proofs.verify(log_places.parse(str(tmp_path)), processes=2)
+    assert copied == proofs.verify(log_locations.parse(str(tmp_path)), processes=2)
     assert copied.steps > 0
     assert copied.is_clean
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from engine.log.kafka import numbered_log
-from engine.process import checkpointing, log_places, proofs
+from engine.process import checkpointing, log_locations, proofs
 from engine.process.replica import clock_ms
 from engine.proof import checkpoints, signing
 from tests.builders.inputs import deployment, joined, policy
@@ -36,7 +36,7 @@ async def test_log_on_kafka_is_proved_and_contains_its_checkpoints(kafka: str) -
         assert found[-1].number == replica.last_number()
         assert await checkpoints.differing(replica, found) == []
         await working.keep()
-        place = log_places.parse(where)
+        place = log_locations.parse(where)
         report = await asyncio.to_thread(proofs.verify, place, processes=2)
         assert (report.findings, report.notes) == ([], [])
         assert report.steps > 0

@@ -5,7 +5,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from engine.bench import karmada_api
-from engine.bench.karmada_api import Json, Place, binding, cluster, divided
+from engine.bench.karmada_api import Json, ObjectPath, binding, cluster, divided
 from engine.log import memory
 from engine.scheduler.writer import WORKERS
 from tests.scheduler.api import Api, serving
@@ -38,11 +38,11 @@ class Denying(Api):
             return karmada_api.status(410, "Gone")
         return await super()._groups(request)
 
-    def _write(self, method: str, place: Place, subresource: str, body: Json) -> Response:
-        if self.code and place[2].startswith(DENIED):
+    def _write(self, method: str, path: ObjectPath, subresource: str, body: Json) -> Response:
+        if self.code and path[2].startswith(DENIED):
             self.denied += 1
             return karmada_api.status(self.code, "Fault")
-        return super()._write(method, place, subresource, body)
+        return super()._write(method, path, subresource, body)
 
 
 @pytest.mark.parametrize("code", [403, 410, 500])

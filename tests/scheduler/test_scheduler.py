@@ -17,7 +17,7 @@ from engine.log import memory, port
 from engine.observer.observer import Observer
 from engine.process.replica import clock_ms
 from engine.scheduler.decider import UNSCHEDULABLE_MS, Decider
-from engine.scheduler.election import Election, Place
+from engine.scheduler.election import Election, LeaseName
 from engine.scheduler.scheduler import Scheduler
 from engine.scheduler.writer import Writer
 from events import codec, observations, topics
@@ -26,7 +26,7 @@ from tests.scheduler.api import Api, Json, serving
 
 SOURCE = "/observed/test"
 NAME = "reballast"
-LEASE = Place("karmada-system", NAME)
+LEASE = LeaseName("karmada-system", NAME)
 PARTITION_S = 60
 HOUR_MS = 3_600_000
 

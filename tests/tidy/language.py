@@ -27,6 +27,12 @@ OPENINGS: Final = re.compile(
 )
 """A docstring begins with a noun or a verb, not with a clause about one."""
 
+NAMES: Final = frozenset(
+    {"about", "asked", "each", "found", "given", "gone", "held", "here", "home", "it", "its", "mine", "one"}
+    | {"ours", "place", "places", "said", "some", "there", "told", "wanted", "what", "who"}
+)
+"""Variables that tell nothing about their content: pronouns, adverbs, and participles without a noun."""
+
 _DOCUMENTED_IN: Final = ("engine", "events", "projections", "compose")
 _DOCUMENTED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -69,6 +75,31 @@ def comments(path: Path) -> Iterator[str]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT and not re.match(r"#\s*(?:noqa|pyright|type):?", token.string):
             yield token.string.lstrip("# ")
+
+
+def unclear_names(path: Path) -> Iterator[str]:
+    """Yield the lines of a module that bind a variable or parameter with an unclear name, and the name.
+
+    Fields of classes are left out: many are recorded.
+    """
+    nodes = list(ast.walk(trees.tree(path)))
+    fields = {
+        id(field.target)
+        for node in nodes
+        if isinstance(node, ast.ClassDef)
+        for field in node.body
+        if isinstance(field, ast.AnnAssign)
+    }
+    for node in nodes:
+        if id(node) in fields:
+            continue
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) if name in NAMES:
+                yield f"{trees.name_of(path)}:{node.lineno}: {name}"
+            case ast.MatchAs(name=str(name)) if name in NAMES:
+                yield f"{trees.name_of(path)}:{node.lineno}: {name}"
+            case _:
+                continue
 
 
 @cache

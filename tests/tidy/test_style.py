@@ -134,3 +134,8 @@ def test_commit_subjects_are_checked() -> None:
 def test_docstrings_and_comments_use_the_terms_of_the_contributor_guide() -> None:
     words = language.counts()
     assert sum(words.values()) <= PRIVATE_WORDS_MAX, words.most_common()
+
+
+def test_variables_are_named_for_what_they_hold() -> None:
+    shipped = [path for path in trees.modules() if not trees.name_of(path).startswith("tests/")]
+    assert not [line for path in shipped for line in language.unclear_names(path)]

@@ -17,7 +17,7 @@ from engine.cli.client import Client
 from engine.cli.karmada import importing, serving, states
 from engine.cli.kube_objects import KubeObjects
 from engine.log import port
-from engine.process import log_places
+from engine.process import log_locations
 from events import keys, times
 from projections import as_of_views
 
@@ -42,9 +42,9 @@ def live_state(kubeconfig: Path, context: str, as_of: str) -> states.State:
 
 def recorded_state(log: str, server: options.Server, as_of: str) -> states.State:
     """Read an observed control plane from ``log``, or from the log in the server's data directory; raises Failure."""
-    log_place = log_checkpoint.place_of(log, server)
+    log_location = log_checkpoint.place_of(log, server)
     try:
-        state = asyncio.run(_of_log(log_place, as_of))
+        state = asyncio.run(_of_log(log_location, as_of))
     except port.LogError as error:
         raise failures.Failure(str(error), "check the log: reballast log verify") from None
     if state is None:
@@ -55,8 +55,8 @@ def recorded_state(log: str, server: options.Server, as_of: str) -> states.State
     return state
 
 
-async def _of_log(place: log_places.LogPlace, as_of: str) -> states.State | None:
-    async with log_places.opened(place) as log:
+async def _of_log(location: log_locations.LogLocation, as_of: str) -> states.State | None:
+    async with log_locations.opened(location) as log:
         return await states.of_log(log, await _number(log, as_of))
 
 
@@ -93,7 +93,9 @@ def running(state: states.State) -> Generator[Copy]:
             yield Copy(directory, _notes(report))
 
 
-def _report(client: Client, cluster: str, running_there: Mapping[states.Place, states.Running]) -> None:
+def _report(
+    client: Client, cluster: str, running_there: Mapping[states.NamespacedName, states.Running]
+) -> None:
     """Report what the original cluster runs to the copied control plane, as the cluster's agent would."""
     path = f"agents/{quote(cluster, safe='')}"
     if client.find(path, messages.Cluster) is None:
@@ -121,23 +123,23 @@ def _works(client: Client, path: str) -> Iterator[messages.Work]:
                 return
 
 
-def _reported(work: messages.Work, found: states.Running) -> messages.WorkloadReport:
+def _reported(work: messages.Work, running: states.Running) -> messages.WorkloadReport:
     return messages.WorkloadReport(
         key=work.key,
         term=work.term,
         step=work.step,
-        replicas=found.replicas,
-        updated=found.replicas,
-        ready=found.ready,
-        available=found.ready,
-        healthy=found.healthy,
+        replicas=running.replicas,
+        updated=running.replicas,
+        ready=running.ready,
+        available=running.ready,
+        healthy=running.healthy,
     )
 
 
 def _notes(report: importing.Report) -> list[str]:
     notes = [f"not copied: {importing.refusal(result)}" for result in report.refused]
     if report.moved:
-        notes.append(f"placed differently than observed: {', '.join(each.binding for each in report.moved)}")
+        notes.append(f"placed differently than observed: {', '.join(move.binding for move in report.moved)}")
     notes += report.notes
     more = len(notes) - output.SHOWN_MAX
     return notes[: output.SHOWN_MAX] + ([f"{more} more notes"] if more > 0 else [])

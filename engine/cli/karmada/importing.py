@@ -55,7 +55,7 @@ class Report(Struct, rename="camel"):
 
 
 def import_karmada(
-    place: serving.Source,
+    source: serving.Source,
     *,
     dry_run: Annotated[
         bool, Parameter(name="--dry-run", negative=(), help="Check the objects, but write nothing.")
@@ -69,7 +69,7 @@ def import_karmada(
     server: options.Server = options.SERVER,
 ) -> int:
     """Copy clusters, policies, templates and their placements into the running server."""
-    state = states.of_api(place.access())
+    state = states.of_api(source.access())
     if scheduler:
         state = states.taken_over(state, scheduler)
     with server.client() as client:
@@ -168,9 +168,9 @@ def _copied_policy(
         return structs.replace(result, kept_scheduler=before)
     if chosen.dry_run:
         return kube_objects.named(target, _CHANGED)
-    gone = objects.delete(target)
-    if gone.problems:
-        return gone
+    deletion = objects.delete(target)
+    if deletion.problems:
+        return deletion
     result = apply.applied(objects, target, desired, chosen)
     return result if result.problems else structs.replace(result, action=_CHANGED)
 
@@ -204,10 +204,10 @@ def _show(report: Report) -> None:
     output.table(("KIND", "CREATED", "CHANGED", "UNCHANGED"), rows)
     for result in report.refused:
         output.warn(f"not copied: {refusal(result)}")
-    for each in report.moved:
-        after = "no binding" if each.after is None else bindings.targets_text(each.after)
-        before = bindings.targets_text(each.before)
-        output.warn(f"placed differently: {each.binding}: {before} in Karmada, {after} here")
+    for move in report.moved:
+        after = "no binding" if move.after is None else bindings.targets_text(move.after)
+        before = bindings.targets_text(move.before)
+        output.warn(f"placed differently: {move.binding}: {before} in Karmada, {after} here")
     for note in report.notes:
         output.warn(f"note: {note}")
 

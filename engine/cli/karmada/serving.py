@@ -63,14 +63,17 @@ _SCHEDULING: Final = Scheduling()
 
 
 def observe(
-    place: ControlPlane, *, listening: serve.Listening = serve.LISTENING, as_json: serve.AsJson = False
+    control_plane: ControlPlane,
+    *,
+    listening: serve.Listening = serve.LISTENING,
+    as_json: serve.AsJson = False,
 ) -> int:
     """Observe an existing Karmada: its changes and decisions in a log, compared with ours. Nothing is written to it."""
-    return _serve(place, place.observed(), listening, as_json=as_json)
+    return _serve(control_plane, control_plane.observed(), listening, as_json=as_json)
 
 
 def scheduler(
-    place: ControlPlane,
+    control_plane: ControlPlane,
     *,
     scheduling: Scheduling = _SCHEDULING,
     listening: serve.Listening = serve.LISTENING,
@@ -78,15 +81,15 @@ def scheduler(
 ) -> int:
     """Decide for the policies of an existing Karmada that name this scheduler, and write the decisions to it."""
     chosen = observing.Scheduling(scheduling.name, scheduling.namespace, scheduling.writes_per_second)
-    return _serve(place, place.observed(chosen), listening, as_json=as_json)
+    return _serve(control_plane, control_plane.observed(chosen), listening, as_json=as_json)
 
 
 def _serve(
-    place: ControlPlane, observed: observing.Observed, listening: serve.Listening, *, as_json: bool
+    control_plane: ControlPlane, observed: observing.Observed, listening: serve.Listening, *, as_json: bool
 ) -> int:
     return serve.serve_with(
-        place.data,
-        lambda options: structs.replace(listening.chosen(options), log=place.log, observed=observed),
+        control_plane.data,
+        lambda options: structs.replace(listening.chosen(options), log=control_plane.log, observed=observed),
         members=False,
         as_json=as_json,
     )

@@ -22,7 +22,7 @@ from engine.log import port, reading
 from engine.observer import report as reports
 from engine.observer import shadow
 from engine.placement.questions import UnreadableError
-from engine.process import log_places
+from engine.process import log_locations
 from events import codec, keys, observations, shapes, topics
 
 app = App(name="shadow", help=questions.SHADOW, help_format="plaintext")
@@ -31,7 +31,7 @@ _EXAMPLES_SHOWN: Final = 5
 
 
 @app.command(help="Count the decisions by verdict, and show the newest that differ.")
-def report(*, log: log_checkpoint.Place = "", server: options.Server = options.SERVER) -> int:
+def report(*, log: log_checkpoint.LogOption = "", server: options.Server = options.SERVER) -> int:
     """Read the comparisons from the log, also beside a running observer."""
     try:
         compared = asyncio.run(_read(log_checkpoint.place_of(log, server)))
@@ -50,13 +50,13 @@ def explain(
     name: str = "",
     /,
     *,
-    place: options.NamespaceOption = options.PLACE,
-    log: log_checkpoint.Place = "",
+    scope: options.NamespaceOption = options.PLACE,
+    log: log_checkpoint.LogOption = "",
     server: options.Server = options.SERVER,
 ) -> None:
     """Make the decision again from the observed state, with reasons; the log is read from its beginning."""
     kind, name = set_properties.split(kind, name)
-    namespace, bound = keys.split(server_reads.key_of(server_reads.kind_of(kind), place.namespace, name))
+    namespace, bound = keys.split(server_reads.key_of(server_reads.kind_of(kind), scope.namespace, name))
     try:
         explained, is_ours = asyncio.run(_explained(log_checkpoint.place_of(log, server), namespace, bound))
     except port.LogError as error:
@@ -89,14 +89,17 @@ def explain(
             output.print_wrapped(f"  {reason.cluster}:", reports.reason(reason), 11)
 
 
-def _head(found: shadow.Explained, *, is_ours: bool) -> Iterator[tuple[str, str]]:
+def _head(explained: shadow.Explained, *, is_ours: bool) -> Iterator[tuple[str, str]]:
     """Yield (heading, text) pairs that describe a decision; ``is_ours``: `reballast scheduler` made it."""
-    compared, who = found.compared, "reballast scheduler" if is_ours else "Karmada"
+    compared, scheduler = explained.compared, "reballast scheduler" if is_ours else "Karmada"
     yield "Binding", keys.full_name(compared.namespace, compared.name)
-    yield "Decided", f"by {who}, written at resourceVersion {compared.version}, read at {compared.basis}"
-    yield "Trigger", found.trigger or "none"
-    yield "Replicas", str(found.replicas)
-    yield "Before", explanation_texts.counts(found.previous)
+    yield (
+        "Decided",
+        f"by {scheduler}, written at resourceVersion {compared.version}, read at {compared.basis}",
+    )
+    yield "Trigger", explained.trigger or "none"
+    yield "Replicas", str(explained.replicas)
+    yield "Before", explanation_texts.counts(explained.previous)
     if is_ours:
         yield "Placed", reports.placed(compared.observed)
         return
@@ -106,13 +109,13 @@ def _head(found: shadow.Explained, *, is_ours: bool) -> Iterator[tuple[str, str]
 
 
 async def _explained(
-    place: log_places.LogPlace, namespace: str, name: str
+    location: log_locations.LogLocation, namespace: str, name: str
 ) -> tuple[shadow.Explained | None, bool]:
     """Return the newest decision on a binding, and whether `reballast scheduler` made it."""
     made: set[int] = set()
     kind = "ResourceBinding" if namespace else "ClusterResourceBinding"
     folded = shadow.Shadow((kind, namespace, name))
-    async for data in _observations(place):
+    async for data in _observations(location):
         match data:
             case observations.ObjectChange(group=group) if group:
                 pass
@@ -137,34 +140,34 @@ async def _explained(
     return folded.explanation, folded.explanation.compared.basis in made
 
 
-async def _read(place: log_places.LogPlace) -> reports.Report:
+async def _read(location: log_locations.LogLocation) -> reports.Report:
     result = reports.Report()
-    async for data in _observations(place):
+    async for data in _observations(location):
         if isinstance(data, observations.DecisionCompared):
             result.take(data)
     return result
 
 
-async def _observations(place: log_places.LogPlace) -> AsyncIterator[shapes.Event]:
-    async with log_places.opened(place) as log:
+async def _observations(location: log_locations.LogLocation) -> AsyncIterator[shapes.Event]:
+    async with log_locations.opened(location) as log:
         async for record in reading.of_partition(log, topics.OBSERVATIONS, 0):
             decoded = codec.decode(record)
             if isinstance(decoded, codec.Decoded):
                 yield decoded.data
 
 
-def _show(found: reports.Report) -> None:
-    if not found.decisions:
+def _show(report: reports.Report) -> None:
+    if not report.decisions:
         output.print_line("no decisions compared yet; the observer compares those made while it runs")
         return
     output.table(
         ("VERDICT", "DECISIONS", "SHARE"),
         [
-            (verdict, f"{count:,}", f"{count / found.decisions:.2%}")
-            for verdict, count in found.verdicts.items()
+            (verdict, f"{count:,}", f"{count / report.decisions:.2%}")
+            for verdict, count in report.verdicts.items()
         ],
     )
-    for verdict, examples in found.examples.items():
+    for verdict, examples in report.examples.items():
         output.print_line("")
         output.print_line(f"{verdict}, newest:")
         for compared in examples[-_EXAMPLES_SHOWN:]:

@@ -53,7 +53,7 @@ _ACTIVATION: Final = "activationPreference"
 
 _KEPT: Final = ("name", "namespace", "labels", "annotations")
 
-Place = tuple[str, str]
+NamespacedName = tuple[str, str]
 """Namespace and name of an object."""
 
 _GroupKind = tuple[str, str]
@@ -74,11 +74,11 @@ class _Bound(Binding, frozen=True, kw_only=True):
     spec: _BoundSpec = _BoundSpec()
 
     @property
-    def place(self) -> Place:
+    def namespaced_name(self) -> NamespacedName:
         return self.metadata.namespace, self.metadata.name
 
     @property
-    def template(self) -> tuple[_GroupKind, Place]:
+    def template(self) -> tuple[_GroupKind, NamespacedName]:
         """Group and kind of the template, and its namespace and name."""
         resource = self.spec.resource
         return group_kind(resource.api_version, resource.kind), (resource.namespace, resource.name)
@@ -99,8 +99,8 @@ class State(Struct, frozen=True):
     """
 
     objects: list[KubeObject]
-    placements: dict[Place, imported_placements.ImportedPlacement]
-    running: dict[str, dict[Place, Running]]
+    placements: dict[NamespacedName, imported_placements.ImportedPlacement]
+    running: dict[str, dict[NamespacedName, Running]]
     notes: list[str]
 
 
@@ -131,12 +131,12 @@ async def _of_api(access: Access) -> State:
         ):
             objects_by_kind[kind] = await _listed_if_allowed(api, served.get(kind), notes)
         others = [
-            each
-            for kind, each in sorted(served.items())
-            if kind not in objects_by_kind and _is_karmadas(each)
+            resource
+            for kind, resource in sorted(served.items())
+            if kind not in objects_by_kind and _is_karmadas(resource)
         ]
-        for each in others:
-            notes += _left_out(each, await _listed_if_allowed(api, each, notes))
+        for resource in others:
+            notes += _left_out(resource, await _listed_if_allowed(api, resource, notes))
     finally:
         await api.aclose()
     state = _state(objects_by_kind)
@@ -179,8 +179,8 @@ async def of_log(log: port.NumberedLog, number: int | None = None) -> State | No
         match decoded.data if isinstance(decoded, codec.Decoded) else None:
             case observations.ObjectObserved() as seen:
                 newest[changes.read(seen).record_key] = bytes(seen.manifest)
-            case observations.ObjectVanished() as gone:
-                newest.pop(changes.read(gone).record_key, None)
+            case observations.ObjectVanished() as vanished:
+                newest.pop(changes.read(vanished).record_key, None)
             case _:
                 pass
     result: dict[_GroupKind, list[KubeObject]] = {}
@@ -214,9 +214,9 @@ def placement_of(binding: Binding) -> imported_placements.ImportedPlacement:
     return imported_placements.ImportedPlacement(clusters, affinity, policy)
 
 
-def _bound(found: Mapping[_GroupKind, Sequence[KubeObject]]) -> list[_Bound]:
-    bound = (_readable(value) for kind in _BINDINGS for value in found.get(kind, ()))
-    return [each for each in bound if each is not None]
+def _bound(objects: Mapping[_GroupKind, Sequence[KubeObject]]) -> list[_Bound]:
+    bound = (_readable(value) for kind in _BINDINGS for value in objects.get(kind, ()))
+    return [binding for binding in bound if binding is not None]
 
 
 def _readable(value: KubeObject) -> _Bound | None:
@@ -227,35 +227,35 @@ def _readable(value: KubeObject) -> _Bound | None:
         return None
 
 
-def _unreadable(found: Mapping[_GroupKind, Sequence[KubeObject]]) -> list[str]:
+def _unreadable(objects: Mapping[_GroupKind, Sequence[KubeObject]]) -> list[str]:
     """Return a note about the bindings that cannot be read."""
-    bound = [value for kind in _BINDINGS for value in found.get(kind, ())]
+    bound = [value for kind in _BINDINGS for value in objects.get(kind, ())]
     names = [keys.full_name(*value.key) for value in bound if _readable(value) is None]
     return [f"placements not copied, since their bindings cannot be read: {_some(names)}"] if names else []
 
 
-def _state(found: Mapping[_GroupKind, Sequence[KubeObject]]) -> State:
+def _state(objects: Mapping[_GroupKind, Sequence[KubeObject]]) -> State:
     """Build the state from all objects of a control plane; ``found`` has them by group and kind."""
-    all_bound = _bound(found)
-    policies = [value for kind in _POLICIES for value in found.get(kind, ())]
+    all_bound = _bound(objects)
+    policies = [value for kind in _POLICIES for value in objects.get(kind, ())]
     lazy = {_reference(value) for value in policies if value.at("spec", _ACTIVATION) == LAZY}
-    placements = {each.place: _taken_over_placement(each, lazy) for each in all_bound}
-    bound = {each.template: each.place for each in all_bound}
-    kinds = _template_kinds(found, all_bound)
-    copied = [value for kind in _KINDS for value in found.get(kind, ())]
+    placements = {binding.namespaced_name: _taken_over_placement(binding, lazy) for binding in all_bound}
+    bound = {binding.template: binding.namespaced_name for binding in all_bound}
+    kinds = _template_kinds(objects, all_bound)
+    copied = [value for kind in _KINDS for value in objects.get(kind, ())]
     copied += [
         value
-        for value in found.get(_DEFINITIONS, ())
+        for value in objects.get(_DEFINITIONS, ())
         if (value.text_at("spec", "group"), value.text_at("spec", "names", "kind")) in kinds
     ]
     for kind in sorted(kinds - {*_KINDS, _DEFINITIONS}):
-        for value in found.get(kind, ()):
+        for value in objects.get(kind, ()):
             binding = bound.get((kind, value.key))
             copied.append(value if binding is None else _with_placement(value, placements[binding]))
     copied = [value for value in copied if not _is_own(value)]
     deleted = [value for value in copied if value.is_ending]
     copied = [value for value in copied if not value.is_ending]
-    notes = _notes(all_bound, lazy) + _being_deleted(deleted) + _unreadable(found)
+    notes = _notes(all_bound, lazy) + _being_deleted(deleted) + _unreadable(objects)
     return State(copied, placements, _running(all_bound), notes)
 
 
@@ -285,26 +285,26 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _template_kinds(
-    found: Mapping[_GroupKind, Sequence[KubeObject]], bound: Iterable[_Bound]
+    objects: Mapping[_GroupKind, Sequence[KubeObject]], bound: Iterable[_Bound]
 ) -> set[_GroupKind]:
     """Return the groups and kinds that policies select, and those of the templates of bindings."""
     kinds = {binding.template[0] for binding in bound}
     for kind in _POLICIES:
-        for value in found.get(kind, ()):
+        for value in objects.get(kind, ()):
             selectors = map(KubeObject, value.objects_at("spec", "resourceSelectors"))
             kinds.update(map(_group_kind, selectors))
     return kinds
 
 
-def _running(bound: Iterable[_Bound]) -> dict[str, dict[Place, Running]]:
+def _running(bound: Iterable[_Bound]) -> dict[str, dict[NamespacedName, Running]]:
     """Return the running workloads of each cluster, as Karmada aggregated them from the members' reports."""
-    result: dict[str, dict[Place, Running]] = {}
+    result: dict[str, dict[NamespacedName, Running]] = {}
     for binding in bound:
         for report in binding.status.aggregated_status:
             active = report.count("active") or 0
             replicas, ready = report.count("replicas") or active, report.count("readyReplicas") or active
             running = Running(replicas, ready, report.health != "Unhealthy")
-            result.setdefault(report.cluster_name, {})[binding.place] = running
+            result.setdefault(report.cluster_name, {})[binding.namespaced_name] = running
     return result
 
 

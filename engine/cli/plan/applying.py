@@ -141,8 +141,10 @@ def _differences(planned: Prediction, now: Prediction) -> dict[str, str]:
         if old is not None and new is not None and old.before != new.before:
             result[key] = f"{key} is in {_clusters(new.before)} now, not in {_clusters(old.before)}"
         else:
-            wanted, would = (_clusters(each.after) if each else "its present clusters" for each in (old, new))
-            result[key] = f"{key} would be placed in {would}, not in {wanted}"
+            predicted, would = (
+                _clusters(outcome.after) if outcome else "its present clusters" for outcome in (old, new)
+            )
+            result[key] = f"{key} would be placed in {would}, not in {predicted}"
     return result
 
 
@@ -154,9 +156,9 @@ def _shortened(texts: list[str]) -> list[str]:
 def _outcomes(prediction: Prediction) -> dict[str, _Outcome]:
     """Return the outcomes of the workloads that move or can't be placed; a plan does not depend on those that stay."""
     return {
-        each.key: _Outcome(each.before, each.after, each.condition)
-        for each in prediction.changed
-        if each.before != each.after or each.condition not in {"", bindings.SUCCESS}
+        change.key: _Outcome(change.before, change.after, change.condition)
+        for change in prediction.changed
+        if change.before != change.after or change.condition not in {"", bindings.SUCCESS}
     }
 
 
@@ -250,7 +252,7 @@ def _named_changes(entries: Iterable[Entry]) -> list[str]:
     """Return, as text and in log order, the newest record of each event type about each object."""
     newest: dict[tuple[str, str], int] = {}
     for entry in entries:
-        about = entry.key, summaries.event_name(entry.type)
-        newest[about] = max(entry.number, newest.get(about, 0))
+        change = entry.key, summaries.event_name(entry.type)
+        newest[change] = max(entry.number, newest.get(change, 0))
     ordered = sorted(newest.items(), key=lambda item: item[1])
     return [f"{event} of {key} at number {number}" for (key, event), number in ordered]

@@ -73,32 +73,34 @@ def checked(client: Client, plan: str) -> Check:
         number=number,
         settled_ms=max(moments_ms) - min(moments_ms) if own else 0,
         predicted_ms=prediction.settled_ms,
-        workloads=[each for each in workloads if each.key in predicted or not each.as_predicted],
+        workloads=[
+            workload for workload in workloads if workload.key in predicted or not workload.as_predicted
+        ],
     )
 
 
-def show(found: Check) -> None:
+def show(check: Check) -> None:
     """Print a check: each workload, and a summary."""
-    if not found.workloads:
+    if not check.workloads:
         output.print_line("Nothing moved, as predicted.")
         return
     output.table(
         ("WORKLOAD", "PREDICTED", "ACTUAL", ""),
         [
             (
-                each.key,
-                _clusters(each.predicted),
-                _clusters(each.actual),
-                "" if each.as_predicted else "differs",
+                workload.key,
+                _clusters(workload.predicted),
+                _clusters(workload.actual),
+                "" if workload.as_predicted else "differs",
             )
-            for each in found.workloads
+            for workload in check.workloads
         ],
         fits=True,
     )
-    same, count = sum(each.as_predicted for each in found.workloads), len(found.workloads)
+    same, count = sum(workload.as_predicted for workload in check.workloads), len(check.workloads)
     output.print_line(
         f"{same} of {summaries.count(count, 'workload')} {'is' if count == 1 else 'are'} as predicted; placed within "
-        f"{summaries.duration(found.settled_ms)}, predicted to be ready after {summaries.duration(found.predicted_ms)}"
+        f"{summaries.duration(check.settled_ms)}, predicted to be ready after {summaries.duration(check.predicted_ms)}"
     )
 
 
@@ -130,7 +132,7 @@ def _exists(path: Path) -> bool:
 
 def _placed(client: Client, key: str, number: int) -> dict[str, int]:
     binding = client.find(f"bindings/{key}", Binding, asOf=number) or Binding()
-    return {each.name: each.replicas or 0 for each in binding.spec.clusters}
+    return {target.name: target.replicas or 0 for target in binding.spec.clusters}
 
 
 def _clusters(clusters: dict[str, int]) -> str:

@@ -41,7 +41,7 @@ app = App(name="plan", help=questions.PLAN, help_format="plaintext")
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class PlanOptions:
     """How far to look ahead, and how to show the prediction."""
 
     horizon: Annotated[str, Parameter(help="Virtual time to look ahead: 30m, 1h30m, 90s.")] = "30m"
@@ -58,7 +58,7 @@ class Asked:
     ] = None
 
 
-ASKED: Final = Asked()
+PLAN_OPTIONS: Final = PlanOptions()
 Changes = Callable[[KubeObjects], list[Result]]
 
 
@@ -66,34 +66,40 @@ Changes = Callable[[KubeObjects], list[Result]]
 def plan(
     *,
     filename: apply.Files,
-    place: options.NamespaceOption = options.PLACE,
-    asked: Asked = ASKED,
+    scope: options.NamespaceOption = options.PLACE,
+    plan_options: PlanOptions = PLAN_OPTIONS,
     subject: Subject = SUBJECT,
 ) -> int:
     """Predict the effect of applying files."""
     files = apply.read(filename)
-    return _planned(lambda objects: list(apply.apply_files(objects, files, place.namespace)), asked, subject)
+    return _planned(
+        lambda objects: list(apply.apply_files(objects, files, scope.namespace)), plan_options, subject
+    )
 
 
 @app.command(help="Predict the effect of deleting the objects in files.")
 def delete(
     *,
     filename: apply.Files,
-    place: options.NamespaceOption = options.PLACE,
-    asked: Asked = ASKED,
+    scope: options.NamespaceOption = options.PLACE,
+    plan_options: PlanOptions = PLAN_OPTIONS,
     subject: Subject = SUBJECT,
 ) -> int:
     """Predict the effect of deleting the objects in files."""
     files = apply.read(filename)
-    return _planned(lambda objects: list(apply.delete_files(objects, files, place.namespace)), asked, subject)
+    return _planned(
+        lambda objects: list(apply.delete_files(objects, files, scope.namespace)), plan_options, subject
+    )
 
 
 @app.command(help="Predict the effect of taints (KEY=VALUE:EFFECT, KEY:EFFECT, or with - to remove one).")
-def taint(cluster: str, /, *taints: str, asked: Asked = ASKED, subject: Subject = SUBJECT) -> int:
+def taint(
+    cluster: str, /, *taints: str, plan_options: PlanOptions = PLAN_OPTIONS, subject: Subject = SUBJECT
+) -> int:
     """Predict the effect of taints on a cluster."""
     action, compute = properties.tainting(cluster, taints)
     return _planned(
-        lambda objects: [properties.change_taints(objects, cluster, action, compute)], asked, subject
+        lambda objects: [properties.change_taints(objects, cluster, action, compute)], plan_options, subject
     )
 
 
@@ -101,8 +107,8 @@ def taint(cluster: str, /, *taints: str, asked: Asked = ASKED, subject: Subject 
 def scale(
     *words: str,
     replicas: properties.Replicas | None = None,
-    place: options.NamespaceOption = options.PLACE,
-    asked: Asked = ASKED,
+    scope: options.NamespaceOption = options.PLACE,
+    plan_options: PlanOptions = PLAN_OPTIONS,
     subject: Subject = SUBJECT,
 ) -> int:
     """Predict the effect of another number of replicas, which is the last word or an option."""
@@ -117,10 +123,10 @@ def scale(
     count = replicas
 
     def scaled(objects: KubeObjects) -> list[Result]:
-        target = objects.target(kind, place.namespace, name)
+        target = objects.target(kind, scope.namespace, name)
         return [properties.scaled(objects.client, objects, target, count)]
 
-    return _planned(scaled, asked, subject)
+    return _planned(scaled, plan_options, subject)
 
 
 @Parameter(name="*")
@@ -140,7 +146,7 @@ _OUTAGE: Final = Outage()
 def fail(
     *clusters: str,
     outage: Outage = _OUTAGE,
-    asked: Asked = ASKED,
+    plan_options: PlanOptions = PLAN_OPTIONS,
     subject: Subject = SUBJECT,
 ) -> int:
     """Predict the failure of clusters, all at the same moment."""
@@ -158,7 +164,7 @@ def fail(
         names = dict.fromkeys([*clusters, *_clusters_in(client, as_of, chosen)])
         return [planning_client.Failed(name) for name in names]
 
-    return _planned(lambda _: [], asked, subject, failed)
+    return _planned(lambda _: [], plan_options, subject, failed)
 
 
 @app.command(help="Predict a rebalance of workloads.")
@@ -173,7 +179,7 @@ def rebalance(
     namespace: Annotated[
         str, Parameter(name=["--namespace", "-n"], help="Workloads of this namespace.")
     ] = "",
-    asked: Asked = ASKED,
+    plan_options: PlanOptions = PLAN_OPTIONS,
     subject: Subject = SUBJECT,
 ) -> int:
     """Predict the rebalance of workloads."""
@@ -193,7 +199,7 @@ def rebalance(
         }
         return [kube_objects.result(target, "created", objects.create(target, KubeObject(value)))]
 
-    return _planned(rebalanced, asked, subject)
+    return _planned(rebalanced, plan_options, subject)
 
 
 @app.command(
@@ -207,7 +213,7 @@ def check(plan: str, /, *, server: options.Server = options.SERVER) -> int:
         output.json(result)
     else:
         checking.show(result)
-    return failures.OK if all(each.as_predicted for each in result.workloads) else failures.DIFFERENT
+    return failures.OK if all(workload.as_predicted for workload in result.workloads) else failures.DIFFERENT
 
 
 def _workloads(objects: KubeObjects, selector: str, namespace: str) -> list[bindings.Template]:
@@ -218,17 +224,17 @@ def _workloads(objects: KubeObjects, selector: str, namespace: str) -> list[bind
 
 def _planned(
     changes: Changes,
-    asked: Asked,
+    plan_options: PlanOptions,
     subject: Subject,
     failing: Callable[[Client, str], list[planning_client.Failed]] = lambda _client, _as_of: [],
 ) -> int:
     """Compute the writes of a change, have the server predict their effect, and show it; return the exit code."""
-    horizon_ms = options.read_duration("--horizon", asked.horizon)
+    horizon_ms = options.read_duration("--horizon", plan_options.horizon)
     with (
-        subject.opened(asked.as_of) as opened,
+        subject.opened(plan_options.as_of) as opened,
         planning_client.PlanningClient(opened.directory, is_local=opened.is_copy) as client,
     ):
-        if opened.is_copy and asked.out is not None:
+        if opened.is_copy and plan_options.out is not None:
             raise failures.usage(
                 "a plan for an existing Karmada can't be applied here",
                 "leave out -o; make the change with kubectl",
@@ -239,24 +245,24 @@ def _planned(
             return failures.FAILED
         failed = failing(client, opened.as_of)
         if not client.requests and not failed:
-            if asked.out is not None:
+            if plan_options.out is not None:
                 # Otherwise a plan from before would stay in the file, and be applied next.
-                applying.save(asked.out, applying.SavedPlan([], [], [], horizon_ms, None))
+                applying.save(plan_options.out, applying.SavedPlan([], [], [], horizon_ms, None))
             applying.show_unchanged(as_json=subject.json)
             return failures.OK
         answer, prediction = planning_client.predicted(
             client, client.requests, failed, horizon_ms, as_of=opened.as_of
         )
-        if asked.out is not None:
+        if plan_options.out is not None:
             saved = applying.SavedPlan(
                 client.requests, client.bases, failed, horizon_ms, prediction, str(answer["id"])
             )
-            applying.save(asked.out, saved)
+            applying.save(plan_options.out, saved)
     warnings = [*opened.notes, *map(str, cast("list[object]", answer.get("warnings") or []))]
     if subject.json:
         output.json({**answer, "warnings": warnings} if warnings else answer)
     else:
-        _show(prediction, warnings, asked.limit)
+        _show(prediction, warnings, plan_options.limit)
     return (
         failures.DIFFERENT if prediction.changed or prediction.unplaced or prediction.refused else failures.OK
     )
@@ -264,19 +270,19 @@ def _planned(
 
 def _clusters_in(client: Client, as_of: str, chosen: dict[drills.Domain, Sequence[str]]) -> list[str]:
     """Return the clusters in the chosen zones, regions and providers; raises Failure for one that has no cluster."""
-    result: dict[drills.Place, list[str]] = {}
+    result: dict[drills.DomainName, list[str]] = {}
     if any(chosen.values()):
-        result = drills.places(server_reads.objects(client, "clusters", asOf=as_of))
+        result = drills.domain_names(server_reads.objects(client, "clusters", asOf=as_of))
     names: list[str] = []
-    for domain, places in chosen.items():
-        for place in places:
-            if (domain, place) not in result:
-                known = ", ".join(sorted(name for each, name in result if each == domain))
+    for domain, domain_names in chosen.items():
+        for domain_name in domain_names:
+            if (domain, domain_name) not in result:
+                known = ", ".join(sorted(name for result_domain, name in result if result_domain == domain))
                 raise failures.Failure(
-                    f"no cluster is in {domain} {place}",
+                    f"no cluster is in {domain} {domain_name}",
                     f"choose one of: {known}" if known else "see: reballast get clusters",
                 )
-            names += result[domain, place]
+            names += result[domain, domain_name]
     return names
 
 
@@ -329,10 +335,10 @@ def _workload(change: WorkloadChange) -> list[str]:
 def _bar(before: int, after: int, most: int) -> str:
     """Return replicas as a bar: those that stay, then those that are removed or added."""
     scale = max(most / _BAR, 1)
-    kept, gone, new = (
+    kept, removed, new = (
         round(count / scale) for count in (min(before, after), max(before - after, 0), max(after - before, 0))
     )
-    pad = " " * (min(_BAR, most) - kept - gone - new)
+    pad = " " * (min(_BAR, most) - kept - removed - new)
     if output.has_colours():
-        return f"{_KEPT * kept}{_RED}{_LEAVING * gone}{_END}{_GREEN}{_COMING * new}{_END}{pad}"
-    return f"{_KEPT * kept}{_LEAVING * gone}{_COMING * new}{pad}"
+        return f"{_KEPT * kept}{_RED}{_LEAVING * removed}{_END}{_GREEN}{_COMING * new}{_END}{pad}"
+    return f"{_KEPT * kept}{_LEAVING * removed}{_COMING * new}{pad}"

@@ -100,11 +100,11 @@ def _show(results: Sequence[drills.Result]) -> None:
     for result in results:
         for remedy in result.remedies:
             output.print_line(f"{result.outage.domain} {result.outage.name}: {remedy.text}")
-        lost = [each for each in result.suffering if each.missing]
-        for each in lost[: output.SHOWN_MAX]:
+        lost = [workload for workload in result.suffering if workload.missing]
+        for workload in lost[: output.SHOWN_MAX]:
             output.print_line(
-                f"{result.outage.domain} {result.outage.name}: {each.key} is missing "
-                f"{summaries.count(each.missing, 'replica')}"
+                f"{result.outage.domain} {result.outage.name}: {workload.key} is missing "
+                f"{summaries.count(workload.missing, 'replica')}"
             )
         if len(lost) > output.SHOWN_MAX:
             output.print_line(

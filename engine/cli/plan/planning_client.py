@@ -169,7 +169,7 @@ def predicted(
     # Send no resourceVersions: that of a Cluster changes with each report, and at an earlier position
     # objects have other ones.
     body = _PlanRequest(
-        requests=[each.unversioned() for each in requests],
+        requests=[request.unversioned() for request in requests],
         failures=failed,
         horizon_ms=horizon_ms,
         as_of=as_of,
@@ -248,8 +248,8 @@ class _PlannedChanges:
 
     def _is_within_created(self, path: str) -> bool:
         """Whether the plan creates the namespace or defines the kind of an object."""
-        namespaces = [each for each in self._created if each.startswith(f"{_NAMESPACES}/")]
-        names = [each.removeprefix(_NAMESPACES) for each in namespaces]
+        namespaces = [path for path in self._created if path.startswith(f"{_NAMESPACES}/")]
+        names = [path.removeprefix(_NAMESPACES) for path in namespaces]
         return any(f"/namespaces{name}/" in path for name in names) or self._is_of_defined_kind(path)
 
     def _is_of_defined_kind(self, path: str) -> bool:
@@ -259,8 +259,8 @@ class _PlannedChanges:
         )
 
     def _defined(self) -> list[Resource]:
-        created = [each for each in self._created if each.startswith(f"{_DEFINITIONS}/")]
-        return [kind for each in created for kind in custom_kinds.read(self._objects[each] or KubeObject({}))]
+        created = [path for path in self._created if path.startswith(f"{_DEFINITIONS}/")]
+        return [kind for path in created for kind in custom_kinds.read(self._objects[path] or KubeObject({}))]
 
 
 def _object_path(method: str, path: str, value: KubeObject) -> str:

@@ -230,7 +230,9 @@ class _Agents:
 
     async def namespaces(self, _request: Request, name: str, cluster: Cluster | None) -> Response:
         propagated = await self._reader.read(None, lambda rows: member_namespaces.of(rows, name))
-        manifests_found = tuple(msgspec.Raw(_encode(each.manifest.document)) for each in propagated)
+        manifests_found = tuple(
+            msgspec.Raw(_encode(propagated_object.manifest.document)) for propagated_object in propagated
+        )
         keeps_others = cluster is None or bool(cluster.leaving_ms)
         return _json(messages.Namespaces(manifests=manifests_found, keeps_others=keeps_others))
 

@@ -191,8 +191,8 @@ class Users:
         try:
             claims = service_tokens.read(token, self._key, self._clock_ms() // 1000)
         except service_tokens.TokenError:  # the server's own token, or a bootstrap token
-            return [each for each in named if each in _AUDIENCES]
-        return [each for each in named if each in (claims.aud or _AUDIENCES)]
+            return [audience for audience in named if audience in _AUDIENCES]
+        return [audience for audience in named if audience in (claims.aud or _AUDIENCES)]
 
     def _certified(self, client: Client | None) -> User | None:
         if client is None or not client.name or client.until_ms <= self._clock_ms():
@@ -303,19 +303,19 @@ def user_info(user: User) -> UserInfo:
 
 def _acts(name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]) -> Iterator[Act]:
     """The permissions needed to impersonate this user."""
-    group = "authentication.k8s.io"
+    api_group = "authentication.k8s.io"
     if name.startswith(_ACCOUNT) and name.count(":") == _ACCOUNT_WORDS - 1:
         _system, _word, namespace, account = name.split(":")
         yield Act(verb="impersonate", resource="serviceaccounts", namespace=namespace, name=account)
     else:
         yield Act(verb="impersonate", resource="users", name=name)
-    for each in groups:
-        yield Act(verb="impersonate", resource="groups", name=each)
+    for group in groups:
+        yield Act(verb="impersonate", resource="groups", name=group)
     if uid:
-        yield Act(verb="impersonate", group=group, resource="uids", name=uid)
+        yield Act(verb="impersonate", group=api_group, resource="uids", name=uid)
     for key, texts in extra.items():
         for text in texts:
-            yield Act(verb="impersonate", group=group, resource="userextras", part=key, name=text)
+            yield Act(verb="impersonate", group=api_group, resource="userextras", part=key, name=text)
 
 
 def _extra(headers: Headers) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -103,7 +103,7 @@ def _rest(value: KubeObject) -> Json:
 def _check_types(resource: Resource, live: KubeObject, desired: KubeObject) -> None:
     """Raise StatusError (422) if the edit sets a value of another type than its field; else it would have no effect."""
     before, after = (
-        schema_validation.value_faults(each.document, resource.schema) for each in (live, desired)
+        schema_validation.value_faults(value.document, resource.schema) for value in (live, desired)
     )
     if wrong := [cause for cause in after if cause not in before]:
         raise status_objects.invalid(resource, live.name, wrong)

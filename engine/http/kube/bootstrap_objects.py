@@ -142,7 +142,9 @@ class BootstrapObjects:
             value = await self._of_namespace(kind, namespace)
             return [] if value is None else [value]
         built_in = {item.name: item for item in await self._namespaces()}
-        page = await self._read(lambda rows: object_tables.page(rows, object_tables.Wanted(kind=NAMESPACE)))
+        page = await self._read(
+            lambda rows: object_tables.page(rows, object_tables.Selection(kind=NAMESPACE))
+        )
         stored = {item.name: item for item in page.items}
         return [self.of_namespace(kind, item) for item in {**built_in, **stored}.values()]
 
@@ -154,7 +156,11 @@ class BootstrapObjects:
         content = kubeconfig.of_server(self._services.url, self._authority.encode())
         tokens = await self._read(_bootstrap_tokens)
         signatures = (bootstrap_tokens.signature(token, content, self._clock_ms()) for token in tokens)
-        signed = {f"jws-kubeconfig-{each[0]}": each[1] for each in signatures if each is not None}
+        signed = {
+            f"jws-kubeconfig-{signature[0]}": signature[1]
+            for signature in signatures
+            if signature is not None
+        }
         identity = await self._identity(f"{_PUBLIC}/{_CLUSTER_INFO}")
         return KubeObject(
             {
@@ -227,8 +233,8 @@ def _bootstrap_tokens(rows: Rows) -> list[KubeObject]:
     def is_token(value: KubeObject) -> bool:
         return value.at("type") == bootstrap_tokens.SECRET_TYPE
 
-    wanted = object_tables.Wanted(kind=_SECRET, namespace=bootstrap_tokens.NAMESPACE, fits=is_token)
-    return object_tables.page(rows, wanted).items
+    filters = object_tables.Selection(kind=_SECRET, namespace=bootstrap_tokens.NAMESPACE, fits=is_token)
+    return object_tables.page(rows, filters).items
 
 
 def _works_namespaces(rows: Rows) -> set[str]:

@@ -94,32 +94,34 @@ class Admission(Struct, frozen=True, kw_only=True):
         """The request with its status after an approval or denial; an approved one gets its certificate."""
         self._check(before, "approve")
         known = before.objects_at("status", "conditions")
-        kept = [each for each in known if each.get("type") not in _DECISIONS]
+        kept = [condition for condition in known if condition.get("type") not in _DECISIONS]
         decisions = [
-            each for each in now.objects_at("status", "conditions") if each.get("type") in _DECISIONS
+            condition
+            for condition in now.objects_at("status", "conditions")
+            if condition.get("type") in _DECISIONS
         ]
         if wrong := list(_decision_faults(decisions, known)):
             raise status_objects.invalid(self.resource, before.name, wrong)
-        conditions = [_timed(each, self.now_ms) for each in decisions] + kept
+        conditions = [_timed(condition, self.now_ms) for condition in decisions] + kept
         return with_certificate(_with_conditions(before, conditions), self.now_ms, self.sign)
 
     def _reported(self, before: KubeObject, now: KubeObject) -> KubeObject:
         """Return the request with the status that an external signer writes; approvals and denials stay as they are."""
         known, written = (value.objects_at("status", "conditions") for value in (before, now))
-        decisions = [each for each in known if each.get("type") in _DECISIONS]
-        others = [each for each in written if each.get("type") not in _DECISIONS]
+        decisions = [condition for condition in known if condition.get("type") in _DECISIONS]
+        others = [condition for condition in written if condition.get("type") not in _DECISIONS]
         # A condition such as Failed ends the signing, so it needs the same right as a certificate.
-        is_same = others == [each for each in known if each.get("type") not in _DECISIONS]
+        is_same = others == [condition for condition in known if condition.get("type") not in _DECISIONS]
         if not is_same or now.at("status", "certificate") != before.at("status", "certificate"):
             self._check(before, "sign")
-        conditions = decisions + [_timed(each, self.now_ms) for each in others]
+        conditions = decisions + [_timed(condition, self.now_ms) for condition in others]
         return _with_conditions(now, conditions) if conditions else now
 
     def _check(self, value: KubeObject, verb: str) -> None:
         """Raise StatusError (403) if the user may not ``verb`` (approve, sign) requests to the signer of ``value``."""
         signer, rights = str(value.at("spec", "signerName")), self.permission.rights
         names = (signer, f"{signer.partition('/')[0]}/*")
-        acts = [Act(verb=verb, group=_GROUP, resource="signers", name=each) for each in names]
+        acts = [Act(verb=verb, group=_GROUP, resource="signers", name=name) for name in names]
         if rights is not None and not any(rights.may(self.permission.user, act) for act in acts):
             reason = f'user not permitted to {verb} requests with signerName "{signer}"'
             raise status_objects.forbidden(self.resource, value.name, reason)
@@ -215,28 +217,28 @@ def _faults(value: KubeObject) -> list[Cause]:
 
 
 def _decision_faults(decisions: list[Json], known: list[Json]) -> list[Cause]:
-    kinds = {str(each.get("type")) for each in decisions}
+    kinds = {str(condition.get("type")) for condition in decisions}
     result = [
         causes.forbidden(
-            "status.conditions", f'updates may not remove a condition of type "{each.get("type")}"'
+            "status.conditions", f'updates may not remove a condition of type "{condition.get("type")}"'
         )
-        for each in known
-        if each.get("type") in _DECISIONS and each.get("type") not in kinds
+        for condition in known
+        if condition.get("type") in _DECISIONS and condition.get("type") not in kinds
     ]
     if len(kinds) == len(_DECISIONS):
         detail = "Approved and Denied conditions are mutually exclusive"
         result.append(causes.invalid("status.conditions", sorted(kinds), detail))
     result += [
-        causes.unsupported(f"status.conditions[{index}].status", each.get("status"), ("True",))
-        for index, each in enumerate(decisions)
-        if each.get("status") != "True"
+        causes.unsupported(f"status.conditions[{index}].status", condition.get("status"), ("True",))
+        for index, condition in enumerate(decisions)
+        if condition.get("status") != "True"
     ]
     return result
 
 
 def _kinds(value: KubeObject) -> set[str]:
     """The types of the conditions of a request."""
-    return {str(each.get("type")) for each in value.objects_at("status", "conditions")}
+    return {str(condition.get("type")) for condition in value.objects_at("status", "conditions")}
 
 
 def _signer(value: KubeObject) -> str:

@@ -179,7 +179,7 @@ class ControlPlane:
                 return True
             return False
 
-        selection = object_tables.Wanted(kind=kind, namespace=namespace, brief=brief, fits=is_wanted)
+        selection = object_tables.Selection(kind=kind, namespace=namespace, brief=brief, fits=is_wanted)
 
         def read_page(rows: Rows) -> Listed:
             number = query.checkpoint(rows)

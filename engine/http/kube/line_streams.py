@@ -34,13 +34,15 @@ class Parts(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # ASGI signature
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         sending = asyncio.ensure_future(self._send(send))
-        gone = asyncio.ensure_future(_gone(receive))
+        disconnected = asyncio.ensure_future(_gone(receive))
         try:
-            await asyncio.wait((sending, gone), timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                (sending, disconnected), timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED
+            )
         finally:
-            for task in (sending, gone):
+            for task in (sending, disconnected):
                 task.cancel()
-            ended, _ = await asyncio.gather(sending, gone, return_exceptions=True)
+            ended, _ = await asyncio.gather(sending, disconnected, return_exceptions=True)
             # Close the generator explicitly, so that its ``finally`` ends the subscription now and not at a
             # later garbage collection.
             await self._parts.aclose()

@@ -126,8 +126,8 @@ def query(request: Request) -> Query:
     """Parse the query parameters; raises StatusError."""
     if not request.scope["query_string"] and request.method != "PATCH":
         return _NO_PARAMETERS  # most writes of controllers have none; an apply needs a field manager
-    given = parameters_of(request)
-    parameters = {name: value for name, value in given.items() if value}
+    raw_parameters = parameters_of(request)
+    parameters = {name: value for name, value in raw_parameters.items() if value}
     for name, value in parameters.items():
         if name not in {"labelSelector", "fieldSelector", "continue"} and len(value) > _TEXT_CHARS_MAX:
             raise status_objects.bad_request(f"{name} is too long")
@@ -151,13 +151,15 @@ def query(request: Request) -> Query:
         after=parameters.get("continue", ""),
         resource_version=parameters.get("resourceVersion", ""),
         match=parameters.get("resourceVersionMatch", ""),
-        watch=is_set(given, "watch"),
-        bookmarks=is_set(given, "allowWatchBookmarks"),
-        initial_events=is_set(given, "sendInitialEvents") if "sendInitialEvents" in given else None,
+        watch=is_set(raw_parameters, "watch"),
+        bookmarks=is_set(raw_parameters, "allowWatchBookmarks"),
+        initial_events=is_set(raw_parameters, "sendInitialEvents")
+        if "sendInitialEvents" in raw_parameters
+        else None,
         timeout_s=max(_number(parameters, "timeoutSeconds"), 0),
         field_manager=manager,
         validation=_VALIDATIONS[validation],
-        force=is_set(given, "force"),
+        force=is_set(raw_parameters, "force"),
         dry_run=bool(dry_run),
         include=include if include in ("None", "Metadata", "Object") else "Metadata",
     )

@@ -100,7 +100,7 @@ class Reviews:
         if user.may_all:
             return {"resourceRules": [_ALL], "nonResourceRules": [], "incomplete": False}
         known = await self._authorizer.rights_of(user)
-        rules = dict.fromkeys(each.rule for each in known.grants(user, namespace))
+        rules = dict.fromkeys(granted.rule for granted in known.grants(user, namespace))
         return {
             "resourceRules": [parsing.shown(rule) for rule in rules if not rule.paths],
             "nonResourceRules": [parsing.shown(rule) for rule in rules if rule.paths],
@@ -133,7 +133,7 @@ def _act(review: KubeObject) -> Act:
 
 def _named(review: KubeObject) -> User:
     """The user that a SubjectAccessReview names."""
-    groups = tuple(each for each in review.list_at("spec", "groups") if isinstance(each, str))
+    groups = tuple(group for group in review.list_at("spec", "groups") if isinstance(group, str))
     name = review.text_at("spec", "user")
     if not name and not groups:
         raise _refused(causes.invalid("spec.user", "", "at least one of user or group must be specified"))

@@ -47,7 +47,9 @@ class ObjectChange:
 
     __slots__ = ("change_type", "key", "lines", "number", "value")
 
-    def __init__(self, number: int, change_type: str, key: object_tables.Place, value: KubeObject) -> None:
+    def __init__(
+        self, number: int, change_type: str, key: object_tables.ObjectKey, value: KubeObject
+    ) -> None:
         self.number = number
         self.change_type = change_type
         self.key = key
@@ -63,7 +65,7 @@ class Batch(NamedTuple):
     """
 
     changes: list[ObjectChange]
-    unreported: frozenset[object_tables.Place]
+    unreported: frozenset[object_tables.ObjectKey]
 
 
 class Subscriber:
@@ -84,7 +86,7 @@ class Subscriber:
         self.is_cut = False
         self.more = asyncio.Event()
         self._queue: deque[ObjectChange] = deque()
-        self._unreported: set[object_tables.Place] = set()
+        self._unreported: set[object_tables.ObjectKey] = set()
 
     @property
     def start(self) -> int:
@@ -109,7 +111,7 @@ class Subscriber:
         self.floor = since
         return self.start
 
-    def mark_unreported(self, keys: set[object_tables.Place]) -> None:
+    def mark_unreported(self, keys: set[object_tables.ObjectKey]) -> None:
         """Mark objects that were created before the first queued change, but not reported.
 
         Changes the queue: if the first change of such an object is MODIFIED, it becomes ADDED.
@@ -273,13 +275,13 @@ def _batch(
     batches: dict[Key, Batch] = {}
     for key, resource in resources.items():
         followed = _followed(object_tables.Kind(resource.api_version, resource.kind))
-        its = {kind: by_kind[kind] for kind in followed if kind in by_kind}
-        batches[key] = _happened(rows, resource, its, plane, end)
+        changes_of_kinds = {kind: by_kind[kind] for kind in followed if kind in by_kind}
+        batches[key] = _happened(rows, resource, changes_of_kinds, plane, end)
     return end, batches
 
 
 def _first_seen(
-    updates: Iterable[ObjectChange], unreported: set[object_tables.Place]
+    updates: Iterable[ObjectChange], unreported: set[object_tables.ObjectKey]
 ) -> Iterator[ObjectChange]:
     """Report the first change of each object in ``unreported`` as ADDED, and remove the object from ``unreported``.
 
@@ -325,7 +327,7 @@ def _happened(
         if change.change_type != _WORDS[changes.MODIFIED]:
             value = plane.bootstrap.of_namespace(kind, change.value)
             batch.changes.append(ObjectChange(change.number, change.change_type, change.key, value))
-    batch.changes.sort(key=lambda each: (each.number, each.key))
+    batch.changes.sort(key=lambda change: (change.number, change.key))
     return Batch(batch.changes, batch.unreported | of_namespaces.unreported)
 
 
@@ -336,7 +338,7 @@ def _of_kind(
     merged = _merged(changed)
     current = object_tables.by_keys(rows, kind, merged)
     reported: list[ObjectChange] = []
-    unreported: set[object_tables.Place] = set()
+    unreported: set[object_tables.ObjectKey] = set()
     for key, history in merged.items():
         happened = list(_object_changes(resource, key, history, current.get(key), plane))
         # An object that changed again after ``end`` is reported later with that change: its current state
@@ -346,13 +348,13 @@ def _of_kind(
         last_type = up_to[-1].change_type if up_to else ""
         if history[-1].verb == changes.ADDED and last_type != _WORDS[changes.ADDED]:
             unreported.add(key)
-    reported.sort(key=lambda each: (each.number, each.key))
+    reported.sort(key=lambda change: (change.number, change.key))
     return Batch(reported, frozenset(unreported))
 
 
-def _merged(changed: Iterable[Change]) -> dict[object_tables.Place, list[Change]]:
+def _merged(changed: Iterable[Change]) -> dict[object_tables.ObjectKey, list[Change]]:
     """Merge the changes of each object to one, or to several if it was deleted and created again."""
-    merged: dict[object_tables.Place, list[Change]] = {}
+    merged: dict[object_tables.ObjectKey, list[Change]] = {}
     for change in changed:
         before = merged.setdefault((change.key_id, change.member), [])
         if before and before[-1].verb != changes.DELETED and change.verb == changes.MODIFIED:
@@ -364,7 +366,7 @@ def _merged(changed: Iterable[Change]) -> dict[object_tables.Place, list[Change]
 
 def _object_changes(
     resource: Resource,
-    key: object_tables.Place,
+    key: object_tables.ObjectKey,
     history: list[Change],
     current: KubeObject | None,
     plane: ControlPlane,

@@ -115,8 +115,8 @@ def _bar(name: str, target: Target | None, report: Report, widest: int) -> Bar:
 
 
 def _most(binding: Binding) -> int:
-    desired = (each.replicas or 0 for each in binding.spec.clusters)
-    running = (each.count("replicas") or 0 for each in binding.status.aggregated_status)
+    desired = (target.replicas or 0 for target in binding.spec.clusters)
+    running = (item.count("replicas") or 0 for item in binding.status.aggregated_status)
     return max((*desired, *running), default=0)
 
 

@@ -58,7 +58,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
 def row(cluster: Cluster) -> Row:
     metadata, spec = cluster.metadata, cluster.spec
-    ready = next((each for each in cluster.status.conditions if each.type == "Ready"), None)
+    ready = next((condition for condition in cluster.status.conditions if condition.type == "Ready"), None)
     location = [spec.provider, spec.region, ", ".join(spec.zones)]
     state = "waiting" if ready is None else "ready" if ready.status == "True" else "failed"
     message = "no report yet" if ready is None else "" if state == "ready" else ready.message

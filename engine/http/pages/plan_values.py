@@ -139,7 +139,7 @@ def shown(plan: Plan) -> Shown:
         more_workloads=max(len(disturbed) - WORKLOADS_MAX, 0),
         loads=summaries.loads(prediction.clusters),
         notes=summaries.notes(prediction, plan.warnings),
-        events=[_event(each) for each in listed],
+        events=[_event(event) for event in listed],
         more_events=len(prediction.events) - len(listed) + prediction.omitted,
     )
 
@@ -168,7 +168,7 @@ def _effect(plan: Plan) -> str:
 
 def _workloads(changes: Sequence[predictions.WorkloadChange]) -> list[Workload]:
     """Convert the changed workloads for display; their bars have a common scale."""
-    counts = [count for each in changes for count in (*each.before.values(), *each.after.values())]
+    counts = [count for change in changes for count in (*change.before.values(), *change.after.values())]
     most = max(counts, default=0)
     return [
         Workload(
@@ -216,7 +216,7 @@ def _event(event: predictions.PredictedEvent) -> Event:
 
 
 def _outage(result: drills.Result) -> Outage:
-    missing_capacity = [(each.key, each.missing) for each in result.suffering if each.missing]
+    missing_capacity = [(workload.key, workload.missing) for workload in result.suffering if workload.missing]
     return Outage(
         domain=result.outage.domain,
         name=result.outage.name,

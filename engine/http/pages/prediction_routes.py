@@ -176,5 +176,5 @@ def _example(verdict: str, compared: observations.DecisionCompared) -> Example:
         why=compared.why,
         observed=reports.placed(compared.observed),
         computed=reports.placed(compared.computed),
-        reasons=[(each.cluster, reports.reason(each)) for each in reports.differing(compared)],
+        reasons=[(verdict.cluster, reports.reason(verdict)) for verdict in reports.differing(compared)],
     )

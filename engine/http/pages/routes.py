@@ -208,12 +208,12 @@ class _Pages:
 
     async def _observed_bindings(self, after: str, state: ShownState) -> query.Objects:
         """A page of the bindings of an observed control plane, as they were last observed."""
-        found = await self._reader.read(
+        listed = await self._reader.read(
             state.number, lambda rows: observed_bindings.listed(rows, _PAGE_ITEMS + 1, after)
         )
-        if not found:
+        if not listed:
             return query.Objects([], "")
-        numbers = [number for _, number in found[:_PAGE_ITEMS]]
+        numbers = [number for _, number in listed[:_PAGE_ITEMS]]
         # Fewer records may be returned, since the size of a page is limited.
         page = await record_pages.numbered(self._services.log, numbers, is_full=True)
         items = await anyio.to_thread.run_sync(
@@ -221,10 +221,10 @@ class _Pages:
                 _shown_as_observed(
                     key, KubeObject(object_at(msgspec.json.decode(item.data or b"{}"), "manifest"))
                 )
-                for (key, _), item in zip(found, page.items, strict=False)
+                for (key, _), item in zip(listed, page.items, strict=False)
             ]
         )
-        return query.Objects(items, found[len(items) - 1][0] if len(items) < len(found) else "")
+        return query.Objects(items, listed[len(items) - 1][0] if len(items) < len(listed) else "")
 
     async def _explained(self, key: str, state: ShownState) -> timeline_values.Explanation | None:
         explained = await self._services.inquiry.explain(key, state.number)

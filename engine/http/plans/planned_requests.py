@@ -73,9 +73,11 @@ def _check(index: int, method: str, path: str) -> None:
     names = path.strip("/").split("/")
     is_namespace = method == "DELETE" and names[-2:-1] == ["namespaces"]
     if is_namespace or _APART.intersection(names):
-        what = "the deletion of a namespace" if is_namespace else "a request with effects outside the log"
+        refused_change = (
+            "the deletion of a namespace" if is_namespace else "a request with effects outside the log"
+        )
         remedy = "plan the deletion of its objects" if is_namespace else "remove it from the plan"
-        raise RefusalError(422, f"requests[{index}]", f"{what} can't be planned", remedy)
+        raise RefusalError(422, f"requests[{index}]", f"{refused_change} can't be planned", remedy)
 
 
 def _refusal(index: int, request: PlannedRequest, response: httpx.Response) -> RefusalError:

@@ -122,25 +122,25 @@ class _Plans:
     async def _make(self, request: Request) -> Response:
         try:
             body = await incoming_requests.read_body(request, BODY_BYTES_MAX)
-            wanted = msgspec.json.decode(body, type=PlanRequest)
+            plan_request = msgspec.json.decode(body, type=PlanRequest)
         except incoming_requests.TooLargeError as error:
             raise RefusalError(413, "body", str(error), "plan a smaller change") from None
         except (msgspec.MsgspecError, RecursionError) as error:
             raise RefusalError(400, "body", str(error) or "nested too deeply", "see /openapi.json") from None
-        number = await self._reader.resolve(wanted.as_of)
+        number = await self._reader.resolve(plan_request.as_of)
         async with self._planned_writes(number) as writes:
             records, warnings = await planned_requests.records_of(
-                wanted.requests, writes, self._planning, request.headers["authorization"]
+                plan_request.requests, writes, self._planning, request.headers["authorization"]
             )
         question = questions.Question(
             began_ms=now_ms() if number is None else await self._time_of(number),
             number=number,
             inputs=tuple(Input(record=record) for record in records),
-            failures=(*wanted.failures, *(wanted.outage.failures if wanted.outage else ())),
-            horizon_ms=wanted.horizon_ms,
+            failures=(*plan_request.failures, *(plan_request.outage.failures if plan_request.outage else ())),
+            horizon_ms=plan_request.horizon_ms,
             autoscaled=await self._reader.read(number, _autoscaled) | _planned_autoscaled(writes),
         )
-        return _answer(self._jobs.start(question, warnings, wanted.outage), 202)
+        return _answer(self._jobs.start(question, warnings, plan_request.outage), 202)
 
     @asynccontextmanager
     async def _planned_writes(self, number: int | None) -> AsyncGenerator[PlannedWrites]:

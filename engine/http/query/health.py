@@ -84,8 +84,8 @@ def _of_views(lag: response_types.Lag) -> Iterable[Metric]:
 
 def _of_records(counts: dict[str, int], kept: dict[str, int]) -> Iterable[Metric]:
     documents = GaugeMetricFamily("reballast_kept", "Documents in the views now.", labels=["what"])
-    for what, count in kept.items():
-        documents.add_metric([what], count)
+    for label, count in kept.items():
+        documents.add_metric([label], count)
     yield documents
     records = CounterMetricFamily("reballast_records", "Records folded, by sort and effect.", labels=["sort"])
     for kind, count in counts.items():

@@ -55,7 +55,7 @@ async def _bindings(request: QueryRequest) -> response_types.Listing:
         cluster=options.cluster,
         labels=_labels(options.label_selector),
     )
-    return await _object_page(request, options, partial(query.list_bindings, wanted=selection))
+    return await _object_page(request, options, partial(query.list_bindings, filters=selection))
 
 
 async def _objects(request: QueryRequest) -> response_types.Listing:
@@ -69,15 +69,15 @@ async def _objects(request: QueryRequest) -> response_types.Listing:
         labels=_labels(options.label_selector),
     )
     if selection.kind == "Cluster":
-        return await _object_page(request, options, partial(query.list_clusters, wanted=selection))
-    return await _object_page(request, options, partial(query.list_objects, wanted=selection))
+        return await _object_page(request, options, partial(query.list_clusters, filters=selection))
+    return await _object_page(request, options, partial(query.list_objects, filters=selection))
 
 
 async def _clusters(request: QueryRequest) -> response_types.Listing:
     options = request.query
     assert isinstance(options, parameters.ClustersQuery)  # noqa: S101  # see QUESTIONS
     selection = query.Filter(labels=_labels(options.label_selector))
-    return await _object_page(request, options, partial(query.list_clusters, wanted=selection))
+    return await _object_page(request, options, partial(query.list_clusters, filters=selection))
 
 
 async def _rebalancers(request: QueryRequest) -> response_types.Listing:
@@ -123,7 +123,7 @@ async def _page(
         ) from None
 
 
-def _one(find: Callable[[Rows, str], KubeObject | None], what: str) -> Answer:
+def _one(find: Callable[[Rows, str], KubeObject | None], kind: str) -> Answer:
     async def answer(request: QueryRequest) -> Json:
         options = request.query
         assert isinstance(options, parameters.OneQuery)  # noqa: S101  # see QUESTIONS
@@ -131,7 +131,7 @@ def _one(find: Callable[[Rows, str], KubeObject | None], what: str) -> Answer:
         value = await request.reader.read(number, lambda rows: find(rows, request.named))
         if value is None:
             raise RefusalError(
-                404, "name", f"{what} {request.named[:300]!r} not found", "list the existing ones"
+                404, "name", f"{kind} {request.named[:300]!r} not found", "list the existing ones"
             )
         return value.document
 

@@ -47,9 +47,9 @@ async def newest(log: NumberedLog, number: int) -> Entry | None:
         batch = await log.read_all(start, end - start)
         while batch and batch[-1].number < end and (more := await log.read_all(batch[-1].number, 1)):
             batch += more
-        found = [record for record in batch if record.number <= end]
-        if found:
-            return entry(found[-1])
+        records = [record for record in batch if record.number <= end]
+        if records:
+            return entry(records[-1])
         end, size = start, size * _GAP_FACTOR
     if number:
         raise _not_kept(number)
@@ -97,8 +97,8 @@ def _not_kept(number: int) -> LogCutError:
 
 def fits(record: StoredRecord, topic: str, key: str) -> bool:
     """Whether a record has this topic and is about this key; an empty filter matches all."""
-    about = key in ("", record.key) or record.headers.get("ce_subject") == key
-    return topic in ("", record.topic) and about
+    has_key = key in ("", record.key) or record.headers.get("ce_subject") == key
+    return topic in ("", record.topic) and has_key
 
 
 def _is_of(record: StoredRecord, plan: str) -> bool:

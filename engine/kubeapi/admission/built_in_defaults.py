@@ -55,10 +55,10 @@ def same(old: KubeObject, new: KubeObject) -> bool:
     left, right = (
         {
             name: item
-            for name, item in with_defaults(each).document.items()
+            for name, item in with_defaults(version).document.items()
             if name not in ("metadata", "status")
         }
-        for each in (old, new)
+        for version in (old, new)
     )
     return left == right
 
@@ -189,9 +189,9 @@ def _limit(limit: Json) -> Json:
         return limit
     most, least = object_at(limit, "max"), object_at(limit, "min")
     default = {**most, **object_at(limit, "default")}
-    asked = {**least, **default, **object_at(limit, "defaultRequest")}
-    amounts = {"default": default, "defaultRequest": asked}
-    return {**limit, **{name: each for name, each in amounts.items() if each}}
+    default_requests = {**least, **default, **object_at(limit, "defaultRequest")}
+    amounts = {"default": default, "defaultRequest": default_requests}
+    return {**limit, **{name: amount for name, amount in amounts.items() if amount}}
 
 
 def _driver(spec: Json) -> Json:
@@ -298,9 +298,9 @@ def _container(value: Json) -> Json:
 
 def _probe(probe: Json) -> Json:
     result = {**_PROBE, **probe}
-    asked = as_object(probe.get("httpGet"))
-    if asked is not None:
-        result["httpGet"] = {"path": "/", "scheme": "HTTP", **asked}
+    http_get = as_object(probe.get("httpGet"))
+    if http_get is not None:
+        result["httpGet"] = {"path": "/", "scheme": "HTTP", **http_get}
     return result
 
 

@@ -94,13 +94,13 @@ def value_faults(value: Json, schema: Schema) -> list[Cause]:
     type_schema = resolved(schema)
     if not isinstance(type_schema, Fields):
         return []
-    wanted = {name: field for name, field in type_schema.fields.items() if name not in _SERVERS}
+    fields = {name: field for name, field in type_schema.fields.items() if name not in _SERVERS}
     missing = [
-        causes.required(name) for name, field in wanted.items() if field.required and name not in value
+        causes.required(name) for name, field in fields.items() if field.required and name not in value
     ]
     wrong = [
         cause
-        for name, field in wanted.items()
+        for name, field in fields.items()
         if name in value
         for cause in _value_faults(value[name], field.schema, name)
     ]
@@ -131,11 +131,11 @@ def _value_faults(value: object, schema: Schema, path: str) -> Iterator[Cause]:
             return
 
 
-def _of_fields(held: Json, fields: Fields, path: str) -> Iterator[Cause]:
+def _of_fields(document: Json, fields: Fields, path: str) -> Iterator[Cause]:
     allowed = kind_schemas.choices(fields.name)
     for name, field in fields.fields.items():
         below = f"{path}.{name}"
-        value = held.get(name)
+        value = document.get(name)
         if value is None:
             if field.required:
                 yield causes.required(below)

@@ -78,23 +78,25 @@ class _Defaulting:
             if item is None and default is not None:
                 self._spend(below)
             result.append(self.value(default if item is None else item, below))
-        return value if all(one is two for one, two in zip(items, result, strict=True)) else result
+        return value if all(item is two for item, two in zip(items, result, strict=True)) else result
 
-    def _object(self, held: Json, schema: Json) -> Json:
-        result = dict(held)
+    def _object(self, document: Json, schema: Json) -> Json:
+        result = dict(document)
         properties = object_at(schema, "properties")
         others = as_object(schema.get("additionalProperties"))
         named = self._named_defaults(properties)
         for name in named:
             self._set_default(result, name, object_at(properties, name))
-        for name in held:
+        for name in document:
             if name not in properties:
                 if others is not None:
                     self._set_default(result, name, others, may_be_absent=False)
             elif object_at(properties, name).get("default") is None:
                 self._set_default(result, name, object_at(properties, name))
-        is_same = result.keys() == held.keys() and all(result[name] is item for name, item in held.items())
-        return held if is_same else result
+        is_same = result.keys() == document.keys() and all(
+            result[name] is item for name, item in document.items()
+        )
+        return document if is_same else result
 
     def _named_defaults(self, properties: Json) -> tuple[str, ...]:
         """Return the names of the fields with defaults. Most have none, and a list can have many items."""
@@ -106,18 +108,18 @@ class _Defaulting:
             self._names[id(properties)] = names
         return names
 
-    def _set_default(self, held: Json, name: str, schema: Json, *, may_be_absent: bool = True) -> None:
+    def _set_default(self, document: Json, name: str, schema: Json, *, may_be_absent: bool = True) -> None:
         """Set a field that is absent, or null although it may not be, to its default; without a default remove it."""
-        is_null = name in held and held[name] is None and schema.get("nullable") is not True
+        is_null = name in document and document[name] is None and schema.get("nullable") is not True
         default = schema.get("default")
-        if default is not None and (is_null or (may_be_absent and name not in held)):
+        if default is not None and (is_null or (may_be_absent and name not in document)):
             self._spend(schema)
             # Shared with the schema, not copied: callers must not change the object in place.
-            held[name] = default
+            document[name] = default
         elif is_null:
-            del held[name]
-        if held.get(name) is not None:
-            held[name] = self.value(held[name], schema)
+            del document[name]
+        if document.get(name) is not None:
+            document[name] = self.value(document[name], schema)
 
     def _spend(self, schema: Json) -> None:
         size = self._sizes.get(id(schema))
@@ -135,10 +137,10 @@ def _faults(value: object, schema: Json, path: str) -> Iterator[Cause]:
         if not isinstance(value, int | str) or isinstance(value, bool):
             yield _mistyped(value, path, "integer,string")
         return
-    wanted = schema.get("type")
-    types = _TYPES.get(str(wanted))
+    type_name = schema.get("type")
+    types = _TYPES.get(str(type_name))
     if types is not None and not _is_of(value, types):
-        yield _mistyped(value, path, str(wanted))
+        yield _mistyped(value, path, str(type_name))
         return
     choices = as_list(schema.get("enum"))
     if choices is not None and value not in choices:
@@ -153,22 +155,22 @@ def _faults(value: object, schema: Json, path: str) -> Iterator[Cause]:
         yield from _of_object(fields, schema, path)
 
 
-def _of_object(held: Json, schema: Json, path: str) -> Iterator[Cause]:
+def _of_object(document: Json, schema: Json, path: str) -> Iterator[Cause]:
     most, least = schema.get("maxProperties"), schema.get("minProperties")
-    if isinstance(most, int) and len(held) > most:
-        yield causes.invalid(path, held, f"{path} in body should have at most {most} properties")
-    if isinstance(least, int) and len(held) < least:
-        yield causes.invalid(path, held, f"{path} in body should have at least {least} properties")
+    if isinstance(most, int) and len(document) > most:
+        yield causes.invalid(path, document, f"{path} in body should have at most {most} properties")
+    if isinstance(least, int) and len(document) < least:
+        yield causes.invalid(path, document, f"{path} in body should have at least {least} properties")
     properties = object_at(schema, "properties")
     for name in _texts(schema.get("required")):
-        may_be_null = name in held and object_at(properties, name).get("nullable") is True
-        if held.get(name) is None and not may_be_null:
+        may_be_null = name in document and object_at(properties, name).get("nullable") is True
+        if document.get(name) is None and not may_be_null:
             yield causes.required(f"{path}.{name}")
     others = as_object(schema.get("additionalProperties"))
-    for name in sorted(held):
+    for name in sorted(document):
         below = as_object(properties.get(name)) or (others if name not in properties else None)
-        if below is not None and held[name] is not None:
-            yield from _faults(held[name], below, f"{path}.{name}")
+        if below is not None and document[name] is not None:
+            yield from _faults(document[name], below, f"{path}.{name}")
 
 
 def _of_list(items: list[object], schema: Json, path: str) -> Iterator[Cause]:
@@ -238,11 +240,11 @@ def _is_multiple(value: float, step: float) -> bool:
     return quotient == rounded or abs(quotient - rounded) < _TOLERANCE * abs(rounded)
 
 
-def _mistyped(value: object, path: str, wanted: str) -> Cause:
+def _mistyped(value: object, path: str, type_name: str) -> Cause:
     name = _name_of(value)
     # The API server reports the path of a status field without the prefix `status`.
     shown = path.removeprefix("status.")
-    message = f'Invalid value: "{name}": {shown} in body must be of type {wanted}: "{name}"'
+    message = f'Invalid value: "{name}": {shown} in body must be of type {type_name}: "{name}"'
     return Cause(field=path, reason="FieldValueTypeInvalid", message=message)
 
 
@@ -264,4 +266,4 @@ def _name_of(value: object) -> str:
 
 
 def _texts(value: object) -> list[str]:
-    return [each for each in list_at(value) if isinstance(each, str)]
+    return [type_name for type_name in list_at(value) if isinstance(type_name, str)]

@@ -42,31 +42,31 @@ def shown(value: KubeObject) -> KubeObject:
     spec, status = dict(value.object_at("spec")), dict(value.object_at("status"))
     notes: Json = {}
     metrics = _objects(spec.pop("metrics", None))
-    figure = next((each for each in metrics if _cpu_target(each) is not None), None)
+    figure = next((metric for metric in metrics if _cpu_target(metric) is not None), None)
     if figure is not None:
         spec["targetCPUUtilizationPercentage"] = _cpu_target(figure)
-    if rest := [_flat(each, _TARGET) for each in metrics if each is not figure]:
+    if rest := [_flat(metric, _TARGET) for metric in metrics if metric is not figure]:
         notes[_METRICS] = rest
     if "behavior" in spec:
         notes[_BEHAVIOR] = spec.pop("behavior")
     current = _objects(status.pop("currentMetrics", None))
     if current:
-        notes[_CURRENT] = [_flat(each, _CURRENT_WORD) for each in current]
-        used = (_part(_part(each, "resource"), "current") for each in current if _is_cpu(each))
-        shares = [each["averageUtilization"] for each in used if "averageUtilization" in each]
+        notes[_CURRENT] = [_flat(metric, _CURRENT_WORD) for metric in current]
+        used = (_part(_part(metric, "resource"), "current") for metric in current if _is_cpu(metric))
+        shares = [metric["averageUtilization"] for metric in used if "averageUtilization" in metric]
         status |= {"currentCPUUtilizationPercentage": shares[0]} if shares else {}
     if conditions := status.pop("conditions", None):
         notes[_CONDITIONS] = conditions
     texts: Json = {name: _encode(item).decode() for name, item in notes.items()}
     result = _with(value, V1, spec, status, texts)
-    return _owned_as(result, {two: one for one, two in _OWNED})
+    return _owned_as(result, {two: v2_name for v2_name, two in _OWNED})
 
 
 def kept(value: KubeObject) -> KubeObject:
     """Convert a v1 autoscaler to v2; raises ConversionError."""
     spec, status = dict(value.object_at("spec")), dict(value.object_at("status"))
     notes = value.annotations
-    metrics = [_nested(each, _TARGET) for each in _objects(_read(notes, _METRICS))]
+    metrics = [_nested(metric, _TARGET) for metric in _objects(_read(notes, _METRICS))]
     share = spec.pop("targetCPUUtilizationPercentage", None)
     if share is not None:
         target: Json = {"type": "Utilization", "averageUtilization": share}
@@ -75,7 +75,7 @@ def kept(value: KubeObject) -> KubeObject:
     if (behavior := as_object(_read(notes, _BEHAVIOR))) is not None:
         spec["behavior"] = behavior
     used = status.pop("currentCPUUtilizationPercentage", None)
-    current = [_nested(each, _CURRENT_WORD) for each in _objects(_read(notes, _CURRENT))]
+    current = [_nested(metric, _CURRENT_WORD) for metric in _objects(_read(notes, _CURRENT))]
     if not current and used is not None:
         cpu: Json = {"name": "cpu", "current": {"averageUtilization": used}}
         current = [{"type": "Resource", "resource": cpu}]
@@ -87,9 +87,9 @@ def kept(value: KubeObject) -> KubeObject:
 
 def _with(value: KubeObject, api_version: str, spec: Json, status: Json, notes: Json) -> KubeObject:
     metadata = dict(value.metadata)
-    held = object_at(metadata.pop("annotations", None))
+    annotations = object_at(metadata.pop("annotations", None))
     # Annotations of an earlier conversion are outdated: the fields may have changed since.
-    texts = {**{name: text for name, text in held.items() if name not in _ROUND_TRIP}, **notes}
+    texts = {**{name: text for name, text in annotations.items() if name not in _ROUND_TRIP}, **notes}
     result: Json = {**value.document, "apiVersion": api_version}
     if metadata or texts:
         result["metadata"] = {**metadata, **({"annotations": texts} if texts else {})}
@@ -104,7 +104,7 @@ def _flat(metric: Json, word: str) -> Json:
     """Return a v2 metric in the annotation's flat form; names of value fields begin with ``word`` (target, current)."""
     name, source = _source(metric)
     figures, identity = _part(source, word), _part(source, "metric")
-    share, mean, whole = (figures.get(each) for each in ("averageUtilization", "averageValue", "value"))
+    share, mean, whole = (figures.get(name) for name in ("averageUtilization", "averageValue", "value"))
     named: Json = {"metricName": identity.get("name"), _selector(name): identity.get("selector")}
     result: Json
     match name:
@@ -209,4 +209,4 @@ def _part(value: Json, name: str) -> Json:
 
 
 def _objects(value: object) -> list[Json]:
-    return [fields for each in list_at(value) if (fields := as_object(each)) is not None]
+    return [fields for item in list_at(value) if (fields := as_object(item)) is not None]

@@ -107,8 +107,8 @@ def _path(resource: Resource) -> Path:
 
 def _with(value: Json, names: list[str], replicas: int) -> Json:
     name, *below = names
-    held = object_at(value, name)
-    return {**value, name: _with(held, below, replicas) if below else replicas}
+    fields = object_at(value, name)
+    return {**value, name: _with(fields, below, replicas) if below else replicas}
 
 
 def _count(value: KubeObject, path: str) -> int:

@@ -61,14 +61,14 @@ PORT: Final = "must be between 1 and 65535, inclusive"
 IMMUTABLE: Final = "field is immutable"
 
 
-def bounded(found: Iterable[Cause]) -> list[Cause]:
+def bounded(causes: Iterable[Cause]) -> list[Cause]:
     """Return the first errors, until their texts exceed 1 MiB.
 
     An object of 1 MiB can have thousands of errors that each quote hundreds of kilobytes of it.
     """
     result: list[Cause] = []
     size = 0
-    for cause in found:
+    for cause in causes:
         result.append(cause)
         size += len(cause.field) + len(cause.message)
         if size > _TEXT_CHARS_MAX:
@@ -109,7 +109,7 @@ def qualified_faults(text: str) -> list[str]:
     if len(parts) == 2:  # noqa: PLR2004
         prefix = parts[0]
         faults = subdomain_faults(prefix) if prefix else ["must be non-empty"]
-        result.extend(f"prefix part {each}" for each in faults)
+        result.extend(f"prefix part {fault}" for fault in faults)
     name = parts[-1]
     if not name:
         result.append("name part must be non-empty")
@@ -177,16 +177,16 @@ def each_invalid(path: str, value: object, faults: list[str]) -> Iterator[Cause]
         yield causes.invalid(path, value, fault)
 
 
-def not_negative(held: Json, name: str, path: str) -> Iterator[Cause]:
+def not_negative(fields: Json, name: str, path: str) -> Iterator[Cause]:
     """Yield an error if the field ``name`` is set and negative."""
-    value = held.get(name)
+    value = fields.get(name)
     if is_number(value) and int(str(value)) < 0:
         yield causes.invalid(_below(path, name), value, AT_LEAST_ZERO)
 
 
-def one_of(held: Json, name: str, path: str, choices: Collection[str]) -> Iterator[Cause]:
+def one_of(fields: Json, name: str, path: str, choices: Collection[str]) -> Iterator[Cause]:
     """Yield an error if the field ``name`` is set to a value outside the choices."""
-    value = held.get(name)
+    value = fields.get(name)
     if value is not None and value not in choices:
         yield causes.unsupported(_below(path, name), value, choices)
 

@@ -153,18 +153,18 @@ def conflict(resource: Resource, name: str, why: str = MODIFIED) -> StatusError:
     return StatusError(409, "Conflict", message, _named(resource, name))
 
 
-def precondition_failed(resource: Resource, name: str, what: str, wanted: str, held: str) -> StatusError:
+def precondition_failed(resource: Resource, name: str, field: str, expected: str, actual: str) -> StatusError:
     """409 for a write whose precondition does not hold; ``what`` is UID or ResourceVersion."""
-    why = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {held}"
+    why = f"Precondition failed: {field} in precondition: {expected}, {field} in object meta: {actual}"
     return conflict(resource, name, why)
 
 
-def unwanted_deletion(resource: Resource, name: str, what: str, wanted: str, held: str) -> StatusError:
+def unwanted_deletion(resource: Resource, name: str, field: str, expected: str, actual: str) -> StatusError:
     """409 for a deletion whose precondition does not hold; ``what`` is UID or ResourceVersion."""
-    guess = "deleted and then recreated" if what == "UID" else "modified"
+    guess = "deleted and then recreated" if field == "UID" else "modified"
     message = (
-        f'Operation cannot be fulfilled on {resource.kind} "{name}": the {what} in the precondition ({wanted})'
-        f" does not match the {what} in record ({held}). The object might have been {guess}"
+        f'Operation cannot be fulfilled on {resource.kind} "{name}": the {field} in the precondition ({expected})'
+        f" does not match the {field} in record ({actual}). The object might have been {guess}"
     )
     return StatusError(409, "Conflict", message, {**_named(resource, name), "kind": resource.kind})
 
@@ -173,11 +173,11 @@ def apply_conflict(error: ApplyConflictError) -> StatusError:
     """409 for an apply that would change fields owned by other managers; one cause per field."""
     causes = [
         Cause(
-            field=managed_fields.shown_path(each.path),
+            field=managed_fields.shown_path(conflict.path),
             reason="FieldManagerConflict",
-            message=f"conflict with {each.owner}",
+            message=f"conflict with {conflict.owner}",
         ).plain()
-        for each in error.conflicts
+        for conflict in error.conflicts
     ]
     return StatusError(409, "Conflict", str(error), {"causes": causes})
 
@@ -189,7 +189,7 @@ def invalid(resource: Resource, name: str, causes: Iterable[Cause]) -> StatusErr
     details: StatusDetails = {
         **_named(resource, name),
         "kind": resource.kind,
-        "causes": [each.plain() for each in listed],
+        "causes": [cause.plain() for cause in listed],
     }
     return StatusError(422, "Invalid", f'{kind} "{name}" is invalid: {_joined_messages(listed)}', details)
 
@@ -199,7 +199,7 @@ def invalid_options(kind: str, *causes: Cause) -> StatusError:
     details: StatusDetails = {
         "group": "meta.k8s.io",
         "kind": kind,
-        "causes": [each.plain() for each in causes],
+        "causes": [cause.plain() for cause in causes],
     }
     return StatusError(
         422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {_joined_messages(causes)}', details
@@ -321,12 +321,12 @@ def expired(message: str = "The resourceVersion for the provided watch is too ol
     return StatusError(410, "Expired", message)
 
 
-def version_too_large(asked: str, newest: int) -> StatusError:
+def version_too_large(requested: str, newest: int) -> StatusError:
     """504 for a resourceVersion newer than the newest that is known."""
     causes: list[StatusCause] = [
         {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     ]
-    message = f"Timeout: Too large resource version: {asked}, current: {newest}"
+    message = f"Timeout: Too large resource version: {requested}, current: {newest}"
     return StatusError(504, "Timeout", message, {"causes": causes, "retryAfterSeconds": 1})
 
 
@@ -377,7 +377,7 @@ def timed_out(message: str, retry_after_s: int = 1) -> StatusError:
 
 def _joined_messages(causes: Sequence[Cause]) -> str:
     """Return the message of an ``Invalid`` Status: the texts of all causes, each text once."""
-    texts = list(dict.fromkeys(each.text for each in causes))
+    texts = list(dict.fromkeys(cause.text for cause in causes))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 

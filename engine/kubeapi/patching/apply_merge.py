@@ -15,23 +15,23 @@ from events.json_values import Json, as_list, as_object
 _GONE: Final = object()
 
 
-def merged(live: object, wanted: object, schema: Schema) -> object:
+def merged(live: object, applied: object, schema: Schema) -> object:
     """Return ``wanted`` merged over ``live``: objects by field, lists by item, everything else replaced.
 
     Neither argument is changed; the result shares values with both.
     """
     schema = resolved(schema)
-    old, new = as_object(live), as_object(wanted)
+    old, new = as_object(live), as_object(applied)
     if schema.atomic:
-        return wanted
+        return applied
     if old is not None and new is not None:
         result = dict(old)
         for name, value in new.items():
             result[name] = merged(old[name], value, schema_below(schema, name)) if name in old else value
         return result
-    items, wishes = as_list(live), as_list(wanted)
+    items, wishes = as_list(live), as_list(applied)
     if items is None or wishes is None or not isinstance(schema, ListOf):
-        return wanted
+        return applied
     return _merged_lists(items, wishes, schema)
 
 
@@ -41,20 +41,20 @@ def without(value: object, schema: Schema, fields: FieldSet) -> object:
     return {} if result is _GONE else result
 
 
-def _merged_lists(live: list[object], wanted: list[object], schema: ListOf) -> object:
+def _merged_lists(live: list[object], applied: list[object], schema: ListOf) -> object:
     """Merge two lists by item key; return ``wanted`` if an item of either list has no key.
 
     Wanted items keep their order. Items that only ``live`` has keep their position among the items that both lists
     have, unless the two lists have these common items in different orders.
     """
     old = [step_of(item, schema) for item in live]
-    new = [step_of(item, schema) for item in wanted]
+    new = [step_of(item, schema) for item in applied]
     if None in old or None in new:
-        return wanted
+        return applied
     live_items: dict[str | None, object] = {}
     for step, item in zip(old, live, strict=True):
         live_items.setdefault(step, item)
-    wishes: Mapping[str | None, object] = dict(zip(new, wanted, strict=True))
+    wishes: Mapping[str | None, object] = dict(zip(new, applied, strict=True))
     order = _order(old, new)
     result: list[object] = []
     for step, index in order:
@@ -72,14 +72,14 @@ def _order(old: list[str | None], new: list[str | None]) -> list[tuple[str | Non
 
     Each has its index in the old list if only that list has the item, or -1 if the item comes from the new list.
     """
-    here, wanted = set(old), set(new)
-    shared = [step for step in new if step in here]
+    old_steps, new_steps = set(old), set(new)
+    shared = [step for step in new if step in old_steps]
     result: list[tuple[str | None, int]] = []
     left, right, done = 0, 0, 0
     while left < len(old) or right < len(new):
         step = old[left] if left < len(old) else None
         expected = shared[done] if done < len(shared) else None
-        if step is not None and step not in wanted:
+        if step is not None and step not in new_steps:
             result.append((step, left))
             left += 1
         elif step is not None and step != expected:

@@ -25,12 +25,12 @@ def without_nulls(value: Json, schema: Schema) -> Json:
 
 
 def _without(value: object, schema: Schema, *, keeps_empty: bool) -> object:
-    held, items = as_object(value), as_list(value)
-    if held is not None and isinstance(schema, Fields):
-        found: Json = {}
+    fields, items = as_object(value), as_list(value)
+    if fields is not None and isinstance(schema, Fields):
+        result: Json = {}
         # Unchanged values keep their identity, so most objects are not copied.
         is_same = True
-        for name, item in held.items():
+        for name, item in fields.items():
             below = schema_below(schema, name)
             kept = _without(item, below, keeps_empty=keeps_empty) if has_parts(item) else item
             field = schema.fields.get(name)
@@ -38,24 +38,24 @@ def _without(value: object, schema: Schema, *, keeps_empty: bool) -> object:
                 is_same = False
                 continue
             is_same = is_same and kept is item
-            found[name] = kept
-        return held if is_same else found
-    if held is not None and isinstance(schema, MapOf):
-        return _of_map(held, resolved(schema.value), keeps_empty=keeps_empty)
+            result[name] = kept
+        return fields if is_same else result
+    if fields is not None and isinstance(schema, MapOf):
+        return _of_map(fields, resolved(schema.value), keeps_empty=keeps_empty)
     if items is not None and isinstance(schema, ListOf):
         below = resolved(schema.item)
         if not isinstance(below, Scalar):
             changed = [_without(item, below, keeps_empty=keeps_empty) for item in items]
-            return items if all(one is two for one, two in zip(changed, items, strict=True)) else changed
+            return items if all(item is two for item, two in zip(changed, items, strict=True)) else changed
     return value
 
 
-def _of_map(held: Json, below: Schema, *, keeps_empty: bool) -> Json:
+def _of_map(fields: Json, below: Schema, *, keeps_empty: bool) -> Json:
     if isinstance(below, Scalar):
-        is_text = below.form == "str" and None in held.values()
-        return {name: "" if item is None else item for name, item in held.items()} if is_text else held
-    changed = {name: _without(item, below, keeps_empty=keeps_empty) for name, item in held.items()}
-    return held if all(changed[name] is item for name, item in held.items()) else changed
+        is_text = below.form == "str" and None in fields.values()
+        return {name: "" if item is None else item for name, item in fields.items()} if is_text else fields
+    changed = {name: _without(item, below, keeps_empty=keeps_empty) for name, item in fields.items()}
+    return fields if all(changed[name] is item for name, item in fields.items()) else changed
 
 
 def _is_dropped(value: object, field: Field) -> bool:

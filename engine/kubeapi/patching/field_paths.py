@@ -73,15 +73,15 @@ def owned(value: object, schema: Schema) -> FieldSet:
     return frozenset(path for path, content in survey(value, schema).items() if content is not INNER)
 
 
-def same(one: object, other: object) -> bool:
+def same(value: object, other: object) -> bool:
     """JSON equality: unlike in Python, true does not equal 1."""
-    first, second = as_object(one), as_object(other)
+    first, second = as_object(value), as_object(other)
     if first is not None and second is not None:
         return first.keys() == second.keys() and all(same(first[name], second[name]) for name in first)
-    items, others = as_list(one), as_list(other)
+    items, others = as_list(value), as_list(other)
     if items is not None and others is not None:
         return len(items) == len(others) and all(map(same, items, others))
-    return one == other and isinstance(one, bool) == isinstance(other, bool)
+    return value == other and isinstance(value, bool) == isinstance(other, bool)
 
 
 def check(value: object, schema: Schema, path: Path = ()) -> Iterator[TypingError]:
@@ -95,49 +95,49 @@ def check(value: object, schema: Schema, path: Path = ()) -> Iterator[TypingErro
         case ListOf():
             yield from _check_list(value, schema, path)
         case Scalar():
-            wanted, types = _SCALARS.get(schema.form, ("scalar", (str, int, float, bool)))
+            type_name, types = _SCALARS.get(schema.form, ("scalar", (str, int, float, bool)))
             if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
-                yield TypingError(path, f"expected {wanted}, got {_key_text(value)}")
+                yield TypingError(path, f"expected {type_name}, got {_key_text(value)}")
         case _:
             return
 
 
-def _collect(found: dict[Path, object], value: object, schema: Schema, path: Path) -> None:
+def _collect(collected: dict[Path, object], value: object, schema: Schema, path: Path) -> None:
     fields, items = as_object(value), as_list(value)
     if schema.atomic or (fields is None and items is None):
-        found[path] = value
+        collected[path] = value
     elif fields is not None:
-        _collect_object(found, fields, schema, path)
+        _collect_object(collected, fields, schema, path)
     elif items is not None:
-        _collect_list(found, items, schema, path)
+        _collect_list(collected, items, schema, path)
 
 
-def _collect_object(found: dict[Path, object], held: Json, schema: Schema, path: Path) -> None:
-    found.setdefault(path, INNER if held else held)
+def _collect_object(collected: dict[Path, object], document: Json, schema: Schema, path: Path) -> None:
+    collected.setdefault(path, INNER if document else document)
     known = schema if isinstance(schema, Fields) else None
-    for name, value in held.items():
+    for name, value in document.items():
         below = (*path, managed_fields.field_step(name))
         if not has_parts(value):
-            found[below] = value  # a scalar is a leaf even where the schema expects an object
+            collected[below] = value  # a scalar is a leaf even where the schema expects an object
             continue
         if known is None or name not in known.fields:
-            found[below] = HELD
-        _collect(found, value, schema_below(schema, name), below)
+            collected[below] = HELD
+        _collect(collected, value, schema_below(schema, name), below)
 
 
-def _collect_list(found: dict[Path, object], items: list[object], schema: Schema, path: Path) -> None:
+def _collect_list(collected: dict[Path, object], items: list[object], schema: Schema, path: Path) -> None:
     steps = [step_of(item, schema) for item in items] if isinstance(schema, ListOf) else [None]
     if not isinstance(schema, ListOf) or None in steps:
         # If some items cannot be identified, the list is owned as a whole.
-        found[path] = items
+        collected[path] = items
         return
-    found.setdefault(path, INNER)
+    collected.setdefault(path, INNER)
     item_schema = resolved(schema.item)
     for step, item in zip(steps, items, strict=True):
         below = (*path, step or "")
-        found[below] = HELD
+        collected[below] = HELD
         if schema.relation == "map":
-            _collect(found, item, item_schema, below)
+            _collect(collected, item, item_schema, below)
 
 
 def _check_object(value: object, schema: Fields | MapOf, path: Path) -> Iterator[TypingError]:
@@ -163,15 +163,15 @@ def _check_list(value: object, schema: ListOf, path: Path) -> Iterator[TypingErr
     for index, item in enumerate(items):
         step = f"i:{index}"
         if schema.relation != "atomic":
-            found = step_of(item, schema)
-            if found is None:
+            key = step_of(item, schema)
+            if key is None:
                 reason = f"element {index}: associative list with keys has an element that omits a key field"
                 yield TypingError(path, reason)
                 continue
-            if found in seen:
-                yield TypingError(path, f"duplicate entries for key {managed_fields.shown_path((found,))}")
-            seen.add(found)
-            step = found
+            if key in seen:
+                yield TypingError(path, f"duplicate entries for key {managed_fields.shown_path((key,))}")
+            seen.add(key)
+            step = key
         yield from check(item, schema.item, (*path, step))
 
 

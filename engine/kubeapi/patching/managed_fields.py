@@ -233,8 +233,8 @@ def renamed(value: KubeObject, rename: Callable[[Path], Path]) -> KubeObject:
     if not listed:
         return value
     entries: list[Json] = []
-    for each in listed:
-        entry = object_at(each)
+    for item in listed:
+        entry = object_at(item)
         try:
             fields = field_set(entry.get("fieldsV1", {}))
         except FieldSetError:
@@ -249,12 +249,12 @@ def write(owners: Owners) -> list[Json]:
     """Return the entries of managers that own fields: Apply before Update, then by time and name."""
     entries = sorted(
         ((manager, owned) for manager, owned in _capped(owners).items() if owned.fields),
-        key=lambda each: (
-            each[0].operation,
-            each[1].time,
-            each[0].name,
-            each[1].api_version,
-            each[0].subresource,
+        key=lambda item: (
+            item[0].operation,
+            item[1].time,
+            item[0].name,
+            item[1].api_version,
+            item[0].subresource,
         ),
     )
     return [
@@ -312,8 +312,8 @@ def _capped(owners: Owners) -> Owners:
     return kept
 
 
-def _joined(one: Owned, other: Owned) -> Owned:
-    return structs.replace(one, fields=one.fields | other.fields, time=max(one.time, other.time))
+def _joined(owned: Owned, other: Owned) -> Owned:
+    return structs.replace(owned, fields=owned.fields | other.fields, time=max(owned.time, other.time))
 
 
 def _text(entry: Json, name: str) -> str:
@@ -324,7 +324,7 @@ def _text(entry: Json, name: str) -> str:
 def entries(value: KubeObject) -> list[Json]:
     """Return the entries of ``metadata.managedFields`` that are objects."""
     listed = list_at(value.metadata, "managedFields")
-    return [entry for each in listed if (entry := as_object(each)) is not None]
+    return [entry for item in listed if (entry := as_object(item)) is not None]
 
 
 def is_of_status(entry: Json) -> bool:

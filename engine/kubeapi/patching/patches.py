@@ -98,10 +98,10 @@ def _carry_out(root: Json, item: object, left: int, *, is_api: bool) -> int:
             value = _remove(root, source)
             _add(root, _place(root, operation, "path", is_api=is_api, is_new=True), value)
         case "copy":
-            found = _get(root, _place(root, operation, "from", is_api=is_api))
+            copied = _get(root, _place(root, operation, "from", is_api=is_api))
             # Repeated copies double the value, so the copied size is limited, not only the number of
             # operations.
-            body = _json(found)
+            body = _json(copied)
             left -= len(body)
             if left < 0:
                 raise PatchError("copies too much")

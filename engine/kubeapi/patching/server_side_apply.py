@@ -124,10 +124,10 @@ def applied(
     """
     if applied_object.metadata.get("managedFields"):
         raise ApplyError("metadata.managedFields must be nil")
-    wanted = applied_object.document
+    applied_fields = applied_object.document
     if blank(schema):
-        wanted = empty_values.without_nulls(wanted, schema)
-    for fault in check(wanted, schema):
+        applied_fields = empty_values.without_nulls(applied_fields, schema)
+    for fault in check(applied_fields, schema):
         raise ApplyError(str(fault))
     current: Json = {} if live is None else managed_fields.replaced(live, None).document
     owners = {} if live is None else managed_fields.read(live)
@@ -138,10 +138,10 @@ def applied(
         before_it = structs.replace(BEFORE_FIRST_APPLY, subresource=write.manager.subresource)
         owners = {before_it: Owned(fields=fields, api_version=write.api_version, time=write.time)}
     before = owners.get(write.manager)
-    claimed = managed_fields.beyond(owned(wanted, schema), write.untouched) - _UNOWNED
+    claimed = managed_fields.beyond(owned(applied_fields, schema), write.untouched) - _UNOWNED
     now = Owned(fields=claimed, api_version=write.api_version, time=write.time)
     after = {**owners, write.manager: now}
-    result = _merge(current, _touchable(wanted, write), schema)
+    result = _merge(current, _touchable(applied_fields, write), schema)
     if before is not None:
         result = _without_unowned(result, schema, before.fields, after)
     changes = _filtered(_changes(current, result, schema), write)
@@ -218,13 +218,13 @@ def of_first_write(value: Json, schema: Schema) -> FieldsV1:
     return result
 
 
-def _add_beyond(found: FieldsV1, held: Json, schema: Schema, before: Json) -> None:
+def _add_beyond(owned: FieldsV1, document: Json, schema: Schema, before: Json) -> None:
     """Add the fields of ``held`` to ``found``, except those equal in ``before``, the same part of ``blank``."""
-    for name in sorted(held):
-        item, step = held[name], f"f:{name}"
+    for name in sorted(document):
+        item, step = document[name], f"f:{name}"
         own: FieldsV1 = {}
         if name not in before:
-            found[step] = own
+            owned[step] = own
             if has_parts(item):
                 _add(own, item, schema_below(schema, name))
             continue
@@ -240,19 +240,19 @@ def _add_beyond(found: FieldsV1, held: Json, schema: Schema, before: Json) -> No
             is_merged = isinstance(below, ListOf) and not below.atomic
             is_changed = before[name] != item and not (is_merged and item == [])
         if own or is_changed:
-            found[step] = own
+            owned[step] = own
 
 
-def _add(found: FieldsV1, value: object, schema: Schema) -> None:
+def _add(owned: FieldsV1, value: object, schema: Schema) -> None:
     """Add all paths inside ``value`` to ``found``, the FieldsV1 of its field or list item; a leaf adds nothing."""
     if not value or schema.atomic:
         return
     fields = as_object(value)
     if fields is not None:
-        found[managed_fields.ITSELF] = {}
+        owned[managed_fields.ITSELF] = {}
         for name in sorted(fields):
             own: FieldsV1 = {}
-            found[f"f:{name}"] = own
+            owned[f"f:{name}"] = own
             if has_parts(fields[name]):
                 _add(own, fields[name], schema_below(schema, name))
     elif isinstance(schema, ListOf):
@@ -260,10 +260,10 @@ def _add(found: FieldsV1, value: object, schema: Schema) -> None:
         steps = [step_of(item, schema) for item in items]
         if not items or None in steps:
             return
-        found[managed_fields.ITSELF] = {}
+        owned[managed_fields.ITSELF] = {}
         below = resolved(schema.item)
         for step, item in sorted(zip(steps, items, strict=True), key=itemgetter(0)):
-            own = found.setdefault(str(step), {})
+            own = owned.setdefault(str(step), {})
             if schema.relation == "map":
                 _add(own, item, below)
 
@@ -275,13 +275,13 @@ def _carried(value: KubeObject) -> Owners:
         return {}
 
 
-def _merge(standing: Json, wanted: Json, schema: Schema) -> Json:
-    return object_at(merged(standing, wanted, schema))
+def _merge(standing: Json, applied: Json, schema: Schema) -> Json:
+    return object_at(merged(standing, applied, schema))
 
 
-def _touchable(wanted: Json, write: Write) -> Json:
+def _touchable(applied: Json, write: Write) -> Json:
     """Return the object without the fields below ``write.untouched``, which the endpoint must not change."""
-    result = wanted
+    result = applied
     for root in write.untouched:
         result = _cut(result, [step.removeprefix("f:") for step in root])
     return result
@@ -303,13 +303,13 @@ def _without_unowned(result: Json, schema: Schema, before: FieldSet, owners: Own
     Two passes, as in Kubernetes: a list emptied by the first is removed by the second.
     """
     former = managed_fields.with_parents(before)
-    everybody: FieldSet = NO_FIELDS.union(*(each.fields for each in owners.values()))
-    gone = former - managed_fields.with_parents(everybody) - _UNOWNED
-    if not gone:
+    everybody: FieldSet = NO_FIELDS.union(*(owned.fields for owned in owners.values()))
+    removed = former - managed_fields.with_parents(everybody) - _UNOWNED
+    if not removed:
         return result
-    left = managed_fields.with_parents(owned(without(result, schema, gone), schema))
-    gone = (managed_fields.with_parents(owned(result, schema)) - left) & former
-    return object_at(without(result, schema, gone))
+    left = managed_fields.with_parents(owned(without(result, schema, removed), schema))
+    removed = (managed_fields.with_parents(owned(result, schema)) - left) & former
+    return object_at(without(result, schema, removed))
 
 
 def _changes(old: Json, new: Json, schema: Schema) -> _Changes:
@@ -344,7 +344,7 @@ def _taken(owners: Owners, writer: Manager, changes: _Changes, *, force: bool) -
     touched = changes.added | changes.modified
     conflicts = tuple(
         Conflict(path=path, manager=manager, owned=owned)
-        for manager, owned in sorted(owners.items(), key=lambda each: each[0])
+        for manager, owned in sorted(owners.items(), key=lambda item: item[0])
         if manager != writer
         for path in sorted(owned.fields & touched, key=managed_fields.path_order)
     )
@@ -357,8 +357,8 @@ def _taken(owners: Owners, writer: Manager, changes: _Changes, *, force: bool) -
     }
 
 
-def _same_owners(one: Owners, other: Owners) -> bool:
-    return {manager: owned.fields for manager, owned in one.items()} == {
+def _same_owners(owners: Owners, other: Owners) -> bool:
+    return {manager: owned.fields for manager, owned in owners.items()} == {
         manager: owned.fields for manager, owned in other.items()
     }
 
@@ -371,6 +371,6 @@ def _conflict_text(conflicts: tuple[Conflict, ...], count: int) -> str:
     for conflict in conflicts:
         paths.setdefault(conflict.owner, []).append(f"- {managed_fields.shown_path(conflict.path)}")
     listed = "\n".join(
-        f"conflicts with {owner}:\n" + "\n".join(each) for owner, each in sorted(paths.items())
+        f"conflicts with {owner}:\n" + "\n".join(texts) for owner, texts in sorted(paths.items())
     )
     return f"Apply failed with {count} conflicts: {listed}"

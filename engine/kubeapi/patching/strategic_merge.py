@@ -60,21 +60,21 @@ def _objects(live: Json, patch: Json, schema: Schema) -> Json:
     return result
 
 
-def _field(found: Json, name: str, item: object, schema: Schema) -> None:
+def _field(merged: Json, name: str, item: object, schema: Schema) -> None:
     if item is None:
-        found.pop(name, None)
+        merged.pop(name, None)
         return
-    live, below = found.get(name), schema_below(schema, name)
+    live, below = merged.get(name), schema_below(schema, name)
     old, new = as_object(live), as_object(item)
     items, wishes = as_list(live), as_list(item)
     if old is not None and new is not None:
-        found[name] = _objects(old, new, below)
+        merged[name] = _objects(old, new, below)
     elif items is not None and wishes is not None:
-        found[name] = _lists(items, wishes, below)
+        merged[name] = _lists(items, wishes, below)
     elif _is_directive(item):
-        found.pop(name, None)
+        merged.pop(name, None)
     else:
-        found[name] = _plain(item)
+        merged[name] = _plain(item)
 
 
 def _lists(live: list[object], patch: list[object], schema: Schema) -> list[object]:
@@ -93,11 +93,11 @@ def _merged(
     identify = _identity(schema)
     wishes, remaining = _after_directives(live, patch, schema.patch_key)
     merged = list(remaining)
-    places: dict[bytes, int] = {}
+    index_by_key: dict[bytes, int] = {}
     for at, item in enumerate(merged):
-        places.setdefault(identify(item), at)
+        index_by_key.setdefault(identify(item), at)
     for wish in wishes:
-        index = places.setdefault(identify(wish), len(merged))
+        index = index_by_key.setdefault(identify(wish), len(merged))
         if index == len(merged):
             merged.append(_plain(wish))
         else:
@@ -112,7 +112,7 @@ def _after_directives(live: list[object], patch: list[object], key: str) -> tupl
     Return the items that the patch adds or merges, and the live items that are neither deleted nor replaced.
     """
     wishes: list[Json] = []
-    gone: set[bytes] = set()
+    deleted_keys: set[bytes] = set()
     keeps = True
     for item in patch:
         wish = as_object(item)
@@ -128,19 +128,21 @@ def _after_directives(live: list[object], patch: list[object], key: str) -> tupl
         if key not in rest:
             raise StrategicMergeError(f"map: {go_texts.of(rest)} does not contain declared merge key: {key}")
         if directive == "delete":
-            gone.add(_encoded(rest[key]))
+            deleted_keys.add(_encoded(rest[key]))
         else:
             wishes.append(rest)
-    remaining = [each for each in live if _encoded(object_at(each).get(key)) not in gone] if keeps else []
+    remaining = (
+        [item for item in live if _encoded(object_at(item).get(key)) not in deleted_keys] if keeps else []
+    )
     return wishes, remaining
 
 
-def _set_order(found: Json, patch: Json, name: str, order: object, schema: Schema) -> None:
+def _set_order(result: Json, patch: Json, name: str, order: object, schema: Schema) -> None:
     """Merge a list and sort it in the order of a ``$setElementOrder`` directive."""
-    wanted, below = as_list(order), schema_below(schema, name)
-    if wanted is None:
+    order_list, below = as_list(order), schema_below(schema, name)
+    if order_list is None:
         raise StrategicMergeError(f"{_ORDER}{name} is no list")
-    live, wishes = as_list(found.get(name)), as_list(patch.get(name))
+    live, wishes = as_list(result.get(name)), as_list(patch.get(name))
     if live is None and wishes is None:
         return
     if not isinstance(below, ListOf) or not below.patch_key:
@@ -152,17 +154,17 @@ def _set_order(found: Json, patch: Json, name: str, order: object, schema: Schem
     else:
         merged = _merged(live, wishes, below)[0]
     # If items were deleted, new items take over their positions in the live order, as in Kubernetes.
-    places = merged[: len(live or [])]
-    found[name] = _ordered(merged, wanted, places, _identity(below))
+    live_items = merged[: len(live or [])]
+    result[name] = _ordered(merged, order_list, live_items, _identity(below))
 
 
-def _delete(found: Json, name: str, items: object) -> None:
-    gone, live = as_list(items), as_list(found.get(name))
-    if gone is None:
+def _delete(result: Json, name: str, items: object) -> None:
+    deleted, live = as_list(items), as_list(result.get(name))
+    if deleted is None:
         raise StrategicMergeError(f"{_DELETE}{name} is no list")
     if live is not None:
-        unwanted = {_encoded(item) for item in gone}
-        found[name] = [item for item in live if _encoded(item) not in unwanted]
+        unwanted = {_encoded(item) for item in deleted}
+        result[name] = [item for item in live if _encoded(item) not in unwanted]
 
 
 def _retained(live: Json, patch: Json) -> Json:
@@ -219,7 +221,7 @@ def _encoded(value: object) -> bytes:
 
 def _ordered(
     merged: Iterable[object],
-    wanted: Iterable[object],
+    order_list: Iterable[object],
     live: Iterable[object],
     identify: Callable[[object], bytes],
 ) -> list[object]:
@@ -227,18 +229,19 @@ def _ordered(
 
     Another item precedes a wanted item if it does so in ``live``. ``identify`` returns the key of an item.
     """
-    wishes, places = _first_indexes(wanted, identify), _first_indexes(live, identify)
+    wishes, live_indexes = _first_indexes(order_list, identify), _first_indexes(live, identify)
     items = [(identify(item), item) for item in merged]
-    last = len(places)
-    named = sorted((each for each in items if each[0] in wishes), key=lambda each: wishes[each[0]])
+    last = len(live_indexes)
+    named = sorted((keyed for keyed in items if keyed[0] in wishes), key=lambda keyed: wishes[keyed[0]])
     others = sorted(
-        (each for each in items if each[0] not in wishes), key=lambda each: places.get(each[0], last)
+        (keyed for keyed in items if keyed[0] not in wishes),
+        key=lambda keyed: live_indexes.get(keyed[0], last),
     )
     result: list[object] = []
     left = right = 0
     while left < len(others) and right < len(named):
-        here, there = places.get(others[left][0]), places.get(named[right][0])
-        if here is not None and there is not None and here < there:
+        left_index, right_index = live_indexes.get(others[left][0]), live_indexes.get(named[right][0])
+        if left_index is not None and right_index is not None and left_index < right_index:
             result.append(others[left][1])
             left += 1
         else:

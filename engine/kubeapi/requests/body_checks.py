@@ -70,8 +70,8 @@ def check_kind(resource: Resource, value: KubeObject, body: bytes = b"") -> None
     if built_in().of_kind(api_version, kind) is None:
         why = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{_SCHEME}"'
     else:
-        wanted = f"{resource.group.partition('.')[0] or 'core'}.{resource.kind}"
-        why = f"converting ({version}.{kind}) to ({wanted}): unknown conversion"
+        target = f"{resource.group.partition('.')[0] or 'core'}.{resource.kind}"
+        why = f"converting ({version}.{kind}) to ({target}): unknown conversion"
     raise status_objects.undecodable(resource, why, kind, version)
 
 
@@ -94,11 +94,11 @@ def unrecognized(resource: Resource, why: str, body: bytes) -> status_objects.St
 
 
 def _of_other_version(resource: Resource, api_version: str, kind: str) -> status_objects.StatusError:
-    named, wanted = api_version, resource.api_version
+    named, expected = api_version, resource.api_version
     if kind != resource.kind:
-        named, wanted = f"{api_version}, {kind}", f"{wanted}, {resource.kind}"
+        named, expected = f"{api_version}, {kind}", f"{expected}, {resource.kind}"
     return status_objects.bad_request(
-        f"the API version in the data ({named}) does not match the expected API version ({wanted})"
+        f"the API version in the data ({named}) does not match the expected API version ({expected})"
     )
 
 
@@ -134,8 +134,8 @@ def _count(value: object) -> int:
     count = 0
     waiting = [value]
     while waiting:
-        each = waiting.pop()
-        fields, items = as_object(each), as_list(each)
+        part = waiting.pop()
+        fields, items = as_object(part), as_list(part)
         if fields is not None:
             count += len(fields)
             waiting.extend(fields.values())

@@ -50,7 +50,9 @@ class LabelQuery(Struct, frozen=True, kw_only=True):
     comparisons: tuple[Comparison, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        return self.requirements.matches(labels) and all(each.matches(labels) for each in self.comparisons)
+        return self.requirements.matches(labels) and all(
+            comparison.matches(labels) for comparison in self.comparisons
+        )
 
 
 def labels(text: str) -> LabelQuery:
@@ -93,11 +95,11 @@ class _Tokens:
         self._at += 1
         return token
 
-    def word(self, wanted: str) -> str:
+    def word(self, expected: str) -> str:
         """Return the next token if it is a word, otherwise raise SelectorError naming what was expected."""
         token = self.next()
         if not token or token in _SIGNS:
-            raise _unexpected(token, wanted)
+            raise _unexpected(token, expected)
         return token
 
 
@@ -164,5 +166,5 @@ def _checked(key: str, values: list[str]) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _unexpected(token: str, wanted: str) -> SelectorError:
-    return SelectorError(f"found '{token[: limits.SHOWN_CHARS_MAX]}', expected: {wanted}")
+def _unexpected(token: str, expected: str) -> SelectorError:
+    return SelectorError(f"found '{token[: limits.SHOWN_CHARS_MAX]}', expected: {expected}")

@@ -199,8 +199,8 @@ def _view() -> list[Rule]:
 
 def _of_policies(verbs: tuple[str, ...], listed: tuple[str, ...]) -> list[Rule]:
     groups: dict[str, list[str]] = {}
-    for each in listed:
-        plural, group = each.split()
+    for resource in listed:
+        plural, group = resource.split()
         groups.setdefault(group, []).append(plural)
     return [_rule(verbs, (group,), plurals) for group, plurals in sorted(groups.items())]
 
@@ -210,7 +210,7 @@ def _rule(verbs: Sequence[str], groups: Sequence[str], resources: Sequence[str])
 
 
 def _role(name: str, rules: list[Rule], gathered_by: set[str] | None = None) -> KubeObject:
-    labels = {**_BOOTSTRAP, **{f"{_AGGREGATE}{each}": "true" for each in sorted(gathered_by or ())}}
+    labels = {**_BOOTSTRAP, **{f"{_AGGREGATE}{role}": "true" for role in sorted(gathered_by or ())}}
     return KubeObject(
         {
             "apiVersion": API_VERSION,
@@ -222,7 +222,7 @@ def _role(name: str, rules: list[Rule], gathered_by: set[str] | None = None) -> 
 
 
 def _gathering(name: str, gathers: tuple[str, ...], gathered_by: set[str]) -> KubeObject:
-    selectors = [{"matchLabels": {f"{_AGGREGATE}{each}": "true"}} for each in gathers]
+    selectors = [{"matchLabels": {f"{_AGGREGATE}{role}": "true"}} for role in gathers]
     rule = {"clusterRoleSelectors": selectors}
     return _role(name, [], gathered_by).with_fields({"aggregationRule": rule})
 
@@ -263,6 +263,6 @@ def _binding(role: str, *groups: str, name: str = "") -> KubeObject:
             "kind": "ClusterRoleBinding",
             "metadata": {"name": name or role, "labels": {**_BOOTSTRAP}},
             "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": role},
-            "subjects": [{"apiGroup": GROUP, "kind": "Group", "name": each} for each in groups],
+            "subjects": [{"apiGroup": GROUP, "kind": "Group", "name": group} for group in groups],
         }
     )

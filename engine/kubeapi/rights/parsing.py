@@ -85,16 +85,16 @@ class ShownRule(TypedDict, total=False):
     resourceNames: list[str]
 
 
-def shown(found: Rule) -> ShownRule:
-    if found.paths:
-        return {"verbs": list(found.verbs), "nonResourceURLs": list(found.paths)}
+def shown(rule: Rule) -> ShownRule:
+    if rule.paths:
+        return {"verbs": list(rule.verbs), "nonResourceURLs": list(rule.paths)}
     value: ShownRule = {
-        "verbs": list(found.verbs),
-        "apiGroups": list(found.groups),
-        "resources": list(found.resources),
+        "verbs": list(rule.verbs),
+        "apiGroups": list(rule.groups),
+        "resources": list(rule.resources),
     }
-    if found.names:
-        value["resourceNames"] = list(found.names)
+    if rule.names:
+        value["resourceNames"] = list(rule.names)
     return value
 
 
@@ -114,7 +114,10 @@ def _gathers(value: KubeObject) -> Iterable[LabelSelector]:
             selector = msgspec.convert(item, LabelSelector)
         except msgspec.ValidationError:
             continue  # an invalid selector aggregates nothing
-        if all(bool(each.values) == _OPERATORS.get(each.operator) for each in selector.match_expressions):
+        if all(
+            bool(expression.values) == _OPERATORS.get(expression.operator)
+            for expression in selector.match_expressions
+        ):
             yield selector
 
 

@@ -82,8 +82,8 @@ class Rule(Struct, frozen=True, kw_only=True):
         )
 
     def _has_resource(self, act: Act) -> bool:
-        wanted = (_ALL, act.whole, f"*/{act.part}") if act.part else (_ALL, act.whole)
-        return any(each in wanted for each in self.resources)
+        accepted = (_ALL, act.whole, f"*/{act.part}") if act.part else (_ALL, act.whole)
+        return any(resource in accepted for resource in self.resources)
 
     def acts(self) -> Iterator["Rule"]:
         """Yield the rule split into rules with one verb, and with one path or one resource (and name) each."""
@@ -148,7 +148,7 @@ class Binding(Struct, frozen=True, kw_only=True):
 
     def subject(self, user: User) -> Subject | None:
         """Return the first subject that matches the user, or None."""
-        return next((each for each in self.subjects if each.is_user(user)), None)
+        return next((subject for subject in self.subjects if subject.is_user(user)), None)
 
 
 class Grant(Struct, frozen=True, kw_only=True):
@@ -176,11 +176,11 @@ class Rights:
     __slots__ = ("_bound", "_roles", "others")
 
     def __init__(self, roles: Iterable[Role], bindings: Iterable[Binding]) -> None:
-        by_name = {(each.namespace, each.name): each for each in roles}
+        by_name = {(role.namespace, role.name): role for role in roles}
         self._roles = {key: _gathered(role, list(by_name.values())) for key, role in by_name.items()}
         self._bound: dict[str, list[Binding]] = {}
-        for each in sorted(bindings, key=lambda binding: (binding.namespace, binding.name)):
-            self._bound.setdefault(each.namespace, []).append(each)
+        for binding in sorted(bindings, key=lambda item: (item.namespace, item.name)):
+            self._bound.setdefault(binding.namespace, []).append(binding)
         self.others: tuple[Rights, ...] = ()
 
     def with_grants_of(self, other: "Rights") -> "Rights":
@@ -205,7 +205,7 @@ class Rights:
         """Return the first grant that allows the act, or None. Does not consider ``system:masters``."""
         # Non-resource paths are granted by ClusterRoleBindings only.
         namespace = "" if act.path else act.namespace
-        return next((each for each in self.grants(user, namespace) if each.rule.allows(act)), None)
+        return next((granted for granted in self.grants(user, namespace) if granted.rule.allows(act)), None)
 
     def may(self, user: User, act: Act) -> bool:
         """Whether the user may perform the act, by a grant or as a member of ``system:masters``."""
@@ -215,13 +215,13 @@ class Rights:
         """Return the rules of a Role, or of a ClusterRole if the namespace is empty; None if it does not exist."""
         return self._roles.get((namespace, role))
 
-    def beyond(self, user: User, wanted: Iterable[Rule], namespace: str) -> list[Rule]:
+    def beyond(self, user: User, rules: Iterable[Rule], namespace: str) -> list[Rule]:
         """Return the parts of ``wanted`` that the user does not have and so must not grant (escalation check)."""
         if user.is_master:
             return []
-        owned = [each.rule for each in self.grants(user, namespace)]
+        owned = [granted.rule for granted in self.grants(user, namespace)]
         return [
-            part for rule in wanted for part in rule.acts() if not any(_covers(own, part) for own in owned)
+            part for rule in rules for part in rule.acts() if not any(_covers(own, part) for own in owned)
         ]
 
 
@@ -240,9 +240,9 @@ def _gathered(role: Role, roles: Sequence[Role]) -> tuple[Rule, ...]:
     seen: set[str] = set()
     waiting = [role]
     while waiting:
-        each = waiting.pop()
-        result.update(dict.fromkeys(each.rules))
-        for selector in each.gathers:
+        gathering = waiting.pop()
+        result.update(dict.fromkeys(gathering.rules))
+        for selector in gathering.gathers:
             for other in roles:
                 if selector.matches(other.labels) and not other.namespace and other.name not in seen:
                     seen.add(other.name)
@@ -257,18 +257,18 @@ def _covers(own: Rule, part: Rule) -> bool:
     if part.paths:
         return any(_is_below(path, part.paths[0]) for path in own.paths)
     resource = part.resources[0]
-    wanted = {_ALL, resource}
+    accepted = {_ALL, resource}
     if "/" in resource:
-        wanted.add("*/" + resource.partition("/")[2])
+        accepted.add("*/" + resource.partition("/")[2])
     return (
         _names(own.groups, part.groups[0])
-        and any(each in wanted for each in own.resources)
+        and any(listed in accepted for listed in own.resources)
         and (not own.names or (bool(part.names) and part.names[0] in own.names))
     )
 
 
-def _names(listed: tuple[str, ...], wanted: str) -> bool:
-    return _ALL in listed or wanted in listed
+def _names(listed: tuple[str, ...], name: str) -> bool:
+    return _ALL in listed or name in listed
 
 
 def _is_below(pattern: str, path: str) -> bool:

@@ -117,8 +117,8 @@ def _columns(version: Json) -> tuple[PrinterColumn, ...]:
     return tuple(result)
 
 
-def _text(held: Json, name: str, path: str) -> str:
-    value = held.get(name)
+def _text(fields: Json, name: str, path: str) -> str:
+    value = fields.get(name)
     if not isinstance(value, str) or not value:
         raise DefinitionError(f"{path}.{name}", "Required value")
     return value

@@ -133,13 +133,15 @@ def negotiated(accept: str) -> str:
     """Return ``v2`` or ``v2beta1`` if the Accept header prefers that aggregated form, otherwise an empty string."""
     for wish in accept.split(","):
         media, *parameters = (part.strip() for part in wish.split(";"))
-        wanted = {name: value for name, _equals, value in (each.partition("=") for each in parameters)}
-        version = wanted.get("v", "")
-        if media != "application/json" or wanted.get("g", _AGGREGATED) != _AGGREGATED:
+        requested = {
+            name: value for name, _equals, value in (parameter.partition("=") for parameter in parameters)
+        }
+        version = requested.get("v", "")
+        if media != "application/json" or requested.get("g", _AGGREGATED) != _AGGREGATED:
             continue
-        if wanted.get("as") == "APIGroupDiscoveryList" and version in {"v2", "v2beta1"}:
+        if requested.get("as") == "APIGroupDiscoveryList" and version in {"v2", "v2beta1"}:
             return version
-        if "as" not in wanted:
+        if "as" not in requested:
             return ""
     return ""
 
@@ -168,8 +170,8 @@ def api_group(catalogue: Catalogue, name: str) -> ApiGroup | None:
 def api_resources(catalogue: Catalogue, name: str, version: str) -> ApiResourceList | None:
     """Return the APIResourceList of ``/api/v1`` or ``/apis/NAME/VERSION``, or None if it is not served."""
     for group in catalogue.groups:
-        for each, resources in group.versions:
-            if (group.name, each) == (name, version):
+        for group_version, resources in group.versions:
+            if (group.name, group_version) == (name, version):
                 return {
                     "kind": "APIResourceList",
                     "apiVersion": "v1",

@@ -59,8 +59,8 @@ def index(catalogue: Catalogue) -> Json:
 def document(catalogue: Catalogue, name: str, version: str) -> Json | None:
     """Return the document of a group and version, or None if they are not served."""
     for group in catalogue.groups:
-        for each, resources in group.versions:
-            if (group.name, each) == (name, version):
+        for group_version, resources in group.versions:
+            if (group.name, group_version) == (name, version):
                 return _document(resources)
     return None
 
@@ -199,5 +199,5 @@ def description_of(name: str) -> Meaning:
     fields = object_at(written, "properties")
     return Meaning(
         str(written["description"]),
-        {field: str(object_at(each)["description"]) for field, each in fields.items()},
+        {field: str(object_at(field_schema)["description"]) for field, field_schema in fields.items()},
     )

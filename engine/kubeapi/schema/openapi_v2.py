@@ -42,7 +42,7 @@ _ANY_YAML: Final = 2
 def document(catalogue: Catalogue) -> bytes:
     """Return the document of all kinds that can be patched."""
     info = _text(_INFO_TITLE, "Kubernetes") + _text(_INFO_VERSION, "v1.36.2")
-    paths = b"".join(_held(_PATHS_PATH, each) for each in _paths(catalogue))
+    paths = b"".join(_held(_PATHS_PATH, path) for path in _paths(catalogue))
     head = _text(_DOCUMENT_SWAGGER, "2.0") + _held(_DOCUMENT_INFO, info)
     return head + _held(_DOCUMENT_PATHS, paths)
 

@@ -99,7 +99,7 @@ class Resource(Struct, frozen=True, kw_only=True, dict=True):
 
     def subresource(self, name: str) -> Subresource | None:
         """Return the subresource with this name, or None."""
-        return next((each for each in self.subresources if each.name == name), None)
+        return next((subresource for subresource in self.subresources if subresource.name == name), None)
 
 
 class Group(Struct, frozen=True, kw_only=True):
@@ -117,8 +117,10 @@ class Catalogue:
     def __init__(self, resources: Iterable[Resource]) -> None:
         self.resources: Final = tuple(resources)
         self.groups: Final = _groups(self.resources)
-        self._paths: Final = {(each.group, each.version, each.plural): each for each in self.resources}
-        self._kinds: Final = {(each.api_version, each.kind): each for each in self.resources}
+        self._paths: Final = {
+            (resource.group, resource.version, resource.plural): resource for resource in self.resources
+        }
+        self._kinds: Final = {(resource.api_version, resource.kind): resource for resource in self.resources}
 
     def resource(self, group: str, version: str, plural: str) -> Resource | None:
         """Return the resource at a path such as ``/apis/apps/v1/deployments``; the core group's name is empty."""
@@ -134,19 +136,25 @@ class Catalogue:
         An added kind replaces the custom kind with the same group and plural in all its versions. Built-in kinds are
         never replaced. A kind whose name another resource of its group has is left out: objects are stored by kind.
         """
-        new = [each for each in added if not self._is_built_in(each)]
-        names = {(each.group, each.plural) for each in new}
-        kept = [each for each in self.resources if not (each.custom and (each.group, each.plural) in names)]
-        plurals = {(each.group, each.kind): each.plural for each in kept}
+        new = [resource for resource in added if not self._is_built_in(resource)]
+        names = {(resource.group, resource.plural) for resource in new}
+        kept = [
+            resource
+            for resource in self.resources
+            if not (resource.custom and (resource.group, resource.plural) in names)
+        ]
+        plurals = {(resource.group, resource.kind): resource.plural for resource in kept}
         served = [
-            each for each in new if plurals.setdefault((each.group, each.kind), each.plural) == each.plural
+            resource
+            for resource in new
+            if plurals.setdefault((resource.group, resource.kind), resource.plural) == resource.plural
         ]
         return Catalogue((*kept, *served))
 
-    def _is_built_in(self, wanted: Resource) -> bool:
+    def _is_built_in(self, added: Resource) -> bool:
         return any(
-            not each.custom and (each.group, each.plural) == (wanted.group, wanted.plural)
-            for each in self.resources
+            not resource.custom and (resource.group, resource.plural) == (added.group, added.plural)
+            for resource in self.resources
         )
 
 
@@ -249,9 +257,9 @@ def _priority(version: str) -> tuple[int, int, int, str]:
 def _groups(resources: tuple[Resource, ...]) -> tuple[Group, ...]:
     built: dict[str, dict[str, list[Resource]]] = {}
     custom: dict[str, dict[str, list[Resource]]] = {}
-    for each in resources:
-        at = custom if each.custom and each.group not in built else built
-        at.setdefault(each.group, {}).setdefault(each.version, []).append(each)
+    for resource in resources:
+        at = custom if resource.custom and resource.group not in built else built
+        at.setdefault(resource.group, {}).setdefault(resource.version, []).append(resource)
     # Custom groups and their versions are sorted, so discovery does not depend on the order in which definitions were
     # added.
     by_priority = {

@@ -118,9 +118,9 @@ def _of_value(value: object, schema: Schema) -> TypeMismatch | None:
             return None
 
 
-def _of_fields(held: Json, schema: Fields) -> TypeMismatch | None:
+def _of_fields(document: Json, schema: Fields) -> TypeMismatch | None:
     # In document order, not schema order: the API server reports the first error that its decoder meets.
-    for name, item in held.items():
+    for name, item in document.items():
         known = schema.fields.get(name)
         result = None if known is None else _of_value(item, resolved(known.schema))
         if result is not None:
@@ -257,28 +257,28 @@ def _instant_fault(text: str, form: str) -> str:
 def _bad_byte(text: str) -> int:
     """Return the offset of the first byte that is invalid in base64, as Go reports it; -1 if there is none."""
     data = text.encode()
-    places = [index for index, byte in enumerate(data) if byte not in b"\r\n"]
-    for count, index in enumerate(places):
+    indexes = [index for index, byte in enumerate(data) if byte not in b"\r\n"]
+    for count, index in enumerate(indexes):
         if data[index : index + 1] == b"=":
-            return _bad_padding(data, places, count)
+            return _bad_padding(data, indexes, count)
         if _NO_BASE64.match(chr(data[index])):
             return index
-    return -1 if len(places) % 4 == 0 else len(data) - len(places) % 4
+    return -1 if len(indexes) % 4 == 0 else len(data) - len(indexes) % 4
 
 
-def _bad_padding(data: bytes, places: list[int], count: int) -> int:
+def _bad_padding(data: bytes, indexes: list[int], count: int) -> int:
     """Return the offset of the error in padding that begins at ``data[places[count]]``.
 
     ``places`` are the indexes of all bytes that are not line breaks.
     """
-    first, inside = places[count], count % 4
-    wanted = 4 - inside
+    first, inside = indexes[count], count % 4
+    padding = 4 - inside
     if inside < 2:  # noqa: PLR2004  # a byte takes at least two base64 digits
         return first
-    if wanted > 1:
-        if count + 1 >= len(places):
+    if padding > 1:
+        if count + 1 >= len(indexes):
             return len(data)
-        if data[places[count + 1] : places[count + 1] + 1] != b"=":
-            return places[count + 1] - 1
-    end = count + wanted
-    return -1 if end >= len(places) else places[end]
+        if data[indexes[count + 1] : indexes[count + 1] + 1] != b"=":
+            return indexes[count + 1] - 1
+    end = count + padding
+    return -1 if end >= len(indexes) else indexes[end]

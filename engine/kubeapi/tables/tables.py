@@ -53,7 +53,7 @@ class Table(TypedDict):
 
 def columns_of(resource: Resource) -> tuple[Column, ...]:
     if resource.columns:
-        return (NAME, *(_declared(each) for each in resource.columns))
+        return (NAME, *(_declared(column) for column in resource.columns))
     return _COLUMNS.get((resource.group, resource.kind), (NAME, AGE))
 
 
@@ -73,7 +73,7 @@ def table(
         "apiVersion": f"{_GROUP}/{version}",
         "metadata": metadata,
         "columnDefinitions": [column.plain() for column in columns],
-        "rows": [_row(columns, each, now_ms, version, include) for each in objects],
+        "rows": [_row(columns, shown_object, now_ms, version, include) for shown_object in objects],
     }
 
 

@@ -15,17 +15,17 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defa
     operator: str
     values: tuple[str, ...] = ()
 
-    def matches(self, held: Sequence[str]) -> bool:
+    def matches(self, values: Sequence[str]) -> bool:
         """Return whether the values of the key satisfy the condition; pass no values for an absent key."""
         match self.operator:
             case "In":
-                return any(value in self.values for value in held)
+                return any(value in self.values for value in values)
             case "NotIn":
-                return not any(value in self.values for value in held)
+                return not any(value in self.values for value in values)
             case "Exists":
-                return bool(held)
+                return bool(values)
             case "DoesNotExist":
-                return not held
+                return not values
             case _:
                 return False
 

@@ -34,41 +34,41 @@ class WireError(ValueError):
 
 def values(message: bytes) -> Iterator[tuple[int, Value]]:
     """Yield number and value of each field in order; raises WireError if the message is malformed."""
-    place, end = 0, len(message)
-    while place < end:
-        key, place = _varint(message, place)
+    position, end = 0, len(message)
+    while position < end:
+        key, position = _varint(message, position)
         number, form = key >> 3, key & 7
         if not 0 < number <= _NUMBER_MAX:
             raise WireError(f"a field has the number {number}")
         match form:
             case 0:
-                value, place = _varint(message, place)
+                value, position = _varint(message, position)
                 yield number, value - _RANGE if value & _SIGN else value
                 continue
             case 1:
                 size = 8
             case 2:
-                size, place = _varint(message, place)
+                size, position = _varint(message, position)
             case 5:
                 size = 4
             case _:
                 raise WireError(f"field {number} has the wire type {form}, which Kubernetes does not use")
         # Slicing beyond the end would silently return a shorter value.
-        if size > end - place:
-            raise WireError(f"field {number} reaches {size - (end - place)} bytes beyond the end")
-        yield number, message[place : place + size]
-        place += size
+        if size > end - position:
+            raise WireError(f"field {number} reaches {size - (end - position)} bytes beyond the end")
+        yield number, message[position : position + size]
+        position += size
 
 
-def _varint(message: bytes, place: int) -> tuple[int, int]:
+def _varint(message: bytes, position: int) -> tuple[int, int]:
     value = shift = 0
-    for byte in message[place : place + _VARINT_BYTES_MAX]:
-        place += 1
+    for byte in message[position : position + _VARINT_BYTES_MAX]:
+        position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:  # noqa: PLR2004  # the top bit is set if more bytes follow
             if value >= _RANGE:
                 raise WireError("a number has over 64 bits")
-            return value, place
+            return value, position
         shift += 7
     raise WireError("a number does not end")
 
@@ -164,20 +164,20 @@ class _Reader:
                 del result[known.name]
         return result
 
-    def _add(self, found: Json, known: WireField, value: Value, path: str, depth: int) -> None:
+    def _add(self, decoded: Json, known: WireField, value: Value, path: str, depth: int) -> None:
         schema = resolved(known.field.schema)
         where = f"{path}.{known.name}".strip(".")
         match schema:
             case Fields() if not known.name:
-                found.update(self.message(_bytes(value, where), schema, path, depth - 1))
+                decoded.update(self.message(_bytes(value, where), schema, path, depth - 1))
             case ListOf():
-                items = cast("list[object]", found.setdefault(known.name, []))
+                items = cast("list[object]", decoded.setdefault(known.name, []))
                 items.append(self._value(value, schema.item, f"{where}[{len(items)}]", depth))
             case MapOf():
                 name, item = self._entry(value, schema, where, depth)
-                cast("Json", found.setdefault(known.name, {}))[name] = item
+                cast("Json", decoded.setdefault(known.name, {}))[name] = item
             case _:
-                found[known.name] = self._value(value, schema, where, depth)
+                decoded[known.name] = self._value(value, schema, where, depth)
 
     def _entry(self, value: Value, schema: MapOf, path: str, depth: int) -> tuple[str, object]:
         parts = _parts(_bytes(value, path), path)

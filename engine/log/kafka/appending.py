@@ -64,18 +64,20 @@ class Appender:
         """
         if not batch:
             return []
-        indexes = _indexes(batch)
-        parts = [(its, self._put(slot, [batch[index] for index in its])) for slot, its in indexes.items()]
+        parts = [
+            (indexes, self._put(slot, [batch[index] for index in indexes]))
+            for slot, indexes in _indexes(batch).items()
+        ]
         await asyncio.wait([part.outcome for _, part in parts])
         offsets = [0] * len(batch)
-        for its, part in parts:
+        for indexes, part in parts:
             outcome = part.outcome.result()
             if isinstance(outcome, Exception):
                 message = (
                     f"it is unknown whether the records were appended: {type(outcome).__name__}: {outcome}"
                 )
                 raise port.OutcomeUnknownError(message) from outcome
-            for index, offset in zip(its, outcome, strict=True):
+            for index, offset in zip(indexes, outcome, strict=True):
                 offsets[index] = offset
         return [records.stored(record, offset, 0) for record, offset in zip(batch, offsets, strict=True)]
 
@@ -85,8 +87,8 @@ class Appender:
             await asyncio.wait(self._writing.values())
         await self._producer.close()
 
-    def _put(self, slot: Slot, its: list[Record]) -> _Part:
-        part = _Part(its, asyncio.get_running_loop().create_future())
+    def _put(self, slot: Slot, batch: list[Record]) -> _Part:
+        part = _Part(batch, asyncio.get_running_loop().create_future())
         self._queues.setdefault(slot, []).append(part)
         # One task per partition: a partition without a leader must not block the others.
         if slot not in self._writing:
@@ -144,8 +146,8 @@ async def send(producer: clients.Producer, address: Address, batch: Sequence[Rec
     """
     sent: list[tuple[list[int], asyncio.Future[RecordMetadata]]] = []
     try:
-        for slot, its in _indexes(batch).items():
-            for part, builder in batches(producer, batch, its):
+        for slot, indexes in _indexes(batch).items():
+            for part, builder in batches(producer, batch, indexes):
                 future = await producer.send_batch(builder, address.topic(slot[0]), partition=slot[1])
                 sent.append((part, future))
         await asyncio.gather(*(future for _, future in sent))
@@ -176,12 +178,12 @@ def batches(
     """
     builder, part = producer.create_batch(), list[int]()
     for _key, run in itertools.groupby(indexes, lambda index: batch[index].key):
-        its = list(run)
-        if part and len(its) > 1 and builder.size() + _size(batch, its) > clients.BATCH_BYTES:
+        run_indexes = list(run)
+        if part and len(run_indexes) > 1 and builder.size() + _size(batch, run_indexes) > clients.BATCH_BYTES:
             builder.close()
             yield part, builder
             builder, part = producer.create_batch(), []
-        for index in its:
+        for index in run_indexes:
             record = batch[index]
             key, headers = record.key.encode(), record_format.headers(record)
             if builder.append(timestamp=None, key=key, value=record.value, headers=headers) is None:

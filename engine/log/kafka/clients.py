@@ -260,9 +260,9 @@ def slot(address: Address, at: TopicPartition) -> Slot:
     return at.topic[len(address.prefix) :], at.partition
 
 
-def failed(what: str, error: KafkaError) -> port.LogError:
+def failed(failure_text: str, error: KafkaError) -> port.LogError:
     """Return a LogError for an error of aiokafka; ``what`` begins its message."""
-    return port.LogError(f"{what}: {type(error).__name__}: {error}")
+    return port.LogError(f"{failure_text}: {type(error).__name__}: {error}")
 
 
 def chosen_ms(variable: str, otherwise: int) -> int:

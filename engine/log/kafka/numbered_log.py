@@ -120,7 +120,7 @@ class KafkaLog:
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
         """Read records of all partitions in number order; raises LogError if the brokers do not answer."""
         stretches = itertools.takewhile(
-            lambda each: each.first <= self._end.number, self._sequence.after(after)
+            lambda stretch: stretch.first <= self._end.number, self._sequence.after(after)
         )
         return await sequence.records_of(stretches, self._followed.read, limit)
 

@@ -262,13 +262,13 @@ class FollowedLog:
         # Yield once, so that a task that waits for the lock gets it before the next fetch.
         await asyncio.sleep(0)
 
-    async def _pass_over(self, gone: Mapping[TopicPartition, int]) -> None:
+    async def _pass_over(self, deleted: Mapping[TopicPartition, int]) -> None:
         """Continue after records that brokers deleted before they were received; reading these raises LogCutError."""
         try:
             async with self._turn:
-                firsts = await self._query_consumer.beginning_offsets(list(gone))
-                ends = await self._query_consumer.end_offsets(list(gone))
-                for at, offset in gone.items():
+                firsts = await self._query_consumer.beginning_offsets(list(deleted))
+                ends = await self._query_consumer.end_offsets(list(deleted))
+                for at, offset in deleted.items():
                     slot, first = clients.slot(self._address, at), firsts[at]
                     if slot not in self._positions:
                         continue

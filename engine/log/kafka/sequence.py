@@ -224,14 +224,14 @@ class Sequence:
             self._forget(self._put - KEPT)
 
     def _forget(self, count: int) -> None:
-        gone: dict[int, int] = {}
+        forgotten: dict[int, int] = {}
         for slot_index in self._slot_of[:count]:
-            gone[slot_index] = gone.get(slot_index, 0) + 1
-        for slot_index, its in gone.items():
-            for each in self._own_extents[self._slots[slot_index]]:
-                del each[:its]
-        for each in (self._slot_of, self._firsts, self._starts):
-            del each[:count]
+            forgotten[slot_index] = forgotten.get(slot_index, 0) + 1
+        for slot_index, slot_count in forgotten.items():
+            for column in self._own_extents[self._slots[slot_index]]:
+                del column[:slot_count]
+        for column in (self._slot_of, self._firsts, self._starts):
+            del column[:count]
         self._before += count
         self._put -= count
 

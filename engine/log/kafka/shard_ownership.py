@@ -108,8 +108,8 @@ class Shards:
             self._owned[slot[1]].end = end
 
     async def release(self, shards: Iterable[int]) -> None:
-        gone = [self._owned.pop(shard) for shard in list(shards) if shard in self._owned]
-        await asyncio.gather(*(clients.stopped(owned.producer) for owned in gone))
+        released = [self._owned.pop(shard) for shard in list(shards) if shard in self._owned]
+        await asyncio.gather(*(clients.stopped(owned.producer) for owned in released))
 
     def begin(self, shard: int, number: int, term: int, digest: str) -> None:
         self._owned[shard].links = chain.Chain(shard, number, term, digest)

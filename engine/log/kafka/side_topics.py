@@ -158,8 +158,8 @@ class ShardKeeper:
                         end = min(end, head.first)
         except port.LogError as error:
             raise OSError(str(error)) from error
-        there = [(head, offset) for head, offset in by_key.values() if head is not None]
-        return sorted(there, key=lambda item: item[0].number, reverse=True)
+        existing = [(head, offset) for head, offset in by_key.values() if head is not None]
+        return sorted(existing, key=lambda item: item[0].number, reverse=True)
 
     async def _read(self, number: int) -> bytes:
         for head, offset in await self._heads():

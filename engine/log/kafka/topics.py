@@ -97,14 +97,14 @@ async def prepare_one(address: Address, name: str) -> None:
         await admin.close()
 
 
-async def _make(admin: AIOKafkaAdminClient, address: Address, wanted: Mapping[str, _ExpectedTopic]) -> None:
+async def _make(admin: AIOKafkaAdminClient, address: Address, topics: Mapping[str, _ExpectedTopic]) -> None:
     """Create missing topics; another process may be creating them at the same time.
 
     Brokers that have just started, or were stalled, are fenced until their next heartbeat, and topics cannot
     be created meanwhile. Such errors are retried.
     """
     until_s = time.monotonic() + _FENCED_S_MAX
-    while (refused := await _try_to_make(admin, address, wanted)) is not None:
+    while (refused := await _try_to_make(admin, address, topics)) is not None:
         topic, code, message = refused
         if code not in _TRANSIENT or time.monotonic() > until_s:
             raise port.LogError(f"topic {topic} was not created: {message}")
@@ -112,11 +112,11 @@ async def _make(admin: AIOKafkaAdminClient, address: Address, wanted: Mapping[st
 
 
 async def _try_to_make(
-    admin: AIOKafkaAdminClient, address: Address, wanted: Mapping[str, _ExpectedTopic]
+    admin: AIOKafkaAdminClient, address: Address, topics: Mapping[str, _ExpectedTopic]
 ) -> tuple[str, int, str] | None:
     """Request missing topics once; return the first refused one, its error code and message; None without one."""
-    there = set(await admin.list_topics())
-    missing = {name: expected for name, expected in wanted.items() if address.topic(name) not in there}
+    existing = set(await admin.list_topics())
+    missing = {name: expected for name, expected in topics.items() if address.topic(name) not in existing}
     if not missing:
         return None
     # The response lists no fenced brokers; each topic needs at least one replica.

@@ -24,7 +24,7 @@ from engine.plans import planning
 from engine.plans.fork import Fork
 from engine.plans.questions import PlanError
 from engine.plans.recorded_shards import RecordedShards
-from engine.process import interpreter_settings, log_places
+from engine.process import interpreter_settings, log_locations
 from engine.process.plans import protocol
 from engine.simulation import specs
 
@@ -68,8 +68,8 @@ class _Kept:
 
         The kept engine is advanced to a later number; for an earlier number, another engine is built.
         """
-        basis, question = _place(ask), ask.question
-        async with log_places.snapshots(basis) as snapshots, log_places.opened(basis) as log:
+        basis, question = _location(ask), ask.question
+        async with log_locations.snapshots(basis) as snapshots, log_locations.opened(basis) as log:
             end = log.last_number()
             number = end if question.number is None else min(question.number, end)
             if self._fork is None or self._key != (number, question.simulated):
@@ -127,7 +127,7 @@ def _end_with(connection: socket.socket) -> None:
 
 def _predict(connection: socket.socket, fork: Fork, ask: protocol.Ask) -> None:
     async def predicted() -> bytes:
-        async with log_places.opened(_place(ask)) as log:
+        async with log_locations.opened(_location(ask)) as log:
             fork.log.base = log
             return msgspec.json.encode(await planning.predict_on(fork, ask.question, _progress(connection)))
 
@@ -138,8 +138,12 @@ def _predict(connection: socket.socket, fork: Fork, ask: protocol.Ask) -> None:
     _send(connection, answer)
 
 
-def _place(ask: protocol.Ask) -> log_places.LogPlace:
-    return log_places.LogPlace(ask.directory) if ask.where is None else log_places.LogPlace(address=ask.where)
+def _location(ask: protocol.Ask) -> log_locations.LogLocation:
+    return (
+        log_locations.LogLocation(ask.directory)
+        if ask.where is None
+        else log_locations.LogLocation(address=ask.where)
+    )
 
 
 def _failure(error: Exception) -> bytes:

@@ -199,8 +199,8 @@ def without_nulls(writer: Writer, value: KubeObject) -> KubeObject:
     if not writer.resource.custom:
         return KubeObject(empty_values.without_nulls(value.document, writer.resource.schema))
     metadata = value.metadata
-    found = empty_values.without_nulls(metadata, _METADATA)
-    return value if found is metadata else value.with_fields({"metadata": found})
+    cleaned = empty_values.without_nulls(metadata, _METADATA)
+    return value if cleaned is metadata else value.with_fields({"metadata": cleaned})
 
 
 def completed(writer: Writer, live: KubeObject | None, edited: Edited) -> Edited:
@@ -222,8 +222,8 @@ def completed(writer: Writer, live: KubeObject | None, edited: Edited) -> Edited
             **{name: live_metadata[name] for name in kept if name in live_metadata},
         }
     else:
-        gone = ("deletionTimestamp", "deletionGracePeriodSeconds")
-        metadata = {name: item for name, item in metadata.items() if name not in gone}
+        removed = ("deletionTimestamp", "deletionGracePeriodSeconds")
+        metadata = {name: item for name, item in metadata.items() if name not in removed}
     metadata = {**metadata, "name": writer.name, "namespace": writer.namespace}
     if not writer.namespace:
         del metadata["namespace"]

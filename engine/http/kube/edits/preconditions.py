@@ -70,9 +70,9 @@ def check_versioned(resource: Resource, name: str, new: KubeObject) -> None:
 def check_not_ended(resource: Resource, live: KubeObject, new: KubeObject) -> None:
     """Raise StatusError if ``new`` sets another time of deletion than ``live``: only a DELETE does."""
     before, after = live.metadata, new.metadata
-    changed = [each for each in _ENDING if after.get(each) not in (None, before.get(each))]
+    changed = [name for name in _ENDING if after.get(name) not in (None, before.get(name))]
     if changed:
-        wrong = [causes.invalid(f"metadata.{each}", after[each], "field is immutable") for each in changed]
+        wrong = [causes.invalid(f"metadata.{name}", after[name], "field is immutable") for name in changed]
         raise status_objects.invalid(resource, live.name, wrong)
 
 

@@ -57,7 +57,7 @@ class Events:
         records = await self._records(namespace, fits, number)
         own = [value for _type, value in await self._shown(resource, records, of_clients=False)]
         shown = sorted([*own, *await self._of_clients(resource, namespace, fits, number)], key=_version)
-        return [each for each in shown if _is_in(each, namespace) and fits(each)], number
+        return [event for event in shown if _is_in(event, namespace) and fits(event)], number
 
     async def named(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
         """The Event with this name; None if there is none."""
@@ -100,7 +100,7 @@ class Events:
         self,
         resource: Resource,
         namespace: str,
-        asked: Query,
+        query: Query,
         form: requests.Form,
         fits: ObjectFilter,
         clock_ms: Callable[[], int],
@@ -111,12 +111,12 @@ class Events:
 
         self._watchers += 1
         try:
-            after = int(asked.resource_version or 0)
-            if not after or asked.initial_events:
+            after = int(query.resource_version or 0)
+            if not after or query.initial_events:
                 events, after = await self.listed(resource, namespace, fits)
                 for event in events:
                     yield line(event)
-            if asked.initial_events:
+            if query.initial_events:
                 # Informers wait for this bookmark.
                 yield line(rendering.initial_end(resource, after), "BOOKMARK")
             while await self._services.is_more(after):
@@ -131,22 +131,22 @@ class Events:
         finally:
             self._watchers -= 1
 
-    async def _records(self, namespace: str, fits: ObjectFilter, number: int) -> list[StoredRecord]:
+    async def _records(self, namespace: str, fits: ObjectFilter, end: int) -> list[StoredRecord]:
         numbers = await anyio.to_thread.run_sync(self._timeline, namespace, fits)
         if numbers is None:
-            start = max(number - client_events.SHOWN_RECORDS, 0)
-            newest = reading.of_all(self._services.log, start, number)
+            start = max(end - client_events.SHOWN_RECORDS, 0)
+            newest = reading.of_all(self._services.log, start, end)
             return [record async for record in newest if _has_events(record)]
         records: list[StoredRecord] = []
-        for each in numbers:
-            records.extend(await self._services.log.read_all(each - 1, 1))
+        for number in numbers:
+            records.extend(await self._services.log.read_all(number - 1, 1))
         return records
 
     def _timeline(self, namespace: str, fits: ObjectFilter) -> list[int] | None:
         """Numbers of the newest records about the object that a field selector names; None if no object is named."""
         with self._services.views.store.reading() as rows:
             timelines = _keys(rows, namespace, fits)
-            numbers = {each for key in timelines for each in query.newest(rows, key, limit=_OF_ONE_MAX)}
+            numbers = {number for key in timelines for number in query.newest(rows, key, limit=_OF_ONE_MAX)}
             return sorted(numbers)[-_OF_ONE_MAX:] if timelines else None
 
     async def _of_clients(
@@ -158,7 +158,7 @@ class Events:
         def read() -> list[KubeObject]:
             with self._services.views.store.reading() as rows:
                 client_written = client_events.listed(rows, number, namespace=namespace, involved=involved)
-            return [kubernetes_events.shown(each.document, resource.api_version) for each in client_written]
+            return [kubernetes_events.shown(event.document, resource.api_version) for event in client_written]
 
         return await anyio.to_thread.run_sync(read)
 
@@ -166,7 +166,7 @@ class Events:
         self, resource: Resource, records: Iterable[StoredRecord], *, of_clients: bool = True
     ) -> list[tuple[str, KubeObject]]:
         shown = list(records)
-        written = [each for each in shown if of_clients and each.topic == topics.OBSERVATIONS]
+        written = [event for event in shown if of_clients and event.topic == topics.OBSERVATIONS]
         return await anyio.to_thread.run_sync(self._events_of, resource.api_version, shown, written)
 
     def _events_of(
@@ -179,7 +179,7 @@ class Events:
         """
         with self._services.views.store.reading() as rows:
             occurred = merging.occurred(records, Subjects(rows))
-            events = [("ADDED", merging.event(each, api_version)) for each in occurred]
+            events = [("ADDED", merging.event(event, api_version)) for event in occurred]
             changed = [change for record in written if (change := _change(rows, record)) is not None]
         return [*events, *((kind, kubernetes_events.shown(value, api_version)) for kind, value in changed)]
 

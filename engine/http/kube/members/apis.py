@@ -269,7 +269,7 @@ def _with_members_roles(guard: Guard, plane: MemberPlane) -> Guard:
 
 
 def _containers(pod: KubeObject) -> set[object]:
-    return {each.get("name") for field in _CONTAINERS for each in pod.objects_at("spec", field)}
+    return {container.get("name") for field in _CONTAINERS for container in pod.objects_at("spec", field)}
 
 
 def _is_simulated(members: Members, name: str) -> bool:

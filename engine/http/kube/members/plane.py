@@ -105,7 +105,7 @@ class MemberPlane(SnapshotPlane):
             new is not old for new, old in zip(definitions, self._defined, strict=True)
         ):
             self._defined = definitions
-            self._catalogue = built_in().with_custom(each for served in definitions for each in served)
+            self._catalogue = built_in().with_custom(kind for served in definitions for kind in served)
         return self._catalogue
 
     async def resource(self, api_path: ApiPath) -> Resource | None:
@@ -151,8 +151,8 @@ class MemberPlane(SnapshotPlane):
         kind, authority = object_tables.Kind(resource.api_version, resource.kind), self._showing.authority
         namespaces = await self._objects(self._core_kind("namespaces"))
         return [
-            bootstrap_objects.object_of_namespace(kind, each, authority.decode())
-            for each in namespaces
+            bootstrap_objects.object_of_namespace(kind, namespace, authority.decode())
+            for namespace in namespaces
             if authority or kind != bootstrap_objects.CONFIG_MAP
         ]
 
@@ -217,7 +217,7 @@ class MemberPlane(SnapshotPlane):
         ``domain.marks`` derives the labels and annotations from these facts. Workloads that the control plane has
         released are left out.
         """
-        versions_run = {each.key: each.known for each in workloads if not each.preserved}
+        versions_run = {workload.key: workload.known for workload in workloads if not workload.preserved}
 
         def query(rows: Rows) -> dict[str, agent_queries.Placed]:
             result = {key: agent_queries.placed(rows, self._name, key) for key in versions_run}
@@ -320,9 +320,9 @@ class MemberPlane(SnapshotPlane):
             if workload.replicas is None or not is_young or len(pods) >= kubernetes_events.PODS_MAX:
                 continue
             groups = await self._groups(workload)
-            found = [pod for group in groups for pod in api_objects.pods(state, *group)]
+            pods_of_workload = [pod for group in groups for pod in api_objects.pods(state, *group)]
             since = times.to_seconds_text(since_ms)
-            young = (pod for pod in found if pod.text_at("metadata", "creationTimestamp") > since)
+            young = (pod for pod in pods_of_workload if pod.text_at("metadata", "creationTimestamp") > since)
             pods.extend(itertools.islice(young, kubernetes_events.PODS_MAX - len(pods)))
         return pods
 
@@ -338,7 +338,9 @@ class MemberPlane(SnapshotPlane):
             item = self.state().unmanaged.get(workload.object_key)
             if item is None:
                 return b"{}"
-            earlier = [each for each in item.revisions[:-1] if each.digest == workload.template.digest]
+            earlier = [
+                revision for revision in item.revisions[:-1] if revision.digest == workload.template.digest
+            ]
             return child_objects.with_template(item.manifest, earlier[0]) if earlier else item.manifest
         if workload.overrides or workload.labels:
             source = manifests.RenderInput(

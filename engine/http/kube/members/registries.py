@@ -20,8 +20,8 @@ from projections.port import Rows
 SOURCE: Final = "resource.karmada.io/cached-from-cluster"
 """Annotation that names the cluster in which ``search`` found an object."""
 
-_REGISTRIES: Final = object_tables.Wanted(kind=object_tables.Kind(SEARCH_GROUP, "ResourceRegistry"))
-_CLUSTERS: Final = object_tables.Wanted(kind=object_tables.Kind(CLUSTER_GROUP, "Cluster"))
+_REGISTRIES: Final = object_tables.Selection(kind=object_tables.Kind(SEARCH_GROUP, "ResourceRegistry"))
+_CLUSTERS: Final = object_tables.Selection(kind=object_tables.Kind(CLUSTER_GROUP, "Cluster"))
 
 
 class _Selector(Struct, frozen=True, rename="camel"):
@@ -39,7 +39,7 @@ class Registries:
     """All ResourceRegistries, and the clusters that their selectors can match."""
 
     def __init__(self, rows: Rows) -> None:
-        specs = (each.at("spec") for each in object_tables.page(rows, _REGISTRIES).items)
+        specs = (registry.at("spec") for registry in object_tables.page(rows, _REGISTRIES).items)
         self._registries = [msgspec.convert(spec, _Registry) for spec in specs]
         self._clusters = fleet.Fleet()
         for cluster in object_tables.page(rows, _CLUSTERS).items if self._registries else ():
@@ -72,7 +72,7 @@ class Registries:
                 items = (await plane.listed(resource, api_path.namespace, fits)).items
             except StatusError:
                 continue
-            result += [(cluster, _from(cluster, each)) for each in items if _is_in(each, scopes)]
+            result += [(cluster, _from(cluster, item)) for item in items if _is_in(item, scopes)]
         return result
 
     def _scopes(self, cluster: str, resource: Resource) -> set[str]:

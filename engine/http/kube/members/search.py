@@ -165,7 +165,7 @@ async def _replacement(request: Request, kind: Resource, current: KubeObject, ve
         return {"type": "http.request", "body": body, "more_body": False}
 
     replaced = (b"content-type", b"content-length", b"content-encoding")
-    headers = [each for each in request.scope["headers"] if each[0] not in replaced]
+    headers = [header for header in request.scope["headers"] if header[0] not in replaced]
     headers += [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     return Request({**request.scope, "headers": headers}, receive)
 

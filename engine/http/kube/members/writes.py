@@ -336,7 +336,7 @@ def _deletion_of(
     owned = garbage_collection.dependents(state, key, uid)
     result: list[clusters.MemberWrite] = []
     if is_orphaning:
-        result += [garbage_collection.without(cluster, each, uid) for each in owned]
+        result += [garbage_collection.without(cluster, reference, uid) for reference in owned]
     finalizers = live.list_at("metadata", "finalizers")
     if owned and options.policy == _FOREGROUND and garbage_collection.FOREGROUND not in finalizers:
         finalizers = [*finalizers, garbage_collection.FOREGROUND]
@@ -372,7 +372,7 @@ def _written_managed(
     """
     metadata: Json = {name: live.metadata[name] for name in ("name", "namespace") if name in live.metadata}
     for field, own in (("labels", dict(before.labels)), ("annotations", dict(before.annotations))):
-        shown, texts = (each.object_at("metadata", field) for each in (live, value))
+        shown, texts = (metadata_field.object_at("metadata", field) for metadata_field in (live, value))
         if chosen := {name: text for name, text in texts.items() if name in own or name not in shown}:
             metadata[field] = chosen
     manifest: Json = {"apiVersion": live.api_version, "kind": live.kind, "metadata": metadata}

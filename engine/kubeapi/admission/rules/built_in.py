@@ -104,19 +104,19 @@ def _name_faults(resource: Resource, name: str) -> list[str]:
 def _owners(references: list[Json]) -> Iterator[Cause]:
     path = "metadata.ownerReferences"
     leader: Json | None = None
-    for each in references:
+    for reference in references:
         for name in ("apiVersion", "kind", "name", "uid"):
-            if not each.get(name):
+            if not reference.get(name):
                 where = f"{path}.{'version' if name == 'apiVersion' else name}"
-                yield causes.invalid(where, each.get(name) or "", "must not be empty")
-        if (each.get("apiVersion"), each.get("kind")) == ("v1", "Event"):
-            yield causes.invalid(path, each, "/v1, Kind=Event is disallowed from being an owner")
-        if each.get("controller") is not True:
+                yield causes.invalid(where, reference.get(name) or "", "must not be empty")
+        if (reference.get("apiVersion"), reference.get("kind")) == ("v1", "Event"):
+            yield causes.invalid(path, reference, "/v1, Kind=Event is disallowed from being an owner")
+        if reference.get("controller") is not True:
             continue
         if leader is None:
-            leader = each
+            leader = reference
             continue
-        first, second = (f"{owner.get('kind')}/{owner.get('name')}" for owner in (leader, each))
+        first, second = (f"{owner.get('kind')}/{owner.get('name')}" for owner in (leader, reference))
         detail = (
             "Only one reference can have Controller set to true."
             f' Found "true" in references for {first} and {second}'
@@ -125,17 +125,17 @@ def _owners(references: list[Json]) -> Iterator[Cause]:
 
 
 def _finalizers(metadata: Json, before: Json | None) -> Iterator[Cause]:
-    listed = [each for each in list_at(metadata, "finalizers") if isinstance(each, str)]
-    for index, each in enumerate(listed):
-        yield from words.each_invalid("metadata.finalizers", each, words.qualified_faults(each))
-        if "/" not in each and each not in _STANDARD_FINALIZERS:
+    listed = [finalizer for finalizer in list_at(metadata, "finalizers") if isinstance(finalizer, str)]
+    for index, finalizer in enumerate(listed):
+        yield from words.each_invalid("metadata.finalizers", finalizer, words.qualified_faults(finalizer))
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
             detail = "name is neither a standard finalizer name nor is it fully qualified"
-            yield causes.invalid(f"metadata.finalizers[{index}]", each, detail)
+            yield causes.invalid(f"metadata.finalizers[{index}]", finalizer, detail)
     if before is not None and "deletionTimestamp" in before:
-        known = {each for each in list_at(before, "finalizers") if isinstance(each, str)}
-        new = sorted(each for each in listed if each not in known)
+        known = {finalizer for finalizer in list_at(before, "finalizers") if isinstance(finalizer, str)}
+        new = sorted(finalizer for finalizer in listed if finalizer not in known)
         if new:
-            shown = ", ".join(f'"{each}"' for each in new)
+            shown = ", ".join(f'"{finalizer}"' for finalizer in new)
             detail = (
                 "no new finalizers can be added if the object is being deleted,"
                 f" found new finalizers []string{{{shown}}}"

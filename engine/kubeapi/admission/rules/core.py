@@ -108,8 +108,8 @@ def service(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
     cluster = spec.get("clusterIP")
     if isinstance(cluster, str) and cluster not in ("", "None") and type_name != "ExternalName":
         yield from pods.address(cluster, "spec.clusterIPs[0]")
-    for index, each in enumerate(list_at(spec, "externalIPs")):
-        yield from pods.address(each, f"spec.externalIPs[{index}]")
+    for index, address in enumerate(list_at(spec, "externalIPs")):
+        yield from pods.address(address, f"spec.externalIPs[{index}]")
     yield from words.one_of(spec, "type", "spec", ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"))
     policy = spec.get("externalTrafficPolicy")
     if policy and type_name == "ClusterIP" and not spec.get("externalIPs"):
@@ -129,11 +129,11 @@ def claim(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
     for mode in modes:
         if mode not in known:
             yield causes.unsupported("spec.accessModes", mode, known)
-    asked = object_at(spec, "resources", "requests")
-    if "storage" not in asked:
+    requested = object_at(spec, "resources", "requests")
+    if "storage" not in requested:
         yield causes.required("spec.resources[storage]")
-    elif not _is_positive(asked["storage"]):
-        yield causes.invalid("spec.resources[storage]", asked["storage"], "must be greater than zero")
+    elif not _is_positive(requested["storage"]):
+        yield causes.invalid("spec.resources[storage]", requested["storage"], "must be greater than zero")
     name = spec.get("storageClassName")
     if isinstance(name, str) and name:
         yield from words.each_invalid("spec.storageClassName", name, words.subdomain_faults(name))
@@ -145,8 +145,8 @@ def claim(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
 def _ports(ports: list[Json], sort: str) -> Iterator[Cause]:
     names: set[str] = set()
     seen: set[tuple[object, object]] = set()
-    for index, each in enumerate(ports):
-        where, name = f"spec.ports[{index}]", str(each.get("name") or "")
+    for index, port in enumerate(ports):
+        where, name = f"spec.ports[{index}]", str(port.get("name") or "")
         if name:
             faults = words.label_faults(name)
             yield from words.each_invalid(f"{where}.name", name, faults)
@@ -155,13 +155,13 @@ def _ports(ports: list[Json], sort: str) -> Iterator[Cause]:
             names.add(name)
         elif len(ports) > 1:
             yield causes.required(f"{where}.name")
-        yield from words.port(each.get("port"), f"{where}.port")
-        yield from words.one_of(each, "protocol", where, pods.PROTOCOLS)
-        yield from words.port_or_name(each.get("targetPort"), f"{where}.targetPort")
-        if each.get("nodePort") and sort == "ClusterIP":
+        yield from words.port(port.get("port"), f"{where}.port")
+        yield from words.one_of(port, "protocol", where, pods.PROTOCOLS)
+        yield from words.port_or_name(port.get("targetPort"), f"{where}.targetPort")
+        if port.get("nodePort") and sort == "ClusterIP":
             yield causes.forbidden(f"{where}.nodePort", "may not be used when `type` is 'ClusterIP'")
-    for index, each in enumerate(ports):
-        key = (each.get("protocol"), each.get("port"))
+    for index, port in enumerate(ports):
+        key = (port.get("protocol"), port.get("port"))
         if key in seen:
             shown = {
                 "Name": "",
@@ -258,9 +258,9 @@ def event(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
             yield causes.invalid(_SPELLED.get(field, field), value.at(field), "field is immutable")
 
 
-def _event_namespace(value: KubeObject, about: str) -> Iterator[Cause]:
+def _event_namespace(value: KubeObject, object_field: str) -> Iterator[Cause]:
     """Yield an error unless the Event is in its object's namespace, ``default`` for cluster-scoped objects."""
-    own, of_object = (value.text_at(part, "namespace") for part in ("metadata", about))
+    own, of_object = (value.text_at(part, "namespace") for part in ("metadata", object_field))
     if own != of_object and (of_object or own != _DEFAULT_NAMESPACE):
         yield causes.invalid("involvedObject.namespace", of_object, "does not match event.namespace")
 
@@ -296,7 +296,7 @@ def without_former_type(before: KubeObject | None, value: KubeObject) -> KubeObj
     }
     if type_name not in _WITH_NODE_PORTS and (ports := as_list(spec.get("ports"))):
         former_ports = list_at(old, "ports")
-        numbers = [port.get("nodePort") for each in former_ports if (port := as_object(each)) is not None]
+        numbers = [port.get("nodePort") for item in former_ports if (port := as_object(item)) is not None]
         assigned = {number for number in numbers if isinstance(number, int)}
         spec["ports"] = [_without_node_port(port, assigned) for port in ports]
     return value.with_fields({"spec": spec})

@@ -22,7 +22,7 @@ def faults(definition: KubeObject) -> Iterator[Cause]:
     names = object_at(spec, "names")
     name = definition.name
     group, plural, kind = (
-        str(each or "") for each in (spec.get("group"), names.get("plural"), names.get("kind"))
+        str(name or "") for name in (spec.get("group"), names.get("plural"), names.get("kind"))
     )
     if name != f"{plural}.{group}":
         yield causes.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
@@ -58,20 +58,20 @@ def faults(definition: KubeObject) -> Iterator[Cause]:
     yield from words.one_of(conversion, "strategy", "spec.conversion", ("None", "Webhook"))
 
 
-def _version(version: Json, path: str, place: str) -> Iterator[Cause]:
+def _version(version: Json, path: str, version_path: str) -> Iterator[Cause]:
     title = str(version.get("name") or "")
     yield from words.each_invalid(f"{path}.name", title, words.old_label_faults(title))
-    whole = path if place else "spec"
+    whole = path if version_path else "spec"
     schema = as_object(at(version, "schema", "openAPIV3Schema"))
     if schema is None:
         yield causes.required(f"{path}.schema.openAPIV3Schema")
     else:
-        yield from _root(schema, f"{path}.schema.openAPIV3Schema" if place else _ROOT)
+        yield from _root(schema, f"{path}.schema.openAPIV3Schema" if version_path else _ROOT)
     scale = as_object(at(version, "subresources", "scale"))
     if scale is not None:
         yield from _scale(scale, f"{whole}.subresources.scale")
-    for number, each in enumerate(list_at(version, "additionalPrinterColumns")):
-        yield from _column(object_at(each), f"{whole}.additionalPrinterColumns[{number}]")
+    for number, column in enumerate(list_at(version, "additionalPrinterColumns")):
+        yield from _column(object_at(column), f"{whole}.additionalPrinterColumns[{number}]")
 
 
 def _scale(scale: Json, path: str) -> Iterator[Cause]:
@@ -123,8 +123,10 @@ def _root(schema: Json, path: str) -> Iterator[Cause]:
 def _below(schema: Json, path: str, depth: int) -> Iterator[Cause]:
     if depth <= 0:
         return
-    for name, each in object_at(schema, "properties").items():
-        yield from _schema(object_at(each), f"{path}.properties[{name}]", "specified object fields", depth)
+    for name, field_schema in object_at(schema, "properties").items():
+        yield from _schema(
+            object_at(field_schema), f"{path}.properties[{name}]", "specified object fields", depth
+        )
     items = as_object(schema.get("items"))
     if items is not None:
         yield from _schema(items, f"{path}.items", "specified array items", depth)
@@ -133,11 +135,11 @@ def _below(schema: Json, path: str, depth: int) -> Iterator[Cause]:
         yield from _schema(others, f"{path}.additionalProperties", "specified object fields", depth)
 
 
-def _schema(schema: Json, path: str, what: str, depth: int) -> Iterator[Cause]:
+def _schema(schema: Json, path: str, subject: str, depth: int) -> Iterator[Cause]:
     type_name = schema.get("type")
     is_open = schema.get("x-kubernetes-preserve-unknown-fields") is True
     if not type_name and not is_open and schema.get("x-kubernetes-int-or-string") is not True:
-        yield causes.required(f"{path}.type", f"must not be empty for {what}")
+        yield causes.required(f"{path}.type", f"must not be empty for {subject}")
     elif type_name and type_name not in _TYPES:
         yield causes.unsupported(f"{path}.type", type_name, _TYPES)
     elif type_name == "array" and as_object(schema.get("items")) is None:
@@ -157,8 +159,8 @@ def _of_names(names: Json, plural: str, kind: str) -> Iterator[Cause]:
             yield causes.required(f"spec.names.{name}")
             continue
         mixed = [
-            f"may have mixed case, but should otherwise match: {each}"
-            for each in words.old_label_faults(text.lower())
+            f"may have mixed case, but should otherwise match: {fault}"
+            for fault in words.old_label_faults(text.lower())
         ]
         yield from words.each_invalid(f"spec.names.{name}", text, mixed)
 

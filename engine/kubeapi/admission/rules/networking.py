@@ -22,8 +22,8 @@ def ingress(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
         yield causes.invalid("spec", None, "either `defaultBackend` or `rules` must be specified")
     if default is not None:
         yield from _backend(default, "spec.defaultBackend")
-    for index, each in enumerate(objects_at(spec, "tls")):
-        for number, host in enumerate(list_at(each, "hosts")):
+    for index, entry in enumerate(objects_at(spec, "tls")):
+        for number, host in enumerate(list_at(entry, "hosts")):
             yield from _host(str(host), f"spec.tls[{index}].hosts[{number}]")
     for index, rule in enumerate(rules):
         yield from _rule(rule, f"spec.rules[{index}]")
@@ -38,8 +38,8 @@ def network_policy(value: KubeObject, _live: KubeObject | None) -> Iterator[Caus
     for way, peers in (("ingress", "from"), ("egress", "to")):
         for index, rule in enumerate(objects_at(spec, way)):
             where = f"spec.{way}[{index}]"
-            for number, each in enumerate(objects_at(rule, "ports")):
-                yield from _policy_port(each, f"{where}.ports[{number}]")
+            for number, port in enumerate(objects_at(rule, "ports")):
+                yield from _policy_port(port, f"{where}.ports[{number}]")
             for number, peer in enumerate(objects_at(rule, peers)):
                 yield from _peer(peer, f"{where}.{peers}[{number}]")
     for index, policy_type in enumerate(list_at(spec, "policyTypes")):
@@ -76,10 +76,10 @@ def _rule(rule: Json, path: str) -> Iterator[Cause]:
     listed = objects_at(fields, "paths")
     if not listed:
         yield causes.required(f"{path}.http.paths")
-    for index, each in enumerate(listed):
+    for index, http_path in enumerate(listed):
         where = f"{path}.http.paths[{index}]"
-        yield from _path(str(each.get("path") or ""), each.get("pathType"), where)
-        yield from _backend(object_at(each, "backend"), f"{where}.backend")
+        yield from _path(str(http_path.get("path") or ""), http_path.get("pathType"), where)
+        yield from _backend(object_at(http_path, "backend"), f"{where}.backend")
 
 
 def _path(text: str, sort: object, where: str) -> Iterator[Cause]:
@@ -121,9 +121,9 @@ def _backend(backend: Json, path: str) -> Iterator[Cause]:
         yield causes.required(path, "port name or number is required")
 
 
-def _policy_port(each: Json, path: str) -> Iterator[Cause]:
-    yield from words.one_of(each, "protocol", path, pods.PROTOCOLS)
-    port, end = each.get("port"), each.get("endPort")
+def _policy_port(policy_port: Json, path: str) -> Iterator[Cause]:
+    yield from words.one_of(policy_port, "protocol", path, pods.PROTOCOLS)
+    port, end = policy_port.get("port"), policy_port.get("endPort")
     if port is not None:
         yield from words.port_or_name(port, f"{path}.port")
     if end is None:
@@ -149,12 +149,12 @@ def _peer(peer: Json, path: str) -> Iterator[Cause]:
     whole = _network(block.get("cidr"))
     if whole is None:
         yield causes.invalid(f"{path}.ipBlock.cidr", block.get("cidr"), _CIDR_WORDS)
-    for index, each in enumerate(list_at(block, "except")):
-        where, part = f"{path}.ipBlock.except[{index}]", _network(each)
+    for index, excluded in enumerate(list_at(block, "except")):
+        where, part = f"{path}.ipBlock.except[{index}]", _network(excluded)
         if part is None:
-            yield causes.invalid(where, each, _CIDR_WORDS)
+            yield causes.invalid(where, excluded, _CIDR_WORDS)
         elif whole is not None and (whole == part or not _contains(whole, part)):
-            yield causes.invalid(where, each, "must be a strict subset of `cidr`")
+            yield causes.invalid(where, excluded, "must be a strict subset of `cidr`")
 
 
 def _network(text: object) -> _Network | None:

@@ -41,13 +41,13 @@ def of_spec(spec: Json, path: str) -> Iterator[Cause]:
     volumes = objects_at(spec, "volumes") if "volumes" in spec else []
     if volumes:
         yield from _volumes(volumes, f"{path}.volumes")
-    known = {str(each.get("name", "")) for each in volumes}
+    known = {str(volume.get("name", "")) for volume in volumes}
     containers = objects_at(spec, "containers")
     if not containers:
         yield causes.required(f"{path}.containers")
     yield from _containers(containers, f"{path}.containers", known, spec, set())
     if "initContainers" in spec:
-        named = {str(each.get("name", "")) for each in containers}
+        named = {str(container.get("name", "")) for container in containers}
         first = objects_at(spec, "initContainers")
         yield from _containers(first, f"{path}.initContainers", known, spec, named)
     yield from words.one_of(spec, "restartPolicy", path, RESTARTS)
@@ -83,40 +83,40 @@ def _containers(
     containers: list[Json], path: str, volumes: set[str], spec: Json, taken: set[str]
 ) -> Iterator[Cause]:
     seen = set(taken)
-    for index, each in enumerate(containers):
-        where, name = f"{path}[{index}]", str(each.get("name", ""))
+    for index, container in enumerate(containers):
+        where, name = f"{path}[{index}]", str(container.get("name", ""))
         yield from _own_name(name, f"{where}.name", seen)
-        image = each.get("image")
+        image = container.get("image")
         if not image:
             yield causes.required(f"{where}.image")
-        if "lifecycle" in each:
-            yield from _hooks(object_at(each, "lifecycle"), f"{where}.lifecycle")
+        if "lifecycle" in container:
+            yield from _hooks(object_at(container, "lifecycle"), f"{where}.lifecycle")
         for probe in _PROBES:
-            if probe in each:
-                yield from _probe(as_object(each[probe]), probe, f"{where}.{probe}")
-        if "ports" in each:
+            if probe in container:
+                yield from _probe(as_object(container[probe]), probe, f"{where}.{probe}")
+        if "ports" in container:
             is_on_host = spec.get("hostNetwork") is True
-            yield from _ports(objects_at(each, "ports"), f"{where}.ports", is_on_host=is_on_host)
-        if "env" in each:
-            yield from _environment(objects_at(each, "env"), f"{where}.env")
-        if "volumeMounts" in each:
-            yield from _mounts(objects_at(each, "volumeMounts"), f"{where}.volumeMounts", volumes)
-        yield from words.one_of(each, "imagePullPolicy", where, ("Always", "IfNotPresent", "Never"))
-        if resources := object_at(each, "resources"):
+            yield from _ports(objects_at(container, "ports"), f"{where}.ports", is_on_host=is_on_host)
+        if "env" in container:
+            yield from _environment(objects_at(container, "env"), f"{where}.env")
+        if "volumeMounts" in container:
+            yield from _mounts(objects_at(container, "volumeMounts"), f"{where}.volumeMounts", volumes)
+        yield from words.one_of(container, "imagePullPolicy", where, ("Always", "IfNotPresent", "Never"))
+        if resources := object_at(container, "resources"):
             yield from _resources(resources, f"{where}.resources")
 
 
 def _ports(ports: list[Json], path: str, *, is_on_host: bool) -> Iterator[Cause]:
     seen: set[str] = set()
-    for index, each in enumerate(ports):
-        where, name = f"{path}[{index}]", each.get("name")
+    for index, port in enumerate(ports):
+        where, name = f"{path}[{index}]", port.get("name")
         if isinstance(name, str) and name:
             faults = words.port_name_faults(name)
             yield from words.each_invalid(f"{where}.name", name, faults)
             if not faults and name in seen:
                 yield causes.duplicate(f"{where}.name", name)
             seen.add(name)
-        inside, outside = each.get("containerPort"), each.get("hostPort")
+        inside, outside = port.get("containerPort"), port.get("hostPort")
         if not inside:
             yield causes.required(f"{where}.containerPort")
         yield from words.port(inside or None, f"{where}.containerPort")
@@ -125,19 +125,19 @@ def _ports(ports: list[Json], path: str, *, is_on_host: bool) -> Iterator[Cause]
             if is_on_host and outside != inside:
                 detail = "must match `containerPort` when `hostNetwork` is true"
                 yield causes.invalid(f"{where}.hostPort", outside, detail)
-        yield from words.one_of(each, "protocol", where, PROTOCOLS)
+        yield from words.one_of(port, "protocol", where, PROTOCOLS)
 
 
 def _environment(variables: list[Json], path: str) -> Iterator[Cause]:
-    for index, each in enumerate(variables):
-        where, name = f"{path}[{index}]", str(each.get("name") or "")
+    for index, variable in enumerate(variables):
+        where, name = f"{path}[{index}]", str(variable.get("name") or "")
         if not name:
             yield causes.required(f"{where}.name")
         elif not _ENVIRONMENT_NAME.fullmatch(name):
             yield causes.invalid(f"{where}.name", name, _ENVIRONMENT_WORDS)
-        source = as_object(each.get("valueFrom"))
+        source = as_object(variable.get("valueFrom"))
         if source is not None:
-            yield from _source(each, source, f"{where}.valueFrom")
+            yield from _source(variable, source, f"{where}.valueFrom")
 
 
 def _source(variable: Json, source: Json, path: str) -> Iterator[Cause]:
@@ -169,8 +169,8 @@ def _source(variable: Json, source: Json, path: str) -> Iterator[Cause]:
 
 def _mounts(mounts: list[Json], path: str, volumes: set[str]) -> Iterator[Cause]:
     seen: set[object] = set()
-    for index, each in enumerate(mounts):
-        where, name, point = f"{path}[{index}]", each.get("name"), each.get("mountPath")
+    for index, mount in enumerate(mounts):
+        where, name, point = f"{path}[{index}]", mount.get("name"), mount.get("mountPath")
         if not name:
             yield causes.required(f"{where}.name")
         elif name not in volumes:
@@ -183,8 +183,8 @@ def _mounts(mounts: list[Json], path: str, volumes: set[str]) -> Iterator[Cause]
 
 
 def _resources(resources: Json, path: str) -> Iterator[Cause]:
-    limits, asked = object_at(resources, "limits"), object_at(resources, "requests")
-    for name, amounts in (("limits", limits), ("requests", asked)):
+    limits, requested = object_at(resources, "limits"), object_at(resources, "requests")
+    for name, amounts in (("limits", limits), ("requests", requested)):
         for resource, value in amounts.items():
             where = f"{path}.{name}[{resource}]"
             if "/" not in resource and not _is_standard(resource):
@@ -193,7 +193,7 @@ def _resources(resources: Json, path: str) -> Iterator[Cause]:
             size = quantity.nano_units_of(value)
             if size is not None and size < 0:
                 yield causes.invalid(where, str(value), words.AT_LEAST_ZERO)
-    for resource, value in asked.items():
+    for resource, value in requested.items():
         most, least = quantity.nano_units_of(limits.get(resource)), quantity.nano_units_of(value)
         if most is None:
             if resource not in _OVERCOMMITTED and (_is_standard(resource) or "/" in resource):
@@ -231,13 +231,13 @@ def _probe(probe: Json | None, name: str, path: str) -> Iterator[Cause]:
         yield causes.invalid(f"{path}.successThreshold", needed, "must be 1")
 
 
-def _handler(held: Json, path: str, handlers: tuple[str, ...]) -> Iterator[Cause]:
-    handlers_set = [name for name in handlers if held.get(name) is not None]
+def _handler(handler: Json, path: str, handlers: tuple[str, ...]) -> Iterator[Cause]:
+    handlers_set = [name for name in handlers if handler.get(name) is not None]
     if not handlers_set:
         yield causes.required(path, "must specify a handler type")
     for other in handlers_set[1:]:
         yield causes.forbidden(f"{path}.{other}", "may not specify more than 1 handler type")
-    action = object_at(held, handlers_set[0]) if handlers_set else {}
+    action = object_at(handler, handlers_set[0]) if handlers_set else {}
     where = f"{path}.{handlers_set[0]}" if handlers_set else path
     match handlers_set[:1]:
         case ["exec"]:
@@ -256,10 +256,10 @@ def _handler(held: Json, path: str, handlers: tuple[str, ...]) -> Iterator[Cause
 
 def _volumes(volumes: list[Json], path: str) -> Iterator[Cause]:
     seen: set[str] = set()
-    for index, each in enumerate(volumes):
-        where, name = f"{path}[{index}]", str(each.get("name") or "")
+    for index, volume in enumerate(volumes):
+        where, name = f"{path}[{index}]", str(volume.get("name") or "")
         yield from _own_name(name, f"{where}.name", seen)
-        sources = [source for source in each if source != "name"]
+        sources = [source for source in volume if source != "name"]
         order = [
             *(source for source in sources if source == "emptyDir"),
             *(s for s in sources if s != "emptyDir"),
@@ -267,7 +267,7 @@ def _volumes(volumes: list[Json], path: str) -> Iterator[Cause]:
         for other in order[1:]:
             yield causes.forbidden(f"{where}.{other}", "may not specify more than 1 volume type")
         if order:
-            yield from _volume(object_at(each, order[0]), order[0], where)
+            yield from _volume(object_at(volume, order[0]), order[0], where)
 
 
 def _volume(source: Json, sort: str, path: str) -> Iterator[Cause]:
@@ -283,8 +283,12 @@ def _volume(source: Json, sort: str, path: str) -> Iterator[Cause]:
 
 
 def _tolerations(tolerations: object, path: str) -> Iterator[Cause]:
-    for index, each in enumerate(objects_at(tolerations)):
-        where, key, operator = f"{path}[{index}]", str(each.get("key") or ""), each.get("operator")
+    for index, toleration in enumerate(objects_at(tolerations)):
+        where, key, operator = (
+            f"{path}[{index}]",
+            str(toleration.get("key") or ""),
+            toleration.get("operator"),
+        )
         if key:
             yield from words.each_invalid(f"{where}.key", key, words.qualified_faults(key))
         if not key and operator != "Exists":
@@ -292,10 +296,10 @@ def _tolerations(tolerations: object, path: str) -> Iterator[Cause]:
                 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
             )
             yield causes.invalid(f"{where}.operator", operator or "", detail)
-        if each.get("tolerationSeconds") is not None and each.get("effect") != "NoExecute":
+        if toleration.get("tolerationSeconds") is not None and toleration.get("effect") != "NoExecute":
             detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
-            yield causes.invalid(f"{where}.effect", each.get("effect") or "", detail)
-        value = str(each.get("value") or "")
+            yield causes.invalid(f"{where}.effect", toleration.get("effect") or "", detail)
+        value = str(toleration.get("value") or "")
         match operator:
             case "Equal" | "" | None:
                 yield from words.each_invalid(f"{where}.operator", value, words.value_faults(value))
@@ -305,8 +309,8 @@ def _tolerations(tolerations: object, path: str) -> Iterator[Cause]:
                     yield causes.invalid(f"{where}.operator", value, detail)
             case _:
                 yield causes.unsupported(f"{where}.operator", operator, ("Equal", "Exists"))
-        if each.get("effect"):
-            yield from words.one_of(each, "effect", where, _EFFECTS)
+        if toleration.get("effect"):
+            yield from words.one_of(toleration, "effect", where, _EFFECTS)
 
 
 def _affinity(affinity: object, path: str) -> Iterator[Cause]:
@@ -325,13 +329,17 @@ def _affinity(affinity: object, path: str) -> Iterator[Cause]:
 
 
 def _spread(constraints: object, path: str) -> Iterator[Cause]:
-    for index, each in enumerate(objects_at(constraints)):
-        where, skew, key = f"{path}[{index}]", each.get("maxSkew"), str(each.get("topologyKey") or "")
+    for index, constraint in enumerate(objects_at(constraints)):
+        where, skew, key = (
+            f"{path}[{index}]",
+            constraint.get("maxSkew"),
+            str(constraint.get("topologyKey") or ""),
+        )
         if not words.is_number(skew) or int(str(skew)) <= 0:
             yield causes.invalid(f"{where}.maxSkew", skew or 0, "must be greater than zero")
         if not key:
             yield causes.required(f"{where}.topologyKey", "can not be empty")
-        yield from words.one_of(each, "whenUnsatisfiable", where, ("DoNotSchedule", "ScheduleAnyway"))
+        yield from words.one_of(constraint, "whenUnsatisfiable", where, ("DoNotSchedule", "ScheduleAnyway"))
 
 
 def _subdomain(text: object, path: str) -> Iterator[Cause]:

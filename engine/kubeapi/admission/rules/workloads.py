@@ -269,16 +269,16 @@ def _typed(strategy: Json) -> Json:
 
 
 def _matches(selector: Json, labels: Json) -> bool:
-    wanted = object_at(selector, "matchLabels")
-    if any(labels.get(name) != text for name, text in wanted.items()):
+    match_labels = object_at(selector, "matchLabels")
+    if any(labels.get(name) != text for name, text in match_labels.items()):
         return False
     for item in list_at(selector, "matchExpressions"):
         term = object_at(item)
         key, values = term.get("key"), list_at(term, "values")
-        is_there, held = key in labels, labels.get(str(key))
+        is_there, label = key in labels, labels.get(str(key))
         fits = {
-            "In": is_there and held in values,
-            "NotIn": not is_there or held not in values,
+            "In": is_there and label in values,
+            "NotIn": not is_there or label not in values,
             "Exists": is_there,
             "DoesNotExist": not is_there,
         }
@@ -329,12 +329,12 @@ def status_faults(resource: Resource, status: Json) -> Iterator[Cause]:
         return
     for name in _COUNTS[resource.kind]:
         yield from words.not_negative(status, name, "status")
-    some = _OF_ALL.get(resource.kind, ())
-    for name in some:
+    counts = _OF_ALL.get(resource.kind, ())
+    for name in counts:
         if _count(status, name) > _count(status, "replicas"):
             detail = "cannot be greater than status.replicas"
             yield causes.invalid(f"status.{name}", _count(status, name), detail)
-    if some and _count(status, "availableReplicas") > _count(status, "readyReplicas"):
+    if counts and _count(status, "availableReplicas") > _count(status, "readyReplicas"):
         ready = "status.readyReplicas" if resource.kind == "StatefulSet" else "readyReplicas"
         available = _count(status, "availableReplicas")
         yield causes.invalid("status.availableReplicas", available, f"cannot be greater than {ready}")

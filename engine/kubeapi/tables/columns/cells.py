@@ -65,8 +65,8 @@ def flag(name: str, reading: Reading) -> Column:
 def wide(*columns: Column) -> tuple[Column, ...]:
     """Return the columns with priority 1, so that kubectl shows them with ``-o wide`` only."""
     return tuple(
-        Column(name=each.name, reading=each.reading, type=each.type, format=each.format, priority=1)
-        for each in columns
+        Column(name=basis.name, reading=basis.reading, type=basis.type, format=basis.format, priority=1)
+        for basis in columns
     )
 
 
@@ -122,14 +122,14 @@ def items(value: KubeObject, path: str) -> list[Json]:
 
 def joined(words: Iterable[object], absent: str = NONE) -> str:
     """Join words with commas; return ``absent`` if there are none."""
-    return ",".join(str(each) for each in words) or absent
+    return ",".join(str(word) for word in words) or absent
 
 
 def condition(value: KubeObject, kind: str) -> str | None:
     """Return the status of the condition of type ``kind``, or None if there is no such condition."""
-    for each in value.objects_at("status", "conditions"):
-        if each.get("type") == kind:
-            return as_text(each.get("status"))
+    for item in value.objects_at("status", "conditions"):
+        if item.get("type") == kind:
+            return as_text(item.get("status"))
     return None
 
 
@@ -141,7 +141,7 @@ def selector(path: str) -> Reading:
 def selector_text(selected: Json) -> str:
     """Return a label selector in kubectl's notation."""
     words = [f"{name}={label}" for name, label in sorted(object_at(selected, "matchLabels").items())]
-    words += [_expression(each) for each in objects_at(selected, "matchExpressions")]
+    words += [_expression(expression) for expression in objects_at(selected, "matchExpressions")]
     return joined(words)
 
 
@@ -172,8 +172,8 @@ def of_pods(template: str, *, chosen: str = "") -> tuple[Column, ...]:
     """Return the wide columns of a workload: containers, images, and the selector if a path is passed as ``chosen``."""
     path = f"{template}.spec.containers"
     columns = [
-        text("Containers", lambda value, _now: joined(each.get("name", "") for each in items(value, path))),
-        text("Images", lambda value, _now: joined(each.get("image", "") for each in items(value, path))),
+        text("Containers", lambda value, _now: joined(item.get("name", "") for item in items(value, path))),
+        text("Images", lambda value, _now: joined(item.get("image", "") for item in items(value, path))),
     ]
     if chosen:
         columns.append(text("Selector", selector(chosen)))

@@ -48,7 +48,9 @@ def _node_roles(value: KubeObject, _now: int) -> str:
 def _address(kind: str) -> Column:
     def read(value: KubeObject, _now: int) -> str:
         addresses = items(value, "status.addresses")
-        return next((as_text(each.get("address")) for each in addresses if each.get("type") == kind), NONE)
+        return next(
+            (as_text(address.get("address")) for address in addresses if address.get("type") == kind), NONE
+        )
 
     return text("Internal-IP" if kind == "InternalIP" else "External-IP", read)
 
@@ -60,36 +62,38 @@ def _external(value: KubeObject, _now: int) -> str:
     if kind != "LoadBalancer":
         return joined(named)
     addresses = [
-        each.get("ip") or each.get("hostname") for each in items(value, "status.loadBalancer.ingress")
+        ingress.get("ip") or ingress.get("hostname")
+        for ingress in items(value, "status.loadBalancer.ingress")
     ]
     return joined([*filter(None, addresses), *named], "<pending>")
 
 
 def _ports(value: KubeObject, _now: int) -> str:
     texts: list[str] = []
-    for each in items(value, "spec.ports"):
-        node = f":{each['nodePort']}" if each.get("nodePort") else ""
-        texts.append(f"{each.get('port')}{node}/{each.get('protocol', 'TCP')}")
+    for port in items(value, "spec.ports"):
+        node = f":{port['nodePort']}" if port.get("nodePort") else ""
+        texts.append(f"{port.get('port')}{node}/{port.get('protocol', 'TCP')}")
     return joined(texts)
 
 
 def _hosts(value: KubeObject, _now: int) -> str:
-    return joined((each["host"] for each in items(value, "spec.rules") if each.get("host")), "*")
+    return joined((rule["host"] for rule in items(value, "spec.rules") if rule.get("host")), "*")
 
 
 def _ingress_address(value: KubeObject, _now: int) -> str:
     ingresses = items(value, "status.loadBalancer.ingress")
-    return joined((each.get("ip") or each.get("hostname") for each in ingresses), "")
+    return joined((ingress.get("ip") or ingress.get("hostname") for ingress in ingresses), "")
 
 
 def _subjects(name: str, kind: str) -> Column:
     def read(value: KubeObject, _now: int) -> str:
-        chosen = [each for each in items(value, "subjects") if each.get("kind") == kind]
+        chosen = [subject for subject in items(value, "subjects") if subject.get("kind") == kind]
         spaced = kind == "ServiceAccount"
         subjects = (
-            f"{each.get('namespace')}/{each.get('name')}" if spaced else each.get("name") for each in chosen
+            f"{subject.get('namespace')}/{subject.get('name')}" if spaced else subject.get("name")
+            for subject in chosen
         )
-        return ", ".join(str(each) for each in subjects)
+        return ", ".join(str(subject) for subject in subjects)
 
     return text(name, read)
 
@@ -112,7 +116,7 @@ def _event_source(value: KubeObject, _now: int) -> str:
     component = (
         at(value, "source.component") or value.at("reportingComponent") or value.at("reportingController")
     )
-    return ", ".join(str(each) for each in (component, at(value, "source.host")) if each)
+    return ", ".join(str(part) for part in (component, at(value, "source.host")) if part)
 
 
 def _first_seen(value: KubeObject, now_ms: int) -> str:
@@ -131,7 +135,7 @@ def _last_seen(value: KubeObject, now_ms: int) -> str:
 
 def _event_count(value: KubeObject, _now: int) -> int:
     counts = (value.at("series", "count"), value.at("count"), value.at("deprecatedCount"))
-    return next((as_count(each) for each in counts if each), 1)
+    return next((as_count(count) for count in counts if count), 1)
 
 
 def _event_message(value: KubeObject, _now: int) -> str:

@@ -50,18 +50,22 @@ def _joined(words: list[str], absent: str) -> str:
 def _endpoints(value: KubeObject, _now: int) -> str:
     result: list[str] = []
     for subset in items(value, "subsets"):
-        ports = [f":{each.get('port')}" for each in objects_at(subset, "ports")] or [""]
-        result += [f"{each.get('ip')}{port}" for port in ports for each in objects_at(subset, "addresses")]
+        ports = [f":{port.get('port')}" for port in objects_at(subset, "ports")] or [""]
+        result += [
+            f"{address.get('ip')}{port}" for port in ports for address in objects_at(subset, "addresses")
+        ]
     return _joined(result, NONE)
 
 
 def _slice_ports(value: KubeObject, _now: int) -> str:
-    return _joined([str(each.get("port", "*")) for each in items(value, "ports")], UNSET)
+    return _joined([str(port.get("port", "*")) for port in items(value, "ports")], UNSET)
 
 
 def _slice_addresses(value: KubeObject, _now: int) -> str:
     endpoints = items(value, "endpoints")
-    return _joined([str(address) for each in endpoints for address in list_at(each, "addresses")], UNSET)
+    return _joined(
+        [str(address) for endpoint in endpoints for address in list_at(endpoint, "addresses")], UNSET
+    )
 
 
 def _parameters(value: KubeObject, _now: int) -> str:
@@ -73,10 +77,10 @@ def _parameters(value: KubeObject, _now: int) -> str:
 
 
 def _controller(value: KubeObject, _now: int) -> str:
-    for each in items(value, "metadata.ownerReferences"):
-        if each.get("controller") is True:
-            group, slash, _version = str(each.get("apiVersion")).partition("/")
-            return f"{str(each.get('kind')).lower()}{f'.{group}' if slash else ''}/{each.get('name')}"
+    for owner in items(value, "metadata.ownerReferences"):
+        if owner.get("controller") is True:
+            group, slash, _version = str(owner.get("apiVersion")).partition("/")
+            return f"{str(owner.get('kind')).lower()}{f'.{group}' if slash else ''}/{owner.get('name')}"
     return NONE
 
 
@@ -88,7 +92,7 @@ def _of_template(name: str, field: str) -> Column:
     return text(
         name,
         lambda value, _now: joined(
-            (each.get(field, "") for each in items(value, "template.spec.containers")), ""
+            (container.get(field, "") for container in items(value, "template.spec.containers")), ""
         ),
     )
 
@@ -100,7 +104,7 @@ def _duration(value: KubeObject, _now: int) -> str:
 
 def _decision(value: KubeObject, _now: int) -> str:
     """Cell: the state of a certificate signing request, such as ``Pending`` or ``Approved,Issued``."""
-    kinds = [each.get("type") for each in items(value, "status.conditions")]
+    kinds = [condition.get("type") for condition in items(value, "status.conditions")]
     decision = next((kind for kind in ("Denied", "Approved") if kind in kinds), "Pending")
     failed = ",Failed" if "Failed" in kinds else ""
     return f"{decision}{failed}{',Issued' if at(value, 'status.certificate') else ''}"

@@ -26,7 +26,7 @@ def _when(kind: str) -> Column:
 
 
 def _kinds(value: KubeObject, _now: int) -> str:
-    return " ".join(str(each.get("kind", "")) for each in items(value, "spec.workload.manifests"))
+    return " ".join(str(manifest.get("kind", "")) for manifest in items(value, "spec.workload.manifests"))
 
 
 _CAPITAL_AGE: Final = Column(name="AGE", reading=since("metadata.creationTimestamp"), type="date")

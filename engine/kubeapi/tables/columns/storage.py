@@ -46,7 +46,7 @@ def _class_name(value: KubeObject, _now: int) -> str:
 
 
 def _audiences(value: KubeObject, _now: int) -> str:
-    return joined((each.get("audience", "") for each in items(value, "spec.tokenRequests")), UNSET)
+    return joined((request.get("audience", "") for request in items(value, "spec.tokenRequests")), UNSET)
 
 
 def _lives(value: KubeObject, _now: int) -> str:

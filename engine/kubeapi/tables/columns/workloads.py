@@ -44,8 +44,8 @@ def _targets(value: KubeObject, _now: int) -> str:
     """Cell: current and target value of each metric, as ``cpu: 12%/80%``."""
     currents = items(value, "status.currentMetrics")
     metrics = [
-        _target(each, currents[index] if index < len(currents) else {})
-        for index, each in enumerate(items(value, "spec.metrics"))
+        _target(metric, currents[index] if index < len(currents) else {})
+        for index, metric in enumerate(items(value, "spec.metrics"))
     ]
     share = at(value, "spec.targetCPUUtilizationPercentage")
     if share is not None:
@@ -63,20 +63,20 @@ def _target(metric: Json, current: Json) -> str:
         ("averageValue", "", " (avg)" if kind in ("Object", "External") else ""),
         ("value", "", ""),
     ):
-        wanted = value_at(metric, source, "target", field)
-        if wanted is not None:
+        target = value_at(metric, source, "target", field)
+        if target is not None:
             used = value_at(current, source, "current", field)
-            shown = f"{'<unknown>' if used is None else f'{used}{mark}'}/{wanted}{mark}{after}"
+            shown = f"{'<unknown>' if used is None else f'{used}{mark}'}/{target}{mark}{after}"
             return f"{value_at(metric, source, 'name')}: {shown}" if kind.endswith("Resource") else shown
     return "<unknown>"
 
 
-def _of(ready: str, wanted: str) -> Column:
-    return column("Ready", lambda value, _now: f"{at(value, ready) or 0}/{at(value, wanted) or 0}")
+def _of(ready: str, desired: str) -> Column:
+    return column("Ready", lambda value, _now: f"{at(value, ready) or 0}/{at(value, desired) or 0}")
 
 
 def _pod_ready(value: KubeObject, _now: int) -> str:
-    ready = sum(each.get("ready") is True for each in items(value, "status.containerStatuses"))
+    ready = sum(status.get("ready") is True for status in items(value, "status.containerStatuses"))
     return f"{ready}/{len(items(value, 'spec.containers'))}"
 
 
@@ -90,24 +90,24 @@ def _pod_status(value: KubeObject, _now: int) -> str:
 
 
 def _reasons(statuses: list[Json]) -> Iterator[str]:
-    for each in reversed(statuses):
+    for status in reversed(statuses):
         for state in ("waiting", "terminated"):
-            reason = value_at(each, "state", state, "reason")
+            reason = value_at(status, "state", state, "reason")
             if reason:
                 yield str(reason)
 
 
 def _restarts(value: KubeObject, now_ms: int) -> str:
     statuses = items(value, "status.containerStatuses")
-    restarts = sum(as_count(each.get("restartCount")) for each in statuses)
+    restarts = sum(as_count(status.get("restartCount")) for status in statuses)
     ended = [
-        str(end) for each in statuses if (end := value_at(each, "lastState", "terminated", "finishedAt"))
+        str(end) for status in statuses if (end := value_at(status, "lastState", "terminated", "finishedAt"))
     ]
     return f"{restarts} ({ages.since(max(ended), now_ms)} ago)" if restarts and ended else str(restarts)
 
 
 def _gates(value: KubeObject, _now: int) -> str:
-    gates = [each.get("conditionType") for each in items(value, "spec.readinessGates")]
+    gates = [gate.get("conditionType") for gate in items(value, "spec.readinessGates")]
     passed = sum(condition(value, str(gate)) == "True" for gate in gates)
     return f"{passed}/{len(gates)}" if gates else NONE
 
@@ -125,9 +125,9 @@ def _job_status(value: KubeObject, _now: int) -> str:
 
 
 def _completions(value: KubeObject, _now: int) -> str:
-    done, wanted = at(value, "status.succeeded") or 0, at(value, "spec.completions")
-    if wanted is not None:
-        return f"{done}/{wanted}"
+    done, total = at(value, "status.succeeded") or 0, at(value, "spec.completions")
+    if total is not None:
+        return f"{done}/{total}"
     parallel = at(value, "spec.parallelism")
     return f"{done}/1 of {parallel}" if isinstance(parallel, int) and parallel > 1 else f"{done}/1"
 

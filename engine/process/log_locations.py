@@ -13,37 +13,37 @@ from engine.log.kafka import address
 from engine.reconcilers import snapshot_storage
 
 
-class LogPlace(Struct, frozen=True):
+class LogLocation(Struct, frozen=True):
     """Place of a log: ``path`` of a directory or file, or ``address`` on Kafka, which may contain a password."""
 
     path: str = ""
     address: str = ""
 
 
-def parse(text: str) -> LogPlace:
+def parse(text: str) -> LogLocation:
     """Return the place of a log from a user's text. Raises port.LogError if the text names no log."""
     if text.startswith(_KAFKA):
         try:
             address.parse(text)
         except address.AddressError as error:
             raise port.LogError(str(error)) from None
-        return LogPlace(address=text)
+        return LogLocation(address=text)
     path = Path(text)
     if not (path if path.is_file() else path / sqlite_table.FILE).exists():
         raise port.LogError(f"there is no log at {text}")
-    return LogPlace(path=str(path.absolute()))
+    return LogLocation(path=str(path.absolute()))
 
 
 @asynccontextmanager
-async def opened(place: LogPlace) -> AsyncGenerator[port.NumberedLog]:
+async def opened(location: LogLocation) -> AsyncGenerator[port.NumberedLog]:
     """Open a log for reading; other processes may write it meanwhile."""
-    if place.address:
+    if location.address:
         from engine.log.kafka import numbered_log  # noqa: PLC0415  # most logs need no client of Kafka
 
-        async with numbered_log.reading(address.parse(place.address)) as log:
+        async with numbered_log.reading(address.parse(location.address)) as log:
             yield log
         return
-    reader = await asyncio.to_thread(sqlite_reading.SqliteReader, Path(place.path))
+    reader = await asyncio.to_thread(sqlite_reading.SqliteReader, Path(location.path))
     try:
         yield reader
     finally:
@@ -51,24 +51,24 @@ async def opened(place: LogPlace) -> AsyncGenerator[port.NumberedLog]:
 
 
 @asynccontextmanager
-async def snapshots(place: LogPlace) -> AsyncGenerator[snapshot_storage.SnapshotStorage]:
+async def snapshots(location: LogLocation) -> AsyncGenerator[snapshot_storage.SnapshotStorage]:
     """Open the snapshots beside a log for reading."""
-    if place.address:
+    if location.address:
         from engine.log.kafka import side_topics  # noqa: PLC0415  # most logs need no client of Kafka
 
-        topic = side_topics.SnapshotTopic(address.parse(place.address))
+        topic = side_topics.SnapshotTopic(address.parse(location.address))
         try:
             yield topic
         finally:
             await topic.close()
         return
-    directory = await asyncio.to_thread(_directory_of, place)
+    directory = await asyncio.to_thread(_directory_of, location)
     yield snapshot_storage.SingleSnapshotStorage(snapshot_storage.SnapshotFiles(directory))
 
 
-def _directory_of(place: LogPlace) -> Path:
+def _directory_of(location: LogLocation) -> Path:
     """Return the directory of a log that is not on Kafka."""
-    path = Path(place.path)
+    path = Path(location.path)
     return path.parent if path.is_file() else path
 
 
