@@ -63,7 +63,7 @@ class Election:
                 try:
                     await self._campaign()
                 except (KubeconfigError, ApiError) as error:
-                    _log.warning("lease not held; retrying", lease=self._lease.name, reason=str(error))
+                    _log.warning("lease request failed; retrying", lease=self._lease.name, reason=str(error))
                 self._report()
                 changed()
                 await anyio.sleep(_RETRY_S)
