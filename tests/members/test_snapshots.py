@@ -1,12 +1,24 @@
 """Snapshots of members' objects: numbers, and the memory that they share."""
 
 import asyncio
+import json
 from collections.abc import Iterable
+from typing import cast
 
+from starlette.responses import Response
+
+from engine.http.kube.line_streams import Lines
+from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.members.snapshots import SnapshotPlane
+from engine.http.kube.members.watches import MemberWatches
+from engine.http.kube.requests import ApiPath, Form, Query
 from engine.kubeapi.schema.resources import Resource, control_plane
+from events.json_values import Json
 from events.kube_objects import KubeObject
+from tests.api.servers import NOW_MS, serving
 from tests.builders.manifests import config_map
+
+PATH = ApiPath(group="", version="v1", plural="configmaps")
 
 
 class Plane(SnapshotPlane):
@@ -15,9 +27,11 @@ class Plane(SnapshotPlane):
     def __init__(self) -> None:
         super().__init__()
         self.texts = {"a": "1", "b": "1"}
+        self.count = 0
 
     async def _objects(self, resource: Resource) -> Iterable[KubeObject]:
         del resource
+        self.count += 1
         await asyncio.sleep(0)
         return [KubeObject({**config_map(name), "data": {"text": text}}) for name, text in self.texts.items()]
 
@@ -45,3 +59,39 @@ async def test_snapshots_taken_at_once_have_different_numbers() -> None:
     assert sorted(set(numbers)) == numbers
     assert plane.last_number() == numbers[-1]
     assert all(plane.remembered(kind, number) is look for number, look in taken)
+
+
+async def test_watches_of_a_kind_share_snapshots() -> None:
+    plane, kind = Plane(), config_maps()
+    async with serving() as services:
+        watches = MemberWatches(plane, lambda: NOW_MS, services)
+        answers = [
+            await watches.answer(kind, PATH, Query(), Form(), ObjectFilter(kind, Query())) for _ in range(20)
+        ]
+        lines = [asyncio.create_task(_lines(answer, 3)) for answer in answers]
+        await asyncio.sleep(1.1)
+        polls = plane.count - len(answers)
+        plane.texts["b"] = "2"
+        seen = await asyncio.wait_for(asyncio.gather(*lines), 5)
+    assert 0 < polls <= 10, "one for all watches, four times a second"
+    assert all(types == ["ADDED", "ADDED", "MODIFIED"] for types in seen)
+
+
+async def _lines(answer: Response, count: int) -> list[str]:
+    """Return the event types of the first lines of a watch."""
+    assert isinstance(answer, Lines)
+    types: list[str] = []
+    enough = asyncio.Event()
+
+    async def receive() -> Json:
+        await enough.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Json) -> None:
+        body = cast("bytes", message.get("body", b""))
+        types.extend(json.loads(line)["type"] for line in body.splitlines())
+        if len(types) >= count:
+            enough.set()
+
+    await answer({"type": "http"}, receive, send)  # pyright: ignore[reportArgumentType]
+    return types

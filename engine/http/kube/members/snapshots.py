@@ -34,6 +34,9 @@ class SnapshotPlane(abc.ABC):
     def __init__(self) -> None:
         self._last_number = 0
         self._last: dict[str, Snapshot] = {}
+        self._newest: dict[str, tuple[int, float]] = {}
+        """Number of each kind's newest snapshot, and when it was begun, in seconds of the event loop's clock."""
+
         self._snapshots: OrderedDict[tuple[str, int], Snapshot] = OrderedDict()
         # Held while a snapshot is taken, because each is compared with the one before it.
         self._turn = asyncio.Lock()
@@ -91,7 +94,20 @@ class SnapshotPlane(abc.ABC):
         async with self._turn:
             return await self._taken(resource)
 
+    async def shared(self, resource: Resource, seen: int, seconds: float) -> tuple[int, Snapshot]:
+        """Return the newest snapshot if its number is above ``seen`` and it is not older than this; else take one.
+
+        So the watches of a kind share their snapshots, whose cost grows with the number of objects.
+        """
+        async with self._turn:
+            kind = f"{resource.qualified} {resource.version}"
+            number, taken_s = self._newest.get(kind, (0, 0.0))
+            if number > seen and asyncio.get_running_loop().time() < taken_s + seconds:
+                return number, self._last[kind]
+            return await self._taken(resource)
+
     async def _taken(self, resource: Resource) -> tuple[int, Snapshot]:
+        began_s = asyncio.get_running_loop().time()
         values = await self._objects(resource)
         share = loop_share.LoopShare()
         number = self._last_number + 1
@@ -110,6 +126,7 @@ class SnapshotPlane(abc.ABC):
         look = Snapshot(items)
         self._last_number = number
         self._last[kind] = look
+        self._newest[kind] = (number, began_s)
         self._snapshots[kind, number] = look
         while len(self._snapshots) > _SNAPSHOTS_KEPT:
             self._snapshots.popitem(last=False)

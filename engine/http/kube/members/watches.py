@@ -63,10 +63,16 @@ class MemberWatches:
         query: Query,
     ) -> AsyncGenerator[bytes]:
         self._open += 1
+        number = 0
         known = {name: entry for name, entry in seen.items.items() if is_selected(entry[1])}
         try:
             while not self._services.stopping.is_set():
-                number, look = await self._plane.snapshot(resource)
+                # The first snapshot is the watch's own: its client may have just written an object.
+                number, look = await (
+                    self._plane.shared(resource, number, _POLL_SECONDS)
+                    if number
+                    else self._plane.snapshot(resource)
+                )
                 now = {name: entry for name, entry in look.items.items() if is_selected(entry[1])}
                 for name, (changed, value) in now.items():
                     if name not in known:
