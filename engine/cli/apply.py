@@ -196,6 +196,11 @@ def read(names: list[str]) -> list[tuple[str, bytes]]:
     return contents
 
 
+def no_objects() -> failures.Failure:
+    """The failure for files without objects."""
+    return failures.Failure("the files contain no objects", "use other files")
+
+
 def _split(kind: str, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     """Split ``deploy/foo`` into kind and name."""
     if not names and "/" in kind:
@@ -300,5 +305,5 @@ def _print_results(outcomes: Iterator[Result], *, as_json: bool) -> int:
     """Print the results; if the command fails or is interrupted, those of the objects that it has written."""
     written = results.collected(outcomes, as_json=as_json)
     if not written and not as_json:
-        raise failures.Failure("the files contain no objects", "use other files")
+        raise no_objects()
     return results.print_results(written, as_json=as_json)

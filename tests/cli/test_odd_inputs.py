@@ -260,6 +260,14 @@ def test_plan_without_effect_is_json_too(shell: Shell, tmp_path: Path) -> None:
     shell("plan", "fail", "member1", "--limit=-1", code=2)
 
 
+def test_plan_of_files_without_objects_is_refused(shell: Shell, tmp_path: Path) -> None:
+    path, out = written(tmp_path / "empty.yaml", "# nothing"), tmp_path / "plan.json"
+    for words in (("plan", "-f", path, "-o", str(out)), ("plan", "delete", "-f", path)):
+        shell(*words, code=1)
+        assert "the files contain no objects" in shell.errors
+    assert not out.exists()
+
+
 @pytest.mark.parametrize(
     ("address", "token"),
     [("http://[::1", ""), ("nonsense", ""), ("http://a:99999", ""), ("http://127.0.0.1:1", "tökén")],

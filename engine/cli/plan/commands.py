@@ -3,7 +3,7 @@
 They print the prediction: a summary, the replicas of each workload as bars, the clusters, and the warnings.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, cast
@@ -73,7 +73,7 @@ def plan(
     """Predict the effect of applying files."""
     files = apply.read(filename)
     return _planned(
-        lambda objects: list(apply.apply_files(objects, files, scope.namespace)), plan_options, subject
+        lambda objects: _some(apply.apply_files(objects, files, scope.namespace)), plan_options, subject
     )
 
 
@@ -88,7 +88,7 @@ def delete(
     """Predict the effect of deleting the objects in files."""
     files = apply.read(filename)
     return _planned(
-        lambda objects: list(apply.delete_files(objects, files, scope.namespace)), plan_options, subject
+        lambda objects: _some(apply.delete_files(objects, files, scope.namespace)), plan_options, subject
     )
 
 
@@ -214,6 +214,14 @@ def check(plan: str, /, *, server: options.Server = options.SERVER) -> int:
     else:
         checking.show(result)
     return failures.OK if all(workload.as_predicted for workload in result.workloads) else failures.DIFFERENT
+
+
+def _some(outcomes: Iterable[Result]) -> list[Result]:
+    """Return the results for the objects in files; raises Failure if the files contain none."""
+    made = list(outcomes)
+    if not made:
+        raise apply.no_objects()
+    return made
 
 
 def _workloads(objects: KubeObjects, selector: str, namespace: str) -> list[bindings.Template]:
