@@ -106,9 +106,8 @@ class MemberAgent:
             self._scalers,
             self._namespaces.create,
         )
-        self._orphans = OrphanSearch(
-            self._name, self._api, self._gate, self._kinds, self._ledger, self._on_orphan
-        )
+        on_found = self._on_orphan
+        self._orphans = OrphanSearch(self._name, self._api, self._gate, self._kinds, self._ledger, on_found)
         self._nodes = watch_receivers.Nodes(self._on_capacity_change)
         self._pods = watch_receivers.Pods(self._on_capacity_change)
         self._waiting = Waiting[str]()
@@ -172,9 +171,8 @@ class MemberAgent:
             work = line.work
             if work is not None:
                 listed.add(work.key)
-                if self._ledger.take(work):
-                    self._paces.pop(work.key, None)
-                    self._waiting.put(work.key)
+                if self._is_listed or not self._orphans.keep(work):
+                    self._take(work)
             if line.is_listed:
                 self._settle_list(listed)
             if line.namespaces is not None:
@@ -201,7 +199,14 @@ class MemberAgent:
         # Not in the task that follows the works: one kind whose list fails must not delay them.
         await self._orphans.run()
         self._is_listed = True
+        for work in self._orphans.kept():
+            self._take(work)
         self._ledger.release_position()
+
+    def _take(self, work: messages.Work) -> None:
+        if self._ledger.take(work):
+            self._paces.pop(work.key, None)
+            self._waiting.put(work.key)
 
     def _on_orphan(self, entry: Entry) -> None:
         self._ledger.put(entry.work.key, entry)

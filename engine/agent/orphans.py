@@ -37,6 +37,22 @@ class OrphanSearch:
         self._kinds = known_kinds
         self._ledger = ledger
         self._on_found = on_found
+        self._removed: dict[str, messages.Work] = {}
+
+    def keep(self, work: messages.Work) -> bool:
+        """Keep a removed work of an unknown binding until the search ends; return False for other works.
+
+        The binding's object may exist until then, so the removal must not be reported.
+        """
+        if work.state != "removed" or self._ledger.get(work.key) is not None:
+            return False
+        self._removed[work.key] = work
+        return True
+
+    def kept(self) -> list[messages.Work]:
+        """The kept works, to be taken once ``run`` has returned."""
+        works, self._removed = list(self._removed.values()), {}
+        return works
 
     async def run(self) -> None:
         """Return when every kind has been searched; kinds whose lists fail are tried again."""

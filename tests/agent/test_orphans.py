@@ -75,3 +75,18 @@ async def test_objects_without_a_work_are_found_after_a_restart(tmp_path: Path) 
     member.is_broken = False
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         await until(lambda: member.widget is None)
+
+
+async def test_removal_is_reported_once_the_object_of_a_forgotten_work_is_removed(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Member()
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until(lambda: key_of("web") in gateway.reports)
+    leaving = Gateway()
+    leaving.send("web", 2, None)
+    leaving.send("never", 3, None)
+    async with running(leaving, member, tmp_path / "new.sqlite"):
+        await until(lambda: any(each.key == key_of("web") for each in leaving.gone))
+        assert not member.objects
+        removals = {(key_of("web"), 2), (key_of("never"), 3)}
+        await until(lambda: {(each.key, each.step) for each in leaving.gone} >= removals)
