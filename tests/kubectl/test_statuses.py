@@ -148,7 +148,7 @@ def test_status_derived_by_the_engine_is_not_writable(kubectl: Kubectl) -> None:
     kubectl.until_true(lambda: bool(kubectl("get", "rb", "-o", "name")), lambda: "no binding")
     patch = '{"status":{"lastScheduledTime":null,"conditions":[]}}'
     kubectl("patch", "rb", "web-deployment", "--subresource=status", "--type=merge", "-p", patch)
-    assert "it was not changed" in kubectl.errors
+    assert "the status was not changed" in kubectl.errors
 
 
 def _owners(kubectl: Kubectl, kind: str, name: str) -> dict[tuple[str, str, str], dict[str, object]]:
