@@ -108,8 +108,9 @@ class MemberAgent:
         )
         on_found = self._on_orphan
         self._orphans = OrphanSearch(self._name, self._api, self._gate, self._kinds, self._ledger, on_found)
-        self._nodes = watch_receivers.Nodes(self._on_capacity_change)
-        self._pods = watch_receivers.Pods(self._on_capacity_change)
+        on_change = self._on_capacity_change
+        self._nodes = watch_receivers.Tracked(lambda node: node.name, member_capacity.node_of, on_change)
+        self._pods = watch_receivers.Tracked(lambda pod: pod.uid, member_capacity.pod_of, on_change)
         self._waiting = Waiting[str]()
         self._paces: dict[str, _Pace] = {}
         self._followed: set[tuple[str, str]] = set()
@@ -354,7 +355,7 @@ class MemberAgent:
             if not (self._nodes.is_known and self._pods.is_known):
                 continue
             report = member_capacity.report(
-                self._nodes.found, self._pods.found.values(), self._models.resource_models
+                self._nodes.parts, self._pods.parts.values(), self._models.resource_models
             )
             if report != last_report:
                 last_report = report

@@ -1,17 +1,18 @@
-"""Receivers of watches: our own objects, nodes and pods, and autoscalers."""
+"""Receivers of watches: our own objects, parts of all objects of a kind, and autoscalers."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 import anyio
 
-from engine.agent import member_capacity, object_preparation
+from engine.agent import object_preparation
 from engine.agent.action_execution import ActionExecutor
 from engine.agent.ledger import Identity, Ledger
 from engine.agent.reconciliation import Entry, Observed, is_older
 from events.kube_objects import KubeObject
 
 _GONE: Final = Observed()
+_Part = TypeVar("_Part")
 
 
 class Objects:
@@ -81,64 +82,42 @@ class Objects:
         return ref is not None and (ref.api_version, ref.kind) == self._kind
 
 
-class Nodes:
-    """Track the nodes of a member; ``on_change`` is called when they change."""
+class Tracked(Generic[_Part]):
+    """Track the parts that ``read`` returns of all objects of a kind, by ``key``; None for objects to leave out.
 
-    def __init__(self, on_change: Callable[[], None]) -> None:
-        self.found: dict[str, member_capacity.Node] = {}
+    ``on_change`` is called when they change.
+    """
+
+    def __init__(
+        self,
+        key: Callable[[KubeObject], str],
+        read: Callable[[KubeObject], _Part | None],
+        on_change: Callable[[], None],
+    ) -> None:
+        self.parts: dict[str, _Part] = {}
         self.is_known = False
         """Whether the first list has ended: received, or refused by the API."""
+        self._key = key
+        self._read = read
         self._on_change = on_change
 
     def begin(self) -> None:
         """Do nothing: this receiver needs no preparation."""
 
     def listed(self, items: list[KubeObject]) -> None:
-        self.found = {item.name: member_capacity.node_of(item) for item in items}
+        parts = {self._key(item): self._read(item) for item in items}
+        self.parts = {key: part for key, part in parts.items() if part is not None}
         self.is_known = True
         self._on_change()
 
     def changed(self, value: KubeObject, *, is_gone: bool) -> None:
-        node = None if is_gone else member_capacity.node_of(value)
-        if node == self.found.get(value.name):
+        key, part = self._key(value), None if is_gone else self._read(value)
+        if part == self.parts.get(key):
             return
-        if node is None:
-            self.found.pop(value.name, None)
+        if part is None:
+            self.parts.pop(key, None)
         else:
-            self.found[value.name] = node
-        self._on_change()
-
-    def refused(self) -> None:
-        self.is_known = True
-        self._on_change()
-
-
-class Pods:
-    """Track all pods of a member; ``on_change`` is called when they change."""
-
-    def __init__(self, on_change: Callable[[], None]) -> None:
-        self.found: dict[str, member_capacity.Pod] = {}
-        self.is_known = False
-        """Whether the first list has ended: received, or refused by the API."""
-        self._on_change = on_change
-
-    def begin(self) -> None:
-        """Do nothing: this receiver needs no preparation."""
-
-    def listed(self, items: list[KubeObject]) -> None:
-        pods = {item.uid: member_capacity.pod_of(item) for item in items}
-        self.found = {uid: pod for uid, pod in pods.items() if pod is not None}
-        self.is_known = True
-        self._on_change()
-
-    def changed(self, value: KubeObject, *, is_gone: bool) -> None:
-        pod = None if is_gone else member_capacity.pod_of(value)
-        if pod == self.found.get(value.uid):
-            return
-        if pod is None:
-            self.found.pop(value.uid, None)
-        else:
-            self.found[value.uid] = pod
+            self.parts[key] = part
         self._on_change()
 
     def refused(self) -> None:
