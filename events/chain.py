@@ -40,11 +40,7 @@ def mark_at(declared: str, index: int) -> str:
 
 def may_be_step(record: records.StoredRecord) -> bool:
     """Whether a record of ``decisions`` may be a step; True in structured content mode, as its headers have no type."""
-    headers = record.headers
-    if headers.get("ce_type") == _STEP:
-        return True
-    media_type = headers.get(records.CONTENT_TYPE)
-    return media_type is not None and media_type.lower().startswith(records.STRUCTURED)
+    return record.headers.get("ce_type") == _STEP or records.is_structured(record.headers)
 
 
 _STEP: Final = catalogue.BY_STRUCT[decisions.StepTaken].type

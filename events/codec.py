@@ -104,8 +104,7 @@ def decode(
 
 
 def _open(record: records.Record | records.StoredRecord) -> tuple[Envelope, bytes | msgspec.Raw]:
-    # Media types are case-insensitive.
-    if not record.headers.get(records.CONTENT_TYPE, "").lower().startswith(records.STRUCTURED):
+    if not records.is_structured(record.headers):
         return records.from_headers(record.headers), record.value
     attributes = msgspec.json.decode(record.value, type=dict[str, msgspec.Raw])
     known = {name: attributes[name] for name in ("specversion", *records.ATTRIBUTES) if name in attributes}

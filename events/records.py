@@ -105,6 +105,13 @@ def from_attributes(attributes: Mapping[str, object]) -> Envelope:
     return Envelope(**known)
 
 
+def is_structured(headers: Mapping[str, str]) -> bool:
+    """Whether these are the headers of structured content mode; the attributes are then in the value."""
+    media_type = headers.get(CONTENT_TYPE)
+    # Media types are case-insensitive.
+    return media_type is not None and media_type.lower().startswith(STRUCTURED)
+
+
 def from_headers(headers: Mapping[str, str]) -> Envelope:
     """Return the envelope in the headers of binary content mode; raises ValueError like ``from_attributes``."""
     get = headers.get

@@ -8,14 +8,9 @@ from events import codec, records
 from events.records import StoredRecord
 
 
-def is_structured(record: StoredRecord) -> bool:
-    """Whether a record has its attributes in its value, not in its headers."""
-    return record.headers.get(records.CONTENT_TYPE, "").lower().startswith(records.STRUCTURED)
-
-
 def of(record: StoredRecord) -> Mapping[str, str]:
     """Return the attributes of a record by name; those in a value that cannot be read are left out."""
-    if not is_structured(record):
+    if not records.is_structured(record.headers):
         return {
             name.removeprefix(records.PREFIX): text
             for name, text in record.headers.items()
@@ -29,6 +24,6 @@ def of(record: StoredRecord) -> Mapping[str, str]:
 
 def get(record: StoredRecord, name: str) -> str:
     """Return one attribute of a record; empty if it is absent."""
-    if is_structured(record):
+    if records.is_structured(record.headers):
         return of(record).get(name, "")
     return record.headers.get(f"{records.PREFIX}{name}", "")

@@ -140,7 +140,7 @@ def _event(record: StoredRecord) -> dict[str, object]:
         "reballastnumber": record.number,
         "reballastkey": record.key,
     }
-    if attributes.is_structured(record):
+    if records.is_structured(record.headers):
         return {**msgspec.json.decode(record.value, type=dict[str, msgspec.Raw]), **location}
     own = attributes.of(record)
     if _one_line(record.value) is None:
