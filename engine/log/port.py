@@ -168,8 +168,8 @@ class Owner(Protocol):
         """
         ...
 
-    def check_in_s(self) -> float | None:
-        """Return the seconds until ``check`` must run even if nothing else happens; None for never."""
+    def check_due_ms(self) -> int | None:
+        """Return the time at which ``check`` must run even if nothing else happens; None for never."""
         ...
 
     async def release(self, shards: Iterable[int]) -> None:

@@ -48,7 +48,7 @@ class SoleOwner:
     async def check(self) -> None:
         """Do nothing: ownership cannot be lost."""
 
-    def check_in_s(self) -> float | None:
+    def check_due_ms(self) -> int | None:
         """Return None: there is nothing to check."""
         return None
 

@@ -370,14 +370,12 @@ class Worker:
         dues = (
             self.next_timer_ms(),
             self._snapshot_due_ms(),
+            self._owner.check_due_ms(),
             *self._fenced.dues_ms(),
             *self._quarantine.dues_ms(),
         )
         due_ms = min((due for due in dues if due is not None), default=None)
-        due_s = None if due_ms is None else max(due_ms - self._clock(), 0) / 1000
-        delay_s = min(
-            (seconds for seconds in (due_s, self._owner.check_in_s()) if seconds is not None), default=None
-        )
+        delay_s = None if due_ms is None else max(due_ms - self._clock(), 0) / 1000
         try:
             async with asyncio.timeout(delay_s):
                 # No await between this check and ``moves()``: a record that arrives there would not end the wait.

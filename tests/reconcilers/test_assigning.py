@@ -47,8 +47,8 @@ class Contested:
     async def check(self) -> None:
         await self._sole.check()
 
-    def check_in_s(self) -> float | None:
-        return self._sole.check_in_s()
+    def check_due_ms(self) -> int | None:
+        return self._sole.check_due_ms()
 
     async def release(self, shards: Iterable[int]) -> None:
         self.held.difference_update(shards)

@@ -170,10 +170,11 @@ class Shards:
             self._lose(lost)
         await self._end_left(now_s)
 
-    def check_in_s(self) -> float | None:
+    def check_due_ms(self) -> int | None:
         if self._is_settled or not self._owned:
             return None
-        return max(self._checked_s + _CHECK_S - asyncio.get_running_loop().time(), 0.0)
+        wait_s = self._checked_s + _CHECK_S - asyncio.get_running_loop().time()
+        return self._clock_ms() + math.ceil(1_000 * wait_s)
 
     async def _end_left(self, now_s: float) -> None:
         """End transactions of the owned shards that have no end marker in some partitions.
@@ -208,11 +209,13 @@ class Shards:
     async def _commit_empty_of_all(self, slots: Sequence[Slot]) -> None:
         """End open transactions of all owned shards in these partitions; raises OwnershipLostError or LogError."""
         shards = list(self._owned)
-        shared = [slot for slot in slots if slot[0] != topics.DECISIONS]
-        own = {shard: [slot for slot in slots if slot == (topics.DECISIONS, shard)] for shard in shards}
         # Wait for all of them: a transaction that continued would fail the next step of its shard.
         outcomes = await asyncio.gather(
-            *(self._commit_empty(shard, (*own[shard], *shared)) for shard in shards), return_exceptions=True
+            *(
+                self._commit_empty(shard, [slot for slot in slots if _may_write(shard, slot)])
+                for shard in shards
+            ),
+            return_exceptions=True,
         )
         failed = {shard: error for shard, error in zip(shards, outcomes, strict=True) if error is not None}
         if lost := [shard for shard, error in failed.items() if isinstance(error, _FENCED)]:
@@ -320,6 +323,11 @@ def _inputs(shards: Iterable[int]) -> list[Slot]:
     return [(topic, 0) for topic in topics.FACT_TOPICS] + [
         (topic, shard) for shard in shards for topic in topics.OWN_TOPICS
     ]
+
+
+def _may_write(shard: int, slot: Slot) -> bool:
+    """Whether the steps of a shard may write to an output or a partition of the decisions."""
+    return slot[0] != topics.DECISIONS or slot[1] == shard
 
 
 def _decisions(shards: Iterable[int]) -> list[Slot]:
