@@ -37,7 +37,7 @@ from projections.port import Rows
 
 ADMIN: Final = User(name="reballast-admin", groups=(rbac.MASTERS, rbac.AUTHENTICATED))
 ANONYMOUS: Final = User(name=rbac.ANONYMOUS, groups=(rbac.UNAUTHENTICATED,))
-_AUDIENCES: Final = (service_tokens.ISSUER,)
+AUDIENCES: Final = (service_tokens.ISSUER,)
 _KEY: Final = "reballast.user"
 _IMPERSONATE: Final = b"impersonate-"
 _EXTRA: Final = "impersonate-extra-"
@@ -162,7 +162,7 @@ class Users:
             raise status_objects.unauthorized()
         return await self._acting(user, headers)
 
-    async def known(self, token: str, audiences: Collection[str] = _AUDIENCES) -> User | None:
+    async def known(self, token: str, audiences: Collection[str] = AUDIENCES) -> User | None:
         """The user that a token belongs to; None if it is invalid, or issued for none of these audiences.
 
         Tokens that name no audience are for this server.
@@ -179,20 +179,20 @@ class Users:
             return None
         # Agents' tokens are signed with the same key but only valid for the agents' API. A service that gets a token
         # issued for it must not be able to act as the account.
-        if claims.agent or not {*(claims.aud or _AUDIENCES)} & {*audiences}:
+        if claims.agent or not {*(claims.aud or AUDIENCES)} & {*audiences}:
             return None
         if claims.member and not claims.account:
             return await self._member(claims)
         plane = self.member_plane(claims.member) if claims.member else self._plane
         return None if plane is None else await self._account(claims, plane)
 
-    def audiences(self, token: str, named: Collection[str] = _AUDIENCES) -> list[str]:
+    def audiences(self, token: str, named: Collection[str]) -> list[str]:
         """Return those of the audiences ``named`` that a valid token is for."""
         try:
             claims = service_tokens.read(token, self._key, self._clock_ms() // 1000)
         except service_tokens.TokenError:  # the server's own token, or a bootstrap token
-            return [audience for audience in named if audience in _AUDIENCES]
-        return [audience for audience in named if audience in (claims.aud or _AUDIENCES)]
+            return [audience for audience in named if audience in AUDIENCES]
+        return [audience for audience in named if audience in (claims.aud or AUDIENCES)]
 
     def _certified(self, client: Client | None) -> User | None:
         if client is None or not client.name or client.until_ms <= self._clock_ms():

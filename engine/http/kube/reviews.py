@@ -75,12 +75,13 @@ class Reviews:
         return rendering.answer({**body.document, **head, "status": status}, 201)
 
     async def _token(self, review: KubeObject) -> _TokenStatus:
-        token, named = review.text_at("spec", "token"), texts(review.list_at("spec", "audiences"))
-        user = await (self._users.known(token, named) if named else self._users.known(token))
+        token = review.text_at("spec", "token")
+        named = texts(review.list_at("spec", "audiences")) or access.AUDIENCES
+        user = await self._users.known(token, named)
         if user is None:
             return {"authenticated": False, "error": "the token is unknown, expired or for another audience"}
         # Without audiences in the answer, reviewers take this server for one that ignores them.
-        audiences = self._users.audiences(token, named) if named else self._users.audiences(token)
+        audiences = self._users.audiences(token, named)
         return {"authenticated": True, "user": access.user_info(user), "audiences": audiences}
 
     async def _access(self, user: User, review: KubeObject, namespace: str = "") -> _AccessStatus:
