@@ -118,7 +118,6 @@ class MemberAgent:
         self._capacity_changed_event = anyio.Event()
         self._kinds_change = anyio.Event()
         self._models: messages.Cluster = messages.Cluster(is_member=True)
-        self._is_searching = False
         self._is_listed = False
         self._has_left = False
         self._tasks: TaskGroup | None = None
@@ -190,8 +189,7 @@ class MemberAgent:
                 entry.work = structs.replace(entry.work, state="removed", preserved=False)
                 self._ledger.put(key, entry)
                 self._waiting.put(key)
-        if not self._is_listed and not self._is_searching and self._tasks is not None:
-            self._is_searching = True
+        if not self._is_listed and not self._ledger.is_held and self._tasks is not None:
             # After a restart, orphans are searched only without a stored position.
             self._ledger.hold_position()
             self._tasks.start_soon(self._search_orphans)
