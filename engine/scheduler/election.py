@@ -27,6 +27,9 @@ _LEADS_S: Final = 10.0
 """Seconds without a renewal after which this process writes no more."""
 
 _RETRY_S: Final = 2.0
+_CAMPAIGN_S: Final = 4.0
+"""Time limit in seconds of a renewal; another one then fits into ``_LEADS_S``."""
+
 _LEASE: Final = Resource(api_version="coordination.k8s.io/v1", kind="Lease", plural="leases", namespaced=True)
 _log = diagnostics.logger(__name__)
 
@@ -61,9 +64,11 @@ class Election:
         try:
             while True:
                 try:
-                    await self._campaign()
-                except (KubeconfigError, ApiError) as error:
-                    _log.warning("lease request failed; retrying", lease=self._lease.name, reason=str(error))
+                    with anyio.fail_after(_CAMPAIGN_S):
+                        await self._campaign()
+                except (KubeconfigError, ApiError, TimeoutError) as error:
+                    reason = str(error) or "the API does not answer"
+                    _log.warning("lease request failed; retrying", lease=self._lease.name, reason=reason)
                 self._report()
                 changed()
                 await anyio.sleep(_RETRY_S)
