@@ -124,6 +124,7 @@ class Producer:
         self._buffer = _ByteBudget(pending_bytes_max)
         self._turn = asyncio.Lock()
         self._client: AIOKafkaProducer | None = None
+        self._stopping: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._failed = False
         self._checked: set[str] = set()
@@ -277,11 +278,19 @@ class Producer:
         return client
 
     async def _close(self) -> None:
-        if self._client is not None:
+        if self._client is None:
+            return
+        if self._stopping is None:
+            self._stopping = asyncio.create_task(self._client.stop())
+        stopping = self._stopping
+        try:
+            # Shielded: a client whose stop is cancelled keeps its tasks and connections.
+            await asyncio.shield(stopping)
+        finally:
             # Keep the reference while the client stops: the watch task must be able to fail events that cannot be
             # delivered.
-            await self._client.stop()
-            self._client = None
+            if stopping.done():
+                self._client = self._stopping = None
 
     async def _check_topic(self, client: AIOKafkaProducer, name: str) -> None:
         """Check the partition count once per topic; with another count, keys would fall on the wrong partitions."""

@@ -140,6 +140,24 @@ async def test_record_refused_by_the_topic_is_reported_and_the_next_one_is_sent(
         assert (await shop.append(TAINTED)).offset == 1
 
 
+async def test_call_that_is_cancelled_while_the_client_is_replaced_leaves_none_behind(kafka: str) -> None:
+    prefix = f"{uuid.uuid4()}."
+    await clients.create_topics(kafka, {f"{prefix}clusters": 1}, settings={"max.message.bytes": "2000"})
+    wide = clusters.ClusterLabelled(name="member1", labels={f"key-{n}": uuid.uuid4().hex for n in range(200)})
+    before = asyncio.all_tasks()
+    async with producer.Producer(kafka, source=SOURCE, prefix=prefix) as shop:
+        for _ in range(3):
+            with pytest.raises(producer.TopicError):
+                await shop.append(wide)
+            cancelled = asyncio.create_task(shop.append(TAINTED))
+            await asyncio.sleep(0)
+            cancelled.cancel()
+            await asyncio.gather(cancelled, return_exceptions=True)
+        await shop.append(TAINTED)
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == before
+
+
 @pytest.mark.kafka
 @pytest.mark.slow
 async def test_unknown_outcome_is_reported_and_a_repeated_event_counts_once() -> None:
