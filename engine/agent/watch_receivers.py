@@ -1,5 +1,6 @@
 """Receivers of watches: our own objects, parts of all objects of a kind, and autoscalers."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
@@ -130,12 +131,14 @@ class Scalers:
 
     def __init__(self, on_change: Callable[[Identity], None]) -> None:
         self._found: dict[str, Identity] = {}
+        # How many autoscalers control each object.
+        self._targets: Counter[Identity] = Counter()
         self._on_change = on_change
         self._known = anyio.Event()
 
     def scales(self, identity: Identity) -> bool:
         """Whether an autoscaler controls the object's replicas."""
-        return identity in self._found.values()
+        return identity in self._targets
 
     async def known(self) -> None:
         """Wait until the autoscalers are listed, or the API has refused to list them."""
@@ -146,7 +149,8 @@ class Scalers:
 
     def listed(self, items: list[KubeObject]) -> None:
         before, self._found = self._found, {item.uid: _target(item) for item in items}
-        for identity in set(before.values()) ^ set(self._found.values()):
+        self._targets = Counter(self._found.values())
+        for identity in set(before.values()) ^ self._targets.keys():
             self._on_change(identity)
         self._known.set()
 
@@ -157,6 +161,11 @@ class Scalers:
         before, now = self._found.pop(value.uid, None), None if is_gone else _target(value)
         if now is not None:
             self._found[value.uid] = now
+            self._targets[now] += 1
+        if before is not None:
+            self._targets[before] -= 1
+            if not self._targets[before]:
+                del self._targets[before]
         if before != now:
             for identity in (before, now):
                 if identity is not None:

@@ -1,14 +1,19 @@
-"""Reconciliation: decisions and reports from works and observed objects."""
+"""Reconciliation: decisions and reports from works and observed objects, and what autoscalers control."""
 
+import time
 from typing import Literal
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.agent import messages, reconciliation
+from engine.agent.ledger import Identity
 from engine.agent.reconciliation import Applied, Apply, Entry, Forget, Observed, Remove
 from engine.agent.statuses import ObjectState
+from engine.agent.watch_receivers import Scalers
+from events.kube_objects import KubeObject
 from events.shapes import WorkloadRef
+from tests.speed import slowness
 
 REF = WorkloadRef(api_version="apps/v1", kind="Deployment", name="web", namespace="default")
 Told = Literal["applied", "removed", "suspended"]
@@ -135,3 +140,35 @@ def test_newest_work_wins_in_any_order(told: list[messages.Work]) -> None:
         entry = reconciliation.take(entry, each) or entry
     assert entry is not None
     assert entry.work == work(6)
+
+
+def scaler(uid: str, target: str) -> KubeObject:
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": target}
+    return KubeObject(
+        {"metadata": {"uid": uid, "namespace": "default"}, "spec": {"scaleTargetRef": reference}}
+    )
+
+
+def test_object_is_scaled_while_any_autoscaler_names_it() -> None:
+    changes: list[Identity] = []
+    scalers = Scalers(changes.append)
+    web, api = (("apps", "Deployment", "default", name) for name in ("web", "api"))
+    scalers.listed([scaler("a", "web"), scaler("b", "web")])
+    scalers.changed(scaler("a", "web"), is_gone=True)
+    assert scalers.scales(web)
+    scalers.changed(scaler("b", "api"), is_gone=False)
+    assert (scalers.scales(web), scalers.scales(api)) == (False, True)
+    scalers.listed([scaler("c", "web")])
+    assert (scalers.scales(web), scalers.scales(api)) == (True, False)
+    scalers.changed(scaler("c", "web"), is_gone=True)
+    assert not scalers.scales(web)
+    assert {web, api} == set(changes)
+
+
+def test_cost_of_a_lookup_does_not_grow_with_the_autoscalers() -> None:
+    scalers = Scalers(lambda _: None)
+    scalers.listed([scaler(f"u{number}", f"web{number}") for number in range(10_000)])
+    began_s = time.process_time()
+    assert all(scalers.scales(("apps", "Deployment", "default", f"web{number}")) for number in range(10_000))
+    used_s = time.process_time() - began_s
+    assert used_s < 0.1 * slowness()
