@@ -5,6 +5,7 @@ cluster leaves, and after that, it deletes none, since Kubernetes deletes a name
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import anyio
@@ -13,7 +14,9 @@ from msgspec import Struct
 
 from engine import diagnostics
 from engine.agent import kinds, object_preparation
+from engine.agent.api_errors import ApiError
 from engine.agent.call_limits import Gate
+from engine.agent.discovery import Resource
 from engine.agent.gateway_client import Control
 from engine.agent.member_api import MemberApi
 from engine.domain import marks
@@ -95,12 +98,25 @@ class NamespaceSync:
         desired, keeps_others = await self._wanted()
         live = await self._gate.call(lambda: self._api.list(resource, f"{marks.MANAGED}=true"))
         todo = plan(desired, live.items, self._cluster, keeps_others=keeps_others)
-        for manifest in todo.applied:
-            await self._apply(manifest)
-        for name, uid in todo.deleted:
-            # Require the uid: the name may belong to another namespace by now.
-            await self._gate.call(lambda name=name, uid=uid: self._api.delete(resource, "", name, uid))
-            _log.info("namespace removed", cluster=self._cluster, namespace=name)
+        failure: ApiError | None = None
+        changes = [
+            *((manifest.name, partial(self._apply, manifest)) for manifest in todo.applied),
+            *((name, partial(self._delete, resource, name, uid)) for name, uid in todo.deleted),
+        ]
+        for name, change in changes:
+            try:
+                await change()
+            except ApiError as error:
+                # An admission webhook may refuse one namespace for long, or not respond: the others must not wait.
+                failure = error
+                _log.warning("namespace not changed", cluster=self._cluster, namespace=name, error=str(error))
+        if failure is not None:
+            raise failure
+
+    async def _delete(self, resource: Resource, name: str, uid: str) -> None:
+        # Require the uid: the name may belong to another namespace by now.
+        await self._gate.call(lambda: self._api.delete(resource, "", name, uid))
+        _log.info("namespace removed", cluster=self._cluster, namespace=name)
 
     async def _wanted(self) -> tuple[dict[str, KubeObject], bool]:
         """Return the control plane's namespaces by name, and whether the agent must not delete others."""

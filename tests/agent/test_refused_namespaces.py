@@ -1,0 +1,94 @@
+"""Namespaces of the control plane that the member refuses, as an admission webhook does."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from engine.agent import messages
+from engine.bench import karmada_api
+from engine.domain import marks
+from tests.agent.in_process import NAME, Gateway, Json, Member, running, until
+
+
+class Propagating(Gateway):
+    """A control plane with these namespaces."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__()
+        self._names = names
+
+    async def _namespaces(self, _request: Request) -> Response:
+        metadata = [
+            {
+                "name": name,
+                "labels": {marks.MANAGED: "true"},
+                "annotations": {marks.WORK_NAMESPACE: marks.work_namespace(NAME)},
+            }
+            for name in self._names
+        ]
+        manifests = [
+            msgspec.Raw(msgspec.json.encode({"apiVersion": "v1", "kind": "Namespace", "metadata": each}))
+            for each in metadata
+        ]
+        return Response(msgspec.json.encode(messages.Namespaces(manifests=tuple(manifests))))
+
+
+class Refusing(Member):
+    """A member with namespaces; it answers changes of ``refused`` with ``code``."""
+
+    def __init__(self, *names: str, refused: str, code: int) -> None:
+        super().__init__()
+        self.namespaces: dict[str, Json] = {name: _namespace(name) for name in names}
+        self._refused, self._code = refused, code
+
+    def routes(self) -> list[Route]:
+        path = "/api/v1/namespaces"
+        own = [
+            Route(path, self._list_namespaces),
+            Route(f"{path}/{{name}}", self._namespace, methods=["GET", "PATCH", "DELETE"]),
+        ]
+        return [*own, *super().routes()]
+
+    async def _list_namespaces(self, _request: Request) -> Response:
+        items = list(self.namespaces.values())
+        return JSONResponse({"metadata": {"resourceVersion": "1"}, "items": items})
+
+    async def _namespace(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        found = self.namespaces.get(name)
+        if request.method == "GET":
+            return karmada_api.status(404, "NotFound") if found is None else JSONResponse(found)
+        if name == self._refused:
+            return karmada_api.status(self._code, "Fault")
+        if request.method == "DELETE":
+            return JSONResponse(self.namespaces.pop(name))
+        self.namespaces[name] = msgspec.json.decode(await request.body(), type=Json)
+        return JSONResponse(self.namespaces[name])
+
+
+def _namespace(name: str) -> Json:
+    marked = {
+        "labels": {marks.MANAGED: "true"},
+        "annotations": {marks.WORK_NAMESPACE: marks.work_namespace(NAME)},
+    }
+    return {"metadata": {"name": name, "uid": f"uid-{name}", **marked}}
+
+
+@pytest.mark.parametrize("code", [403, 500])
+async def test_refused_namespace_does_not_keep_others_from_being_applied(code: int, tmp_path: Path) -> None:
+    gateway, member = Propagating("a", "b"), Refusing("old", refused="a", code=code)
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.change_namespaces(1)
+        await until(lambda: set(member.namespaces) == {"b"})
+
+
+@pytest.mark.parametrize("code", [403, 500])
+async def test_namespace_whose_deletion_is_refused_does_not_keep_others(code: int, tmp_path: Path) -> None:
+    gateway, member = Propagating("c"), Refusing("a", "b", refused="a", code=code)
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.change_namespaces(1)
+        await until(lambda: set(member.namespaces) == {"a", "c"})
