@@ -1,5 +1,10 @@
 """Errors between an agent and an API, by how they are handled."""
 
+from http import HTTPStatus
+from typing import Final
+
+_INTERNAL_ERROR: Final = "InternalError"
+
 
 class ApiError(Exception):
     """A failed call; the message names the request and the response."""
@@ -7,6 +12,10 @@ class ApiError(Exception):
 
 class UnreachableError(ApiError):
     """No response, or a server error: try again later."""
+
+
+class FailedError(UnreachableError):
+    """The server failed to carry out this request (500 InternalError), such as for a webhook that does not respond."""
 
 
 class ThrottledError(ApiError):
@@ -28,3 +37,15 @@ class RefusedError(ApiError):
 
 class ExpiredError(ApiError):
     """The resourceVersion is too old: list again."""
+
+
+def of_response(code: int, reason: str, message: str, text: str) -> ApiError:
+    """The error for a failure response of a Kubernetes API; ``text`` names the request and has the message too."""
+    if code == HTTPStatus.GONE:
+        return ExpiredError(text)
+    # Errors of the server's own storage have another code, or no reason.
+    if code == HTTPStatus.INTERNAL_SERVER_ERROR and reason == _INTERNAL_ERROR:
+        return FailedError(text)
+    if code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return UnreachableError(text)
+    return RefusedError(code, reason, message)

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 import anyio
 
 from engine.agent.agent_metrics import Counts
-from engine.agent.api_errors import ThrottledError, UnreachableError
+from engine.agent.api_errors import FailedError, ThrottledError, UnreachableError
 
 _Result = TypeVar("_Result")
 
@@ -60,7 +60,8 @@ class Gate:
     async def call(self, request: Callable[[], Awaitable[_Result]]) -> _Result:
         """Wait until calls are permitted, then run one.
 
-        Raises the errors of ``request``; ThrottledError and UnreachableError also delay all later calls.
+        Raises the errors of ``request``; ThrottledError and UnreachableError, but for FailedError, also delay all later
+        calls.
         """
         # Check again after sleeping: another call may have extended the delay.
         while (wait_s := self._closed_until_s - anyio.current_time()) > 0:  # noqa: ASYNC110
@@ -71,6 +72,9 @@ class Gate:
             except ThrottledError as error:
                 self._counts.throttled += 1
                 self._close(error.after_s)
+                raise
+            except FailedError:
+                # The server answered, so other calls need not wait.
                 raise
             except UnreachableError:
                 self._counts.unreachable += 1

@@ -22,7 +22,7 @@ from engine.agent import (
 )
 from engine.agent.action_execution import ActionExecutor, Fault, SupersededError
 from engine.agent.agent_metrics import Counts
-from engine.agent.api_errors import ApiError, ThrottledError, UnreachableError
+from engine.agent.api_errors import ApiError, FailedError, ThrottledError, UnreachableError
 from engine.agent.call_limits import Backoff, Gate
 from engine.agent.checkpoint import Checkpoint
 from engine.agent.configuration import Configuration
@@ -224,16 +224,16 @@ class MemberAgent:
         """Carry out the next action of one binding; retry after a failure, and set ``fault`` if it may be permanent."""
         try:
             await self._act(key, entry)
-        except (ThrottledError, UnreachableError) as error:
-            _log.info("waiting for an API", cluster=self._name, key=key, error=str(error))
-            self._waiting.put_later(key, self._pace(key))
         except SupersededError:
             self._waiting.put_later(key, self._pace(key))
         except (Fault, ApiError, KubeconfigError) as error:
-            _log.warning("work not applied", cluster=self._name, key=key, error=str(error))
-            self._counts.refused += 1
-            entry.fault = str(error)[:_MESSAGE_CHARS]
             self._waiting.put_later(key, self._pace(key))
+            if isinstance(error, ThrottledError | UnreachableError) and not isinstance(error, FailedError):
+                _log.info("waiting for an API", cluster=self._name, key=key, error=str(error))
+            else:
+                _log.warning("work not applied", cluster=self._name, key=key, error=str(error))
+                self._counts.refused += 1
+                entry.fault = str(error)[:_MESSAGE_CHARS]
         self._reporter.binding_changed(key)
 
     async def _act(self, key: str, entry: Entry) -> None:

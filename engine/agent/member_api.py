@@ -15,7 +15,7 @@ import anyio.to_thread
 import msgspec
 from yarl import URL
 
-from engine.agent import discovery, messages
+from engine.agent import api_errors, discovery, messages
 from engine.agent.api_errors import ExpiredError, RefusedError, ThrottledError, UnreachableError
 from engine.agent.credentials import Credentials
 from engine.agent.discovery import Resource
@@ -335,11 +335,7 @@ class MemberApi:
             self._credentials.forget()
         if code == HTTPStatus.TOO_MANY_REQUESTS:
             raise ThrottledError(text, _seconds(response.headers.get("retry-after", "")))
-        if code == HTTPStatus.GONE:
-            raise ExpiredError(text)
-        if code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            raise UnreachableError(text)
-        raise RefusedError(code, str(status.get("reason", "")), message)
+        raise api_errors.of_response(code, str(status.get("reason", "")), message, text)
 
 
 def _session(context: ssl.SSLContext) -> aiohttp.ClientSession:

@@ -50,6 +50,8 @@ class Gateway:
         self.reports: dict[str, messages.WorkloadReport] = {}
         self.gone: list[messages.GoneReport] = []
         self.capacities: list[messages.CapacityReport] = []
+        self.ready: list[bool] = []
+        """The reported health of the member's API."""
         self.namespaces_read: list[int] = []
         """The statuses of the answers about namespaces."""
         self.calls_read: list[int] = []
@@ -150,6 +152,8 @@ class Gateway:
                 self.gone.append(report)
             elif isinstance(report, messages.CapacityReport):
                 self.capacities.append(report)
+            elif isinstance(report, messages.HealthReport):
+                self.ready.append(report.ready)
         return _json(messages.Cluster(is_member=True))
 
 
