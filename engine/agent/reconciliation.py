@@ -136,11 +136,11 @@ def is_adrift(entry: Entry) -> bool:
     return seen.uid != applied.uid or seen.fields != applied.fields or seen.is_ending
 
 
-def is_older(left: Observed, other: Observed) -> bool:
-    """Whether ``one`` is an earlier observation of the same object than ``other``; False for non-numeric versions."""
-    if left.uid != other.uid or not (left.version.isdecimal() and other.version.isdecimal()):
+def is_older(observed: Observed, other: Observed) -> bool:
+    """Whether an observation is earlier than another one of the same object; False for non-numeric versions."""
+    if observed.uid != other.uid or not (observed.version.isdecimal() and other.version.isdecimal()):
         return False
-    return int(left.version) < int(other.version)
+    return int(observed.version) < int(other.version)
 
 
 def report(entry: Entry) -> messages.WorkloadReport | None:
@@ -196,9 +196,9 @@ def _report(entry: Entry) -> messages.WorkloadReport | None:
     )
 
 
-def _is_same(left: WorkloadRef, other: WorkloadRef) -> bool:
+def _is_same(ref: WorkloadRef, other: WorkloadRef) -> bool:
     """Whether two references name the same object, in any version of its API group."""
-    return (left.kind, left.name, left.namespace, _group(left)) == (
+    return (ref.kind, ref.name, ref.namespace, _group(ref)) == (
         other.kind,
         other.name,
         other.namespace,

@@ -235,7 +235,7 @@ def _unreadable(objects: Mapping[_GroupKind, Sequence[KubeObject]]) -> list[str]
 
 
 def _state(objects: Mapping[_GroupKind, Sequence[KubeObject]]) -> State:
-    """Build the state from all objects of a control plane; ``found`` has them by group and kind."""
+    """Build the state from all objects of a control plane; ``objects`` has them by group and kind."""
     all_bound = _bound(objects)
     policies = [value for kind in _POLICIES for value in objects.get(kind, ())]
     lazy = {_reference(value) for value in policies if value.at("spec", _ACTIVATION) == LAZY}

@@ -73,7 +73,7 @@ def plan(
     """Predict the effect of applying files."""
     files = apply.read(filename)
     return _planned(
-        lambda objects: _some(apply.apply_files(objects, files, scope.namespace)), plan_options, subject
+        lambda objects: _required(apply.apply_files(objects, files, scope.namespace)), plan_options, subject
     )
 
 
@@ -88,7 +88,7 @@ def delete(
     """Predict the effect of deleting the objects in files."""
     files = apply.read(filename)
     return _planned(
-        lambda objects: _some(apply.delete_files(objects, files, scope.namespace)), plan_options, subject
+        lambda objects: _required(apply.delete_files(objects, files, scope.namespace)), plan_options, subject
     )
 
 
@@ -216,7 +216,7 @@ def check(plan: str, /, *, server: options.Server = options.SERVER) -> int:
     return failures.OK if all(workload.as_predicted for workload in result.workloads) else failures.DIFFERENT
 
 
-def _some(outcomes: Iterable[Result]) -> list[Result]:
+def _required(outcomes: Iterable[Result]) -> list[Result]:
     """Return the results for the objects in files; raises Failure if the files contain none."""
     made = list(outcomes)
     if not made:

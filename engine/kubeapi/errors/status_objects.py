@@ -154,13 +154,13 @@ def conflict(resource: Resource, name: str, why: str = MODIFIED) -> StatusError:
 
 
 def precondition_failed(resource: Resource, name: str, field: str, expected: str, actual: str) -> StatusError:
-    """409 for a write whose precondition does not hold; ``what`` is UID or ResourceVersion."""
+    """409 for a write whose precondition does not hold; ``field`` is UID or ResourceVersion."""
     why = f"Precondition failed: {field} in precondition: {expected}, {field} in object meta: {actual}"
     return conflict(resource, name, why)
 
 
 def unwanted_deletion(resource: Resource, name: str, field: str, expected: str, actual: str) -> StatusError:
-    """409 for a deletion whose precondition does not hold; ``what`` is UID or ResourceVersion."""
+    """409 for a deletion whose precondition does not hold; ``field`` is UID or ResourceVersion."""
     guess = "deleted and then recreated" if field == "UID" else "modified"
     message = (
         f'Operation cannot be fulfilled on {resource.kind} "{name}": the {field} in the precondition ({expected})'

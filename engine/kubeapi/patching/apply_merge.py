@@ -16,7 +16,7 @@ _GONE: Final = object()
 
 
 def merged(live: object, applied: object, schema: Schema) -> object:
-    """Return ``wanted`` merged over ``live``: objects by field, lists by item, everything else replaced.
+    """Return ``applied`` merged over ``live``: objects by field, lists by item, everything else replaced.
 
     Neither argument is changed; the result shares values with both.
     """
@@ -42,9 +42,9 @@ def without(value: object, schema: Schema, fields: FieldSet) -> object:
 
 
 def _merged_lists(live: list[object], applied: list[object], schema: ListOf) -> object:
-    """Merge two lists by item key; return ``wanted`` if an item of either list has no key.
+    """Merge two lists by item key; return ``applied`` if an item of either list has no key.
 
-    Wanted items keep their order. Items that only ``live`` has keep their position among the items that both lists
+    Applied items keep their order. Items that only ``live`` has keep their position among the items that both lists
     have, unless the two lists have these common items in different orders.
     """
     old = [step_of(item, schema) for item in live]

@@ -219,7 +219,7 @@ def of_first_write(value: Json, schema: Schema) -> FieldsV1:
 
 
 def _add_beyond(owned: FieldsV1, document: Json, schema: Schema, before: Json) -> None:
-    """Add the fields of ``held`` to ``found``, except those equal in ``before``, the same part of ``blank``."""
+    """Add the fields of ``document`` to ``owned``, except those equal in ``before``, the same part of ``blank``."""
     for name in sorted(document):
         item, step = document[name], f"f:{name}"
         own: FieldsV1 = {}
@@ -244,7 +244,7 @@ def _add_beyond(owned: FieldsV1, document: Json, schema: Schema, before: Json) -
 
 
 def _add(owned: FieldsV1, value: object, schema: Schema) -> None:
-    """Add all paths inside ``value`` to ``found``, the FieldsV1 of its field or list item; a leaf adds nothing."""
+    """Add all paths inside ``value`` to ``owned``, the FieldsV1 of its field or list item; a leaf adds nothing."""
     if not value or schema.atomic:
         return
     fields = as_object(value)

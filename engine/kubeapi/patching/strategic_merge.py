@@ -225,9 +225,9 @@ def _ordered(
     live: Iterable[object],
     identify: Callable[[object], bytes],
 ) -> list[object]:
-    """Return ``merged`` sorted: wanted items in the order of ``wanted``, all other items in the order of ``live``.
+    """Return ``merged`` sorted: items of ``order_list`` in its order, all other items in the order of ``live``.
 
-    Another item precedes a wanted item if it does so in ``live``. ``identify`` returns the key of an item.
+    Another item precedes an item of ``order_list`` if it does so in ``live``. ``identify`` returns the key of an item.
     """
     wishes, live_indexes = _first_indexes(order_list, identify), _first_indexes(live, identify)
     items = [(identify(item), item) for item in merged]

@@ -216,7 +216,7 @@ class Rights:
         return self._roles.get((namespace, role))
 
     def beyond(self, user: User, rules: Iterable[Rule], namespace: str) -> list[Rule]:
-        """Return the parts of ``wanted`` that the user does not have and so must not grant (escalation check)."""
+        """Return the parts of ``rules`` that the user does not have and so must not grant (escalation check)."""
         if user.is_master:
             return []
         owned = [granted.rule for granted in self.grants(user, namespace)]

@@ -267,9 +267,9 @@ def _bad_byte(text: str) -> int:
 
 
 def _bad_padding(data: bytes, indexes: list[int], count: int) -> int:
-    """Return the offset of the error in padding that begins at ``data[places[count]]``.
+    """Return the offset of the error in padding that begins at ``data[indexes[count]]``.
 
-    ``places`` are the indexes of all bytes that are not line breaks.
+    ``indexes`` are those of all bytes that are not line breaks.
     """
     first, inside = indexes[count], count % 4
     padding = 4 - inside

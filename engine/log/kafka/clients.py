@@ -261,7 +261,7 @@ def slot(address: Address, at: TopicPartition) -> Slot:
 
 
 def failed(failure_text: str, error: KafkaError) -> port.LogError:
-    """Return a LogError for an error of aiokafka; ``what`` begins its message."""
+    """Return a LogError for an error of aiokafka; ``failure_text`` begins its message."""
     return port.LogError(f"{failure_text}: {type(error).__name__}: {error}")
 
 
