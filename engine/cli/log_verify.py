@@ -84,7 +84,17 @@ def _show(report: verification.Report, expected: list[checkpoints.Checkpoint]) -
     if expected and not any(finding.kind == "checkpoint" for finding in findings):
         counted = "1 signed checkpoint" if len(expected) == 1 else f"{len(expected)} signed checkpoints"
         output.print_line(f"the log contains {counted}, the last of {expected[-1].time}")
-    output.print_line("the log is verified, no findings" if not findings else f"{len(findings)} findings")
+    output.print_line(_conclusion(report))
+
+
+def _conclusion(report: verification.Report) -> str:
+    if report.findings:
+        return f"{len(report.findings)} findings"
+    if report.differences:
+        return f"no findings, but {len(report.differences)} differences from the rules of other releases"
+    if any(note.kind == "unproved" for note in report.notes):
+        return "no findings, but not all steps were computed"
+    return "the log is verified, no findings"
 
 
 def _verified(

@@ -38,7 +38,10 @@ EVERYTHING: Final = Scope()
 
 
 class Report(Struct):
-    """Result of a proof. ``differences`` come from steps of another release; ``notes`` are no errors."""
+    """Result of a proof. ``differences`` come from steps of another release; ``notes`` are no errors.
+
+    A shard is proved up to its first finding or difference; a note of the kind ``unproved`` names the rest.
+    """
 
     steps: int = 0
     records: int = 0
@@ -141,10 +144,10 @@ async def _verify_shards(
         if origins.unnumbered and any(finding.kind == "missing" for finding in findings):
             # The missing output may be among the records without sequence numbers.
             report.notes.append(Finding(kind="unproved", where=findings[0].where, message=origins.unnumbered))
-        elif taken.release == release.RELEASE:
-            report.findings += findings
-        else:
-            report.differences += findings
+        elif findings:
+            deviations = report.findings if taken.release == release.RELEASE else report.differences
+            deviations += findings
+            report.notes.append(_not_computed(findings[0].where, recorded.record.number))
         report.steps += 1
         if findings:
             # The computed state now differs from the recorded one, so all later steps would differ as well.
@@ -158,6 +161,14 @@ async def _verify_shards(
         del proved[shard]
         report.findings.append(Finding(kind="unreadable", where=f"shard {shard}", message=str(error)))
     return proved
+
+
+def _not_computed(where: str, number: int) -> Finding:
+    message = (
+        "the shard's later steps were not computed, since they follow from this one;"
+        f" compute them with `log verify --from {number + 1}`, which replays this step as recorded"
+    )
+    return Finding(kind="unproved", where=where, message=message)
 
 
 async def _compare(

@@ -272,6 +272,28 @@ async def test_other_release_with_another_rule_reports_a_difference_and_no_findi
     assert {each.kind for each in report.differences} == {"recomputed"}
 
 
+async def test_steps_after_a_difference_are_noted_as_unproved_and_can_be_proved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = Story()
+    await logs.play(story)
+    with monkeypatch.context() as former:
+        former.setattr(release, "RELEASE", "9.9.9")
+        former.setattr(scheduling, "_mode", careless)
+        await story.restart()
+        await story.submit(deployment("web", 7))
+    await story.restart()
+    await story.submit(deployment("web", 8))
+
+    report = await verification.verify(story.log)
+    (difference,), (note,) = report.differences, report.notes
+    assert (note.kind, note.where) == ("unproved", difference.where)
+    _, _, number = note.message.partition("--from ")
+    rest = await verification.verify(story.log, verification.Scope(first=int(number.split("`")[0])))
+    assert (rest.findings, rest.differences, rest.notes) == ([], [], [])
+    assert rest.steps > 0
+
+
 def careless(_: Request) -> str:
     """A changed rule: another mode for every decision."""
     return "Careless"
