@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from engine import private_files
-from engine.exports import attributes, parquet
-from events import codec, records
+from engine.exports import parquet
+from events import attributes, codec, records
 from events.json_values import Json
 from events.records import Record, StoredRecord
 

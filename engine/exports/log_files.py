@@ -15,10 +15,10 @@ import msgspec
 from msgspec import Struct, structs
 
 from engine import private_files
-from engine.exports import attributes, formats
+from engine.exports import formats
 from engine.exports.formats import ExportError, Format
 from engine.log import port
-from events import keys, times
+from events import attributes, keys, times
 from events.records import StoredRecord
 
 MANIFEST: Final = "manifest.json"

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from engine import private_files
-from engine.exports import attributes
-from events import records
+from events import attributes, records
 from events.records import StoredRecord
 
 _ATTRIBUTES: Final = ("time", "type", "source", "subject", "id", "correlationid", "causationid")

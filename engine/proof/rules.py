@@ -14,7 +14,7 @@ from engine.log import port
 from engine.objects import policies as policy_objects
 from engine.overrides import policies as override_policies
 from engine.overrides import selection
-from events import catalogue, codec, decisions, policies, records, topics
+from events import attributes, catalogue, codec, decisions, policies, records, shapes, topics
 from events.json_values import DECODING_ERRORS, Json
 from events.kube_objects import KubeObject
 from events.records import Record, StoredRecord
@@ -110,7 +110,7 @@ class ChangedLog:
         """Do nothing: the underlying log is closed by its owner."""
 
     def _changed(self, record: StoredRecord) -> StoredRecord:
-        if record.headers.get("ce_type") not in _CHANGED_TYPES:
+        if attributes.get(record, "type") not in _CHANGED_TYPES:
             return record
         try:
             return self._changed_decoded(record)
@@ -119,14 +119,14 @@ class ChangedLog:
 
     def _changed_decoded(self, record: StoredRecord) -> StoredRecord:
         match codec.decode(record):
-            case codec.Decoded(data=policies.PolicyApplied() as applied):
+            case codec.Decoded(envelope, policies.PolicyApplied() as applied):
                 manifest = msgspec.json.decode(applied.manifest, type=policy_objects.Policy)
                 metadata = manifest.metadata
                 ref = PolicyRef(kind=manifest.kind, name=metadata.name, namespace=metadata.namespace)
                 data = structs.replace(applied, manifest=self._rules.manifest(ref, applied.manifest))
-                return _with_value(record, codec.encode_data(data))
-            case codec.Decoded(data=decisions.BindingClaimed() as claim):
-                return _with_value(record, codec.encode_data(self._rules.claim(claim)))
+                return _with_data(record, envelope, data)
+            case codec.Decoded(envelope, decisions.BindingClaimed() as claim):
+                return _with_data(record, envelope, self._rules.claim(claim))
             case _:
                 return record
 
@@ -136,14 +136,15 @@ _CHANGED_TYPES: Final = frozenset(
 )
 
 
-def _with_value(record: StoredRecord, value: bytes) -> StoredRecord:
+def _with_data(record: StoredRecord, envelope: records.Envelope, data: shapes.Event) -> StoredRecord:
+    """Return the record with other data, in binary mode; it keeps the checksum, which steps declare of outputs."""
     return records.StoredRecord(
         record.topic,
         record.partition,
         record.offset,
         record.number,
         record.key,
-        record.headers,
-        value,
+        records.to_headers(structs.replace(envelope, type=codec.type_of(data))),
+        codec.encode_data(data),
         record.checksum,
     )

@@ -16,7 +16,7 @@ from engine.simulation.counted_works import CountingWorks
 from engine.simulation.state import MemberState, ReportCause
 from engine.works import manifests, template_loading
 from engine.works.templates import Template
-from events import clusters, codec, health, ids, keys, kube_objects, records, times, topics, works
+from events import attributes, clusters, codec, health, ids, keys, kube_objects, records, times, topics, works
 from events.records import StoredRecord
 from events.validation import event_fields
 
@@ -131,7 +131,7 @@ def write_in(record: StoredRecord, decoded: codec.Decoded) -> member_history.Obj
 
 def undecoded_write_in(record: StoredRecord) -> member_history.ObjectWrite | None:
     """Return the write of a member's client, as ``write_in`` does; records of other event types are not decoded."""
-    if record.headers.get("ce_type") not in _WRITES:
+    if attributes.get(record, "type") not in _WRITES:
         return None
     decoded = codec.decode(record)
     return write_in(record, decoded) if isinstance(decoded, codec.Decoded) else None

@@ -27,7 +27,7 @@ from engine.simulation import (
 )
 from engine.simulation.state import MemberState
 from engine.works import manifests, template_loading
-from events import clusters, codec, keys, records, shapes, topics
+from events import attributes, clusters, codec, keys, records, shapes, topics
 from events.records import StoredRecord
 
 Clock = Callable[[], int]
@@ -359,7 +359,7 @@ class Members:
             self._clusters_taken = port.behind(batch, end)
 
     def _follow_cluster(self, state: MemberState, record: StoredRecord) -> None:
-        if record.headers.get("ce_type") not in _FOLLOWED:
+        if attributes.get(record, "type") not in _FOLLOWED:
             return
         decoded = codec.decode(record)
         match decoded.data if isinstance(decoded, codec.Decoded) else None:

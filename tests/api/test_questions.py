@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
+from msgspec import structs
 
 from engine.http.app import create_app
 from engine.http.kube.app import create_app as create_kube_app
@@ -14,6 +15,7 @@ from events import rejections as rejections_events
 from projections import as_of_views
 from tests.api.servers import NOW_MS, TOKEN, client, serving
 from tests.builders.inputs import deployment, rebalancer, ref
+from tests.builders.log_records import envelope, record, structured
 from tests.builders.manifests import config_map
 from tests.projections.logs import START_MS, Pen
 from tests.projections.stories import claimed, decided, declared
@@ -165,6 +167,16 @@ async def test_timeline_lists_the_events_of_a_binding_with_their_causes() -> Non
     assert found["items"][3]["cause"] == "specs/3/0"
     assert found["items"][3]["data"]["clusters"][0] == {"name": "member1", "replicas": 2}
     assert [item["number"] for item in early["items"]] == [1, 3, 4]
+
+
+async def test_log_is_filtered_by_the_subject_of_records_in_structured_content_mode() -> None:
+    about = structs.replace(envelope(), subject=KEY)
+    async with serving() as services, client(services) as http:
+        await services.log.append(
+            [structured(record(deployment("other"), about)), record(deployment("more"))]
+        )
+        found = (await http.get("/api/v1/log", params={"key": KEY})).json()
+        assert [entry["subject"] for entry in found["items"]] == [KEY]
 
 
 async def test_log_with_undecodable_records_is_readable() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
+from msgspec import structs
 
 from events import codec, keys, kube_objects, records, shapes, topics
 from events.catalogue import BY_STRUCT
@@ -37,6 +38,16 @@ def record_of_bytes(
 ) -> records.Record:
     partition = keys.partition_of(key, topics.TOPICS[topic].partitions)
     return records.record(topic, partition, key, headers, value)
+
+
+def structured(binary: records.Record) -> records.Record:
+    """Return the record in structured content mode, in which its headers have no attributes."""
+    decoded = codec.decode(binary)
+    assert isinstance(decoded, codec.Decoded)
+    attributes = {name: text for name, text in structs.asdict(decoded.envelope).items() if text}
+    body = {"specversion": records.SPEC_VERSION, **attributes, "data": msgspec.Raw(binary.value)}
+    headers = {records.CONTENT_TYPE: records.STRUCTURED}
+    return records.record(binary.topic, binary.partition, binary.key, headers, msgspec.json.encode(body))
 
 
 class Partition:

@@ -5,6 +5,7 @@ from msgspec import structs
 
 from engine.simulation import faults
 from events import clusters, health
+from tests.builders import log_records
 from tests.members import examples
 
 NGINX = examples.key_of("nginx")
@@ -49,6 +50,15 @@ async def test_member_repeats_a_report_that_another_reporter_has_overwritten() -
     (said,) = await stage.turn()
     assert isinstance(said, clusters.ClusterHealthChanged)
     assert said.reason == "ClusterNotReachable"
+
+
+async def test_member_repeats_a_report_that_was_overwritten_in_structured_content_mode() -> None:
+    stage = await _stage()
+    foreign = clusters.ClusterHealthChanged(name="member1", ready=False, reason="Foreign")
+    await stage.log.append([log_records.structured(log_records.record(foreign))])
+    (said,) = await stage.turn()
+    assert isinstance(said, clusters.ClusterHealthChanged)
+    assert (said.ready, said.reason) == (True, "ClusterReady")
 
 
 async def test_member_is_not_down_after_a_restart_because_another_reporter_wrote_so() -> None:

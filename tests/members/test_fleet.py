@@ -8,9 +8,10 @@ import pytest
 from engine.kubeapi.values import selectors
 from engine.log.memory import MemoryLog
 from engine.process import installation
-from engine.simulation import defaults, member_fleet, reports
+from engine.simulation import defaults, member_fleet, reports, unmanaged
 from events import clusters, codec, health, ids, keys, records, topics
 from projections import query, store
+from tests.builders import log_records, manifests
 from tests.members import examples
 from tests.projections.logs import Pen
 
@@ -44,6 +45,15 @@ async def test_work_runs_its_template_with_its_requests() -> None:
     said = await stage.turn(after_ms=reports.SHIFT_MS)
     rooms = {each.name: each.allocated["cpu"] for each in said if isinstance(each, clusters.CapacityReported)}
     assert rooms == {"member1": "20m", "member2": "10m"}
+
+
+async def test_object_written_in_structured_content_mode_runs() -> None:
+    stage = examples.Stage(examples.member())
+    manifest = manifests.raw(manifests.deployment("nginx", 3, "default"))
+    written = clusters.MemberObjectApplied(name="member1", manifest=manifest)
+    await stage.log.append([log_records.structured(log_records.record(written))])
+    await stage.turn()
+    assert unmanaged.running(stage.members.state_of("member1"), NGINX) is not None
 
 
 async def test_turn_is_one_append_with_one_capacity_report_per_member() -> None:

@@ -16,6 +16,7 @@ from events.json_values import Json, object_at
 from events.shapes import PolicyRef
 from tests.builders import manifests
 from tests.builders.inputs import capacity, deployment, joined, policy, raw, tainted
+from tests.builders.log_records import record, structured
 from tests.builders.manifests import DYNAMIC, on
 from tests.deciders.story import Story
 from tests.proof import logs
@@ -94,6 +95,16 @@ async def test_another_policy_would_have_chosen_other_clusters() -> None:
     assert example.decided_explanation is not None
     assert set(example.recorded_explanation.clusters) == {"member1", "member2"}
     assert example.decided_explanation.clusters == {"member2": 6}
+
+
+async def test_policy_in_structured_content_mode_is_changed_too() -> None:
+    story = Story()
+    await story.submit(joined("member1"), joined("member2"), capacity("member1"), capacity("member2", 20))
+    await story.log.append([structured(record(policy("p", on("member1"))))])
+    await story.submit(deployment("web", 6))
+    other = Rules(specs={P: spec_of(manifests.policy("p", on("member2"), namespace="default"))})
+    assert (await audited(story)).groups == []
+    assert reasons(await audited(story, other)) == {"schedule-decided: available, clusters": 1}
 
 
 async def test_policy_with_more_selectors_claims_unclaimed_templates() -> None:

@@ -18,7 +18,7 @@ from engine.kubeapi.schema.resources import Resource
 from engine.log.port import LogCutError
 from engine.objects import dependencies
 from engine.writing.execution import BUILT_IN_NAMESPACES
-from events import ids, times
+from events import attributes, ids, times
 from events.json_values import Json
 from events.kube_fields import ObjectMeta
 from events.kube_objects import KubeObject
@@ -193,7 +193,7 @@ class BootstrapObjects:
             # The first record may have been deleted; then the creation time is unknown.
             with contextlib.suppress(LogCutError):
                 first = await self._services.log.read_all(0, 1)
-                self._began = first[0].headers.get("ce_time", "") if first else ""
+                self._began = attributes.get(first[0], "time") if first else ""
         metadata: ObjectMeta = {"uid": ids.object_uid(_SOURCE, name, name), "resourceVersion": "1"}
         # Another producer may have written any time.
         with contextlib.suppress(ValueError):

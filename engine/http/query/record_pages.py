@@ -8,7 +8,7 @@ from engine.http.errors import RefusalError
 from engine.http.query import parameters, response_types
 from engine.http.query.record_json import Entry, entry
 from engine.log.port import LogCutError, NumberedLog
-from events import topics, tracing
+from events import attributes, topics, tracing
 from events.records import StoredRecord
 from projections.query import ROWS_READ_MAX
 
@@ -97,12 +97,14 @@ def _not_kept(number: int) -> LogCutError:
 
 def fits(record: StoredRecord, topic: str, key: str) -> bool:
     """Whether a record has this topic and is about this key; an empty filter matches all."""
-    has_key = key in ("", record.key) or record.headers.get("ce_subject") == key
+    has_key = key in ("", record.key) or attributes.get(record, "subject") == key
     return topic in ("", record.topic) and has_key
 
 
 def _is_of(record: StoredRecord, plan: str) -> bool:
     """Whether the change of a plan caused the record; an empty id matches all."""
+    if not plan:
+        return True
     # Records of producers may have no valid envelope.
-    parent, state = (record.headers.get(name, "") for name in ("ce_traceparent", "ce_tracestate"))
-    return not plan or tracing.plan_of(tracing.trace(parent, state)) == plan
+    parent, state = (attributes.get(record, name) for name in ("traceparent", "tracestate"))
+    return tracing.plan_of(tracing.trace(parent, state)) == plan

@@ -2,30 +2,19 @@
 
 from collections.abc import Iterable
 
-import msgspec
 import pytest
 from msgspec import structs
 
 from engine.http.kube.kubernetes_events import merging
 from engine.http.kube.kubernetes_events.merging import Occurrence
 from engine.http.kube.kubernetes_events.subjects import Subjects
-from events import codec, records, topics
-from events.records import Record, StoredRecord
+from events import topics
+from events.records import StoredRecord
 from tests.api.kube.client import api
 from tests.builders import inputs
-from tests.builders.log_records import envelope, record
+from tests.builders.log_records import envelope, record, structured
 
 EVENTS = "/api/v1/namespaces/default/events"
-
-
-def structured(value: Record) -> Record:
-    """The record in structured content mode, in which its headers have no attributes."""
-    decoded = codec.decode(value)
-    assert isinstance(decoded, codec.Decoded)
-    attributes = {name: text for name, text in structs.asdict(decoded.envelope).items() if text}
-    body = {"specversion": records.SPEC_VERSION, **attributes, "data": msgspec.Raw(value.value)}
-    headers = {records.CONTENT_TYPE: records.STRUCTURED}
-    return structs.replace(value, headers=headers, value=msgspec.json.encode(body))
 
 
 async def test_record_in_structured_mode_gives_events_at_its_time() -> None:

@@ -2,7 +2,7 @@
 
 from engine.domain import federated_quotas
 from engine.http.kube.kubernetes_events.message import ObjectReference
-from events import codec, keys, shapes, times, vocabulary
+from events import attributes, keys, shapes, times, vocabulary
 from events.kube_objects import KubeObject
 from events.records import StoredRecord
 from events.validation.known_kinds import POLICY_GROUP, WORK_GROUP
@@ -112,11 +112,7 @@ def of_cluster(cluster: Cluster) -> ObjectReference:
 
 def time_ms(record: StoredRecord) -> int:
     """Return the time of a record in milliseconds; 0 if its producer set none, or one that cannot be read."""
-    text = record.headers.get("ce_time", "")
-    # Records in structured content mode have the time in their value.
-    if not text and isinstance(decoded := codec.decode(record), codec.Decoded):
-        text = decoded.envelope.time
     try:
-        return times.from_text(text)
+        return times.from_text(attributes.get(record, "time"))
     except ValueError:
         return 0
