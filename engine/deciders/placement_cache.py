@@ -1,24 +1,28 @@
 """Placements of a shard, decoded once and shared by all bindings that use them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
 
 from engine.deciders import eviction_rules
+from engine.deciders.state import Binding
 from engine.objects import placements
 from engine.objects.clusters import Taint
 
 _DECODER: Final = msgspec.json.Decoder(placements.Placement)
 _DEADLINES_MAX: Final = 65_536
 """Maximum number of cached deadlines; the cache is cleared when it is full."""
+_COUNT_MIN: Final = 1_024
+"""Up to this number of placements, unused ones are kept."""
 
 
 class Placements:
     """Placements by their digest in ``ShardState.placements``."""
 
-    def __init__(self, table: Mapping[str, msgspec.Raw]) -> None:
+    def __init__(self, table: dict[str, msgspec.Raw]) -> None:
         self._table = table
+        self._count_max = max(_COUNT_MIN, 2 * len(table))
         self._decoded: dict[str, placements.Placement] = {}
         self._deadlines: dict[tuple[str, str], tuple[Sequence[Taint], int | None]] = {}
 
@@ -28,6 +32,20 @@ class Placements:
         if placement is None:
             placement = self._decoded[digest] = _DECODER.decode(self._table[digest])
         return placement
+
+    def drop_unused(self, bindings: Iterable[Binding]) -> None:
+        """Drop the placements of former policies that no binding refers to, each time the table has doubled."""
+        if len(self._table) <= self._count_max:
+            return
+        used: set[str] = set()
+        for binding in bindings:
+            used.add(binding.applied)
+            if binding.claim is not None:
+                used.add(binding.claim.placement)
+        for digest in self._table.keys() - used:
+            del self._table[digest]
+            self._decoded.pop(digest, None)
+        self._count_max = max(_COUNT_MIN, 2 * len(self._table))
 
     def deadline_ms(self, digest: str, cluster: str, taints: Sequence[Taint]) -> int | None:
         """Return when a binding with this placement must leave a cluster with these taints; None for never."""

@@ -4,8 +4,6 @@ The live owner, recovery and the verifier all use it. It is pure: time, budget a
 """
 
 import hashlib
-import heapq
-import itertools
 from collections.abc import Generator, Iterable, Iterator
 from typing import Final
 
@@ -33,6 +31,7 @@ from engine.deciders.facts import Facts
 from engine.deciders.indexes import Indexes
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import ShardState, Waiting
+from engine.deciders.timers import Timers
 from engine.placement.decisions import Decision
 from engine.placement.requests import Request
 from events import chain, decisions, keys, release, shapes, topics
@@ -81,9 +80,7 @@ class ShardFold:
             partition.topic: verdicts.PartitionFold(partition, manifests.check) for partition in inputs
         }
         self._digests = {topic: _hasher() for topic in (*topics.FACT_TOPICS, *topics.OWN_TOPICS)}
-        holders = itertools.chain(state.bindings.values(), state.rebalancers.values(), state.watches.values())
-        self._timers = [(holder.timer_ms, holder.key) for holder in holders if holder.timer_ms]
-        heapq.heapify(self._timers)
+        self._timers = Timers(state)
         self._refused: list[verdicts.Refused] = []
         self._own_taken = 0
         self._backlog = 0
@@ -157,12 +154,12 @@ class ShardFold:
             or self._own_taken
             or self._refused
         )
-        return bool(is_busy) or self._backlog > FACT_BACKLOG_MAX or self._next_timer() <= time_ms
+        due_ms = self.next_timer_ms()
+        return bool(is_busy) or self._backlog > FACT_BACKLOG_MAX or (due_ms is not None and due_ms <= time_ms)
 
     def next_timer_ms(self) -> int | None:
         """Return the time at which a timer makes a step due; None for never."""
-        due_ms = self._next_timer()
-        return None if due_ms == _NEVER_MS else due_ms
+        return self._timers.next_ms()
 
     def decide(
         self, facts: Facts, time_ms: int, budget: int, *, term: int | None = None, explained: str = ""
@@ -246,29 +243,11 @@ class ShardFold:
         cluster_departure.settle(self.state, facts, self.indexes)
         self._commit(taken, value)
 
-    def _next_timer(self) -> int:
-        """Return the earliest valid timer; drop heap entries whose holder has been given another time."""
-        while self._timers:
-            due_ms, key = self._timers[0]
-            if due_ms == self._timer_of(key):
-                return due_ms
-            heapq.heappop(self._timers)
-        return _NEVER_MS
-
-    def _timer_of(self, key: str) -> int:
-        holder = self._holder(key)
-        return holder.timer_ms if holder else 0
-
-    def _holder(self, key: str) -> "_Holder | None":
-        """Return the binding, rebalancer or watch with this key; None if there is none."""
-        state = self.state
-        return state.bindings.get(key) or state.rebalancers.get(key) or state.watches.get(key)
-
     def _await_report(self, cluster: str) -> None:
         """Set the timer for the next report of a cluster that this shard owns."""
         watch = self.state.watches.get(keys.cluster_key(cluster))
         if watch is not None:
-            self._set_timer(watch, watch.due_ms)
+            self._timers.set(watch, watch.due_ms)
 
     def _begin(self, at_ms: int, facts: Facts) -> None:
         """Begin an ownership of the shard: give each watched cluster a full grace period again.
@@ -285,7 +264,7 @@ class ShardFold:
         self.state.began_ms = at_ms
         for watch in self.state.watches.values():
             cluster_health.begin(watch, at_ms)
-            self._set_timer(watch, watch.due_ms)
+            self._timers.set(watch, watch.due_ms)
 
     def _open(self, facts: Facts, at_ms: int, of_release: str) -> None:
         """Touch troubled clusters, fire due timers and end the intake, as the release that took the step did."""
@@ -296,11 +275,7 @@ class ShardFold:
             affected_keys.touch_quotas(self.state, self.indexes)
             affected_keys.touch_limited(self.state, self.indexes)
             affected_keys.touch_grouped(self.state, self.indexes)
-        while self._next_timer() <= at_ms:
-            due_ms, key = heapq.heappop(self._timers)
-            holder = self._holder(key)
-            if holder is not None:
-                holder.timer_ms = 0
+        for due_ms, key in self._timers.pop(at_ms):
             waiting_keys.touch(self.state, key, states.TIMER, states.Cause(f"timer/{due_ms}", at_ms=due_ms))
         if facts.has_priorities:
             bindings = self.state.bindings
@@ -342,22 +317,16 @@ class ShardFold:
         apply_decisions.settle(state, key, at_ms)
         rebalancer = state.rebalancers.get(key)
         if rebalancer is not None:
-            self._set_timer(rebalancer, rebalance.expires_ms(rebalancer))
+            self._timers.set(rebalancer, rebalance.expires_ms(rebalancer))
         watch = state.watches.get(key)
         if watch is not None:
             cluster_health.settle(watch, facts, at_ms)
-            self._set_timer(watch, watch.due_ms)
+            self._timers.set(watch, watch.due_ms)
         binding = state.bindings.get(key)
         if binding is not None:
-            self._set_timer(binding, binding_decision.due_ms(state, binding, facts, self.placements))
+            self._timers.set(binding, binding_decision.due_ms(state, binding, facts, self.placements))
             sharing.compact(binding)
         self.indexes.update(key, binding)
-
-    def _set_timer(self, holder: "_Holder", due_ms: int) -> None:
-        if due_ms != holder.timer_ms:
-            holder.timer_ms = due_ms
-            if due_ms:
-                heapq.heappush(self._timers, (due_ms, holder.key))
 
     def _inputs_digest(self) -> str:
         hasher = _hasher()
@@ -370,14 +339,11 @@ class ShardFold:
         state = self.state
         state.number, state.term, state.time_ms = taken.number, taken.term, taken.time_ms
         state.digest = chain.step_digest(value)
+        self.placements.drop_unused(state.bindings.values())
         self._digests = {topic: _hasher() for topic in self._digests}
         self._refused = []
         self._own_taken = 0
         self._backlog = 0
-
-
-_NEVER_MS: Final = 2**63
-_Holder = states.Binding | states.Rebalancer | states.Watch
 
 
 def digest_of(outputs: Iterable[Record | StoredRecord]) -> str:

@@ -1,0 +1,68 @@
+"""Timers of a shard: when its bindings, rebalancers and watches must be decided without a new input."""
+
+import heapq
+import itertools
+from collections.abc import Iterator
+from typing import Final
+
+from engine.deciders.state import Binding, Rebalancer, ShardState, Watch
+
+_ENTRIES_MIN: Final = 1_024
+"""Up to this number of entries, those that are no longer valid are kept."""
+
+Holder = Binding | Rebalancer | Watch
+
+
+class Timers:
+    """The times in ``timer_ms`` of all holders, the earliest first.
+
+    The heap also has entries of holders that were deleted or given another time. They are skipped, and dropped each
+    time the heap has doubled.
+    """
+
+    def __init__(self, state: ShardState) -> None:
+        self._state = state
+        self._rebuild()
+
+    def _rebuild(self) -> None:
+        state = self._state
+        holders = itertools.chain(state.bindings.values(), state.rebalancers.values(), state.watches.values())
+        self._heap = [(holder.timer_ms, holder.key) for holder in holders if holder.timer_ms]
+        heapq.heapify(self._heap)
+        self._entries_max = max(_ENTRIES_MIN, 2 * len(self._heap))
+
+    def __len__(self) -> int:
+        """The number of entries, also those that are skipped."""
+        return len(self._heap)
+
+    def next_ms(self) -> int | None:
+        """Return the earliest time; None for never."""
+        while self._heap:
+            due_ms, key = self._heap[0]
+            holder = self._holder(key)
+            if holder is not None and holder.timer_ms == due_ms:
+                return due_ms
+            heapq.heappop(self._heap)
+        return None
+
+    def pop(self, at_ms: int) -> Iterator[tuple[int, str]]:
+        """Yield the times up to ``at_ms`` with the keys of their holders, whose timers end."""
+        while (due_ms := self.next_ms()) is not None and due_ms <= at_ms:
+            _, key = heapq.heappop(self._heap)
+            if (holder := self._holder(key)) is not None:
+                holder.timer_ms = 0
+            yield due_ms, key
+
+    def set(self, holder: Holder, due_ms: int) -> None:
+        """Replace the time of a holder in the state; 0 for never."""
+        if due_ms == holder.timer_ms:
+            return
+        holder.timer_ms = due_ms
+        if due_ms:
+            heapq.heappush(self._heap, (due_ms, holder.key))
+            if len(self._heap) > self._entries_max:
+                self._rebuild()
+
+    def _holder(self, key: str) -> Holder | None:
+        state = self._state
+        return state.bindings.get(key) or state.rebalancers.get(key) or state.watches.get(key)
