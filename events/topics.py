@@ -46,29 +46,30 @@ TOPICS: Final[dict[str, Topic]] = {
             key="binding key; a rebalancer's own",
             carries="templates, rebalancers",
         ),
-        Topic(name=POLICIES, partitions=1, key="object key", carries="policies, namespaces, interpreters"),
+        Topic(
+            name=POLICIES,
+            partitions=1,
+            key="object key",
+            carries="policies, namespaces, interpreters, PriorityClasses",
+        ),
         Topic(
             name=CLUSTERS, partitions=1, key="cluster", carries="clusters, their taints, labels and capacity"
         ),
-        Topic(
-            name=HEALTH, partitions=SHARDS, key="binding key", carries="what members report of each workload"
-        ),
-        Topic(
-            name=DECISIONS, partitions=SHARDS, key="the shard", carries="steps, and what was decided in them"
-        ),
+        Topic(name=HEALTH, partitions=SHARDS, key="binding key", carries="reports of members on workloads"),
+        Topic(name=DECISIONS, partitions=SHARDS, key="the shard", carries="steps and their decisions"),
         Topic(
             name=LINKS,
             partitions=SHARDS,
             key="key of the receiver",
-            carries="questions and answers between shards, and what one needs of another",
+            carries="requests and answers between shards",
         ),
-        Topic(name=WORKS, partitions=SHARDS, key="cluster", carries="what one cluster must run now"),
-        Topic(name=REJECTIONS, partitions=1, key="source topic", carries="inputs that were refused, and why"),
+        Topic(name=WORKS, partitions=SHARDS, key="cluster", carries="works: what each cluster must run"),
+        Topic(name=REJECTIONS, partitions=1, key="source topic", carries="refused inputs, with reasons"),
         Topic(
             name=OBSERVATIONS,
             partitions=1,
             key="object key",
-            carries="objects of another control plane, its decisions compared with ours; Events of clients",
+            carries="objects of another control plane, comparisons of its decisions; Events that clients write",
         ),
     )
 }

@@ -43,7 +43,7 @@ def _rows(head: tuple[str, ...], *rows: tuple[object, ...]) -> str:
 
 def _topics() -> str:
     return _rows(
-        ("topic", "partitions", "key", "written by", "carries"),
+        ("topic", "partitions", "key", "written by", "content"),
         *(
             (
                 f"`{topics.PREFIX}{topic.name}`",
@@ -59,7 +59,7 @@ def _topics() -> str:
 
 def _types() -> str:
     return _rows(
-        ("topic", "`ce_type`", "data; what is in bold must be there", "says"),
+        ("topic", "`ce_type`", "data (required fields in bold)", "meaning"),
         *(
             (f"`{entry.topic}`", f"`{entry.type}`", _fields(entry.struct), _meaning(entry.struct))
             for entry in catalogue.EVENT_TYPES
@@ -91,10 +91,10 @@ def _places() -> str:
         ),
         ("Namespace `shop`", topics.POLICIES, keys.object_key("Namespace", "", "shop")),
         ("cluster `member1`", topics.CLUSTERS, "member1"),
-        ("what `member1` reports of that Deployment", topics.HEALTH, "default/nginx-deployment"),
+        ("report of `member1` on that Deployment", topics.HEALTH, "default/nginx-deployment"),
     )
     return _rows(
-        ("of", "topic", "key", "partition"),
+        ("record about", "topic", "key", "partition"),
         *(
             (of, f"`{topic}`", f"`{key}`", keys.partition_of(key, topics.TOPICS[topic].partitions))
             for of, topic, key in objects
@@ -117,17 +117,17 @@ def _signed(text: str) -> int:
 
 def _limits() -> str:
     return _rows(
-        ("of", "at most"),
-        ("a record's value", f"{limits.RECORD_BYTES_MAX:,} bytes"),
-        ("an object in it (`manifest`)", f"{limits.OBJECT_BYTES_MAX:,} bytes"),
+        ("limit of", "at most"),
+        ("the value of a record", f"{limits.RECORD_BYTES_MAX:,} bytes"),
+        ("an object in a value (`manifest`)", f"{limits.OBJECT_BYTES_MAX:,} bytes"),
         ("a key", f"{limits.KEY_BYTES_MAX:,} bytes"),
-        ("all headers together, as JSON", f"{limits.HEADER_BYTES_MAX:,} bytes"),
-        ("nesting inside an object", f"{limits.DEPTH_MAX} levels"),
+        ("all headers of a record, as JSON", f"{limits.HEADER_BYTES_MAX:,} bytes"),
+        ("nesting in an object", f"{limits.DEPTH_MAX} levels"),
         ("member clusters", f"{limits.CLUSTERS_MAX:,}"),
         ("replicas of a workload", f"{limits.REPLICAS_MAX:,}"),
         (
-            "offsets of a partition in which a repetition is known; a transaction takes one beside its records",
-            f"{limits.RECENT_IDS - 1:,} before it",
+            "distance to an event for its repetition to be recognized",
+            f"{limits.RECENT_IDS - 1:,} offsets of the partition",
         ),
     )
 
@@ -182,11 +182,11 @@ _DECIDED: Final = table.SAMPLES["io.reballast.schedule-decided.v1"]
 _TEMPLATE: Final = inputs.deployment("foo", 3)
 
 _BAD: Final[dict[str, records.Record]] = {
-    "is no JSON, or cut off": _with_value(b'{"name":"member1"'),
-    "has no value, as in a compacted topic": _with_value(b""),
-    "lacks a field": _with_value(b'{"name":"member1"}'),
-    "has a field of another type": _with_value(b'{"name":7,"taint":{"key":"k","effect":"NoExecute"}}'),
-    "has a value that the field does not take": _record(_WRONG_EFFECT),
+    "is not JSON, or is truncated": _with_value(b'{"name":"member1"'),
+    "has no value, like a tombstone of a compacted topic": _with_value(b""),
+    "has no value for a required field": _with_value(b'{"name":"member1"}'),
+    "has a field of a wrong type": _with_value(b'{"name":7,"taint":{"key":"k","effect":"NoExecute"}}'),
+    "has a value that the field does not permit": _record(_WRONG_EFFECT),
     "is too large": _with_value(b" " * (limits.RECORD_BYTES_MAX + 1)),
     "is nested too deeply": _with_value(b"[" * 100 + b"]" * 100),
     "has headers that are too large": _record(
@@ -194,16 +194,16 @@ _BAD: Final[dict[str, records.Record]] = {
     ),
     "has no `ce_id`": _record(_TAINTED, without="ce_id"),
     "has no `ce_specversion`": _record(_TAINTED, without="ce_specversion"),
-    "has a `ce_time` without a zone": _record(_TAINTED, headers={"ce_time": "2024-05-25T09:49:51"}),
-    "has another object's key, or none": _record(_TAINTED, key="member2"),
+    "has a `ce_time` without a time zone": _record(_TAINTED, headers={"ce_time": "2024-05-25T09:49:51"}),
+    "has no key, or the key of another object": _record(_TAINTED, key="member2"),
     "belongs to another topic": _record(_TEMPLATE, key="default/foo-deployment"),
-    "pretends to be a decision": _record(_DECIDED),
+    "has the type of a decision": _record(_DECIDED),
     "repeats `ce_source` and `ce_id`": _record(_TAINTED, "t-1"),
-    "was meant for an older version (`expects`)": _record(_LATE),
-    "speaks of a cluster that is no member": _record(
+    "expects an older version of the object (`expects`)": _record(_LATE),
+    "concerns a cluster that is not a member": _record(
         clusters.ClusterUntainted(name="member9", key="k"), key="member9"
     ),
-    "is of a type or version that this release doesn't know": _record(
+    "has a type or version that this release does not know": _record(
         _TAINTED, headers={"ce_type": "io.reballast.cluster-tainted.v9"}
     ),
 }
