@@ -48,7 +48,7 @@ class Kubectl:
     def __init__(  # every parameter has a name, and all but two have a default
         self,
         kubeconfig: Path,
-        home: Path,
+        home_directory: Path,
         namespace: str = "default",
         context: str = "",
         *,
@@ -57,7 +57,7 @@ class Kubectl:
     ) -> None:
         self._kubeconfig = kubeconfig
         self._reading = reading or kubeconfig
-        self._home = home
+        self._home = home_directory
         self._context = context
         self._program = program
         self.namespace = namespace
@@ -69,12 +69,12 @@ class Kubectl:
             self._reading, self._home, self.namespace, context, reading=self._reading, program=self._program
         )
 
-    def __call__(self, *words: str, given: str = "", code: int | None = 0) -> str:
+    def __call__(self, *words: str, stdin: str = "", code: int | None = 0) -> str:
         """Run a command and return its output; fail if the exit code is not ``code`` (None accepts any)."""
         done = subprocess.run(
             self._command(*words),
             env=self._environment(words),
-            input=given,
+            input=stdin,
             capture_output=True,
             text=True,
             timeout=SECONDS,
@@ -93,18 +93,18 @@ class Kubectl:
         """Return the table of ``get`` as lines, with single blanks between columns and without the column AGE."""
         return plain(self("get", *words))
 
-    def until(self, wanted: Sequence[str], *words: str) -> None:
+    def until(self, expected: Sequence[str], *words: str) -> None:
         """Repeat ``get`` until it prints this table (without ages)."""
-        self.until_true(lambda: self.table(*words) == list(wanted), lambda: self("get", *words))
+        self.until_true(lambda: self.table(*words) == list(expected), lambda: self("get", *words))
 
-    def until_true(self, holds: Callable[[], bool], told: Callable[[], str]) -> None:
-        """Poll until the condition ``holds`` is true; after a timeout, fail with the message of ``told``.
+    def until_true(self, holds: Callable[[], bool], message: Callable[[], str]) -> None:
+        """Poll until the condition ``holds`` is true; after a timeout, fail with the result of ``message``.
 
         A command that fails meanwhile, for example since an object does not exist yet, is repeated.
         """
         deadline, pause_s = time.monotonic() + _UNTIL_SECONDS, _POLL_SECONDS
         while not _holds(holds):
-            assert time.monotonic() < deadline, told()
+            assert time.monotonic() < deadline, message()
             time.sleep(pause_s)
             pause_s = min(pause_s * _LONGER, _POLL_SECONDS_MAX)
 
@@ -141,18 +141,18 @@ def plain(printed: str) -> list[str]:
     lines = [line.split() for line in printed.splitlines()]
     if not lines or "AGE" not in lines[0]:
         return [" ".join(line) for line in lines]
-    place = lines[0].index("AGE")
-    return [" ".join([*line[:place], *line[place + 1 :]]) for line in lines]
+    age_column = lines[0].index("AGE")
+    return [" ".join([*line[:age_column], *line[age_column + 1 :]]) for line in lines]
 
 
 def found_program() -> str:
     """Return the kubectl of the PATH; without one the test is skipped, in CI it fails."""
-    found = shutil.which("kubectl")
-    if found is None:
+    program = shutil.which("kubectl")
+    if program is None:
         if os.environ.get("CI"):
             pytest.fail(_ABSENT)
         pytest.skip(_ABSENT)
-    return found
+    return program
 
 
 def _holds(condition: Callable[[], bool]) -> bool:

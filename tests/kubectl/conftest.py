@@ -52,15 +52,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="package")
 def control_plane_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """One process with three members."""
-    with on_sqlite(tmp_path_factory.mktemp("kubectl")) as found:
-        yield found
+    with on_sqlite(tmp_path_factory.mktemp("kubectl")) as control_plane:
+        yield control_plane
 
 
 @pytest.fixture(scope="package")
 def control_plane_on_kafka(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """Two workers and two replicas."""
-    with on_kafka(kafka, tmp_path_factory.mktemp("kubectl-on-kafka")) as found:
-        yield found
+    with on_kafka(kafka, tmp_path_factory.mktemp("kubectl-on-kafka")) as control_plane:
+        yield control_plane
 
 
 @pytest.fixture(scope="package")
@@ -78,9 +78,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def control_plane(request: pytest.FixtureRequest) -> ControlPlane:
     """A control plane on the log backend of the test."""
-    found = request.getfixturevalue(request.param)
-    assert isinstance(found, ControlPlane)
-    return found
+    control_plane = request.getfixturevalue(request.param)
+    assert isinstance(control_plane, ControlPlane)
+    return control_plane
 
 
 @pytest.fixture
@@ -92,10 +92,10 @@ def kubectl(control_plane: ControlPlane, home: Path, request: pytest.FixtureRequ
     test = str(request.node.name)
     # Long names of tests differ behind the cut only.
     name = f"{_NEITHER.sub('-', test)[:_TEST_CHARS_MAX].strip('-')}-{zlib.crc32(test.encode()):08x}"
-    found = control_plane.kubectl(home, name)
+    kubectl = control_plane.kubectl(home, name)
     with streams.client(control_plane.writing) as client:
         client.post("/api/v1/namespaces", json={"metadata": {"name": name}}).raise_for_status()
-    yield found
+    yield kubectl
     with streams.client(control_plane.writing) as client:
         # Workloads would take capacity from the next test during the grace period of their namespace.
         for path in (*_WORKLOADS, f"/api/v1/namespaces/{name}"):

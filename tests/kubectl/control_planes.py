@@ -20,9 +20,9 @@ class ControlPlane(Struct, frozen=True, kw_only=True):
     reading: Path
     log: str = ""
 
-    def kubectl(self, home: Path, namespace: str = "default", context: str = "") -> Kubectl:
+    def kubectl(self, home_directory: Path, namespace: str = "default", context: str = "") -> Kubectl:
         """Return a kubectl that writes through one replica and reads through the other."""
-        return Kubectl(self.writing, home, namespace, context, reading=self.reading)
+        return Kubectl(self.writing, home_directory, namespace, context, reading=self.reading)
 
 
 @contextmanager
@@ -56,12 +56,12 @@ def replica(name: str, log: str, directory: Path, *options: str) -> Api:
 def launched(*processes: Process) -> Generator[None]:
     """Run processes during the block, and stop them in order."""
     try:
-        for each in processes:
+        for process in processes:
             # The shared broker may not allow the short sessions that the tests with killed workers use.
-            each.environment[SESSION_VARIABLE] = str(SESSION_MS)
-            each.launch()
+            process.environment[SESSION_VARIABLE] = str(SESSION_MS)
+            process.launch()
         yield
     finally:
-        for each in reversed(processes):
+        for process in reversed(processes):
             with suppress(ProcessLookupError):
-                each.stop()
+                process.stop()

@@ -39,7 +39,7 @@ class Reader(User):
         self._kubectl = kubectl
         self._patches = patches
 
-    def __call__(self, *words: str, code: int | None = 0, given: str = "") -> str:
+    def __call__(self, *words: str, code: int | None = 0, stdin: str = "") -> str:
         """Run a command and return its output; ``get`` of workloads and pods queries the members."""
         # `reballast edit` reads EDITOR; the environment that kubectl gets here has KUBE_EDITOR only.
         if "EDITOR" in os.environ:
@@ -50,7 +50,7 @@ class Reader(User):
             case ("untaint", cluster, *keys):
                 return "".join(self.taint(cluster, f"{key}-") for key in keys)
             case _:
-                printed = self._kubectl(*words, given=given, code=code)
+                printed = self._kubectl(*words, stdin=stdin, code=code)
                 self.errors = self._kubectl.errors
                 return printed
 
@@ -60,7 +60,9 @@ class Reader(User):
         key, _, effect = taint.rstrip("-").partition(":")
         key, _, value = key.partition("=")
         kept = [
-            each for each in self._taints(cluster) if each["key"] != key or effect not in ("", each["effect"])
+            existing
+            for existing in self._taints(cluster)
+            if existing["key"] != key or effect not in ("", existing["effect"])
         ]
         is_gone = taint.endswith("-")
         if not is_gone:
@@ -69,9 +71,9 @@ class Reader(User):
         self("patch", "cluster", cluster, "--type=merge", "-p", patch)
         return f"cluster/{cluster} {'untainted' if is_gone else 'tainted'}\n"
 
-    def until_true(self, holds: Callable[[], bool], told: Callable[[], str] = lambda: "") -> None:
-        """Poll until the condition ``holds`` is true; after a timeout, fail with the message of ``told``."""
-        self._kubectl.until_true(holds, told)
+    def until_true(self, holds: Callable[[], bool], message: Callable[[], str] = lambda: "") -> None:
+        """Poll until the condition ``holds`` is true; after a timeout, fail with the result of ``message``."""
+        self._kubectl.until_true(holds, message)
 
     def _over_members(self, kind: str, words: Sequence[str]) -> str:
         is_workload = kind in _WORKLOADS

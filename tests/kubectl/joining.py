@@ -37,7 +37,7 @@ def published(kubectl: Kubectl) -> Json:
     return cast("Json", json.loads(str(at(info, "data", "kubeconfig"))))
 
 
-def joining(kubectl: Kubectl, directory: Path, home: Path, credentials: Json) -> Kubectl:
+def joining(kubectl: Kubectl, directory: Path, home_directory: Path, credentials: Json) -> Kubectl:
     """Return a kubectl with these credentials; it has the address and CA of the server from ``cluster-info``."""
     config = published(kubectl)
     config["users"] = [{"name": "joining", "user": credentials}]
@@ -45,4 +45,4 @@ def joining(kubectl: Kubectl, directory: Path, home: Path, credentials: Json) ->
     config["current-context"] = "joining"
     path = directory / f"joining-{len(list(directory.iterdir()))}"
     path.write_text(json.dumps(config))
-    return Kubectl(path, home)
+    return Kubectl(path, home_directory)

@@ -126,18 +126,18 @@ async def _record(program: str, path: Path) -> None:
         while not server.started:  # noqa: ASYNC110  # uvicorn has no event to wait for
             await asyncio.sleep(0.01)
         port = server.servers[0].sockets[0].getsockname()[1]
-        with tempfile.TemporaryDirectory() as home:
-            config = Path(home) / "config"
+        with tempfile.TemporaryDirectory() as directory:
+            config = Path(directory) / "config"
             config.write_text(KUBECONFIG.format(url=f"http://127.0.0.1:{port}"))
             for command in COMMANDS:
                 await asyncio.to_thread(
                     subprocess.run,
                     [program, *command.split()],
-                    env={"HOME": home, "KUBECONFIG": str(config)},
+                    env={"HOME": directory, "KUBECONFIG": str(config)},
                     check=True,
                 )
         path.write_bytes(  # noqa: ASYNC240  # no other task runs on this loop now
-            b"".join(msgspec.json.encode(each) + b"\n" for each in recorder.kept)
+            b"".join(msgspec.json.encode(request) + b"\n" for request in recorder.kept)
         )
         server.should_exit = True
         await task

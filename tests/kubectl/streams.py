@@ -27,15 +27,15 @@ def client(kubeconfig: Path) -> Generator[httpx.Client]:
         verify=ssl.create_default_context(cadata=authority),
         headers={"authorization": f"Bearer {token}"},
         timeout=SECONDS,
-    ) as found:
-        yield found
+    ) as client:
+        yield client
 
 
 @contextmanager
-def watching(found: httpx.Client, path: str, version: str) -> Generator[Iterator[Json]]:
+def watching(client: httpx.Client, path: str, version: str) -> Generator[Iterator[Json]]:
     """Yield the events of a watch that begins at a resourceVersion."""
     query = {"watch": "true", "resourceVersion": version, "allowWatchBookmarks": "true"}
-    with found.stream("GET", path, params=query) as answer:
+    with client.stream("GET", path, params=query) as answer:
         assert answer.status_code == 200, answer.read()
         yield (json.loads(line) for line in answer.iter_lines())
 

@@ -13,9 +13,9 @@ from tests.kubectl.manifests import BOTH
 
 @pytest.fixture
 def shell(served: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Shell]:
-    found = Shell(served, capsys)
-    yield found
-    found("heal", "member1")
+    shell = Shell(served, capsys)
+    yield shell
+    shell("heal", "member1")
 
 
 def test_lagging_api_responds_late_and_throttled_api_with_retry_after(shell: Shell, kubectl: Kubectl) -> None:
@@ -36,7 +36,7 @@ def test_failing_api_refuses_requests_while_workloads_are_propagated(shell: Shel
     shell("fault", "member1", "failing", "--amount", "1")
     member("get", "namespace", "default", code=1)
     assert "ServiceUnavailable" in member.errors
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy", "web")
     assert "member1" not in kubectl("top", "pods", code=None)
     shell("heal", "member1")

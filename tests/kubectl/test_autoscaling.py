@@ -41,7 +41,7 @@ def _until_replicas(kubectl: Kubectl, count: int) -> None:
 
 
 def test_target_of_a_propagated_autoscaler_is_labelled_while_it_is_scaled(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=f"{DEPLOYMENT}---{POLICY}---{SCALER}")
+    kubectl("apply", "-f", "-", stdin=f"{DEPLOYMENT}---{POLICY}---{SCALER}")
     _until_labelled(kubectl, "true")
     kubectl.on("member1").until_true(
         lambda: "retain-replicas" in kubectl.on("member1")("get", "deploy", "web", "-o", "yaml"),
@@ -65,7 +65,7 @@ def test_target_of_a_propagated_autoscaler_is_labelled_while_it_is_scaled(kubect
 
 
 def test_divided_template_follows_the_replicas_that_its_members_decide(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=f"{DEPLOYMENT}---{POLICY}---{SCALER}")
+    kubectl("apply", "-f", "-", stdin=f"{DEPLOYMENT}---{POLICY}---{SCALER}")
     _until_labelled(kubectl, "true")
     _until_replicas(kubectl, 3)
     member = kubectl.on("member1")
@@ -119,7 +119,7 @@ def test_divided_template_follows_the_load_in_its_members(kubectl: Kubectl) -> N
     )
     metric = "{type: Pods, pods: {metric: {name: hits}, target: {type: AverageValue, averageValue: 10}}}"
     scaler = SCALER.replace("  maxReplicas: 10\n", f"  maxReplicas: 10\n  metrics: [{metric}]\n", 1)
-    kubectl("apply", "-f", "-", given=f"{busy}---{POLICY}---{scaler}")
+    kubectl("apply", "-f", "-", stdin=f"{busy}---{POLICY}---{scaler}")
     _until_replicas(kubectl, 12)
     kubectl("annotate", "deploy", "web", f"{autoscalers.LOAD}=hits=15", "--overwrite")
     _until_replicas(kubectl, 4)

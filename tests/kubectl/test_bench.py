@@ -9,9 +9,9 @@ SMALL = kube.Sizes(bare=50, gets=20, paced=20, watchers=3, events=5)
 
 @pytest.mark.slow
 def test_benchmark_reports_each_figure_with_its_baseline() -> None:
-    found = kube.run(30, sizes=SMALL)
+    figures = kube.run(30, sizes=SMALL)
 
-    assert (found["bindings"], found["list_bindings"], found["watchers"]) == (30, 50, 3)
+    assert (figures["bindings"], figures["list_bindings"], figures["watchers"]) == (30, 50, 3)
     for name in (
         "baseline_per_s",
         "create_per_s",
@@ -20,7 +20,7 @@ def test_benchmark_reports_each_figure_with_its_baseline() -> None:
         "list_mb",
         "watch_events_per_s",
     ):
-        assert float(str(found[name])) > 0
+        assert float(str(figures[name])) > 0
     for name in ("decision", "watch"):
-        assert 0 < float(str(found[f"{name}_p50_ms"])) <= float(str(found[f"{name}_p99_ms"]))
-    assert found["reference"] == kube.REFERENCE
+        assert 0 < float(str(figures[f"{name}_p50_ms"])) <= float(str(figures[f"{name}_p99_ms"]))
+    assert figures["reference"] == kube.REFERENCE

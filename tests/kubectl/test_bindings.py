@@ -25,7 +25,7 @@ def until_scheduled(kubectl: Kubectl) -> None:
 
 
 def test_binding_names_the_version_of_its_template_that_it_follows(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     until_scheduled(kubectl)
     before = int(binding_of(kubectl)["spec"]["resource"]["resourceVersion"])
     kubectl("scale", "deploy", "web", "--replicas=4")
@@ -38,10 +38,10 @@ def test_binding_names_the_version_of_its_template_that_it_follows(kubectl: Kube
 
 
 def test_scheduler_observes_generations_that_need_no_new_decision(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     until_scheduled(kubectl)
     before = binding_of(kubectl)
-    kubectl("apply", "-f", "-", given=OVERWRITING)
+    kubectl("apply", "-f", "-", stdin=OVERWRITING)
     kubectl.until_true(
         lambda: binding_of(kubectl)["spec"]["conflictResolution"] == "Overwrite",
         lambda: str(binding_of(kubectl)),
@@ -53,13 +53,13 @@ def test_scheduler_observes_generations_that_need_no_new_decision(kubectl: Kubec
 
 
 def test_scheduler_observes_no_generation_that_it_cannot_place(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     until_scheduled(kubectl)
-    kubectl("apply", "-f", "-", given=POLICY.replace("[member1, member2]", "[unknown]"))
+    kubectl("apply", "-f", "-", stdin=POLICY.replace("[member1, member2]", "[unknown]"))
 
     def scheduled() -> dict[str, str]:
         conditions: list[dict[str, str]] = binding_of(kubectl)["status"]["conditions"]
-        return next(each for each in conditions if each["type"] == "Scheduled")
+        return next(condition for condition in conditions if condition["type"] == "Scheduled")
 
     kubectl.until_true(lambda: scheduled()["status"] == "False", lambda: str(scheduled()))
     binding = binding_of(kubectl)
@@ -67,17 +67,17 @@ def test_scheduler_observes_no_generation_that_it_cannot_place(kubectl: Kubectl)
 
 
 def test_replicas_are_left_out_of_a_binding_that_has_none(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     until_scheduled(kubectl)
     kubectl("scale", "deploy", "web", "--replicas=0")
     kubectl.until_true(
         lambda: "replicas" not in binding_of(kubectl)["spec"], lambda: str(binding_of(kubectl)["spec"])
     )
-    assert {tuple(each) for each in binding_of(kubectl)["spec"]["clusters"]} == {("name",)}
+    assert {tuple(target) for target in binding_of(kubectl)["spec"]["clusters"]} == {("name",)}
 
 
 def test_binding_keeps_its_spec_when_its_policy_is_deleted(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH.replace(POLICY, OVERWRITING))
+    kubectl("apply", "-f", "-", stdin=BOTH.replace(POLICY, OVERWRITING))
     until_scheduled(kubectl)
     before = binding_of(kubectl)
     kubectl("delete", "pp", "web")
@@ -89,7 +89,7 @@ def test_binding_keeps_its_spec_when_its_policy_is_deleted(kubectl: Kubectl) -> 
 
 
 def test_binding_of_another_scheduler_waits_and_an_event_gives_the_reason(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH.replace(POLICY, OTHER_SCHEDULER))
+    kubectl("apply", "-f", "-", stdin=BOTH.replace(POLICY, OTHER_SCHEDULER))
     kubectl.until_true(
         lambda: "NotScheduledHere" in kubectl("events", "--for", "deployment/web"),
         lambda: kubectl("get", "events"),
@@ -102,11 +102,11 @@ def test_binding_of_another_scheduler_waits_and_an_event_gives_the_reason(kubect
 
 
 def statuses_of(kubectl: Kubectl) -> list[dict[str, Any]]:
-    return [each["status"] for each in binding_of(kubectl)["status"].get("aggregatedStatus", [])]
+    return [member["status"] for member in binding_of(kubectl)["status"].get("aggregatedStatus", [])]
 
 
 def test_status_of_a_member_names_its_generation_and_that_of_the_template(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     until_scheduled(kubectl)
     first = {"generation": 1, "observedGeneration": 1, "resourceTemplateGeneration": 1}
     second = {"generation": 2, "observedGeneration": 2, "resourceTemplateGeneration": 2}
@@ -121,8 +121,8 @@ def test_status_of_a_member_names_its_generation_and_that_of_the_template(kubect
     kubectl.until_true(lambda: generations() == [first, first], lambda: str(statuses_of(kubectl)))
     kubectl("scale", "deploy", "web", "--replicas=6")
     kubectl.until_true(lambda: generations() == [second, second], lambda: str(statuses_of(kubectl)))
-    found = cast("dict[str, Any]", kubectl.on("member1").json("deploy", "web"))
-    assert (found["metadata"]["generation"], found["status"]["observedGeneration"]) == (2, 2)
+    deployment = cast("dict[str, Any]", kubectl.on("member1").json("deploy", "web"))
+    assert (deployment["metadata"]["generation"], deployment["status"]["observedGeneration"]) == (2, 2)
     work = marks.work_name("Deployment", kubectl.namespace, "web")
     (shown,) = cast("dict[str, Any]", kubectl.json("work", work, "-n", "karmada-es-member1"))["status"][
         "manifestStatuses"
@@ -131,33 +131,35 @@ def test_status_of_a_member_names_its_generation_and_that_of_the_template(kubect
 
 
 def test_template_observes_a_generation_only_when_all_members_run_it(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     observed = ("get", "deploy", "web", "-o", "jsonpath={.status.observedGeneration}")
     kubectl.until_true(lambda: kubectl(*observed) == "1", lambda: kubectl(*observed))
     kubectl(
         "apply",
         "-f",
         "-",
-        given=f"{POLICY}  suspension: {{dispatchingOnClusters: {{clusterNames: [member2]}}}}",
+        stdin=f"{POLICY}  suspension: {{dispatchingOnClusters: {{clusterNames: [member2]}}}}",
     )
     kubectl("scale", "deploy", "web", "--replicas=4")
     kubectl.on("member1").until(["NAME READY UP-TO-DATE AVAILABLE", "web 2/2 2 2"], "deploy")
     kubectl.until_true(
-        lambda: [each["resourceTemplateGeneration"] for each in statuses_of(kubectl)] == [2, 1],
+        lambda: [status["resourceTemplateGeneration"] for status in statuses_of(kubectl)] == [2, 1],
         lambda: str(statuses_of(kubectl)),
     )
     assert kubectl(*observed) == "1"
-    kubectl("apply", "-f", "-", given=POLICY)
+    kubectl("apply", "-f", "-", stdin=POLICY)
     kubectl.until_true(lambda: kubectl(*observed) == "2", lambda: kubectl(*observed))
 
 
 def test_queueing_controller_suspends_the_scheduling_of_a_binding(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     until_scheduled(kubectl)
 
     def replicas() -> str:
-        found = binding_of(kubectl)
-        return f"{found['spec']['replicas']} {[each['replicas'] for each in found['spec']['clusters']]}"
+        binding = binding_of(kubectl)
+        return (
+            f"{binding['spec']['replicas']} {[target['replicas'] for target in binding['spec']['clusters']]}"
+        )
 
     def suspend(*, scheduling: bool) -> None:
         patch = f'{{"spec":{{"suspension":{{"scheduling":{str(scheduling).lower()}}}}}}}'
@@ -166,7 +168,7 @@ def test_queueing_controller_suspends_the_scheduling_of_a_binding(kubectl: Kubec
     suspend(scheduling=True)
     kubectl("scale", "deploy", "web", "--replicas=6")
     kubectl.until_true(lambda: replicas().startswith("6 "), replicas)
-    assert sum(each["replicas"] for each in binding_of(kubectl)["spec"]["clusters"]) < 6
+    assert sum(target["replicas"] for target in binding_of(kubectl)["spec"]["clusters"]) < 6
     assert binding_of(kubectl)["spec"]["suspension"] == {"scheduling": True}
     suspend(scheduling=False)
     kubectl.until_true(lambda: replicas() == "6 [3, 3]", replicas)
@@ -179,10 +181,10 @@ def test_each_failed_affinity_group_has_an_event_with_the_message_of_the_referen
     names = ("nowhere", "elsewhere", "member2")
     groups = [{"affinityName": name, "clusterNames": [name]} for name in names]
     policy = {"placement": {"clusterAffinities": groups}, "resourceSelectors": [DEPLOYMENT_WEB]}
-    given = manifest("policy.karmada.io/v1alpha1", "PropagationPolicy", "web", spec=policy)
-    kubectl("apply", "-f", "-", given=json.dumps(given))
+    propagation_policy = manifest("policy.karmada.io/v1alpha1", "PropagationPolicy", "web", spec=policy)
+    kubectl("apply", "-f", "-", stdin=json.dumps(propagation_policy))
     kubectl("create", "deployment", "web", "--image=nginx")
-    told = (
+    query = (
         "get",
         "events",
         "--field-selector",
@@ -190,25 +192,25 @@ def test_each_failed_affinity_group_has_an_event_with_the_message_of_the_referen
         "-o",
         "jsonpath={.items[*].message}",
     )
-    kubectl.until_true(lambda: kubectl(*told).count("index(1)") == 2, lambda: kubectl(*told))
+    kubectl.until_true(lambda: kubectl(*query).count("index(1)") == 2, lambda: kubectl(*query))
     binding = f"ResourceBinding({kubectl.namespace}/web-deployment)"
     for index in (0, 1):
         assert f"failed to schedule {binding} with clusterAffiliates index({index}): 0/3 clusters" in kubectl(
-            *told
+            *query
         )
-    assert "index(2)" not in kubectl(*told)
+    assert "index(2)" not in kubectl(*query)
 
 
 def test_policy_shows_the_finalizer_of_the_reference_and_is_deleted_at_once(kubectl: Kubectl) -> None:
     def finalizers() -> str:
         return kubectl("get", "pp", "web", "-o", "jsonpath={.metadata.finalizers}")
 
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     own = "karmada.io/propagation-policy-controller"
     assert finalizers() == f'["{own}"]'
     shown = kubectl.json("pp", "web")
     shown["spec"]["priority"] = 5  # type: ignore[index]
-    kubectl("replace", "-f", "-", given=json.dumps(shown))
+    kubectl("replace", "-f", "-", stdin=json.dumps(shown))
     assert finalizers() == f'["{own}"]'
     kubectl("patch", "pp", "web", "--type=merge", "-p", '{"metadata":{"finalizers":["example.io/hold"]}}')
     assert finalizers() == f'["example.io/hold","{own}"]'
@@ -216,6 +218,6 @@ def test_policy_shows_the_finalizer_of_the_reference_and_is_deleted_at_once(kube
     assert finalizers() == '["example.io/hold"]'
     kubectl("patch", "pp", "web", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
     kubectl("get", "pp", "web", code=1)
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     kubectl("delete", "pp", "web")
     kubectl("get", "pp", "web", code=1)

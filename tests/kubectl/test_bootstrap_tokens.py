@@ -19,8 +19,8 @@ ID = "abc123"
 
 
 def test_client_without_credentials_reads_the_signed_cluster_info_only(kubectl: Kubectl) -> None:
-    kubectl("apply", "-n", "kube-system", "-f", "-", given=token_secret(ID))
-    (cluster,) = (object_at(each, "cluster") for each in objects_at(published(kubectl), "clusters"))
+    kubectl("apply", "-n", "kube-system", "-f", "-", stdin=token_secret(ID))
+    (cluster,) = (object_at(entry, "cluster") for entry in objects_at(published(kubectl), "clusters"))
     authority = base64.b64decode(str(cluster["certificate-authority-data"])).decode()
     trusted = ssl.create_default_context(cadata=authority)
     with httpx.Client(base_url=str(cluster["server"]), verify=trusted) as anonymous:
@@ -43,7 +43,7 @@ def test_bootstrap_token_authenticates_its_holder_until_it_is_deleted(
     kubectl: Kubectl, home: Path, tmp_path: Path
 ) -> None:
     later = "2999-01-01T00:00:00Z"
-    kubectl("apply", "-n", "kube-system", "-f", "-", given=token_secret("abc124", expiration=later))
+    kubectl("apply", "-n", "kube-system", "-f", "-", stdin=token_secret("abc124", expiration=later))
     holder = joining(kubectl, tmp_path, home, {"token": f"abc124.{SECRET}"})
     user = object_at(json.loads(holder("auth", "whoami", "-o", "json")), "status", "userInfo")
     assert user["username"] == "system:bootstrap:abc124"
@@ -71,7 +71,7 @@ def test_bootstrap_token_authenticates_its_holder_until_it_is_deleted(
 def test_invalid_bootstrap_token_is_refused(
     kubectl: Kubectl, home: Path, tmp_path: Path, wrong: dict[str, str]
 ) -> None:
-    kubectl("apply", "-n", "kube-system", "-f", "-", given=token_secret("abc125", **wrong))
+    kubectl("apply", "-n", "kube-system", "-f", "-", stdin=token_secret("abc125", **wrong))
     holder = joining(kubectl, tmp_path, home, {"token": f"abc125.{SECRET}"})
     holder("auth", "whoami", code=1)
     assert "Unauthorized" in holder.errors

@@ -62,10 +62,10 @@ def user_of(kubectl: Kubectl) -> Json:
 def test_bootstrap_token_leads_to_the_right_to_write_roles_of_agents_and_no_others(
     kubectl: Kubectl, home: Path, tmp_path: Path
 ) -> None:
-    kubectl("apply", "-n", "kube-system", "-f", "-", given=token_secret("csr000"))
+    kubectl("apply", "-n", "kube-system", "-f", "-", stdin=token_secret("csr000"))
     holder = joining(kubectl, tmp_path, home, {"token": f"csr000.{SECRET}"})
     user = "system:karmada:agent:rbac-generator"
-    holder("create", "-f", "-", "--validate=false", given=request_for("roles", user, AGENTS))
+    holder("create", "-f", "-", "--validate=false", stdin=request_for("roles", user, AGENTS))
     registrar = joining(kubectl, tmp_path, home, credentials(holder, "roles"))
     works = ("--verb=get,list,watch", "--resource=works.work.karmada.io")
     registrar("create", "namespace", "karmada-es-edge")
@@ -82,10 +82,10 @@ def test_bootstrap_token_leads_to_the_right_to_write_roles_of_agents_and_no_othe
 def test_bootstrap_token_gets_the_certificate_of_an_agent_which_renews_it(
     kubectl: Kubectl, home: Path, tmp_path: Path
 ) -> None:
-    kubectl("apply", "-n", "kube-system", "-f", "-", given=token_secret("csr001"))
+    kubectl("apply", "-n", "kube-system", "-f", "-", stdin=token_secret("csr001"))
     holder = joining(kubectl, tmp_path, home, {"token": f"csr001.{SECRET}"})
     user = "system:karmada:agent:edge"
-    holder("create", "-f", "-", "--validate=false", given=request_for("edge", user, AGENTS))
+    holder("create", "-f", "-", "--validate=false", stdin=request_for("edge", user, AGENTS))
     assert decision(kubectl, "edge") == APPROVED
     assert at(kubectl.json("csr", "edge"), "spec", "username") == "system:bootstrap:csr001"
 
@@ -96,10 +96,10 @@ def test_bootstrap_token_gets_the_certificate_of_an_agent_which_renews_it(
     assert f'User "{user}" cannot list resource "secrets"' in agent.errors
     kubectl("create", "clusterrole", "requests", "--verb=create", "--resource=certificatesigningrequests")
     kubectl("create", "clusterrolebinding", "requests", "--clusterrole=requests", f"--group={AGENTS}")
-    agent("create", "-f", "-", "--validate=false", given=request_for("edge-2", user, AGENTS))
+    agent("create", "-f", "-", "--validate=false", stdin=request_for("edge-2", user, AGENTS))
     assert decision(kubectl, "edge-2") == APPROVED
     other = request_for("edge-3", "system:karmada:agent:other", AGENTS)
-    agent("create", "-f", "-", "--validate=false", given=other)
+    agent("create", "-f", "-", "--validate=false", stdin=other)
     assert decision(kubectl, "edge-3") == "Pending"
     kubectl("delete", "clusterrole,clusterrolebinding", "requests")
 
@@ -107,21 +107,21 @@ def test_bootstrap_token_gets_the_certificate_of_an_agent_which_renews_it(
 def test_other_certificate_of_a_bootstrap_token_waits_for_approval(
     kubectl: Kubectl, home: Path, tmp_path: Path
 ) -> None:
-    kubectl("apply", "-n", "kube-system", "-f", "-", given=token_secret("csr002"))
+    kubectl("apply", "-n", "kube-system", "-f", "-", stdin=token_secret("csr002"))
     holder = joining(kubectl, tmp_path, home, {"token": f"csr002.{SECRET}"})
-    asked = {"username": "reballast-admin", "groups": ["system:masters"]}
+    identity = {"username": "reballast-admin", "groups": ["system:masters"]}
     for name, user, group in (
         ("developer", "joe", "developers"),
         ("no-agent", "joe", AGENTS),
         ("no-group", "system:karmada:agent:joe", "developers"),
     ):
-        holder("create", "-f", "-", "--validate=false", given=request_for(name, user, group, **asked))
+        holder("create", "-f", "-", "--validate=false", stdin=request_for(name, user, group, **identity))
         assert decision(kubectl, name) == "Pending"
     requester = object_at(kubectl.json("csr", "developer"), "spec")
     assert requester["username"] == "system:bootstrap:csr002"
     assert "system:masters" not in str(requester["groups"])
     master = request_for("master", "joe", "system:masters")
-    kubectl("create", "-f", "-", given=master, code=1)
+    kubectl("create", "-f", "-", stdin=master, code=1)
     assert "signer with system:masters group is not allowed" in kubectl.errors
 
     kubectl("patch", "csr", "developer", "--type=merge", "-p", '{"spec":{"username":"reballast-admin"}}')
@@ -135,13 +135,13 @@ def test_other_certificate_of_a_bootstrap_token_waits_for_approval(
 
 
 def test_approval_needs_the_right_for_the_signer_and_a_request_that_it_signs(kubectl: Kubectl) -> None:
-    kubectl("create", "-f", "-", given=request_for("jane", "jane", "developers"))
-    kubectl("create", "-f", "-", given=request_for("server", "jane", "developers", usages=["server auth"]))
+    kubectl("create", "-f", "-", stdin=request_for("jane", "jane", "developers"))
+    kubectl("create", "-f", "-", stdin=request_for("server", "jane", "developers", usages=["server auth"]))
     kubectl(
         "create",
         "-f",
         "-",
-        given=request_for("elsewhere", "jane", "developers", signerName="example.com/signer"),
+        stdin=request_for("elsewhere", "jane", "developers", signerName="example.com/signer"),
     )
     kubectl("create", "serviceaccount", "approver")
     parts = "certificatesigningrequests,certificatesigningrequests/approval"
@@ -165,6 +165,6 @@ def test_approval_needs_the_right_for_the_signer_and_a_request_that_it_signs(kub
     kubectl("certificate", "approve", "server", "elsewhere")
     assert decision(kubectl, "server") == "Approved,Failed"
     assert decision(kubectl, "elsewhere") == "Approved"
-    kubectl("create", "-f", "-", given=request_for("broken", "a", "b", request="YWJj"), code=1)
+    kubectl("create", "-f", "-", stdin=request_for("broken", "a", "b", request="YWJj"), code=1)
     assert "spec.request: Invalid value" in kubectl.errors
     kubectl("delete", "clusterrole,clusterrolebinding", "approver")

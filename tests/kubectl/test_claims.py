@@ -36,8 +36,8 @@ def policy_of(kubectl: Kubectl, thing: str, name: str) -> str:
 
 
 def clusters_of(kubectl: Kubectl) -> list[str]:
-    found = cast("dict[str, Any]", kubectl.json("rb", "web-deployment")["spec"])["clusters"]
-    return [each["name"] for each in found]
+    targets = cast("dict[str, Any]", kubectl.json("rb", "web-deployment")["spec"])["clusters"]
+    return [target["name"] for target in targets]
 
 
 def events_of_template(kubectl: Kubectl) -> str:
@@ -45,20 +45,22 @@ def events_of_template(kubectl: Kubectl) -> str:
 
 
 def test_lazy_preemption_marks_the_template_and_moves_it_with_its_next_write(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     kubectl.until_true(
         lambda: policy_of(kubectl, "rb", "web-deployment") == "web", lambda: kubectl("get", "rb")
     )
     before = clusters_of(kubectl)
 
-    kubectl("apply", "-f", "-", given=LAZY)
+    kubectl("apply", "-f", "-", stdin=LAZY)
     kubectl.until_true(
         lambda: policy_of(kubectl, "deploy", "web") == "better", lambda: kubectl("describe", "deploy", "web")
     )
     assert policy_of(kubectl, "rb", "web-deployment") == "web"
     assert clusters_of(kubectl) == before
-    here = kubectl.namespace
-    text = f"Propagation policy({here}/better) preempted propagation policy({here}/web) successfully"
+    namespace = kubectl.namespace
+    text = (
+        f"Propagation policy({namespace}/better) preempted propagation policy({namespace}/web) successfully"
+    )
     assert f"PreemptPolicySucceed Deployment/web {text}" in events_of_template(kubectl)
 
     kubectl("annotate", "deploy", "web", "example.com/changed=yes")
@@ -69,14 +71,14 @@ def test_lazy_preemption_marks_the_template_and_moves_it_with_its_next_write(kub
 
 
 def test_policy_without_its_priority_class_is_applied_when_the_class_is_created(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=f"{DEPLOYMENT}---{URGENT}")
+    kubectl("apply", "-f", "-", stdin=f"{DEPLOYMENT}---{URGENT}")
     text = f"Apply policy({kubectl.namespace}/better) failed: PriorityClass claims-urgent does not exist"
     kubectl.until_true(
         lambda: f"ApplyPolicyFailed Deployment/web {text}" in events_of_template(kubectl),
         lambda: events_of_template(kubectl),
     )
     assert kubectl("get", "rb", "-o", "name") == ""
-    kubectl("apply", "-f", "-", given=CLASS)
+    kubectl("apply", "-f", "-", stdin=CLASS)
     try:
         kubectl.until_true(
             lambda: (
@@ -96,7 +98,7 @@ def test_client_is_warned_when_it_relabels_a_template_so_that_its_policy_does_no
     labelled = BOTH.replace(
         "name: web\n  placement", "labelSelector: {matchLabels: {kind: shop}}\n  placement"
     )
-    kubectl("apply", "-f", "-", given=labelled)
+    kubectl("apply", "-f", "-", stdin=labelled)
     kubectl("label", "deployment", "web", "kind=shop")
     kubectl.until_true(lambda: bool(policy_of(kubectl, "deployment", "web")), lambda: kubectl("get", "pp"))
     kubectl("label", "deployment", "web", "tier=front")

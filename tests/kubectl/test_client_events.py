@@ -10,18 +10,18 @@ from tests.kubectl.manifests import BOTH
 
 
 def _core(name: str, namespace: str, **fields: object) -> str:
-    about: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "namespace": namespace}
+    deployment: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "namespace": namespace}
     value = manifest("v1", "Event", name, namespace)
-    return json.dumps({**value, "involvedObject": about, "reason": "Queued", "type": "Normal", **fields})
+    return json.dumps({**value, "involvedObject": deployment, "reason": "Queued", "type": "Normal", **fields})
 
 
 def _newer(name: str, namespace: str, **fields: object) -> str:
-    about: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "namespace": namespace}
+    deployment: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "namespace": namespace}
     value = manifest("events.k8s.io/v1", "Event", name, namespace)
-    told: Json = {"reason": "Admitted", "action": "Admit", "type": "Normal", "note": "admitted"}
+    details: Json = {"reason": "Admitted", "action": "Admit", "type": "Normal", "note": "admitted"}
     by: Json = {"reportingController": "queue.example.io", "reportingInstance": "queue-0"}
     time = "2026-11-25T12:00:00.000000Z"
-    return json.dumps({**value, "regarding": about, **told, **by, "eventTime": time, **fields})
+    return json.dumps({**value, "regarding": deployment, **details, **by, "eventTime": time, **fields})
 
 
 def test_event_of_a_client_is_listed_described_watched_patched_and_deleted(
@@ -29,18 +29,18 @@ def test_event_of_a_client_is_listed_described_watched_patched_and_deleted(
 ) -> None:
     kubectl("create", "deployment", "web", "--image=nginx")
     uid = kubectl("get", "deploy", "web", "-o", "jsonpath={.metadata.uid}")
-    about: Json = {
+    deployment: Json = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "name": "web",
         "namespace": kubectl.namespace,
     }
     with kubectl.watching(tmp_path, "events") as watched:
-        given = _core(
-            "web.1", kubectl.namespace, message="waits", count=1, involvedObject={**about, "uid": uid}
+        event = _core(
+            "web.1", kubectl.namespace, message="waits", count=1, involvedObject={**deployment, "uid": uid}
         )
-        assert kubectl("create", "-f", "-", given=given) == "event/web.1 created\n"
-        kubectl("create", "-f", "-", given=given, code=1)
+        assert kubectl("create", "-f", "-", stdin=event) == "event/web.1 created\n"
+        kubectl("create", "-f", "-", stdin=event, code=1)
         assert 'events "web.1" already exists' in kubectl.errors
         assert "waits" in kubectl("get", "events")
         assert "waits" in kubectl("describe", "deploy", "web")
@@ -58,7 +58,7 @@ def test_event_of_a_client_is_listed_described_watched_patched_and_deleted(
 
 
 def test_series_of_an_event_is_patched_as_recorders_do(kubectl: Kubectl) -> None:
-    kubectl("create", "-f", "-", given=_newer("web.2", kubectl.namespace))
+    kubectl("create", "-f", "-", stdin=_newer("web.2", kubectl.namespace))
     series = '{"series":{"count":3,"lastObservedTime":"2026-11-25T12:10:00.000000Z"}}'
     kubectl("patch", "events.events.k8s.io", "web.2", "--type=strategic", "-p", series)
     assert kubectl.json("event", "web.2")["series"]["count"] == 3  # type: ignore[index]
@@ -66,20 +66,20 @@ def test_series_of_an_event_is_patched_as_recorders_do(kubectl: Kubectl) -> None
 
 def test_events_that_kubernetes_refuses_are_refused(kubectl: Kubectl) -> None:
     kubectl(
-        "create", "-f", "-", given=_core("a", kubectl.namespace, involvedObject={"namespace": "x"}), code=1
+        "create", "-f", "-", stdin=_core("a", kubectl.namespace, involvedObject={"namespace": "x"}), code=1
     )
     assert 'involvedObject.namespace: Invalid value: "x": does not match event.namespace' in kubectl.errors
-    kubectl("create", "-f", "-", given=_newer("b", kubectl.namespace, action="", type="Odd"), code=1)
+    kubectl("create", "-f", "-", stdin=_newer("b", kubectl.namespace, action="", type="Odd"), code=1)
     assert "action: Required value" in kubectl.errors
     assert 'type: Unsupported value: "Odd"' in kubectl.errors
-    kubectl("create", "-f", "-", given=_core("c", kubectl.namespace, message="x" * 20_000), code=1)
+    kubectl("create", "-f", "-", stdin=_core("c", kubectl.namespace, message="x" * 20_000), code=1)
     assert "at most 16384 are allowed" in kubectl.errors
-    kubectl("create", "-n", "nowhere", "-f", "-", given=_core("d", "nowhere"), code=1)
+    kubectl("create", "-n", "nowhere", "-f", "-", stdin=_core("d", "nowhere"), code=1)
     assert 'namespaces "nowhere" not found' in kubectl.errors
 
 
 def test_event_that_follows_from_the_log_is_not_changed(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     names = ("get", "events", "-o", "name")
     kubectl.until_true(lambda: kubectl(*names) != "", lambda: "no Events")
     kubectl("annotate", kubectl(*names).split()[0], "a=b", code=1)

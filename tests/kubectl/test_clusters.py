@@ -18,8 +18,10 @@ def _client(kubectl: Kubectl, reference: str) -> httpx.Client:
     cluster = kubectl.json("cluster", "member1")
     spec = cast("dict[str, object]", cluster["spec"])
     secret = cast("dict[str, str]", spec[reference])
-    held = kubectl.json("secret", secret["name"], "--namespace", secret["namespace"])
-    data = {name: base64.b64decode(text) for name, text in cast("dict[str, str]", held["data"]).items()}
+    stored_secret = kubectl.json("secret", secret["name"], "--namespace", secret["namespace"])
+    data = {
+        name: base64.b64decode(text) for name, text in cast("dict[str, str]", stored_secret["data"]).items()
+    }
     trusted = ssl.create_default_context(cadata=data["caBundle"].decode())
     headers = {"authorization": f"Bearer {data['token'].decode()}"}
     return httpx.Client(base_url=str(spec["apiEndpoint"]), verify=trusted, headers=headers)
@@ -30,7 +32,7 @@ def test_member_is_reachable_with_the_credentials_of_its_secret(kubectl: Kubectl
         lambda: bool(kubectl("get", "cluster", "member1", "-o", "jsonpath={.spec.secretRef.name}")),
         lambda: kubectl("get", "cluster", "member1", "-o", "yaml"),
     )
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     kubectl.on("member1").until(["NAME READY UP-TO-DATE AVAILABLE", "web 2/2 2 2"], "deploy")
     for reference in ("secretRef", "impersonatorSecretRef"):
         with _client(kubectl, reference) as client:
@@ -52,10 +54,12 @@ def test_cluster_status_has_version_nodes_api_enablements_and_conditions(kubectl
     status = cast("dict[str, object]", kubectl.json("cluster", "member1")["status"])
     assert status["kubernetesVersion"] == "v1.36.2"
     assert status["nodeSummary"] == {"totalNum": 100, "readyNum": 100}
-    enabled = {each["groupVersion"] for each in cast("list[dict[str, str]]", status["apiEnablements"])}
+    enabled = {
+        enablement["groupVersion"] for enablement in cast("list[dict[str, str]]", status["apiEnablements"])
+    }
     assert {"v1", "apps/v1", "batch/v1"} <= enabled
     conditions = cast("list[dict[str, str]]", status["conditions"])
-    assert [(each["type"], each["status"], each["reason"]) for each in conditions] == [
+    assert [(condition["type"], condition["status"], condition["reason"]) for condition in conditions] == [
         ("Ready", "True", "ClusterReady"),
         ("CompleteAPIEnablements", "True", "Complete"),
     ]
@@ -64,7 +68,7 @@ def test_cluster_status_has_version_nodes_api_enablements_and_conditions(kubectl
         assert waited == "cluster.cluster.karmada.io/member1 condition met\n"
     listed = cast("list[dict[str, list[Json]]]", status["apiEnablements"])
     assert {"kind": "Deployment", "name": "deployments"} in [
-        each for api in listed for each in api["resources"]
+        resource for api in listed for resource in api["resources"]
     ]
     summary = cast("dict[str, dict[str, str]]", status["resourceSummary"])
     assert summary["allocatable"]["memory"] == "12800Gi"
@@ -79,7 +83,7 @@ def test_cluster_is_identified_by_its_namespace_and_has_the_default_grades(kubec
     namespace = kubectl.on("member1").json("namespace", "kube-system")
     assert spec["id"] == cast("Json", namespace["metadata"])["uid"]
     name = f"graded-{kubectl.namespace[:20]}"
-    kubectl("create", "-f", "-", given=_cluster(name))
+    kubectl("create", "-f", "-", stdin=_cluster(name))
     created = cast("Json", kubectl.json("cluster", name)["spec"])
     kubectl("delete", "cluster", name)
     assert created["resourceModels"] == spec["resourceModels"]
@@ -96,7 +100,7 @@ def test_cluster_is_identified_by_its_namespace_and_has_the_default_grades(kubec
 
 
 def test_condition_that_a_client_writes_is_shown_and_taints_the_cluster(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=_NETWORK_POLICY)
+    kubectl("apply", "-f", "-", stdin=_NETWORK_POLICY)
     written = {"type": "NetworkReady", "status": "False", "reason": "PacketLoss", "message": "m"}
     before = cast("dict[str, list[Json]]", kubectl.json("cluster", "member3")["status"])["conditions"]
     try:
@@ -140,7 +144,7 @@ def test_labels_and_annotations_of_a_cluster_are_stored(kubectl: Kubectl) -> Non
 
 def test_cluster_without_an_agent_is_deleted_at_once(kubectl: Kubectl) -> None:
     name = f"edge-{kubectl.namespace[:20]}"
-    kubectl("create", "-f", "-", given=_cluster(name))
+    kubectl("create", "-f", "-", stdin=_cluster(name))
     # Nothing runs in the cluster, so kubectl's wait for the deletion ends at once.
     assert kubectl("delete", "cluster", name) == f'cluster.cluster.karmada.io "{name}" deleted\n'
     kubectl("get", "cluster", name, code=1)
@@ -151,8 +155,8 @@ def test_cluster_of_dead_agent_is_deleted_after_its_finalizer_is_removed(
     kubectl: Kubectl, tmp_path: Path
 ) -> None:
     name = f"dead-{kubectl.namespace[:20]}"
-    kubectl("create", "-f", "-", given=_cluster(name))
-    kubectl("apply", "-f", "-", given=BOTH.replace("[member1, member2]", f"[{name}, member2]"))
+    kubectl("create", "-f", "-", stdin=_cluster(name))
+    kubectl("apply", "-f", "-", stdin=BOTH.replace("[member1, member2]", f"[{name}, member2]"))
     kubectl.until_true(
         lambda: kubectl("get", "work", "-n", f"karmada-es-{name}", "-o", "name") != "",
         lambda: kubectl("get", "rb", "-o", "yaml"),
@@ -167,7 +171,7 @@ def test_cluster_of_dead_agent_is_deleted_after_its_finalizer_is_removed(
         assert kubectl("get", "work", "-n", f"karmada-es-{name}", "-o", "name") == ""
         stamp = kubectl("get", "cluster", name, "-o", "jsonpath={.metadata.deletionTimestamp}")
         assert stamp.endswith("Z")
-        kubectl("create", "-f", "-", given=_cluster(name), code=1)
+        kubectl("create", "-f", "-", stdin=_cluster(name), code=1)
         assert kubectl.errors.startswith("Error from server (AlreadyExists)")
         assert (
             f'object is being deleted: clusters.cluster.karmada.io "{name}" already exists' in kubectl.errors

@@ -24,7 +24,7 @@ spec:
 
 
 def test_cron_job_starts_jobs_in_its_members(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=CRON_JOB)
+    kubectl("apply", "-f", "-", stdin=CRON_JOB)
     member = kubectl.on("member1")
     kubectl.until_true(
         lambda: "tick-" in member("get", "cj", "tick", "-o", "jsonpath={.status.active[*].name}", code=None),

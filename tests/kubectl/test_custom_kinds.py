@@ -92,13 +92,13 @@ def test_propagated_definition_makes_members_serve_its_kind(kubectl: Kubectl) ->
     everywhere = boats(POLICY).replace(
         "clusterAffinity: {clusterNames: [member1, member2]}", "clusterAffinity: {}"
     )
-    kubectl("apply", "-f", "-", given=boats(DEFINITION))
+    kubectl("apply", "-f", "-", stdin=boats(DEFINITION))
     try:
         kubectl.until_true(lambda: "boats" in kubectl("api-resources", "-o", "name"), lambda: "no boats")
-        kubectl("apply", "-f", "-", given=everywhere.partition("    replicaScheduling")[0])
-        kubectl("apply", "-f", "-", given=boats(SHIP) % "Sailing")
+        kubectl("apply", "-f", "-", stdin=everywhere.partition("    replicaScheduling")[0])
+        kubectl("apply", "-f", "-", stdin=boats(SHIP) % "Sailing")
         assert "boats" not in kubectl.on("member1")("api-resources", "-o", "name")
-        kubectl("apply", "-f", "-", given=DEFINITION_POLICY)
+        kubectl("apply", "-f", "-", stdin=DEFINITION_POLICY)
         kubectl.until_true(lambda: served("member1") and served("member2"), lambda: "not served")
         assert not served("member3")
         for name in MEMBERS:
@@ -126,14 +126,14 @@ def test_propagated_definition_makes_members_serve_its_kind(kubectl: Kubectl) ->
 
 
 def test_custom_kind_in_a_group_below_karmadas_domain_is_writable(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=DEFINITION.replace("sea.example.io", "sea.example.karmada.io"))
+    kubectl("apply", "-f", "-", stdin=DEFINITION.replace("sea.example.io", "sea.example.karmada.io"))
     try:
         kubectl.until_true(
             lambda: "ships.sea.example.karmada.io" in kubectl("api-resources", "-o", "name"),
             lambda: "no ships",
         )
         ship = SHIP.replace("sea.example.io", "sea.example.karmada.io") % "Sailing"
-        assert "created" in kubectl("apply", "-f", "-", given=ship)
+        assert "created" in kubectl("apply", "-f", "-", stdin=ship)
         kubectl("get", "ships.sea.example.karmada.io", "argo")
     finally:
         kubectl("delete", "crd", "ships.sea.example.karmada.io")
@@ -142,7 +142,7 @@ def test_custom_kind_in_a_group_below_karmadas_domain_is_writable(kubectl: Kubec
 @pytest.fixture
 def ships(kubectl: Kubectl) -> Iterator[Kubectl]:
     """Enable the kind in two members during the test."""
-    kubectl("apply", "-f", "-", given=DEFINITION)
+    kubectl("apply", "-f", "-", stdin=DEFINITION)
     kubectl.until_true(lambda: "ships" in kubectl("api-resources", "-o", "name"), lambda: "no ships")
     served = {name: _status(kubectl, "cluster", name)["apiEnablements"] for name in MEMBERS}
     for name, before in served.items():
@@ -166,26 +166,26 @@ def _status(kubectl: Kubectl, kind: str, name: str) -> dict[str, Any]:
 
 def _member_statuses(kubectl: Kubectl) -> list[object]:
     items = _status(kubectl, "rb", "argo-boat").get("aggregatedStatus", [])
-    return [each.get("status") for each in items]
+    return [member.get("status") for member in items]
 
 
 def _crews(kubectl: Kubectl) -> dict[str, dict[str, object]]:
     """Return the crew field of the object that each member received."""
-    found: dict[str, dict[str, object]] = {}
+    crews: dict[str, dict[str, object]] = {}
     for name in MEMBERS:
-        bindings = cast("dict[str, Any]", kubectl.json("work", "-n", f"karmada-es-{name}"))
-        for each in bindings["items"]:
-            (manifest,) = each["spec"]["workload"]["manifests"]
+        works = cast("dict[str, Any]", kubectl.json("work", "-n", f"karmada-es-{name}"))
+        for work in works["items"]:
+            (manifest,) = work["spec"]["workload"]["manifests"]
             if manifest["kind"] == "Ship" and manifest["metadata"]["namespace"] == kubectl.namespace:
-                found[name] = manifest["spec"]["crew"]
-    return found
+                crews[name] = manifest["spec"]["crew"]
+    return crews
 
 
 def test_custom_kind_is_divided_and_its_status_is_aggregated(ships: Kubectl) -> None:
     kubectl = ships
-    kubectl("apply", "-f", "-", given=INTERPRETER)
-    kubectl("apply", "-f", "-", given=POLICY)
-    kubectl("apply", "-f", "-", given=SHIP % "Sailing")
+    kubectl("apply", "-f", "-", stdin=INTERPRETER)
+    kubectl("apply", "-f", "-", stdin=POLICY)
+    kubectl("apply", "-f", "-", stdin=SHIP % "Sailing")
 
     def bindings() -> str:
         return kubectl("get", "rb", "-o", "yaml")
@@ -198,7 +198,7 @@ def test_custom_kind_is_divided_and_its_status_is_aggregated(ships: Kubectl) -> 
 
     def health() -> set[str]:
         items = _status(kubectl, "rb", "argo-ship").get("aggregatedStatus", [])
-        return {each.get("health") for each in items}
+        return {member.get("health") for member in items}
 
     kubectl.until_true(lambda: _status(kubectl, "ships", "argo").get("miles") == 14, bindings)
     assert _status(kubectl, "ships", "argo")["phase"] == "Sailing"
@@ -206,7 +206,7 @@ def test_custom_kind_is_divided_and_its_status_is_aggregated(ships: Kubectl) -> 
     # The scale subresource writes the interpreter's field, and the members are updated.
     kubectl("scale", "ships", "argo", "--replicas", "3")
     kubectl.until_true(lambda: [crew["size"] for crew in _crews(kubectl).values()] == [2, 1], bindings)
-    kubectl("apply", "-f", "-", given=SHIP % "Sunk")
+    kubectl("apply", "-f", "-", stdin=SHIP % "Sunk")
     kubectl.until_true(lambda: health() == {"Unhealthy"}, bindings)
     kubectl("delete", "ships", "argo")
     kubectl.until_true(lambda: _crews(kubectl) == {}, bindings)

@@ -23,7 +23,7 @@ def test_workload_leaves_failing_cluster_after_default_toleration_seconds(
 ) -> None:
     with on_sqlite(tmp_path / "data", OPTION, str(SECONDS)) as control_plane:
         kubectl, shell = control_plane.kubectl(home), Shell(tmp_path / "data", capsys)
-        kubectl("apply", "-f", "-", given=WEB + "---" + TAINTS.replace("key: not-ready", f"key: {NOT_READY}"))
+        kubectl("apply", "-f", "-", stdin=WEB + "---" + TAINTS.replace("key: not-ready", f"key: {NOT_READY}"))
         where = ("rb", "web-deployment", "-o", "jsonpath={.spec.clusters[*].name}")
         kubectl.until_true(
             lambda: kubectl("get", *where) == "member1 member2", lambda: kubectl("describe", "rb")
@@ -43,8 +43,8 @@ def test_workload_leaves_failing_cluster_after_default_toleration_seconds(
 
 def _evicted_ms(timeline: str) -> int:
     entries = cast("list[dict[str, str]]", msgspec.json.decode(timeline))
-    (found,) = [entry for entry in entries if "eviction-started" in entry["type"]]
-    return times.from_text(found["time"])
+    (eviction,) = [entry for entry in entries if "eviction-started" in entry["type"]]
+    return times.from_text(eviction["time"])
 
 
 @pytest.mark.parametrize("wrong", ["-1", "soon", "99999999999"])

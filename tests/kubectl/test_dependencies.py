@@ -62,33 +62,36 @@ def run_in(kubectl: Kubectl, thing: str) -> list[str]:
     """Return the members that have an object."""
     members = ("member1", "member2", "member3")
     return [
-        each
-        for each in members
-        if kubectl.on(each)("get", thing, "-o", "name", "--ignore-not-found", code=None)
+        member
+        for member in members
+        if kubectl.on(member)("get", thing, "-o", "name", "--ignore-not-found", code=None)
     ]
 
 
 def until_in(kubectl: Kubectl, members: list[str], *things: str) -> None:
     """Wait until exactly these members have the objects."""
 
-    def found() -> dict[str, list[str]]:
+    def placements() -> dict[str, list[str]]:
         return {thing: run_in(kubectl, thing) for thing in things}
 
-    kubectl.until_true(lambda: found() == dict.fromkeys(things, members), lambda: str(found()))
+    kubectl.until_true(lambda: placements() == dict.fromkeys(things, members), lambda: str(placements()))
 
 
 def required_by(kubectl: Kubectl, binding: str) -> list[tuple[str, list[str]]]:
     spec = cast("dict[str, list[dict[str, object]]]", kubectl.json("rb", binding)["spec"])
     return [
-        (str(each["name"]), [one["name"] for one in cast("list[dict[str, str]]", each["clusters"])])
-        for each in spec.get("requiredBy", [])
+        (
+            str(snapshot["name"]),
+            [target["name"] for target in cast("list[dict[str, str]]", snapshot["clusters"])],
+        )
+        for snapshot in spec.get("requiredBy", [])
     ]
 
 
 def test_dependencies_follow_their_workload(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=f"{SETTINGS}---{WEB}---{placed_on('member1', 'member2')}")
+    kubectl("apply", "-f", "-", stdin=f"{SETTINGS}---{WEB}---{placed_on('member1', 'member2')}")
     until_in(kubectl, ["member1", "member2"], "deploy/web", "configmap/settings")
-    kubectl("apply", "-f", "-", given=KEYS)  # the workload waits for this secret
+    kubectl("apply", "-f", "-", stdin=KEYS)  # the workload waits for this secret
     until_in(kubectl, ["member1", "member2"], "secret/keys")
 
     web = kubectl.json("rb", "web-deployment")
@@ -97,14 +100,17 @@ def test_dependencies_follow_their_workload(kubectl: Kubectl) -> None:
     finalizers = cast("dict[str, list[str]]", web["metadata"])["finalizers"]
     assert finalizers == ["karmada.io/binding-controller", "karmada.io/binding-dependencies-distributor"]
     sent = json.loads(marks["resourcebinding.karmada.io/dependencies"])
-    assert [(each["kind"], each["name"]) for each in sent] == [("ConfigMap", "settings"), ("Secret", "keys")]
+    assert [(dependency["kind"], dependency["name"]) for dependency in sent] == [
+        ("ConfigMap", "settings"),
+        ("Secret", "keys"),
+    ]
     assert required_by(kubectl, "settings-configmap") == [("web-deployment", ["member1", "member2"])]
     settings = kubectl.json("rb", "settings-configmap")
     (needed,) = objects_at(settings, "spec", "requiredBy")
     assert needed["clusters"] == at(web, "spec", "clusters")
     (label,) = (name for name in object_at(settings, "metadata", "labels") if "depended-by-" in name)
-    found = kubectl("get", "rb", "-l", f"{label}={at(web, 'metadata', 'uid')}", "-o", "name").split()
-    assert found == [
+    bindings = kubectl("get", "rb", "-l", f"{label}={at(web, 'metadata', 'uid')}", "-o", "name").split()
+    assert bindings == [
         f"resourcebinding.work.karmada.io/{name}" for name in ("keys-secret", "settings-configmap")
     ]
     fully = (
@@ -115,9 +121,9 @@ def test_dependencies_follow_their_workload(kubectl: Kubectl) -> None:
     )
     kubectl.until_true(lambda: kubectl("get", *fully) == "True", lambda: kubectl("describe", "rb"))
 
-    told = kubectl("describe", "deploy", "web")
-    assert "GetDependenciesSucceed" in told
-    assert f"Kind:Secret Namespace:{kubectl.namespace} Name:keys" in told
+    described = kubectl("describe", "deploy", "web")
+    assert "GetDependenciesSucceed" in described
+    assert f"Kind:Secret Namespace:{kubectl.namespace} Name:keys" in described
     assert "SyncScheduleResultToDependenciesSucceed" in kubectl("describe", "rb", "web-deployment")
 
     kubectl("patch", "configmap", "settings", "--type=merge", "-p", '{"data":{"colour":"green"}}')
@@ -125,7 +131,7 @@ def test_dependencies_follow_their_workload(kubectl: Kubectl) -> None:
     member2 = kubectl.on("member2")
     kubectl.until_true(lambda: member2(*colour) == "green", lambda: member2(*colour))
 
-    kubectl("apply", "-f", "-", given=placed_on("member3"))
+    kubectl("apply", "-f", "-", stdin=placed_on("member3"))
     until_in(kubectl, ["member3"], "deploy/web", *OBJECTS)
     assert required_by(kubectl, "keys-secret") == [("web-deployment", ["member3"])]
 
@@ -134,7 +140,7 @@ def test_policies_that_disagree_about_a_shared_dependency_are_merged_and_reporte
     web, api = WITH_SETTINGS, WITH_SETTINGS.replace("name: web", "name: api", 1)
     keeps = f"{placed_on('member1')}  conflictResolution: Overwrite\n  preserveResourcesOnDeletion: true\n"
     plain = placed_on("member1").replace("name: web", "name: api")
-    kubectl("apply", "-f", "-", given=f"{SETTINGS}---{web}---{api}---{keeps}---{plain}")
+    kubectl("apply", "-f", "-", stdin=f"{SETTINGS}---{web}---{api}---{keeps}---{plain}")
     until_in(kubectl, ["member1"], "configmap/settings", "deploy/web", "deploy/api")
 
     def kept() -> tuple[object, object]:
@@ -150,7 +156,7 @@ def test_policies_that_disagree_about_a_shared_dependency_are_merged_and_reporte
     assert "Warning DependencyPolicyConflict" in described
     assert f"dependencies-distributor {text}" in described
 
-    kubectl("apply", "-f", "-", given=placed_on("member1") + "  conflictResolution: Abort\n")
+    kubectl("apply", "-f", "-", stdin=placed_on("member1") + "  conflictResolution: Abort\n")
     kubectl("patch", "pp", "web", "--type=merge", "-p", '{"spec":{"preserveResourcesOnDeletion":false}}')
     kubectl.until_true(lambda: kept() == ("Abort", False), lambda: str(kept()))
 
@@ -164,9 +170,9 @@ def test_policies_that_disagree_about_a_shared_dependency_are_merged_and_reporte
 def test_dependencies_are_removed_with_their_last_dependent(kubectl: Kubectl) -> None:
     api = WEB.replace("name: web", "name: api", 1)
     policies = f"{placed_on('member1')}---{placed_on('member2').replace('name: web', 'name: api')}"
-    kubectl("apply", "-f", "-", given=f"{SETTINGS}---{KEYS}---{WEB}---{api}---{policies}")
+    kubectl("apply", "-f", "-", stdin=f"{SETTINGS}---{KEYS}---{WEB}---{api}---{policies}")
     until_in(kubectl, ["member1", "member2"], *OBJECTS)
-    kubectl("apply", "-f", "-", given=WITH_SETTINGS)
+    kubectl("apply", "-f", "-", stdin=WITH_SETTINGS)
     until_in(kubectl, ["member2"], "secret/keys")
     assert run_in(kubectl, "configmap/settings") == ["member1", "member2"]
     kubectl("delete", "deploy", "api")

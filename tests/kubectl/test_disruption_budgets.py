@@ -35,7 +35,7 @@ def until(kubectl: Kubectl, numbers: str) -> None:
 
 
 def test_budget_follows_the_pods_of_its_members(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=f"{BUDGET}---{BOTH}")
+    kubectl("apply", "-f", "-", stdin=f"{BUDGET}---{BOTH}")
     until(kubectl.on("member1"), "2 1 2 1")
     until(kubectl.on("member2"), "1 1 1 0")
     until(kubectl, "3 2 3 1")

@@ -22,16 +22,16 @@ BINDING: Final = ("rb", "web-deployment")
 @pytest.fixture
 def shell(served: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Shell]:
     """Commands to the server; workloads that start in member1 do not become ready during the test."""
-    found = Shell(served, capsys)
-    found("fault", "member1", "slow", "--amount", "100000")
-    yield found
-    found("heal", "member1")
+    shell = Shell(served, capsys)
+    shell("fault", "member1", "slow", "--amount", "100000")
+    yield shell
+    shell("heal", "member1")
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("shell")
 def test_suppressed_eviction_is_completed_once_deletion_is_allowed(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=KEPT)
+    kubectl("apply", "-f", "-", stdin=KEPT)
     kubectl.until_true(
         lambda: kubectl("get", *BINDING, "-o", TASKS, code=None) == "member1 true",
         lambda: kubectl("get", *BINDING, "-o", "yaml"),

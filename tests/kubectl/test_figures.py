@@ -13,7 +13,7 @@ LARGE = BOTH.replace(
 
 def _ready(kubectl: Kubectl) -> Kubectl:
     """Propagate the Deployment; return the member that runs two of its pods."""
-    kubectl("apply", "-f", "-", given=LARGE)
+    kubectl("apply", "-f", "-", stdin=LARGE)
     kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
     return kubectl.on("member1")
 
@@ -41,14 +41,14 @@ def test_top_shows_pods_of_one_member_and_of_all_members(kubectl: Kubectl) -> No
     nodes = member("top", "nodes", "--no-headers").splitlines()
     assert len(nodes) == 100
     assert nodes[0].split()[0] == "member1-control-plane"
-    for asked in (member, kubectl):
-        asked("top", "pod", "absent", code=1)
-        assert 'Error from server (NotFound): pods "absent" not found' in asked.errors
+    for client in (member, kubectl):
+        client("top", "pod", "absent", code=1)
+        assert 'Error from server (NotFound): pods "absent" not found' in client.errors
     member("run", "alone", "--image=nginx")
     member("wait", "--for=jsonpath={.status.phase}=Running", "pod/alone", "--timeout=60s")
     assert member("top", "pod", "alone", "--no-headers").split() == ["alone", "0m", "0Mi"]
     assert kubectl("top", "pod", "alone", "--no-headers").split() == ["alone", "0m", "0Mi"]
-    kubectl("create", "--raw", path, "-f", "-", given="{}", code=1)
+    kubectl("create", "--raw", path, "-f", "-", stdin="{}", code=1)
     assert "MethodNotAllowed" in kubectl.errors or "does not allow this method" in kubectl.errors
 
 

@@ -84,9 +84,9 @@ def _idle(control_plane_on_sqlite: ControlPlane, home: Path) -> None:
 @pytest.fixture
 def user(control_plane: ControlPlane, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[User]:
     """A reader with kubectl in the namespace ``default``."""
-    found = Reader(control_plane.kubectl(home, context="karmada-apiserver"), monkeypatch)
-    yield found
-    found.clean_up()
+    reader = Reader(control_plane.kubectl(home, context="karmada-apiserver"), monkeypatch)
+    yield reader
+    reader.clean_up()
 
 
 @pytest.fixture

@@ -38,26 +38,26 @@ CORDON: Final = {"effect": "NoSchedule", "key": "cluster.karmada.io/unschedulabl
 
 @pytest.fixture
 def reading(control_plane: ControlPlane) -> Iterator[httpx.Client]:
-    with streams.client(control_plane.reading) as found:
-        yield found
+    with streams.client(control_plane.reading) as client:
+        yield client
 
 
 @pytest.fixture
 def writing(control_plane: ControlPlane) -> Iterator[httpx.Client]:
-    with streams.client(control_plane.writing) as found:
-        yield found
+    with streams.client(control_plane.writing) as client:
+        yield client
 
 
 def test_get_with_scope_members_lists_deployments_of_each_member(
     kubectl: Kubectl, reading: httpx.Client
 ) -> None:
     """``get deploy --operation-scope members``: list the clusters, run discovery, then get a Table from each."""
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     for name, row in (("member1", "web 2/2 2 2"), ("member2", "web 1/1 1 1")):
         kubectl.on(name).until(["NAME READY UP-TO-DATE AVAILABLE", row], "deploy")
-    names = [streams.name_of(each) for each in _items(reading.get(CLUSTERS).json())]
+    names = [streams.name_of(cluster) for cluster in _items(reading.get(CLUSTERS).json())]
     assert names == ["member1", "member2", "member3"]
-    found: dict[str, list[object]] = {}
+    cells: dict[str, list[object]] = {}
     for name in names:
         assert reading.get(f"{CLUSTERS}/{name}").json()["kind"] == "Cluster"
         root = f"{CLUSTERS}/{name}/proxy"
@@ -69,8 +69,8 @@ def test_get_with_scope_members_lists_deployments_of_each_member(
         for row in table["rows"]:
             assert row["object"]["kind"] == "PartialObjectMetadata"
             assert row["object"]["metadata"]["labels"]["karmada.io/managed"] == "true", "so it prints Y"
-            found[name] = row["cells"][:4]
-    assert found == {"member1": ["web", "2/2", 2, 2], "member2": ["web", "1/1", 1, 1]}
+            cells[name] = row["cells"][:4]
+    assert cells == {"member1": ["web", "2/2", 2, 2], "member2": ["web", "1/1", 1, 1]}
     absent = reading.get(
         f"{CLUSTERS}/member3/proxy/apis/apps/v1/namespaces/{kubectl.namespace}/deployments/web",
         headers={"accept": TABLE},
@@ -80,7 +80,7 @@ def test_get_with_scope_members_lists_deployments_of_each_member(
 
 def test_get_and_describe_read_the_control_plane(kubectl: Kubectl, reading: httpx.Client) -> None:
     """``get deploy`` (scope karmada), and the requests of ``describe``."""
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
     path = f"/apis/apps/v1/namespaces/{kubectl.namespace}/deployments/web"
     table = reading.get(path, headers={"accept": TABLE}).json()
@@ -109,7 +109,9 @@ def test_taint_cordon_and_uncordon_patch_the_taints(reading: httpx.Client, writi
             patched = writing.patch(path, json={"spec": {"taints": taints}}, headers=MERGE)
             assert patched.status_code == 200, patched.text
             standing = reading.get(path).json()["spec"]["taints"]
-            plain = [{name: each[name] for name in sorted(each) if name != "timeAdded"} for each in standing]
+            plain = [
+                {name: stored[name] for name in sorted(stored) if name != "timeAdded"} for stored in standing
+            ]
             assert plain == taints
     finally:
         writing.patch(path, json={"spec": {"taints": None}}, headers=MERGE)
@@ -150,7 +152,7 @@ def test_installed_karmadactl_lists_and_cordons_members(
 ) -> None:
     """Compare karmadactl's own output over all members."""
     program = _installed()
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
 
     @contextmanager
@@ -175,8 +177,8 @@ def test_installed_karmadactl_lists_and_cordons_members(
         ["web", "member1", "2/2", "2", "2"],
         ["web", "member2", "1/1", "1", "1"],
     ]
-    with cordoned() as told:
-        assert told == "member3 cluster cordoned\n"
+    with cordoned() as output:
+        assert output == "member3 cluster cordoned\n"
     described = _karmadactl(
         program, control_plane, tmp_path, "describe", "deploy", "web", "-n", kubectl.namespace
     )
@@ -212,8 +214,12 @@ def _installed() -> str:
     return program
 
 
-def _karmadactl(program: str, control_plane: ControlPlane, home: Path, *words: str) -> str:
-    environment = {"HOME": str(home), "KUBECONFIG": str(control_plane.reading), "PATH": os.environ["PATH"]}
+def _karmadactl(program: str, control_plane: ControlPlane, home_directory: Path, *words: str) -> str:
+    environment = {
+        "HOME": str(home_directory),
+        "KUBECONFIG": str(control_plane.reading),
+        "PATH": os.environ["PATH"],
+    }
     done = subprocess.run(
         [program, *words], env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
     )
@@ -229,7 +235,7 @@ def _serves_deployments(reading: httpx.Client, root: str) -> bool:
         for accept in (NEW_DISCOVERY, OLD_DISCOVERY)
     )
     plain = reading.get(f"{root}/apis/apps/v1").json()
-    listed = {str(each["name"]) for each in cast("list[Json]", plain["resources"])}
+    listed = {str(resource["name"]) for resource in cast("list[Json]", plain["resources"])}
     return '"apps"' in new and '"apps"' in old and "deployments" in listed
 
 

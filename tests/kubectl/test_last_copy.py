@@ -42,7 +42,7 @@ def spec_of(kubectl: Kubectl) -> dict[str, object]:
 
 def test_workload_without_policy_survives_a_short_taint(untainted: Kubectl) -> None:
     kubectl = untainted
-    kubectl("apply", "-f", "-", given=f"{DEPLOYMENT}---{POLICY}")
+    kubectl("apply", "-f", "-", stdin=f"{DEPLOYMENT}---{POLICY}")
     ready = ("get", "deploy", "web", "-o", "jsonpath={.status.readyReplicas}")
     member3 = kubectl.on("member3")
     kubectl.until_true(
@@ -69,7 +69,7 @@ def test_workload_without_policy_survives_a_short_taint(untainted: Kubectl) -> N
 
     taint(kubectl)
     kubectl.until_true(lambda: scheduled(kubectl) == "Success", lambda: kubectl("describe", "rb"))
-    assert [each["name"] for each in cast("list[dict[str, object]]", spec_of(kubectl)["clusters"])] == [
+    assert [target["name"] for target in cast("list[dict[str, object]]", spec_of(kubectl)["clusters"])] == [
         "member3"
     ]
     kubectl.until_true(

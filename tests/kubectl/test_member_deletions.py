@@ -16,15 +16,15 @@ def _config_map(name: str, *owners: Json, **fields: object) -> str:
 
 
 def _owner(member: Kubectl, kind: str, name: str, **fields: object) -> Json:
-    found = member.json(kind, name)
-    uid = object_at(found, "metadata")["uid"]
-    return {"apiVersion": found["apiVersion"], "kind": found["kind"], "name": name, "uid": uid, **fields}
+    owner = member.json(kind, name)
+    uid = object_at(owner, "metadata")["uid"]
+    return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": name, "uid": uid, **fields}
 
 
 def _names(member: Kubectl) -> set[str]:
     """The ConfigMaps of the namespace, but for the one that each has."""
-    found = (str(at(item, "metadata", "name")) for item in objects_at(member.json("configmaps"), "items"))
-    return set(found) - {"kube-root-ca.crt"}
+    names = (str(at(item, "metadata", "name")) for item in objects_at(member.json("configmaps"), "items"))
+    return set(names) - {"kube-root-ca.crt"}
 
 
 def test_orphaned_replica_set_keeps_its_pods_and_is_adopted(kubectl: Kubectl) -> None:
@@ -33,7 +33,7 @@ def test_orphaned_replica_set_keeps_its_pods_and_is_adopted(kubectl: Kubectl) ->
         deployment = kubectl(
             "create", "deployment", "web", f"--image={image}", "--replicas=2", "--dry-run=client", "-o=yaml"
         )
-        member("apply", "-f", "-", given=deployment)
+        member("apply", "-f", "-", stdin=deployment)
     member("rollout", "status", "deployment/web", "--timeout=60s")
     before, sets = uids(member), uids(member, "replicasets")
     assert len(sets) == len(before) == 2
@@ -48,7 +48,7 @@ def test_orphaned_replica_set_keeps_its_pods_and_is_adopted(kubectl: Kubectl) ->
     member("scale", "rs", owner, "--replicas=3")
     member.until_true(lambda: len(uids(member)) == 3, lambda: member("get", "pods"))
     assert before.items() < uids(member).items()
-    member("apply", "-f", "-", given=deployment)
+    member("apply", "-f", "-", stdin=deployment)
     member("rollout", "status", "deployment/web", "--timeout=60s")
     assert uids(member) == before
     assert uids(member, "replicasets") == sets
@@ -60,7 +60,7 @@ def test_orphaned_replica_set_keeps_its_pods_and_is_adopted(kubectl: Kubectl) ->
 
 def test_orphaned_pods_are_adopted_by_a_stateful_set_of_their_name(kubectl: Kubectl) -> None:
     member = in_namespace(kubectl)
-    member("apply", "-f", "-", given=STATEFUL)
+    member("apply", "-f", "-", stdin=STATEFUL)
     member("rollout", "status", "statefulset/db", "--timeout=60s")
     before = uids(member)
     member("delete", "statefulset", "db", "--cascade=orphan")
@@ -69,7 +69,7 @@ def test_orphaned_pods_are_adopted_by_a_stateful_set_of_their_name(kubectl: Kube
     assert not member("get", "pods", "-o", _OWNERS)
     member("delete", "pod", "db-0")
     assert uids(member) == {"db-1": before["db-1"]}
-    member("apply", "-f", "-", given=STATEFUL)
+    member("apply", "-f", "-", stdin=STATEFUL)
     member("rollout", "status", "statefulset/db", "--timeout=60s")
     after = uids(member)
     assert after.keys() == before.keys()
@@ -84,15 +84,15 @@ def test_objects_are_deleted_with_their_last_owner(kubectl: Kubectl) -> None:
     member("create", "configmap", "first")
     member("create", "serviceaccount", "second")
     owners = [_owner(member, "configmap", "first"), _owner(member, "serviceaccount", "second")]
-    member("apply", "-f", "-", given=_config_map("both", *owners))
-    member("apply", "-f", "-", given=_config_map("below", _owner(member, "configmap", "both")))
+    member("apply", "-f", "-", stdin=_config_map("both", *owners))
+    member("apply", "-f", "-", stdin=_config_map("below", _owner(member, "configmap", "both")))
     member("delete", "configmap", "first")
     left = ("get", "configmap", "both", "-o", "jsonpath={.metadata.ownerReferences[*].name}")
     member.until_true(lambda: member(*left) == "second", lambda: member(*left))
     member("delete", "serviceaccount", "second")
     member.until_true(lambda: not _names(member), lambda: str(_names(member)))
-    gone = {**owners[0], "name": "never"}
-    member("apply", "-f", "-", given=_config_map("stray", gone))
+    missing_owner = {**owners[0], "name": "never"}
+    member("apply", "-f", "-", stdin=_config_map("stray", missing_owner))
     member.until_true(lambda: not _names(member), lambda: str(_names(member)))
 
 
@@ -103,7 +103,7 @@ def test_objects_are_deleted_with_the_workload_or_pod_that_owns_them(kubectl: Ku
     pod = member("get", "pods", "-o", "jsonpath={.items[0].metadata.name}")
     replica_set = member("get", "rs", "-o", "jsonpath={.items[0].metadata.name}")
     for kind, name in (("deployment", "web"), ("rs", replica_set), ("pod", pod)):
-        member("apply", "-f", "-", given=_config_map(f"of-{kind}", _owner(member, kind, name)))
+        member("apply", "-f", "-", stdin=_config_map(f"of-{kind}", _owner(member, kind, name)))
     member("delete", "pod", pod)
     rest = {"of-deployment", "of-rs"}
     member.until_true(lambda: _names(member) == rest, lambda: str(_names(member)))
@@ -115,11 +115,11 @@ def test_cascade_decides_when_owned_objects_are_deleted(kubectl: Kubectl) -> Non
     member = in_namespace(kubectl)
     for name in ("kept", "blocked"):
         member("create", "configmap", name)
-    member("apply", "-f", "-", given=_config_map("orphan", _owner(member, "configmap", "kept")))
+    member("apply", "-f", "-", stdin=_config_map("orphan", _owner(member, "configmap", "kept")))
     member("delete", "configmap", "kept", "--cascade=orphan")
     assert not object_at(member.json("configmap", "orphan"), "metadata").get("ownerReferences")
     owner = _owner(member, "configmap", "blocked", blockOwnerDeletion=True)
-    member("apply", "-f", "-", given=_config_map("blocking", owner, finalizers=["example.io/wait"]))
+    member("apply", "-f", "-", stdin=_config_map("blocking", owner, finalizers=["example.io/wait"]))
     member("delete", "configmap", "blocked", "--cascade=foreground", "--wait=false")
     finalizers = ("get", "configmap", "blocked", "-o", "jsonpath={.metadata.finalizers[0]}")
     assert member(*finalizers) == "foregroundDeletion"

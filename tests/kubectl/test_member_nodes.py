@@ -13,10 +13,10 @@ NODE = "member3-control-plane"
 
 @pytest.fixture
 def member(kubectl: Kubectl) -> Iterator[Kubectl]:
-    found = kubectl.on("member3")
-    found.until_true(lambda: kubectl.namespace in found("get", "ns"), lambda: found("get", "ns"))
-    yield found
-    found("uncordon", NODE)
+    member = kubectl.on("member3")
+    member.until_true(lambda: kubectl.namespace in member("get", "ns"), lambda: member("get", "ns"))
+    yield member
+    member("uncordon", NODE)
 
 
 def _places(member: Kubectl) -> dict[str, str]:
@@ -102,7 +102,7 @@ def test_pods_wait_while_the_only_node_that_they_select_is_cordoned(member: Kube
 
 
 def test_definition_of_a_member_is_established_and_nodes_are_as_old_as_the_member(member: Kubectl) -> None:
-    member("apply", "-f", "-", given=DEFINITION)
+    member("apply", "-f", "-", stdin=DEFINITION)
     member("wait", "--for=condition=Established", "crd/drills.example.com", "--timeout=60s")
     member("delete", "crd", "drills.example.com")
     created = member("get", "node", NODE, "-o", "jsonpath={.metadata.creationTimestamp}")

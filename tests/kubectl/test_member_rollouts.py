@@ -9,8 +9,8 @@ from tests.kubectl.test_member_writes import STATEFUL, in_namespace, uids
 
 
 def _images(member: Kubectl) -> Counter[object]:
-    found = objects_at(member.json("pods"), "items")
-    return Counter(objects_at(pod, "spec", "containers")[0]["image"] for pod in found)
+    pods = objects_at(member.json("pods"), "items")
+    return Counter(objects_at(pod, "spec", "containers")[0]["image"] for pod in pods)
 
 
 def _until(member: Kubectl, images: dict[str, int]) -> None:
@@ -40,7 +40,7 @@ def test_rollout_waits_for_new_pods_and_can_be_undone(kubectl: Kubectl) -> None:
 
 
 def test_propagated_deployment_is_rolled_out_in_its_member(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=f"{DEPLOYMENT}---{POLICY}".replace("[member1, member2]", "[member1]"))
+    kubectl("apply", "-f", "-", stdin=f"{DEPLOYMENT}---{POLICY}".replace("[member1, member2]", "[member1]"))
     member = kubectl.on("member1")
     member.until_true(lambda: _images(member).total() == 3, lambda: kubectl("get", "rb", "-o", "yaml"))
     member("rollout", "status", "deployment/web", "--timeout=60s")
@@ -54,7 +54,7 @@ def test_propagated_deployment_is_rolled_out_in_its_member(kubectl: Kubectl) -> 
 
 def test_partition_of_a_stateful_set_keeps_the_pods_below_it(kubectl: Kubectl) -> None:
     member = in_namespace(kubectl)
-    member("apply", "-f", "-", given=STATEFUL)
+    member("apply", "-f", "-", stdin=STATEFUL)
     member("rollout", "status", "statefulset/db", "--timeout=60s")
     partition = '{{"spec":{{"updateStrategy":{{"rollingUpdate":{{"partition":{}}}}}}}}}'
     member("patch", "statefulset", "db", "-p", partition.format(1))

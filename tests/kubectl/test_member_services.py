@@ -28,15 +28,17 @@ _INGRESS = "jsonpath={.status.loadBalancer.ingress[*].ip}"
 
 def _endpoints(member: Kubectl) -> list[Json]:
     slices = objects_at(member.json("endpointslices", "-l", "kubernetes.io/service-name=web"), "items")
-    return [endpoint for each in slices for endpoint in objects_at(each, "endpoints")]
+    return [endpoint for endpoint_slice in slices for endpoint in objects_at(endpoint_slice, "endpoints")]
 
 
 def _addresses(member: Kubectl) -> list[str]:
-    return sorted(str(address) for each in _endpoints(member) for address in list_at(each, "addresses"))
+    return sorted(
+        str(address) for endpoint in _endpoints(member) for address in list_at(endpoint, "addresses")
+    )
 
 
 def test_propagated_load_balancer_has_the_addresses_of_its_members(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=f"{SERVICE}---{PROPAGATED}")
+    kubectl("apply", "-f", "-", stdin=f"{SERVICE}---{PROPAGATED}")
     kubectl.until_true(
         lambda: len(kubectl("get", "svc", "web", "-o", _INGRESS).split()) == 2,
         lambda: kubectl("get", "svc,rb", "-o", "yaml"),
@@ -53,16 +55,16 @@ def test_propagated_load_balancer_has_the_addresses_of_its_members(kubectl: Kube
 
 
 def test_endpoints_of_a_service_have_the_addresses_of_its_ready_pods(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     member = kubectl.on("member1")
     member.until(["NAME READY UP-TO-DATE AVAILABLE", "web 2/2 2 2"], "deploy")
-    member("apply", "-f", "-", given=SERVICE)
+    member("apply", "-f", "-", stdin=SERVICE)
     pods = member("get", "pods", "-o", "jsonpath={.items[*].status.podIP}").split()
     assert len(pods) == 2
     assert _addresses(member) == sorted(pods)
-    (found,) = objects_at(member.json("endpointslices"), "items")
-    assert [port["port"] for port in objects_at(found, "ports")] == [8080]
-    name = str(object_at(found, "metadata")["name"])
+    (endpoint_slice,) = objects_at(member.json("endpointslices"), "items")
+    assert [port["port"] for port in objects_at(endpoint_slice, "ports")] == [8080]
+    name = str(object_at(endpoint_slice, "metadata")["name"])
     member("delete", "endpointslice", name, code=1)
     assert "the simulation of member1 manages it" in member.errors
     addresses = member("get", "endpoints", "web", "-o", "jsonpath={.subsets[0].addresses[*].ip}").split()
@@ -74,17 +76,17 @@ def test_endpoints_of_a_service_have_the_addresses_of_its_ready_pods(kubectl: Ku
 
 
 def test_cluster_ip_stays_when_a_service_is_edited_and_may_not_be_changed(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     member = kubectl.on("member1")
     member.until(["NAME READY UP-TO-DATE AVAILABLE", "web 2/2 2 2"], "deploy")
-    member("apply", "-f", "-", given=SERVICE)
+    member("apply", "-f", "-", stdin=SERVICE)
     address = member("get", "svc", "web", "-o", "jsonpath={.spec.clusterIP}")
     member("patch", "svc", "web", "-p", '{"spec":{"type":"ClusterIP"}}')
     assert member("get", "svc", "web", "-o", "jsonpath={.spec.clusterIP}") == address
     assert member("get", "svc", "web", "-o", _INGRESS) == ""
     member("patch", "svc", "web", "-p", '{"spec":{"clusterIP":"10.0.0.9"}}', code=1)
     assert "may not change once set" in member.errors
-    member("apply", "-f", "-", given=SERVICE)
+    member("apply", "-f", "-", stdin=SERVICE)
     assert member("get", "svc", "web", "-o", _INGRESS)
 
 
@@ -108,7 +110,7 @@ def test_ingress_has_the_addresses_of_its_members(kubectl: Kubectl) -> None:
         "apply",
         "-f",
         "-",
-        given=PROPAGATED.replace("v1, kind: Service", "networking.k8s.io/v1, kind: Ingress"),
+        stdin=PROPAGATED.replace("v1, kind: Service", "networking.k8s.io/v1, kind: Ingress"),
     )
     kubectl.until_true(
         lambda: len(kubectl("get", "ingress", "shop", "-o", _INGRESS).split()) == 2,

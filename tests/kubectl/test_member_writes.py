@@ -24,8 +24,8 @@ def in_namespace(kubectl: Kubectl, name: str = "member1") -> Kubectl:
 
 def uids(member: Kubectl, kind: str = "pods") -> dict[str, object]:
     """Uids of the pods, or of the objects of a kind, by name."""
-    found = [object_at(item, "metadata") for item in objects_at(member.json(kind), "items")]
-    return {str(each["name"]): each["uid"] for each in found}
+    metadata = [object_at(item, "metadata") for item in objects_at(member.json(kind), "items")]
+    return {str(fields["name"]): fields["uid"] for fields in metadata}
 
 
 def _applied(kubectl: Kubectl) -> Json:
@@ -84,7 +84,7 @@ def test_clusters_report_quotas_limits_volumes_and_classes(kubectl: Kubectl) -> 
 
 def test_deployment_of_a_member_runs_scales_and_ends_there(kubectl: Kubectl) -> None:
     member = in_namespace(kubectl)
-    member("apply", "-f", "-", given=DEPLOYMENT)
+    member("apply", "-f", "-", stdin=DEPLOYMENT)
     member.until(READY, "deploy")
     assert len(uids(member)) == 3
     member("scale", "deploy", "web", "--replicas=5")
@@ -109,16 +109,16 @@ def test_namespace_of_a_member_must_exist_and_is_deleted_with_its_objects(kubect
 
 def test_existing_object_is_a_conflict_unless_the_policy_overwrites(kubectl: Kubectl) -> None:
     member = in_namespace(kubectl)
-    member("apply", "-f", "-", given=DEPLOYMENT)
+    member("apply", "-f", "-", stdin=DEPLOYMENT)
     member.until(READY, "deploy")
     before = uids(member)
-    kubectl("apply", "-f", "-", given=f"{DEPLOYMENT}---{IN_MEMBER1}")
+    kubectl("apply", "-f", "-", stdin=f"{DEPLOYMENT}---{IN_MEMBER1}")
     kubectl.until_true(
         lambda: _applied(kubectl).get("applied") is False, lambda: kubectl("get", "rb", "-o", "yaml")
     )
     assert "already exists in the cluster member1" in str(_applied(kubectl)["appliedMessage"])
     assert "karmada.io/managed" not in member("get", "deploy", "web", "-o", "yaml")
-    kubectl("apply", "-f", "-", given=OVERWRITING)
+    kubectl("apply", "-f", "-", stdin=OVERWRITING)
     kubectl.until_true(
         lambda: _applied(kubectl).get("applied") is True, lambda: kubectl("get", "rb", "-o", "yaml")
     )
@@ -129,16 +129,16 @@ def test_existing_object_is_a_conflict_unless_the_policy_overwrites(kubectl: Kub
 def test_promoted_deployment_is_spread_without_a_restart(kubectl: Kubectl) -> None:
     """`karmadactl promote` writes the object of the member with an annotation, and a policy for that member."""
     member = in_namespace(kubectl)
-    member("apply", "-f", "-", given=DEPLOYMENT)
+    member("apply", "-f", "-", stdin=DEPLOYMENT)
     member.until(READY, "deploy")
     before = uids(member)
     promoted = DEPLOYMENT.replace(
         "  name: web\n", "  name: web\n  annotations: {work.karmada.io/conflict-resolution: overwrite}\n", 1
     )
-    kubectl("apply", "-f", "-", given=f"{promoted}---{IN_MEMBER1}")
+    kubectl("apply", "-f", "-", stdin=f"{promoted}---{IN_MEMBER1}")
     kubectl.until(READY, "deploy")
     assert uids(member) == before
-    kubectl("apply", "-f", "-", given=POLICY)
+    kubectl("apply", "-f", "-", stdin=POLICY)
     kubectl("scale", "deploy", "web", "--replicas=6")
     kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 6/6 6 6"], "deploy")
     assert before.keys() <= uids(member).keys()
@@ -146,7 +146,7 @@ def test_promoted_deployment_is_spread_without_a_restart(kubectl: Kubectl) -> No
 
 
 def test_drift_in_a_member_is_put_right(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     member = kubectl.on("member1")
     member.until(["NAME READY UP-TO-DATE AVAILABLE", "web 2/2 2 2"], "deploy")
     member("set", "image", "deploy/web", "nginx=caddy")
@@ -164,7 +164,7 @@ def test_drift_in_a_member_is_put_right(kubectl: Kubectl) -> None:
 
 
 def test_deleted_pod_is_replaced_by_a_new_one(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=f"{DEPLOYMENT}---{IN_MEMBER1}")
+    kubectl("apply", "-f", "-", stdin=f"{DEPLOYMENT}---{IN_MEMBER1}")
     member = kubectl.on("member1")
     member.until(READY, "deploy")
     before = uids(member)
@@ -174,8 +174,8 @@ def test_deleted_pod_is_replaced_by_a_new_one(kubectl: Kubectl) -> None:
     after = uids(member)
     assert len(after) == 3
     assert before.keys() - after.keys() == {name}
-    assert {each: uid for each, uid in after.items() if each in before} == {
-        each: uid for each, uid in before.items() if each != name
+    assert {pod: uid for pod, uid in after.items() if pod in before} == {
+        pod: uid for pod, uid in before.items() if pod != name
     }
     kubectl.until(READY, "deploy")
 
@@ -184,7 +184,7 @@ def test_members_may_own_the_replicas_of_a_template(kubectl: Kubectl) -> None:
     retaining = DEPLOYMENT.replace(
         "labels: {app: web}", 'labels: {resourcetemplate.karmada.io/retain-replicas: "true"}', 1
     )
-    kubectl("apply", "-f", "-", given=f"{retaining}---{IN_MEMBER1}")
+    kubectl("apply", "-f", "-", stdin=f"{retaining}---{IN_MEMBER1}")
     member = kubectl.on("member1")
     member.until(READY, "deploy")
     member("scale", "deploy", "web", "--replicas=4")
@@ -228,7 +228,7 @@ spec:
 
 
 def test_propagated_job_completes_and_daemon_set_runs_on_every_node(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=f"{JOB}---{AGENT}---{ALL_IN_MEMBER1}")
+    kubectl("apply", "-f", "-", stdin=f"{JOB}---{AGENT}---{ALL_IN_MEMBER1}")
     kubectl("wait", "--for=condition=complete", "job/once", "--timeout=60s")
     assert object_at(kubectl.json("job", "once"), "status")["succeeded"] == 2
     member = kubectl.on("member1")
@@ -259,7 +259,7 @@ def test_writes_with_conflicting_versions_are_refused(kubectl: Kubectl) -> None:
     member("create", "configmap", "settings")
     old = member("get", "configmap", "settings", "-o", "yaml")
     member("label", "configmap", "settings", "a=b")
-    member("replace", "-f", "-", given=old, code=1)
+    member("replace", "-f", "-", stdin=old, code=1)
     assert "the object has been modified" in member.errors
     member("create", "configmap", "settings", code=1)
     assert "already exists" in member.errors
@@ -323,7 +323,7 @@ spec:
 
 def test_deleted_pod_of_a_stateful_set_keeps_its_name_and_its_claim(kubectl: Kubectl) -> None:
     member = in_namespace(kubectl)
-    member("apply", "-f", "-", given=STATEFUL)
+    member("apply", "-f", "-", stdin=STATEFUL)
     member("rollout", "status", "statefulset", "db", "--timeout=60s")
     before = uids(member)
     assert before.keys() == {"db-0", "db-1"}
@@ -342,7 +342,7 @@ def test_rollout_of_a_stateful_set_of_a_member_can_be_undone(kubectl: Kubectl) -
     labels = {"app": "s"}
     pods = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "nginx:1"}]}}
     spec: Json = {"serviceName": "s", "replicas": 1, "selector": {"matchLabels": labels}, "template": pods}
-    member("apply", "-f", "-", given=json.dumps(manifest("apps/v1", "StatefulSet", "s", spec=spec)))
+    member("apply", "-f", "-", stdin=json.dumps(manifest("apps/v1", "StatefulSet", "s", spec=spec)))
     member("set", "image", "sts/s", "c=nginx:2")
     assert member("rollout", "history", "sts/s").split()[-4:] == ["1", "<none>", "2", "<none>"]
     member("rollout", "undo", "sts/s")
@@ -355,8 +355,8 @@ def test_pod_without_capacity_in_a_member_reports_the_missing_resources(kubectl:
     member("create", "deployment", "big", "--image=nginx", "--replicas=0")
     member("set", "resources", "deploy/big", "--requests=cpu=1M")
     member("scale", "deploy/big", "--replicas=1")
-    said = "0/100 nodes are available: 100 Insufficient cpu. no new claims to deallocate"
-    member.until_true(lambda: said in member("describe", "pods"), lambda: member("describe", "pods"))
+    message = "0/100 nodes are available: 100 Insufficient cpu. no new claims to deallocate"
+    member.until_true(lambda: message in member("describe", "pods"), lambda: member("describe", "pods"))
     described = member("describe", "pods")
     assert "FailedScheduling" in described
     assert "default-scheduler" in described
@@ -370,8 +370,8 @@ def test_pods_of_a_member_have_events(kubectl: Kubectl) -> None:
     member("create", "deployment", "web", "--image=nginx")
     member("create", "deployment", "bad", "--image=fake/nginx")
     reasons = ("get", "events", "-o", "jsonpath={range .items[*]}{.reason} {end}")
-    wanted = {"SuccessfulCreate", "Scheduled", "Pulled", "Created", "Started", "BackOff"}
-    member.until_true(lambda: wanted <= set(member(*reasons).split()), lambda: member(*reasons))
+    expected = {"SuccessfulCreate", "Scheduled", "Pulled", "Created", "Started", "BackOff"}
+    member.until_true(lambda: expected <= set(member(*reasons).split()), lambda: member(*reasons))
     assert "Successfully assigned" in member("describe", "pods", "-l", "app=web")
     assert "Created pod: web-" in member("describe", "replicasets", "-l", "app=web")
     assert 'Back-off pulling image "fake/nginx"' in member("describe", "pods", "-l", "app=bad")

@@ -12,7 +12,7 @@ MEMBER = "/apis/cluster.karmada.io/v1alpha1/clusters/member1/proxy"
 
 
 def test_propagated_deployment_runs_in_its_members(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     member1, member2, member3 = (kubectl.on(name) for name in ("member1", "member2", "member3"))
     member1.until(["NAME READY UP-TO-DATE AVAILABLE", "web 2/2 2 2"], "deploy")
     member2.until(["NAME READY UP-TO-DATE AVAILABLE", "web 1/1 1 1"], "deploy")
@@ -49,7 +49,7 @@ def test_member_lists_its_nodes_and_namespaces(kubectl: Kubectl) -> None:
 
 
 def test_cluster_proxy_returns_the_objects_of_the_member(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     path = f"{MEMBER}/apis/apps/v1/namespaces/{kubectl.namespace}/deployments"
     kubectl.until_true(
         lambda: bool(json.loads(kubectl("get", "--raw", path))["items"]),
@@ -60,36 +60,38 @@ def test_cluster_proxy_returns_the_objects_of_the_member(kubectl: Kubectl) -> No
 
 
 def test_roles_are_enforced_in_members(kubectl: Kubectl) -> None:
-    here = kubectl.namespace
-    kubectl("apply", "-f", "-", given=BOTH)
+    namespace = kubectl.namespace
+    kubectl("apply", "-f", "-", stdin=BOTH)
     member = kubectl.on("member1")
     member.until(["NAME READY UP-TO-DATE AVAILABLE", "web 2/2 2 2"], "deploy")
     kubectl("create", "serviceaccount", "robot")
     token = kubectl("create", "token", "robot").strip()
-    path = f"{MEMBER}/apis/apps/v1/namespaces/{here}/deployments"
-    robot = ("--as", f"system:serviceaccount:{here}:robot")
-    assert f"serviceaccount:{here}:robot" in kubectl("auth", "whoami", f"--token={token}")
+    path = f"{MEMBER}/apis/apps/v1/namespaces/{namespace}/deployments"
+    robot = ("--as", f"system:serviceaccount:{namespace}:robot")
+    assert f"serviceaccount:{namespace}:robot" in kubectl("auth", "whoami", f"--token={token}")
     kubectl("get", "--raw", path, *robot, code=1)
-    kubectl("create", "clusterrole", f"{here}-proxy", "--verb=get,create", "--resource=clusters/proxy")
+    kubectl("create", "clusterrole", f"{namespace}-proxy", "--verb=get,create", "--resource=clusters/proxy")
     kubectl(
         "create",
         "clusterrolebinding",
-        f"{here}-proxy",
-        f"--clusterrole={here}-proxy",
-        f"--serviceaccount={here}:robot",
+        f"{namespace}-proxy",
+        f"--clusterrole={namespace}-proxy",
+        f"--serviceaccount={namespace}:robot",
     )
     # The request reaches the member, which refuses it.
     member("get", "deploy", *robot, code=1)
-    assert f'User "system:serviceaccount:{here}:robot" cannot list resource "deployments"' in member.errors
+    assert (
+        f'User "system:serviceaccount:{namespace}:robot" cannot list resource "deployments"' in member.errors
+    )
     assert member("auth", "can-i", "list", "deploy", *robot, code=1) == "no\n"
-    kubectl("create", "rolebinding", "robot", "--clusterrole=view", f"--serviceaccount={here}:robot")
+    kubectl("create", "rolebinding", "robot", "--clusterrole=view", f"--serviceaccount={namespace}:robot")
     assert member("get", "deploy", "-o", "name", *robot) == "deployment.apps/web\n"
     assert member("auth", "can-i", "list", "deploy", *robot) == "yes\n"
     member("get", "deploy", "--all-namespaces", *robot, code=1)
     member("get", "nodes", *robot, code=1)
     assert 'cannot list resource "nodes"' in member.errors
-    kubectl("delete", "clusterrolebinding", f"{here}-proxy")
-    kubectl("delete", "clusterrole", f"{here}-proxy")
+    kubectl("delete", "clusterrolebinding", f"{namespace}-proxy")
+    kubectl("delete", "clusterrole", f"{namespace}-proxy")
 
 
 def test_secret_of_a_member_gives_access_to_this_member_only(

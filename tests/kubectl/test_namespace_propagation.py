@@ -22,8 +22,8 @@ def test_namespace_exists_in_every_member_until_it_is_deleted(kubectl: Kubectl) 
     kubectl("label", "namespace", name, "team=blue")
     label = ("get", "namespace", name, "-o", "jsonpath={.metadata.labels.team}")
     for member in MEMBERS:
-        there = kubectl.on(member)
-        there.until_true(lambda: there(*label, code=None) == "blue", lambda: there(*label, code=None))  # noqa: B023
+        client = kubectl.on(member)
+        client.until_true(lambda: client(*label, code=None) == "blue", lambda: client(*label, code=None))  # noqa: B023
     annotations = kubectl.on("member1").json("namespace", name)["metadata"]
     assert isinstance(annotations, dict)
     work_name = marks.work_name("Namespace", "", name)
@@ -34,13 +34,13 @@ def test_namespace_exists_in_every_member_until_it_is_deleted(kubectl: Kubectl) 
     kubectl("label", "namespace", name, "team=red", "--overwrite")
     kubectl.on("member1").until_true(lambda: kubectl.on("member1")(*label) == "red", lambda: "not red")
 
-    kubectl("apply", "-n", name, "-f", "-", given=BOTH)
+    kubectl("apply", "-n", name, "-f", "-", stdin=BOTH)
     kubectl.until(["NAME SCHEDULED FULLYAPPLIED", "web-deployment True True"], "rb", "-n", name)
     kubectl.on("member1")("create", "deployment", "own", "--image=nginx", "-n", name)
     kubectl("delete", "namespace", name)
     for member in MEMBERS:
-        there = kubectl.on(member)
-        there.until_true(lambda: there(*label, code=None) == "", lambda: there(*label))  # noqa: B023
+        client = kubectl.on(member)
+        client.until_true(lambda: client(*label, code=None) == "", lambda: client(*label))  # noqa: B023
     kubectl(*work, code=1)
     kubectl.on("member1").until([], "deployment", "-n", name)
 
@@ -61,7 +61,7 @@ def test_cluster_override_policy_changes_a_namespace_in_its_clusters(kubectl: Ku
     name = kubectl.namespace
     tier = ("get", "namespace", name, "-o", "jsonpath={.metadata.labels.tier}")
     member1 = kubectl.on("member1")
-    kubectl("apply", "-f", "-", given=OVERRIDE.format(name))
+    kubectl("apply", "-f", "-", stdin=OVERRIDE.format(name))
     try:
         member1.until_true(lambda: member1(*tier) == "gold", lambda: member1(*tier))
         assert kubectl.on("member2")(*tier) == ""
@@ -73,13 +73,13 @@ def test_cluster_override_policy_changes_a_namespace_in_its_clusters(kubectl: Ku
 
 def test_skipped_and_reserved_namespaces_are_not_propagated(kubectl: Kubectl) -> None:
     name = f"{kubectl.namespace[:50]}-2"
-    kubectl("apply", "-f", "-", given=SKIPPED.format(name))
+    kubectl("apply", "-f", "-", stdin=SKIPPED.format(name))
     kubectl("create", "namespace", "kube-private")
     member = kubectl.on("member1")
     assert f"namespace/{kubectl.namespace}\n" in member("get", "namespaces", "-o", "name")
-    for each in (name, "kube-private"):
-        member("get", "namespace", each, code=1)
-        kubectl("delete", "namespace", each, "--wait=false")
+    for namespace in (name, "kube-private"):
+        member("get", "namespace", namespace, code=1)
+        kubectl("delete", "namespace", namespace, "--wait=false")
 
 
 def test_namespace_with_a_name_like_those_of_karmada_is_propagated(kubectl: Kubectl) -> None:
@@ -93,7 +93,7 @@ def test_namespace_with_a_name_like_those_of_karmada_is_propagated(kubectl: Kube
 
 def test_namespace_reaches_a_cluster_that_joins_later(kubectl: Kubectl) -> None:
     cluster = "apiVersion: cluster.karmada.io/v1alpha1\nkind: Cluster\nmetadata: {name: late}\nspec: {syncMode: Pull}\n"
-    kubectl("apply", "-f", "-", given=cluster)
+    kubectl("apply", "-f", "-", stdin=cluster)
     work = marks.work_name("Namespace", "", kubectl.namespace)
     assert (
         kubectl("get", "work", work, "-n", "karmada-es-late", "-o", "name")

@@ -20,7 +20,7 @@ def _until_gone(kubectl: Kubectl, *words: str) -> None:
 
 def test_deleted_namespace_is_deleted_with_its_objects(kubectl: Kubectl) -> None:
     name = _made(kubectl)
-    kubectl("apply", "-n", name, "-f", "-", given=BOTH)
+    kubectl("apply", "-n", name, "-f", "-", stdin=BOTH)
     kubectl.until(["NAME SCHEDULED FULLYAPPLIED", "web-deployment True True"], "rb", "-n", name)
     assert kubectl("get", "namespace", name, "-o", "jsonpath={.status.phase}") == "Active"
     label = f"kubernetes.io/metadata.name={name}"

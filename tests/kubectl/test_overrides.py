@@ -64,27 +64,31 @@ def images(kubectl: Kubectl, member: str) -> str:
     return kubectl.on(member)("get", "deploy", "web", "-o", IMAGE, code=None)
 
 
-def until_images(kubectl: Kubectl, member: str, wanted: str) -> None:
-    kubectl.until_true(lambda: images(kubectl, member) == wanted, lambda: images(kubectl, member))
+def until_images(kubectl: Kubectl, member: str, expected: str) -> None:
+    kubectl.until_true(lambda: images(kubectl, member) == expected, lambda: images(kubectl, member))
 
 
 def work(kubectl: Kubectl, member: str) -> Json:
     """Return the work of the test's Deployment in a member."""
     listed = json.loads(kubectl("get", "works", "-n", f"karmada-es-{member}", "-o", "json"))["items"]
     name = "resourcebinding.karmada.io/namespace"
-    (found,) = [each for each in listed if each["metadata"]["annotations"].get(name) == kubectl.namespace]
-    return cast("Json", found)
+    (work,) = [
+        candidate
+        for candidate in listed
+        if candidate["metadata"]["annotations"].get(name) == kubectl.namespace
+    ]
+    return cast("Json", work)
 
 
-def deployment_of(found: Json) -> Json:
-    (manifest,) = cast("dict[str, dict[str, list[Json]]]", found["spec"])["workload"]["manifests"]
+def deployment_of(work: Json) -> Json:
+    (manifest,) = cast("dict[str, dict[str, list[Json]]]", work["spec"])["workload"]["manifests"]
     return manifest
 
 
 def test_members_run_the_overridden_deployment(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     until_images(kubectl, "member1", "nginx busybox")
-    kubectl("apply", "-f", "-", given=POLICY)
+    kubectl("apply", "-f", "-", stdin=POLICY)
     until_images(kubectl, "member1", "mirror.example/nginx mirror.example/busybox")
     member1 = kubectl.on("member1")
     assert member1("get", "deploy", "web", "-o", "jsonpath={.metadata.annotations.site}") == "edge"
@@ -94,7 +98,7 @@ def test_members_run_the_overridden_deployment(kubectl: Kubectl) -> None:
     until_images(kubectl, "member2", "nginx busybox")
     assert kubectl("get", "deploy", "web", "-o", IMAGE) == "nginx busybox"
 
-    kubectl("apply", "-f", "-", given=EVERYWHERE.replace("NAME", kubectl.namespace))
+    kubectl("apply", "-f", "-", stdin=EVERYWHERE.replace("NAME", kubectl.namespace))
     until_images(kubectl, "member1", "mirror.example/nginx:1.27 mirror.example/busybox:1.27")
     until_images(kubectl, "member2", "nginx:1.27 busybox:1.27")
     shown = deployment_of(work(kubectl, "member1"))
@@ -105,12 +109,12 @@ def test_members_run_the_overridden_deployment(kubectl: Kubectl) -> None:
         name: json.loads(marks[f"policy.karmada.io/applied-{name}"])
         for name in ("overrides", "cluster-overrides")
     }
-    assert [each["policyName"] for each in applied["overrides"]] == ["web"]
-    assert [each["policyName"] for each in applied["cluster-overrides"]] == [kubectl.namespace]
+    assert [override["policyName"] for override in applied["overrides"]] == ["web"]
+    assert [override["policyName"] for override in applied["cluster-overrides"]] == [kubectl.namespace]
 
-    told = kubectl("describe", "deploy", "web")
-    assert "ApplyOverridePolicySucceed" in told
-    assert f"Apply override policy({kubectl.namespace}/web) for cluster(member1) succeed." in told
+    described = kubectl("describe", "deploy", "web")
+    assert "ApplyOverridePolicySucceed" in described
+    assert f"Apply override policy({kubectl.namespace}/web) for cluster(member1) succeed." in described
 
     kubectl("delete", "op", "web")
     kubectl("delete", "cop", kubectl.namespace)
@@ -119,8 +123,8 @@ def test_members_run_the_overridden_deployment(kubectl: Kubectl) -> None:
 
 
 def test_broken_override_is_reported_and_other_clusters_are_updated(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BROKEN)
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BROKEN)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     until_images(kubectl, "member1", "nginx busybox")
     rb = ("rb", "web-deployment")
 
@@ -140,8 +144,8 @@ def test_broken_override_is_reported_and_other_clusters_are_updated(kubectl: Kub
     condition, _dispatching = cast("dict[str, list[Json]]", work(kubectl, "member2")["status"])["conditions"]
     assert (condition["type"], condition["status"]) == ("Applied", "False")
     assert "there is no" in str(condition["message"])
-    told = kubectl("describe", *rb)
-    assert "ApplyOverridePolicyFailed" in told
+    described = kubectl("describe", *rb)
+    assert "ApplyOverridePolicyFailed" in described
 
     kubectl("delete", "op", "broken")
     until_images(kubectl, "member2", "nginx busybox")

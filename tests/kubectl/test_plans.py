@@ -22,11 +22,11 @@ def predicted(control_plane: ControlPlane, *words: str) -> Any:  # noqa: ANN401 
 def placed(kubectl: Kubectl) -> dict[str, int]:
     """Return the clusters of the Deployment, with their replicas."""
     spec: Any = kubectl.json("rb", "web-deployment")["spec"]
-    return {each["name"]: each["replicas"] for each in spec.get("clusters", [])}
+    return {target["name"]: target["replicas"] for target in spec.get("clusters", [])}
 
 
 def test_planned_change_comes_out_as_predicted(kubectl: Kubectl, control_plane: ControlPlane) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
     before = placed(kubectl)
     prediction = predicted(control_plane, "scale", "deploy/web", "--replicas", "12", "-n", kubectl.namespace)
@@ -38,7 +38,7 @@ def test_planned_change_comes_out_as_predicted(kubectl: Kubectl, control_plane: 
 
 
 def test_dry_run_of_an_annotated_object_warns_of_its_effect(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
     kubectl("annotate", "deploy", "web", "reballast.io/plan=true")
     kubectl("patch", "deploy", "web", "--dry-run=server", "-p", '{"spec": {"replicas": 12}}')

@@ -89,7 +89,7 @@ def free_replicas(kubectl: Kubectl, member: str) -> int:
 
 def placed(kubectl: Kubectl, name: str) -> dict[str, int]:
     spec = cast("dict[str, list[dict[str, object]]]", kubectl.json("rb", f"{name}-deployment")["spec"])
-    return {str(each["name"]): cast("int", each["replicas"]) for each in spec.get("clusters", [])}
+    return {str(target["name"]): cast("int", target["replicas"]) for target in spec.get("clusters", [])}
 
 
 def test_preempted_workload_shrinks_and_spreads_again_after_rebalance(
@@ -98,15 +98,15 @@ def test_preempted_workload_shrinks_and_spreads_again_after_rebalance(
     shell = Shell(served, capsys)
     until_idle(kubectl)
     free = {name: free_replicas(kubectl, name) for name in MEMBERS}
-    kubectl("apply", "-f", "-", given=CLASSES)
-    kubectl("apply", "-f", "-", given=workload("low", sum(free.values())))
+    kubectl("apply", "-f", "-", stdin=CLASSES)
+    kubectl("apply", "-f", "-", stdin=workload("low", sum(free.values())))
     kubectl.until_true(lambda: placed(kubectl, "low") == free, lambda: str(placed(kubectl, "low")))
     kubectl.until_true(
         lambda: {name: free_replicas(kubectl, name) for name in MEMBERS} == dict.fromkeys(MEMBERS, 0),
         lambda: kubectl("describe", "clusters"),
     )
 
-    kubectl("apply", "-f", "-", given=workload("high", free["member1"]))
+    kubectl("apply", "-f", "-", stdin=workload("high", free["member1"]))
     kubectl.until_true(
         lambda: placed(kubectl, "high") == {"member1": free["member1"]},
         lambda: kubectl("describe", "rb"),
@@ -124,15 +124,15 @@ def test_preempted_workload_shrinks_and_spreads_again_after_rebalance(
     assert (
         f"Preempts:  {kubectl.namespace}/low-deployment in member1 ({free['member1']} replicas" in explained
     )
-    told = json.loads(shell("explain", "deploy", "low", "--namespace", kubectl.namespace, "--json"))
-    assert told["preempted"]["member1"]["by"] == high
-    assert (told["priority"]["value"], told["priority"]["className"]) == (-5, "preemption-low")
+    explanation = json.loads(shell("explain", "deploy", "low", "--namespace", kubectl.namespace, "--json"))
+    assert explanation["preempted"]["member1"]["by"] == high
+    assert (explanation["priority"]["value"], explanation["priority"]["className"]) == (-5, "preemption-low")
 
     kubectl("delete", "deploy", "high")
     kubectl.until_true(
         lambda: free_replicas(kubectl, "member1") == free["member1"], lambda: kubectl("get", "rb")
     )
     kubectl("scale", "deploy", "low", f"--replicas={sum(free.values()) - 2}")
-    kubectl("apply", "-f", "-", given=REBALANCER.replace("NAMESPACE", kubectl.namespace))
+    kubectl("apply", "-f", "-", stdin=REBALANCER.replace("NAMESPACE", kubectl.namespace))
     kubectl.until_true(lambda: "member1" in placed(kubectl, "low"), lambda: kubectl("describe", "rb"))
     assert sum(placed(kubectl, "low").values()) == sum(free.values()) - 2

@@ -16,7 +16,7 @@ def test_federated_quota_limits_the_clusters_that_it_assigns_to_and_shows_their_
     ]
     spec: Json = {"overall": {"pods": "9"}, "staticAssignments": assigned}
     quota = manifest("policy.karmada.io/v1alpha1", "FederatedResourceQuota", "all", spec=spec)
-    kubectl("apply", "-f", "-", given=json.dumps(quota))
+    kubectl("apply", "-f", "-", stdin=json.dumps(quota))
     assert "Warning" not in kubectl.errors
 
     def status() -> str:
@@ -31,8 +31,8 @@ def test_federated_quota_limits_the_clusters_that_it_assigns_to_and_shows_their_
     label = f"federatedresourcequota.karmada.io/namespace={kubectl.namespace}"
     assert kubectl("get", "work", "-n", "karmada-es-member2", "-l", label).count("ResourceQuota") == 1
     reasons = {"SyncWorkSucceed", "AggregateStatusSucceed", "CollectOverallStatusSucceed"}
-    told = ("get", "events", "--field-selector=involvedObject.name=all", "-o", REASONS)
-    kubectl.until_true(lambda: set(kubectl(*told).split()) == reasons, lambda: kubectl(*told))
+    query = ("get", "events", "--field-selector=involvedObject.name=all", "-o", REASONS)
+    kubectl.until_true(lambda: set(kubectl(*query).split()) == reasons, lambda: kubectl(*query))
     described = kubectl("describe", "federatedresourcequota", "all")
     assert all(reason in described for reason in reasons)
     kubectl("delete", "federatedresourcequota", "all")
@@ -49,10 +49,10 @@ def test_overall_quota_refuses_more_replicas_and_greater_requests_until_it_grows
         "apply",
         "-f",
         "-",
-        given=json.dumps({"apiVersion": "v1", "kind": "List", "items": [quota, web_policy]}),
+        stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": [quota, web_policy]}),
     )
     web = deployment("web", requests={"cpu": "10m"})
-    kubectl("apply", "-f", "-", given=json.dumps(web))
+    kubectl("apply", "-f", "-", stdin=json.dumps(web))
 
     def used() -> str:
         path = "{.status.overallUsed.cpu} of {.status.overall.cpu}"
@@ -91,7 +91,7 @@ def test_workload_that_exceeds_the_quota_of_its_cluster_waits(kubectl: Kubectl) 
         "placement": {"clusterAffinity": {"clusterNames": ["member1"]}, "replicaScheduling": division},
     }
     few = manifest("policy.karmada.io/v1alpha1", "PropagationPolicy", "web", spec=spec)
-    kubectl("apply", "-f", "-", given=json.dumps(few))
+    kubectl("apply", "-f", "-", stdin=json.dumps(few))
     kubectl("create", "deployment", "web", "--image=nginx", "--replicas=3")
     path = '{.status.conditions[?(@.type=="Scheduled")].reason}'
 

@@ -13,7 +13,7 @@ READY = ["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"]
 
 
 def test_propagated_deployment_its_binding_and_its_works_are_printed(kubectl: Kubectl) -> None:
-    assert kubectl("apply", "-f", "-", given=BOTH).splitlines() == [
+    assert kubectl("apply", "-f", "-", stdin=BOTH).splitlines() == [
         "deployment.apps/web created",
         "propagationpolicy.policy.karmada.io/web created",
     ]
@@ -50,7 +50,7 @@ def test_get_filters_by_label_and_field_selectors(kubectl: Kubectl) -> None:
 
 
 def test_describe_prints_scheduling_events(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     kubectl.until(READY, "deploy")
     described = kubectl("describe", "deploy", "web")
     lines = [" ".join(line.split()) for line in described.splitlines()]
@@ -61,8 +61,8 @@ def test_describe_prints_scheduling_events(kubectl: Kubectl) -> None:
         line = next(line for line in text.splitlines() if "ScheduleBindingSucceed" in line)
         assert result in line
         assert "default-scheduler" in line
-    told = kubectl("get", "events", "--field-selector", "involvedObject.kind=ResourceBinding")
-    assert "resourcebinding/web-deployment" in told
+    events = kubectl("get", "events", "--field-selector", "involvedObject.kind=ResourceBinding")
+    assert "resourcebinding/web-deployment" in events
 
 
 def test_events_of_an_earlier_object_of_this_name_are_not_shown(kubectl: Kubectl) -> None:
@@ -70,7 +70,7 @@ def test_events_of_an_earlier_object_of_this_name_are_not_shown(kubectl: Kubectl
         listed = kubectl("get", "events", "--no-headers", "--field-selector", "involvedObject.name=web")
         return [line for line in listed.splitlines() if "ScheduleBindingSucceed" in line]
 
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     kubectl.until(READY, "deploy")
     assert len(rows()) == 1
     kubectl("delete", "deploy", "web")
@@ -90,7 +90,7 @@ def test_binding_has_the_fields_of_a_karmada_binding(kubectl: Kubectl) -> None:
     start, _, rest = BOTH.partition("    clusterAffinity:\n")
     named = start + placement.lstrip("\n") + rest.partition("\n")[2]
     limited = named.replace("image: nginx", "image: nginx\n        resources: {requests: {cpu: 10m}}")
-    kubectl("apply", "-f", "-", given=limited)
+    kubectl("apply", "-f", "-", stdin=limited)
     kubectl.until(READY, "deploy")
     binding = kubectl.json("rb", "web-deployment")
     assert object_at(binding, "status")["schedulerObservingAffinityName"] == "first"
@@ -127,10 +127,10 @@ def test_clusters_and_builtin_namespaces_are_listed(kubectl: Kubectl) -> None:
 
 
 def test_custom_kind_is_served_once_it_is_defined(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=DEFINITION)
+    kubectl("apply", "-f", "-", stdin=DEFINITION)
     try:
         kubectl("wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=60s")
-        kubectl("apply", "-f", "-", given=WIDGET)
+        kubectl("apply", "-f", "-", stdin=WIDGET)
         assert kubectl.table("widgets") == ["NAME SIZE", "one 7"]
         assert kubectl("get", "wdg", "one", "-o", "jsonpath={.spec.size}") == "7"
     finally:

@@ -39,7 +39,7 @@ KINDS = (
 
 
 def test_recordings_contain_json_and_protobuf_bodies() -> None:
-    types = {path.stem: {each.type for each in read(path)} for path in FILES}
+    types = {path.stem: {request.type for request in read(path)} for path in FILES}
     assert PROTOBUF not in types["kubectl-1.27"] | types["kubectl-1.31"]
     assert PROTOBUF in types["kubectl-1.32"] & types["kubectl-1.33"]
 
@@ -51,7 +51,7 @@ async def test_each_recorded_request_gets_its_recorded_status_code(path: Path) -
 
 async def test_all_versions_create_the_same_objects() -> None:
     first, *others = [await replayed(read(path)) for path in FILES]
-    assert all(each == first for each in others)
+    assert all(other == first for other in others)
     deployment = json.loads(first["/apis/apps/v1/namespaces/team/deployments"])[0]
     assert deployment["metadata"]["labels"] == {"app": "web", "tier": "gold"}
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
@@ -65,12 +65,14 @@ async def replayed(sent: Sequence[Sent]) -> dict[str, str]:
         transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS))
         headers = {"authorization": f"Bearer {TOKEN}"}
         async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
-            for each in sent:
-                told = {"content-type": each.type} if each.type else {}
-                answer = await client.request(each.method, each.path, content=each.content, headers=told)
-                assert answer.status_code == each.code, (each.method, each.path, answer.text)
-            found = {path: (await client.get(path)).raise_for_status().json() for path in KINDS}
-    return {path: json.dumps([_plain(item) for item in each["items"]]) for path, each in found.items()}
+            for request in sent:
+                content_type = {"content-type": request.type} if request.type else {}
+                answer = await client.request(
+                    request.method, request.path, content=request.content, headers=content_type
+                )
+                assert answer.status_code == request.code, (request.method, request.path, answer.text)
+            lists = {path: (await client.get(path)).raise_for_status().json() for path in KINDS}
+    return {path: json.dumps([_plain(item) for item in listed["items"]]) for path, listed in lists.items()}
 
 
 def _plain(value: Json) -> Json:

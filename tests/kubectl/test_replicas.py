@@ -27,26 +27,26 @@ def config_map(name: str) -> Json:
 
 def test_resource_version_of_one_replica_is_valid_at_the_other(control_plane_on_kafka: ControlPlane) -> None:
     with (
-        streams.client(control_plane_on_kafka.writing) as one,
+        streams.client(control_plane_on_kafka.writing) as writer,
         streams.client(control_plane_on_kafka.reading) as other,
     ):
-        made = one.post(MAPS, json=config_map("version")).raise_for_status().json()
+        made = writer.post(MAPS, json=config_map("version")).raise_for_status().json()
         version = streams.version_of(made)
         assert other.get(f"{MAPS}/version").json() == made, "the same object, byte for byte, under one number"
 
         seen = other.get(f"{MAPS}/version").json()
         changed = other.put(f"{MAPS}/version", json={**seen, "data": {"a": "1"}})
         assert changed.status_code == 200
-        late = one.put(f"{MAPS}/version", json={**made, "data": {"a": "2"}})
+        late = writer.put(f"{MAPS}/version", json={**made, "data": {"a": "2"}})
         assert (late.status_code, late.json()["reason"]) == (409, "Conflict")
 
-        listed = one.get(MAPS, params={"resourceVersion": version, "labelSelector": "of=replicas"}).json()
+        listed = writer.get(MAPS, params={"resourceVersion": version, "labelSelector": "of=replicas"}).json()
         again = other.get(MAPS, params={"labelSelector": "of=replicas"}).json()
         assert listed["items"] == again["items"]
         with streams.watching(other, MAPS, version) as events:
-            told = next(each for each in events if streams.name_of(_object(each)) == "version")
-            assert (told["type"], told["object"]) == ("MODIFIED", changed.json())
-        assert one.delete(f"{MAPS}/version").status_code == 200
+            event = next(event for event in events if streams.name_of(_object(event)) == "version")
+            assert (event["type"], event["object"]) == ("MODIFIED", changed.json())
+        assert writer.delete(f"{MAPS}/version").status_code == 200
         assert other.get(f"{MAPS}/version").status_code == 404
 
 
@@ -59,29 +59,29 @@ def test_replicas_share_tokens_and_certificate_authority(
         for path in (control_plane_on_kafka.writing, control_plane_on_kafka.reading)
     )
     assert writing["users"] == reading["users"]
-    clusters = [each["cluster"] for each in (*writing["clusters"], *reading["clusters"])]
-    authorities = {each["certificate-authority-data"] for each in clusters}
+    clusters = [entry["cluster"] for entry in (*writing["clusters"], *reading["clusters"])]
+    authorities = {cluster["certificate-authority-data"] for cluster in clusters}
     assert len(authorities) == 1
     kubectl = control_plane_on_kafka.kubectl(home)
     (other,) = {
-        each["cluster"]["server"] for each in reading["clusters"] if each["name"] == "karmada-apiserver"
+        entry["cluster"]["server"] for entry in reading["clusters"] if entry["name"] == "karmada-apiserver"
     }
     assert other not in control_plane_on_kafka.writing.read_text()
     assert kubectl("create", "namespace", "signed", "--server", other) == "namespace/signed created\n"
 
-    one = control_plane_on_kafka.kubectl(home, "signed")
-    one("create", "serviceaccount", "robot")
-    token = one("create", "token", "robot").strip()
+    namespaced = control_plane_on_kafka.kubectl(home, "signed")
+    namespaced("create", "serviceaccount", "robot")
+    token = namespaced("create", "token", "robot").strip()
     # ``whoami`` goes to the replica for reads; the token was issued by the replica for writes.
-    assert "serviceaccount:signed:robot" in one("auth", "whoami", f"--token={token}")
-    one("apply", "-f", "-", given=OF_ROBOT)
+    assert "serviceaccount:signed:robot" in namespaced("auth", "whoami", f"--token={token}")
+    namespaced("apply", "-f", "-", stdin=OF_ROBOT)
     path = "/api/v1/namespaces/signed/secrets/robot-token"
     with (
-        streams.client(control_plane_on_kafka.writing) as here,
-        streams.client(control_plane_on_kafka.reading) as there,
+        streams.client(control_plane_on_kafka.writing) as writer,
+        streams.client(control_plane_on_kafka.reading) as reader,
     ):
-        assert here.get(path).json() == there.get(path).json()
-    one("delete", "namespace", "signed")
+        assert writer.get(path).json() == reader.get(path).json()
+    namespaced("delete", "namespace", "signed")
 
     late = replica("late", control_plane_on_kafka.log, tmp_path)
     with launched(late):
@@ -91,25 +91,25 @@ def test_replicas_share_tokens_and_certificate_authority(
         assert (late.data / "kube-ca.pem").read_bytes() == (
             control_plane_on_kafka.writing.parent / "kube-ca.pem"
         ).read_bytes()
-        (server,) = {each["cluster"]["server"] for each in shown["clusters"]}
+        (server,) = {entry["cluster"]["server"] for entry in shown["clusters"]}
         assert "namespace/default" in kubectl("get", "ns", "-o", "name", "--server", server)
 
 
 def test_list_continues_at_another_replica(control_plane_on_kafka: ControlPlane) -> None:
     names = [f"page-{index}" for index in range(5)]
     with (
-        streams.client(control_plane_on_kafka.writing) as one,
+        streams.client(control_plane_on_kafka.writing) as writer,
         streams.client(control_plane_on_kafka.reading) as other,
     ):
         for name in names:
-            one.post(MAPS, json=config_map(name)).raise_for_status()
-        asked = {"labelSelector": "of=replicas", "limit": "2"}
-        first = one.get(MAPS, params=asked).json()
-        rest = other.get(MAPS, params={**asked, "limit": "0", "continue": first["metadata"]["continue"]})
-        found = [streams.name_of(each) for each in (*first["items"], *rest.json()["items"])]
-        assert found == names
+            writer.post(MAPS, json=config_map(name)).raise_for_status()
+        query = {"labelSelector": "of=replicas", "limit": "2"}
+        first = writer.get(MAPS, params=query).json()
+        rest = other.get(MAPS, params={**query, "limit": "0", "continue": first["metadata"]["continue"]})
+        listed = [streams.name_of(item) for item in (*first["items"], *rest.json()["items"])]
+        assert listed == names
         for name in names:
-            one.delete(f"{MAPS}/{name}").raise_for_status()
+            writer.delete(f"{MAPS}/{name}").raise_for_status()
 
 
 def test_watch_continues_at_another_replica_after_a_kill(
@@ -118,7 +118,7 @@ def test_watch_continues_at_another_replica_after_a_kill(
     """Kill a replica repeatedly during writes; no event may be missed or repeated."""
     mortal = replica("mortal", control_plane_on_kafka.log, tmp_path)
     numbers = itertools.count()
-    wanted: list[str] = []
+    written: list[str] = []
     seen: list[str] = []
 
     with launched(mortal), streams.client(control_plane_on_kafka.writing) as writing:
@@ -128,17 +128,17 @@ def test_watch_continues_at_another_replica_after_a_kill(
             for _ in range(count):
                 name = f"watched-{next(numbers)}"
                 writing.post(MAPS, json=config_map(name)).raise_for_status()
-                wanted.append(name)
+                written.append(name)
 
         for turn in range(ROUNDS):
             mortal.wait_until(mortal.answers)
             with streams.client(mortal.data / "kubeconfig") as dying:
                 write(1)
                 with streams.watching(dying, MAPS, version) as events:
-                    version = _taken(events, seen, len(wanted))
+                    version = _taken(events, seen, len(written))
                     write(3)
                     if turn % 2:
-                        version = _taken(events, seen, len(wanted) - 1)
+                        version = _taken(events, seen, len(written) - 1)
                     mortal.kill()
                     version = _rest(events, seen, version)
             mortal.launch()
@@ -147,9 +147,9 @@ def test_watch_continues_at_another_replica_after_a_kill(
                 streams.client(control_plane_on_kafka.reading) as other,
                 streams.watching(other, MAPS, version) as events,
             ):
-                version = _taken(events, seen, len(wanted))
-        assert seen == wanted
-        for name in wanted:
+                version = _taken(events, seen, len(written))
+        assert seen == written
+        for name in written:
             writing.delete(f"{MAPS}/{name}").raise_for_status()
 
 

@@ -26,15 +26,15 @@ def _robot(kubectl: Kubectl) -> str:
 
 
 def test_service_account_is_limited_to_its_roles(kubectl: Kubectl) -> None:
-    robot, here = _robot(kubectl), kubectl.namespace
-    name = f"system:serviceaccount:{here}:robot"
+    robot, namespace = _robot(kubectl), kubectl.namespace
+    name = f"system:serviceaccount:{namespace}:robot"
     assert f"Username    {name}" in kubectl("auth", "whoami", robot)
     kubectl("get", "deployments", robot, code=1)
     assert kubectl.errors == (
         f'Error from server (Forbidden): deployments.apps is forbidden: User "{name}" cannot list resource'
-        f' "deployments" in API group "apps" in the namespace "{here}"\n'
+        f' "deployments" in API group "apps" in the namespace "{namespace}"\n'
     )
-    kubectl("create", "rolebinding", "robots", "--clusterrole=view", f"--serviceaccount={here}:robot")
+    kubectl("create", "rolebinding", "robots", "--clusterrole=view", f"--serviceaccount={namespace}:robot")
     kubectl("create", "deployment", "web", "--image=nginx")
     assert kubectl("get", "deployments", robot, "-o", "name") == "deployment.apps/web\n"
     kubectl("delete", "deployment", "web", robot, code=1)
@@ -68,10 +68,10 @@ def test_rules_apply_by_verb_resource_name_and_subresource(kubectl: Kubectl) -> 
 
 
 def test_can_i_reports_the_permissions(kubectl: Kubectl) -> None:
-    robot, here = _robot(kubectl), kubectl.namespace
+    robot, namespace = _robot(kubectl), kubectl.namespace
     assert kubectl("auth", "can-i", "delete", "nodes") == "yes\n"
     assert kubectl("auth", "can-i", "list", "deployments", robot, code=1) == "no\n"
-    kubectl("create", "rolebinding", "robots", "--clusterrole=edit", f"--serviceaccount={here}:robot")
+    kubectl("create", "rolebinding", "robots", "--clusterrole=edit", f"--serviceaccount={namespace}:robot")
     assert kubectl("auth", "can-i", "create", "deployments", robot) == "yes\n"
     assert kubectl("auth", "can-i", "create", "propagationpolicies", robot) == "yes\n"
     assert kubectl("auth", "can-i", "create", "clusters", robot, code=1) == "no\n"
@@ -84,7 +84,7 @@ def test_can_i_reports_the_permissions(kubectl: Kubectl) -> None:
 
 
 def test_only_admins_may_impersonate(kubectl: Kubectl) -> None:
-    robot, here = _robot(kubectl), kubectl.namespace
+    robot, namespace = _robot(kubectl), kubectl.namespace
     kubectl("create", "rolebinding", "team", "--clusterrole=view", "--group=team")
     assert kubectl("get", "deployments", "--as=alice", "--as-group=team") == ""
     kubectl("get", "deployments", "--as=alice", code=1)
@@ -92,14 +92,14 @@ def test_only_admins_may_impersonate(kubectl: Kubectl) -> None:
     assert "Username    alice" in kubectl("auth", "whoami", "--as=alice", "--as-group=team")
     kubectl("get", "deployments", "--as=reballast-admin", "--as-group=system:masters", robot, code=1)
     assert (
-        f'users "reballast-admin" is forbidden: User "system:serviceaccount:{here}:robot" cannot impersonate'
+        f'users "reballast-admin" is forbidden: User "system:serviceaccount:{namespace}:robot" cannot impersonate'
         ' resource "users"'
     ) in kubectl.errors
 
 
 def test_role_beyond_the_own_permissions_is_refused(kubectl: Kubectl) -> None:
-    robot, here = _robot(kubectl), kubectl.namespace
-    kubectl("create", "rolebinding", "robots", "--clusterrole=admin", f"--serviceaccount={here}:robot")
+    robot, namespace = _robot(kubectl), kubectl.namespace
+    kubectl("create", "rolebinding", "robots", "--clusterrole=admin", f"--serviceaccount={namespace}:robot")
     kubectl("create", "role", "fine", "--verb=get", "--resource=pods", robot)
     kubectl("create", "role", "wild", "--verb=*", "--resource=*.*", robot, code=1)
     assert "is attempting to grant RBAC permissions not currently held" in kubectl.errors
@@ -123,7 +123,7 @@ def test_token_is_invalid_after_its_account_is_deleted(kubectl: Kubectl) -> None
 
 def test_secret_of_a_service_account_contains_its_token(kubectl: Kubectl) -> None:
     kubectl("create", "serviceaccount", "robot")
-    kubectl("apply", "-f", "-", given=OF_ROBOT)
+    kubectl("apply", "-f", "-", stdin=OF_ROBOT)
     shown = kubectl.json("secret", "robot-token")["data"]
     data = {name: base64.b64decode(text).decode() for name, text in cast("dict[str, str]", shown).items()}
     assert data["namespace"] == kubectl.namespace
@@ -175,28 +175,28 @@ def test_apply_of_a_missing_object_needs_the_create_permission(kubectl: Kubectl)
     kubectl(
         "create", "rolebinding", "patcher", "--role=patcher", f"--serviceaccount={kubectl.namespace}:robot"
     )
-    given = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"a":"1"}}'
-    kubectl("apply", "--server-side", "-f", "-", robot, given=given, code=1)
+    config_map = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"a":"1"}}'
+    kubectl("apply", "--server-side", "-f", "-", robot, stdin=config_map, code=1)
     assert 'cannot create resource "configmaps"' in kubectl.errors
     kubectl("create", "configmap", "one")
-    kubectl("apply", "--server-side", "-f", "-", robot, given=given)
+    kubectl("apply", "--server-side", "-f", "-", robot, stdin=config_map)
     assert kubectl("get", "configmap", "one", "-o", "jsonpath={.data.a}") == "1"
 
 
 def test_roles_in_a_member_apply_behind_its_proxy_only(kubectl: Kubectl) -> None:
-    robot, here = _robot(kubectl), kubectl.namespace
+    robot, namespace = _robot(kubectl), kubectl.namespace
     proxy = "/apis/cluster.karmada.io/v1alpha1/clusters/{}/proxy/api/v1/nodes"
-    account = f"--serviceaccount={here}:robot"
-    kubectl("create", "clusterrole", here, "--verb=*", "--resource=clusters.cluster.karmada.io/proxy")
-    kubectl("create", "clusterrolebinding", here, f"--clusterrole={here}", account)
+    account = f"--serviceaccount={namespace}:robot"
+    kubectl("create", "clusterrole", namespace, "--verb=*", "--resource=clusters.cluster.karmada.io/proxy")
+    kubectl("create", "clusterrolebinding", namespace, f"--clusterrole={namespace}", account)
     member = kubectl.on("member1")
     try:
         kubectl("get", robot, "--raw", proxy.format("member1"), code=1)
-        member("create", "clusterrole", here, "--verb=list", "--resource=nodes")
-        member("create", "clusterrolebinding", here, f"--clusterrole={here}", account)
+        member("create", "clusterrole", namespace, "--verb=list", "--resource=nodes")
+        member("create", "clusterrolebinding", namespace, f"--clusterrole={namespace}", account)
         assert '"kind":"NodeList"' in kubectl("get", robot, "--raw", proxy.format("member1"))
         kubectl("get", robot, "--raw", proxy.format("member2"), code=1)
         kubectl("get", robot, "nodes", code=1)
     finally:
-        member("delete", "clusterrole,clusterrolebinding", here, "--ignore-not-found")
-        kubectl("delete", "clusterrole,clusterrolebinding", here)
+        member("delete", "clusterrole,clusterrolebinding", namespace, "--ignore-not-found")
+        kubectl("delete", "clusterrole,clusterrolebinding", namespace)

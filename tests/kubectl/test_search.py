@@ -16,17 +16,17 @@ def _register(kubectl: Kubectl, target: Json, **selector: str) -> None:
     chosen = {"apiVersion": "apps/v1", "kind": "Deployment", **selector}
     spec: Json = {"targetCluster": target, "resourceSelectors": [chosen]}
     registry = manifest("search.karmada.io/v1alpha1", "ResourceRegistry", "deployments", spec=spec)
-    kubectl("apply", "-f", "-", given=json.dumps(registry))
+    kubectl("apply", "-f", "-", stdin=json.dumps(registry))
     assert kubectl.errors == ""
 
 
 def _found(kubectl: Kubectl, path: str) -> list[object]:
     items = objects_at(json.loads(kubectl("get", "--raw", f"{CACHE}{path}")), "items")
-    return [at(each, "metadata", "annotations", SOURCE) for each in items]
+    return [at(item, "metadata", "annotations", SOURCE) for item in items]
 
 
 def test_objects_of_members_are_found_as_far_as_registries_select_them(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     for name in ("member1", "member2"):
         kubectl.on(name).until_true(
             lambda name=name: "web" in kubectl.on(name)("get", "deploy"), lambda: kubectl("get", "rb")
@@ -39,7 +39,7 @@ def test_objects_of_members_are_found_as_far_as_registries_select_them(kubectl: 
     assert _found(kubectl, "/api/v1/pods") == []
     _register(kubectl, {"exclude": ["member1"]}, namespace=kubectl.namespace)
     assert _found(kubectl, "/apis/apps/v1/deployments") == ["member2"]
-    kubectl("create", "--raw", f"{CACHE}/apis/apps/v1/deployments", "-f", "-", given="{}", code=1)
+    kubectl("create", "--raw", f"{CACHE}/apis/apps/v1/deployments", "-f", "-", stdin="{}", code=1)
     kubectl("get", "--raw", f"{CACHE}/apis/apps/v1/ships", code=1)
     kubectl("delete", "resourceregistry", "deployments")
     assert _found(kubectl, path) == []
@@ -66,11 +66,11 @@ def test_one_api_reads_and_writes_the_objects_of_all_members(kubectl: Kubectl, t
         kubectl("label", "deployment", "two", "tier=web", proxy)
         kubectl.until_true(lambda: printed.read_text().count("two") > 1, printed.read_text)
     two = kubectl("get", "deployment", "two", "-o", "json", proxy)
-    kubectl("replace", "-f", "-", proxy, given=two.replace('"tier": "web"', '"tier": "db"'))
+    kubectl("replace", "-f", "-", proxy, stdin=two.replace('"tier": "web"', '"tier": "db"'))
     written = members["member2"]("get", "deployment", "two", "-o", "json")
     assert at(json.loads(written), "metadata", "labels", "tier") == "db"
     assert SOURCE not in written
-    kubectl("replace", "-f", "-", proxy, given=two, code=1)
+    kubectl("replace", "-f", "-", proxy, stdin=two, code=1)
     assert "(Conflict)" in kubectl.errors
     kubectl("create", "deployment", "new", "--image=nginx", proxy, code=1)
     assert "not allow this method" in kubectl.errors

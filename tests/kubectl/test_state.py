@@ -55,7 +55,7 @@ def _taint(kubectl: Kubectl, cluster: str, taints: object) -> None:
 
 
 def test_state_of_a_workload_is_passed_to_its_new_cluster(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=STATEFUL % STATE)
+    kubectl("apply", "-f", "-", stdin=STATEFUL % STATE)
     # The workload waits for capacity that no member has, so its eviction lasts as long as the test.
     kubectl.until_true(lambda: _reported(kubectl) == "a1", lambda: _reported(kubectl))
     (first,) = _where(kubectl)
@@ -72,10 +72,10 @@ def test_state_of_a_workload_is_passed_to_its_new_cluster(kubectl: Kubectl) -> N
         assert task["preservedLabelState"] == {"example.com/job": "a1"}
         assert task["clustersBeforeFailover"] == [first]
         assert task["purgeMode"] == "Directly"
-        told = "example.com/savepoint is not preserved: nothing was reported at {.savepoint}"
-        assert task["message"] == told
+        message = "example.com/savepoint is not preserved: nothing was reported at {.savepoint}"
+        assert task["message"] == message
         happened = json.loads(kubectl("get", "events", "-o", "json"))["items"]
-        assert any(told in each["message"] for each in happened)
+        assert any(message in event["message"] for event in happened)
         # Directly means during the eviction, which lasts as long as the test.
         kubectl.on(first).until([], "sts")
         assert "gracefulEvictionTasks" in cast("Json", kubectl.json("rb", "flink-statefulset")["spec"])
@@ -85,5 +85,5 @@ def test_state_of_a_workload_is_passed_to_its_new_cluster(kubectl: Kubectl) -> N
 
 
 def test_invalid_json_path_of_a_state_rule_is_refused(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=STATEFUL.replace("{.savepoint}", "{.save[}") % STATE, code=1)
+    kubectl("apply", "-f", "-", stdin=STATEFUL.replace("{.savepoint}", "{.save[}") % STATE, code=1)
     assert "spec.failover.cluster.statePreservation.rules[1].jsonPath" in kubectl.errors

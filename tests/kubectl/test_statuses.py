@@ -42,9 +42,9 @@ def _status(kubectl: Kubectl, kind: str, name: str) -> dict[str, object]:
 
 
 def test_status_write_leaves_spec_and_generation_unchanged(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=DEFINITION)
+    kubectl("apply", "-f", "-", stdin=DEFINITION)
     kubectl.until_true(lambda: "gauges" in kubectl("api-resources", "-o", "name"), lambda: "no gauges")
-    kubectl("apply", "-f", "-", given=GAUGE)
+    kubectl("apply", "-f", "-", stdin=GAUGE)
     before = cast("dict[str, str]", kubectl.json("gauges", "pressure")["metadata"])
     patch = '{"status":{"bars":3,"conditions":[{"type":"Ready","status":"True"}]},"spec":{"unit":"psi"}}'
     kubectl("patch", "gauges", "pressure", "--subresource=status", "--type=merge", "-p", patch)
@@ -66,38 +66,40 @@ def test_status_write_leaves_spec_and_generation_unchanged(kubectl: Kubectl) -> 
         "--subresource=status",
         "-f",
         "-",
-        given=json.dumps({**shown, "status": {"bars": 4}}),
+        stdin=json.dumps({**shown, "status": {"bars": 4}}),
         code=1,
     )
     assert "Operation cannot be fulfilled" in kubectl.errors
     fresh = {**kubectl.json("gauges", "pressure"), "status": {"bars": 4}}
-    kubectl("replace", "--subresource=status", "-f", "-", given=json.dumps(fresh))
+    kubectl("replace", "--subresource=status", "-f", "-", stdin=json.dumps(fresh))
     assert _status(kubectl, "gauges", "pressure") == {"bars": 4}
     kubectl("delete", "gauges", "pressure")
-    kubectl("apply", "-f", "-", given=GAUGE)
+    kubectl("apply", "-f", "-", stdin=GAUGE)
     assert "status" not in kubectl.json("gauges", "pressure")
     kubectl("delete", "crd", "gauges.example.io")
 
 
 def test_reported_replicas_take_precedence_over_a_written_status(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
     patch = '{"status":{"readyReplicas":99,"conditions":[{"type":"Audited","status":"True"}]}}'
     kubectl("patch", "deploy", "web", "--subresource=status", "-p", patch)
     status = _status(kubectl, "deploy", "web")
     assert status["readyReplicas"] == 3
-    assert [each["type"] for each in cast("list[dict[str, str]]", status["conditions"])] == ["Audited"]
+    assert [condition["type"] for condition in cast("list[dict[str, str]]", status["conditions"])] == [
+        "Audited"
+    ]
 
 
 def test_apply_of_a_field_owned_by_the_engine_is_a_conflict(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
     head = manifest("apps/v1", "Deployment", "web")
     words = ("apply", "--server-side", "--subresource=status", "--field-manager=auditor", "-f", "-")
-    kubectl(*words, given=json.dumps({**head, "status": {"readyReplicas": 9}}), code=1)
+    kubectl(*words, stdin=json.dumps({**head, "status": {"readyReplicas": 9}}), code=1)
     assert 'conflict with "reballast" with subresource "status" using apps/v1' in kubectl.errors
     audited = {"readyReplicas": 3, "conditions": [{"type": "Audited", "status": "True"}]}
-    kubectl(*words, given=json.dumps({**head, "status": audited}))
+    kubectl(*words, stdin=json.dumps({**head, "status": audited}))
     status = _status(kubectl, "deploy", "web")
     assert (status["readyReplicas"], status["conditions"]) == (3, audited["conditions"])
 
@@ -112,7 +114,7 @@ def test_dry_run_of_a_status_is_not_stored(kubectl: Kubectl) -> None:
 
 def test_agent_writes_the_status_of_its_cluster(kubectl: Kubectl) -> None:
     name = "told"
-    kubectl("apply", "-f", "-", given=MEMBER % name)
+    kubectl("apply", "-f", "-", stdin=MEMBER % name)
     status = {
         "kubernetesVersion": "v1.30.1",
         "nodeSummary": {"totalNum": 3, "readyNum": 2},
@@ -144,7 +146,7 @@ def test_agent_writes_the_status_of_its_cluster(kubectl: Kubectl) -> None:
 
 
 def test_status_derived_by_the_engine_is_not_writable(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     kubectl.until_true(lambda: bool(kubectl("get", "rb", "-o", "name")), lambda: "no binding")
     patch = '{"status":{"lastScheduledTime":null,"conditions":[]}}'
     kubectl("patch", "rb", "web-deployment", "--subresource=status", "--type=merge", "-p", patch)
@@ -155,10 +157,10 @@ def _owners(kubectl: Kubectl, kind: str, name: str) -> dict[tuple[str, str, str]
     """Return the fields per owner (manager, operation, subresource)."""
     metadata = cast("dict[str, object]", kubectl.json(kind, name, "--show-managed-fields")["metadata"])
     return {
-        (str(each["manager"]), str(each["operation"]), str(each.get("subresource", ""))): cast(
-            "dict[str, object]", each["fieldsV1"]
+        (str(entry["manager"]), str(entry["operation"]), str(entry.get("subresource", ""))): cast(
+            "dict[str, object]", entry["fieldsV1"]
         )
-        for each in cast("list[dict[str, object]]", metadata.get("managedFields", []))
+        for entry in cast("list[dict[str, object]]", metadata.get("managedFields", []))
     }
 
 
@@ -166,13 +168,13 @@ def test_status_fields_have_their_own_managers(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "web", "--image=nginx")
     applied = manifest("apps/v1", "Deployment", "web")
     words = ("apply", "--server-side", "--subresource=status", "-f", "-", "--field-manager")
-    kubectl(*words, "one", given=json.dumps({**applied, "status": {"observedGeneration": 4}}))
+    kubectl(*words, "one", stdin=json.dumps({**applied, "status": {"observedGeneration": 4}}))
     # Fields outside the status are ignored in an apply to the status.
     second = {**applied, "status": {"observedGeneration": 5}, "spec": {"replicas": 7}}
-    kubectl(*words, "two", given=json.dumps(second), code=1)
-    told = 'Apply failed with 1 conflict: conflict with "one" with subresource "status": .status.observedGeneration'
-    assert told in kubectl.errors
-    kubectl(*words, "two", "--force-conflicts", given=json.dumps(second))
+    kubectl(*words, "two", stdin=json.dumps(second), code=1)
+    message = 'Apply failed with 1 conflict: conflict with "one" with subresource "status": .status.observedGeneration'
+    assert message in kubectl.errors
+    kubectl(*words, "two", "--force-conflicts", stdin=json.dumps(second))
     patch = '{"status":{"collisionCount":1}}'
     kubectl("patch", "deploy", "web", "--subresource=status", "--field-manager=three", "-p", patch)
     owners = _owners(kubectl, "deploy", "web")
@@ -184,13 +186,13 @@ def test_status_fields_have_their_own_managers(kubectl: Kubectl) -> None:
     # Writes of the object keep the managers of its status; an apply with fewer fields gives up the others.
     kubectl("scale", "deploy", "web", "--replicas=2")
     assert owners.keys() <= _owners(kubectl, "deploy", "web").keys()
-    kubectl(*words, "two", given=json.dumps({**applied, "status": {"observedGeneration": 5}}))
-    kubectl(*words, "two", given=json.dumps({**applied, "status": {"replicas": 1}}))
+    kubectl(*words, "two", stdin=json.dumps({**applied, "status": {"observedGeneration": 5}}))
+    kubectl(*words, "two", stdin=json.dumps({**applied, "status": {"replicas": 1}}))
     assert _status(kubectl, "deploy", "web") == {"replicas": 1, "collisionCount": 1}
 
 
 def test_fields_derived_by_the_engine_are_owned_by_it(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
     owned = _owners(kubectl, "deploy", "web")["reballast", "Update", "status"]
     assert "f:readyReplicas" in cast("dict[str, object]", owned["f:status"])
@@ -199,14 +201,14 @@ def test_fields_derived_by_the_engine_are_owned_by_it(kubectl: Kubectl) -> None:
     assert "f:conditions" in cast("dict[str, object]", bound["reballast", "Update", "status"]["f:status"])
     # A read object may be written back with its managed fields: the engine keeps its own fields.
     shown = kubectl("get", "deploy", "web", "--show-managed-fields", "-o", "json")
-    kubectl("replace", "-f", "-", given=shown)
+    kubectl("replace", "-f", "-", stdin=shown)
     again = _owners(kubectl, "deploy", "web")
-    assert [each for each in again if each[0] == "reballast"] == [("reballast", "Update", "status")]
+    assert [owner for owner in again if owner[0] == "reballast"] == [("reballast", "Update", "status")]
 
 
 def test_cluster_status_fields_have_their_own_managers(kubectl: Kubectl) -> None:
     name = "owned"
-    kubectl("apply", "-f", "-", given=MEMBER % name)
+    kubectl("apply", "-f", "-", stdin=MEMBER % name)
     words = ("patch", "cluster", name, "--subresource=status", "--type=merge", "--field-manager=agent", "-p")
     kubectl(*words, json.dumps({"status": {"kubernetesVersion": "v1.30.1"}}))
     owners = _owners(kubectl, "cluster", name)
@@ -217,9 +219,9 @@ def test_cluster_status_fields_have_their_own_managers(kubectl: Kubectl) -> None
     applied = manifest("cluster.karmada.io/v1alpha1", "Cluster", name)
     status = {"status": {"kubernetesVersion": "v1.31.0"}}
     apply = ("apply", "--server-side", "--subresource=status", "-f", "-", "--field-manager=other")
-    kubectl(*apply, given=json.dumps({**applied, **status}), code=1)
+    kubectl(*apply, stdin=json.dumps({**applied, **status}), code=1)
     assert 'conflict with "agent" with subresource "status"' in kubectl.errors
-    kubectl(*apply, "--force-conflicts", given=json.dumps({**applied, **status}))
+    kubectl(*apply, "--force-conflicts", stdin=json.dumps({**applied, **status}))
     assert _status(kubectl, "cluster", name)["kubernetesVersion"] == "v1.31.0"
     kubectl("delete", "cluster", name)
 
@@ -252,10 +254,10 @@ def test_statuses_of_all_members_are_aggregated_by_kind(kubectl: Kubectl) -> Non
         ),
         _of_kind("v1", "Pod", pod),
     ]
-    selectors = [{"apiVersion": each["apiVersion"], "kind": each["kind"]} for each in objects]
+    selectors = [{"apiVersion": template["apiVersion"], "kind": template["kind"]} for template in objects]
     placed = policy("shop", on("member1", "member2"), *selectors)
     items = {"apiVersion": "v1", "kind": "List", "items": [*objects, placed]}
-    kubectl("apply", "-f", "-", given=json.dumps(items))
+    kubectl("apply", "-f", "-", stdin=json.dumps(items))
     addresses = "jsonpath={.status.loadBalancer.ingress[*]['ip','hostname']}"
     _becomes(kubectl, "192.0.2.7 192.0.2.7", "svc", "shop", "-o", addresses)
     _becomes(kubectl, "shop.example shop.example", "ingress", "shop", "-o", addresses)
@@ -291,14 +293,14 @@ def test_stateful_set_shows_current_replicas_and_revisions(kubectl: Kubectl) -> 
         "kind": "List",
         "items": [manifest("apps/v1", "StatefulSet", "db", spec=spec), placed],
     }
-    kubectl("apply", "-f", "-", given=json.dumps(items))
+    kubectl("apply", "-f", "-", stdin=json.dumps(items))
     _becomes(kubectl, "4 4", "sts", "db", "-o", "jsonpath={.status.currentReplicas} {.status.replicas}")
     revisions = "jsonpath={.status.currentRevision} {.status.updateRevision}"
     current, update = kubectl("get", "sts", "db", "-o", revisions).split()
     assert current == update == kubectl.on("member1")("get", "sts", "db", "-o", revisions).split()[0]
 
 
-def _becomes(kubectl: Kubectl, wanted: str, *words: str) -> None:
+def _becomes(kubectl: Kubectl, expected: str, *words: str) -> None:
     kubectl.until_true(
-        lambda: kubectl("get", *words) == wanted, lambda: kubectl("get", *words[:2], "-o", "yaml")
+        lambda: kubectl("get", *words) == expected, lambda: kubectl("get", *words[:2], "-o", "yaml")
     )

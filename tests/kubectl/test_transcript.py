@@ -17,15 +17,15 @@ DIFFERS: Final = {
 @pytest.mark.slow
 def test_session_prints_the_same_as_on_a_real_cluster(served: Path, tmp_path: Path) -> None:
     real = transcripts.recorded()
-    ours = list(transcripts.played(served / "kubeconfig", tmp_path))
+    played = list(transcripts.played(served / "kubeconfig", tmp_path))
 
-    assert [each.command for each in ours] == [each.command for each in real]
+    assert [command.command for command in played] == [command.command for command in real]
     wrong: list[str] = []
-    for there, here in zip(real, ours, strict=True):
-        if (there != here) != (there.command in DIFFERS):
-            told = difflib.ndiff(
-                [*there.printed.splitlines(), f"exit code {there.code}"],
-                [*here.printed.splitlines(), f"exit code {here.code}"],
+    for expected, actual in zip(real, played, strict=True):
+        if (expected != actual) != (expected.command in DIFFERS):
+            difference = difflib.ndiff(
+                [*expected.printed.splitlines(), f"exit code {expected.code}"],
+                [*actual.printed.splitlines(), f"exit code {actual.code}"],
             )
-            wrong += [f"$ kubectl {there.command}", *told]
+            wrong += [f"$ kubectl {expected.command}", *difference]
     assert not wrong, "\n".join(wrong)

@@ -27,8 +27,8 @@ def test_tutorial_prints_the_output_that_it_shows(
     try:
         _follow(kubectl, tmp_path, monkeypatch)
     finally:
-        for each in ("workloadrebalancer/demo", "deployment/foo", "propagationpolicy/default-pp"):
-            kubectl("delete", each)
+        for reference in ("workloadrebalancer/demo", "deployment/foo", "propagationpolicy/default-pp"):
+            kubectl("delete", reference)
 
 
 def _follow(kubectl: Kubectl, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,8 +73,8 @@ def _follow(kubectl: Kubectl, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def _placed(kubectl: Kubectl, **members: str) -> None:
     """Wait until the Deployment has exactly these rows in these members."""
     for name in ("member1", "member2", "member3"):
-        wanted = [HEADER, members[name]] if name in members else []
-        kubectl.on(name).until(wanted, "deploy")
+        rows = [HEADER, members[name]] if name in members else []
+        kubectl.on(name).until(rows, "deploy")
 
 
 def _timeless(shown: str) -> list[str]:

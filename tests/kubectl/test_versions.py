@@ -15,9 +15,9 @@ from tests.kubectl.manifests import BOTH
 
 def versions() -> Iterator[Path]:
     """Yield the kubectl on the PATH and its neighbours with names such as ``kubectl.1.27``."""
-    found = shutil.which("kubectl")
-    if found is not None:
-        real = Path(found).resolve()
+    program = shutil.which("kubectl")
+    if program is not None:
+        real = Path(program).resolve()
         yield from sorted({real, *real.parent.glob("kubectl.1.[0-9]*")})
 
 
@@ -45,7 +45,7 @@ def test_kubectl_version_runs_a_typical_session(
 def _work(kubectl: Kubectl, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert kubectl("create", "deployment", "made", "--image", "nginx") == "deployment.apps/made created\n"
     kubectl("create", "configmap", "settings", "--from-literal", "a=b")
-    assert kubectl("apply", "-f", "-", given=BOTH).splitlines() == [
+    assert kubectl("apply", "-f", "-", stdin=BOTH).splitlines() == [
         "deployment.apps/web created",
         "propagationpolicy.policy.karmada.io/web created",
     ]
@@ -53,11 +53,11 @@ def _work(kubectl: Kubectl, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
         ["NAME READY UP-TO-DATE AVAILABLE", "made 0/1 0 0", "web 3/3 3 3"],
         "deploy",
     )
-    assert "deployment.apps/web unchanged" in kubectl("apply", "-f", "-", given=BOTH)
+    assert "deployment.apps/web unchanged" in kubectl("apply", "-f", "-", stdin=BOTH)
     more = BOTH.replace("replicas: 3", "replicas: 4")
-    assert "deployment.apps/web configured" in kubectl("apply", "-f", "-", given=more)
-    assert kubectl("diff", "-f", "-", given=more) == ""
-    assert kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", given=more).count("applied") == 2
+    assert "deployment.apps/web configured" in kubectl("apply", "-f", "-", stdin=more)
+    assert kubectl("diff", "-f", "-", stdin=more) == ""
+    assert kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=more).count("applied") == 2
     monkeypatch.setenv("KUBE_EDITOR", editor(folder, "text.replace('replicas: 4', 'replicas: 2')"))
     assert kubectl("edit", "deploy", "web") == "deployment.apps/web edited\n"
     assert kubectl("rollout", "status", "deploy", "web", "--timeout", "60s").endswith("rolled out\n")
@@ -77,12 +77,12 @@ def _autoscale(kubectl: Kubectl) -> None:
     assert head == ["NAME", "REFERENCE", "TARGETS", "MINPODS", "MAXPODS", "REPLICAS", "AGE"]
     assert row[:-1] == ["made", "Deployment/made", "cpu:", "<unknown>/70%", "2", "5", "0"]
     old = "horizontalpodautoscalers.v1.autoscaling/made"
-    one = "-o=jsonpath={.apiVersion} {.spec.targetCPUUtilizationPercentage}"
-    assert kubectl("get", old, one) == "autoscaling/v1 70"
-    two = "-o=jsonpath={.apiVersion} {.spec.metrics[*].resource.target.averageUtilization}"
-    assert kubectl("get", "horizontalpodautoscalers.v2.autoscaling/made", two) == "autoscaling/v2 70"
+    v1_fields = "-o=jsonpath={.apiVersion} {.spec.targetCPUUtilizationPercentage}"
+    assert kubectl("get", old, v1_fields) == "autoscaling/v1 70"
+    v2_fields = "-o=jsonpath={.apiVersion} {.spec.metrics[*].resource.target.averageUtilization}"
+    assert kubectl("get", "horizontalpodautoscalers.v2.autoscaling/made", v2_fields) == "autoscaling/v2 70"
     kubectl("patch", old, "--type=merge", "-p", '{"spec":{"targetCPUUtilizationPercentage":60}}')
-    assert kubectl("get", "hpa/made", two) == "autoscaling/v2 60"
+    assert kubectl("get", "hpa/made", v2_fields) == "autoscaling/v2 60"
     memory = '{"type":"Resource","resource":{"name":"memory","target":{"type":"AverageValue","averageValue":"1Gi"}}}'
     added = f'[{{"op":"add","path":"/spec/metrics/0","value":{memory}}}]'
     kubectl("patch", "hpa", "made", "--type=json", "-p", added)

@@ -13,13 +13,13 @@ def test_watch_prints_each_change_and_the_deletion(kubectl: Kubectl, tmp_path: P
         kubectl("create", "configmap", "one")
         kubectl("label", "cm", "one", "a=b")
         kubectl("delete", "cm", "one")
-        wanted = ["configmap/kube-root-ca.crt", *["configmap/one"] * 3]
-        kubectl.until_true(lambda: printed.read_text().splitlines() == wanted, printed.read_text)
+        expected = ["configmap/kube-root-ca.crt", *["configmap/one"] * 3]
+        kubectl.until_true(lambda: printed.read_text().splitlines() == expected, printed.read_text)
 
 
 def test_watch_prints_status_changes(kubectl: Kubectl, tmp_path: Path) -> None:
     with kubectl.watching(tmp_path, "deploy") as printed:
-        kubectl("apply", "-f", "-", given=BOTH)
+        kubectl("apply", "-f", "-", stdin=BOTH)
         kubectl.until_true(lambda: "web 3/3 3 3" in plain(printed.read_text()), printed.read_text)
         kubectl("scale", "deploy", "web", "--replicas", "5")
         kubectl.until_true(lambda: "web 5/5 5 5" in plain(printed.read_text()), printed.read_text)
@@ -36,7 +36,7 @@ def test_watch_with_a_selector_prints_objects_that_stop_matching(kubectl: Kubect
 
 
 def test_wait_returns_after_the_deletion(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     kubectl("delete", "deploy", "web", "--wait=false")
     assert kubectl("wait", "--for=delete", "deploy/web", "--timeout=60s") in (
         "",

@@ -8,15 +8,15 @@ from tests.kubectl.commands import Kubectl
 
 
 def test_workloads_that_are_kept_apart_wait_until_a_cluster_is_free(kubectl: Kubectl) -> None:
-    one = {"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}
+    constraint = {"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}
     apart: Json = {"antiAffinity": {"groupByLabelKey": "tier"}}
-    placed = on("member1", "member2", spreadConstraints=[one], workloadAffinity=apart)
-    kubectl("apply", "-f", "-", given=json.dumps(policy("apart", placed)))
+    placed = on("member1", "member2", spreadConstraints=[constraint], workloadAffinity=apart)
+    kubectl("apply", "-f", "-", stdin=json.dumps(policy("apart", placed)))
     assert kubectl.errors == ""
 
     def create(name: str) -> None:
-        given = json.dumps(deployment(name, metadata={"labels": {"tier": "a"}}))
-        kubectl("apply", "-f", "-", given=given)
+        workload = json.dumps(deployment(name, metadata={"labels": {"tier": "a"}}))
+        kubectl("apply", "-f", "-", stdin=workload)
         kubectl.until_true(lambda: scheduled(name) != "", lambda: kubectl("get", "rb"))
 
     def scheduled(name: str) -> str:

@@ -50,7 +50,7 @@ def work_in(kubectl: Kubectl, member: str) -> dict[str, Any]:
 
 
 def condition(work: dict[str, Any], kind: str) -> tuple[str, str] | None:
-    conditions = {each["type"]: each for each in work.get("status", {}).get("conditions", [])}
+    conditions = {condition["type"]: condition for condition in work.get("status", {}).get("conditions", [])}
     return (conditions[kind]["status"], conditions[kind]["reason"]) if kind in conditions else None
 
 
@@ -59,9 +59,9 @@ def until_ready(kubectl: Kubectl) -> None:
 
 
 def test_object_in_a_member_carries_the_marks_of_template_policy_binding_and_work(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     until_ready(kubectl)
-    here, work = (
+    namespace, work = (
         kubectl.namespace,
         metadata_of(kubectl, "work", name_of_work(kubectl), "-n", "karmada-es-member1"),
     )
@@ -72,7 +72,7 @@ def test_object_in_a_member_carries_the_marks_of_template_policy_binding_and_wor
     assert binding["labels"] == {f"{CLAIM}/{ID}": policy_id, f"{BINDING}/{ID}": binding_id}
     assert work["labels"] == {f"{BINDING}/{ID}": binding_id, f"{WORK}/{ID}": work_id}
 
-    found = metadata_of(kubectl.on("member1"), "deploy", "web")
+    metadata = metadata_of(kubectl.on("member1"), "deploy", "web")
     expected = {
         "app": "web",
         "karmada.io/managed": "true",
@@ -80,17 +80,17 @@ def test_object_in_a_member_carries_the_marks_of_template_policy_binding_and_wor
         f"{BINDING}/{ID}": binding_id,
         f"{WORK}/{ID}": work_id,
     }
-    assert found["labels"] == expected
-    annotations: dict[str, str] = found["annotations"]
+    assert metadata["labels"] == expected
+    annotations: dict[str, str] = metadata["annotations"]
     names = annotations.pop(f"{TEMPLATE}/managed-annotations").split(",")
     assert sorted([*annotations, f"{TEMPLATE}/managed-annotations"]) == names
     assert annotations.pop(f"{TEMPLATE}/managed-labels") == ",".join(sorted(expected))
     annotations.pop("kubectl.kubernetes.io/last-applied-configuration")
     assert annotations == {
         f"{CLAIM}/name": "web",
-        f"{CLAIM}/namespace": here,
+        f"{CLAIM}/namespace": namespace,
         f"{BINDING}/name": "web-deployment",
-        f"{BINDING}/namespace": here,
+        f"{BINDING}/namespace": namespace,
         f"{WORK}/name": name_of_work(kubectl),
         f"{WORK}/namespace": "karmada-es-member1",
         f"{WORK}/conflict-resolution": "abort",
@@ -98,16 +98,18 @@ def test_object_in_a_member_carries_the_marks_of_template_policy_binding_and_wor
         f"{TEMPLATE}/generation": str(template["generation"]),
     }
     (manifest,) = work_in(kubectl, "member1")["spec"]["workload"]["manifests"]
-    assert manifest["metadata"]["labels"] == found["labels"]
+    assert manifest["metadata"]["labels"] == metadata["labels"]
     assert manifest["metadata"]["annotations"].items() >= annotations.items()
 
 
 def test_work_shows_the_dispatch_and_the_status_of_its_object(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     until_ready(kubectl)
 
     def healths() -> list[str]:
-        return [each["health"] for each in work_in(kubectl, "member1")["status"].get("manifestStatuses", [])]
+        return [
+            status["health"] for status in work_in(kubectl, "member1")["status"].get("manifestStatuses", [])
+        ]
 
     kubectl.until_true(lambda: healths() == ["Healthy"], lambda: str(work_in(kubectl, "member1")))
     work = work_in(kubectl, "member1")
@@ -127,7 +129,7 @@ def test_work_shows_the_dispatch_and_the_status_of_its_object(kubectl: Kubectl) 
     assert status["status"]["readyReplicas"] == 2
 
     preserving = f"{POLICY}  preserveResourcesOnDeletion: true\n  conflictResolution: Overwrite\n"
-    kubectl("apply", "-f", "-", given=preserving)
+    kubectl("apply", "-f", "-", stdin=preserving)
     kubectl.until_true(
         lambda: work_in(kubectl, "member1")["spec"]["preserveResourcesOnDeletion"],
         lambda: str(work_in(kubectl, "member1")),
@@ -136,7 +138,7 @@ def test_work_shows_the_dispatch_and_the_status_of_its_object(kubectl: Kubectl) 
         work_in(kubectl, "member1")["metadata"]["annotations"][f"{WORK}/conflict-resolution"] == "overwrite"
     )
     # What a policy preserves stays in the members and takes capacity from the tests that follow.
-    kubectl("apply", "-f", "-", given=POLICY)
+    kubectl("apply", "-f", "-", stdin=POLICY)
     kubectl.until_true(
         lambda: not work_in(kubectl, "member1")["spec"]["preserveResourcesOnDeletion"],
         lambda: str(work_in(kubectl, "member1")),
@@ -144,8 +146,8 @@ def test_work_shows_the_dispatch_and_the_status_of_its_object(kubectl: Kubectl) 
 
 
 def test_work_exists_and_follows_its_template_while_dispatching_is_suspended(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=SUSPENDED)
-    kubectl("apply", "-f", "-", given=BOTH.partition("---")[0])
+    kubectl("apply", "-f", "-", stdin=SUSPENDED)
+    kubectl("apply", "-f", "-", stdin=BOTH.partition("---")[0])
     name = ("get", "work", name_of_work(kubectl), "-n", "karmada-es-member1", "-o", "name")
     kubectl.until_true(lambda: kubectl(*name, code=None) != "", lambda: kubectl.errors)
     work = work_in(kubectl, "member1")
@@ -167,13 +169,13 @@ def test_work_exists_and_follows_its_template_while_dispatching_is_suspended(kub
     ]
     assert condition({"status": status}, "FullyApplied") == ("False", "FullyAppliedFailed")
 
-    kubectl("apply", "-f", "-", given=SUSPENDED.replace("dispatching: true", "dispatching: false"))
+    kubectl("apply", "-f", "-", stdin=SUSPENDED.replace("dispatching: true", "dispatching: false"))
     kubectl.on("member1").until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
     assert condition(work_in(kubectl, "member1"), "Dispatching") == ("True", "Dispatching")
     binding = as_object(kubectl.json("rb", "web-deployment"))
     assert at(binding, "spec", "suspension") == {"dispatching": False}
 
-    kubectl("apply", "-f", "-", given=SUSPENDED)
+    kubectl("apply", "-f", "-", stdin=SUSPENDED)
     kubectl.until_true(
         lambda: condition(work_in(kubectl, "member1"), "Dispatching") == ("False", "SuspendDispatching"),
         lambda: str(work_in(kubectl, "member1")),
@@ -190,23 +192,23 @@ def list_events(kubectl: Kubectl, *words: str) -> list[dict[str, Any]]:
 def events_of(kubectl: Kubectl, *words: str) -> dict[str, tuple[str, str]]:
     """The Events of an object by reason, with their messages and sources."""
     listed = list_events(kubectl, *words)
-    return {each["reason"]: (each["message"], each["source"]["component"]) for each in listed}
+    return {event["reason"]: (event["message"], event["source"]["component"]) for event in listed}
 
 
 @pytest.mark.parametrize("kind", ["", ",involvedObject.kind=Work"])
 def test_events_report_dispatch_application_and_health_of_a_work(kubectl: Kubectl, kind: str) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     until_ready(kubectl)
-    name, here, space = name_of_work(kubectl), kubectl.namespace, "karmada-es-member1"
+    name, namespace, space = name_of_work(kubectl), kubectl.namespace, "karmada-es-member1"
     expected = {
         "WorkDispatching": ("Work is being dispatched to member clusters.", "execution-controller"),
         "SyncSucceed": (f"Sync work({space}/{name}) to cluster(member1) successful.", "execution-controller"),
         "ReflectStatusSucceed": (
-            f"Reflect status for object(Deployment/{here}/web) succeed.",
+            f"Reflect status for object(Deployment/{namespace}/web) succeed.",
             "work-status-controller",
         ),
         "InterpretHealthSucceed": (
-            f"Interpret health of object(Deployment/{here}/web) as healthy.",
+            f"Interpret health of object(Deployment/{namespace}/web) as healthy.",
             "work-status-controller",
         ),
     }
@@ -214,40 +216,40 @@ def test_events_report_dispatch_application_and_health_of_a_work(kubectl: Kubect
     kubectl.until_true(
         lambda: events_of(kubectl, *selected) == expected, lambda: str(events_of(kubectl, *selected))
     )
-    names = [each["metadata"]["name"] for each in list_events(kubectl, *selected)]
+    names = [event["metadata"]["name"] for event in list_events(kubectl, *selected)]
     assert len(set(names)) == len(names)
 
 
 def test_event_reports_the_health_of_a_service(kubectl: Kubectl) -> None:
     kubectl("create", "service", "clusterip", "web", "--tcp=80")
     policy = POLICY.replace("apps/v1", "v1").replace("kind: Deployment", "kind: Service")
-    kubectl("apply", "-f", "-", given=policy)
+    kubectl("apply", "-f", "-", stdin=policy)
     name = marks.work_name("Service", kubectl.namespace, "web")
     selected = ("-n", "karmada-es-member1", "--field-selector", f"involvedObject.name={name}")
     message = f"Interpret health of object(Service/{kubectl.namespace}/web) as healthy."
 
-    def said() -> tuple[str, str] | None:
+    def reported() -> tuple[str, str] | None:
         return events_of(kubectl, *selected).get("InterpretHealthSucceed")
 
-    kubectl.until_true(lambda: said() == (message, "work-status-controller"), lambda: str(said()))
+    kubectl.until_true(lambda: reported() == (message, "work-status-controller"), lambda: str(reported()))
 
 
 def test_events_of_a_template_report_its_replicas_and_application_in_members(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("apply", "-f", "-", stdin=BOTH)
     until_ready(kubectl)
     selected = ("--field-selector", "involvedObject.name=web,involvedObject.kind=Deployment")
     replicas = (f"Get replicas(3) of Deployment({kubectl.namespace}/web) succeed.", "resource-detector")
 
-    def are_told() -> bool:
-        found = events_of(kubectl, *selected)
-        reporter = found.get("SyncSucceed", ("", ""))[1]
-        return reporter == "execution-controller" and found.get("GetReplicasSucceed") == replicas
+    def are_reported() -> bool:
+        events = events_of(kubectl, *selected)
+        reporter = events.get("SyncSucceed", ("", ""))[1]
+        return reporter == "execution-controller" and events.get("GetReplicasSucceed") == replicas
 
-    kubectl.until_true(are_told, lambda: str(events_of(kubectl, *selected)))
+    kubectl.until_true(are_reported, lambda: str(events_of(kubectl, *selected)))
 
 
 def test_event_reports_suspended_dispatching(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=BOTH.replace(POLICY, SUSPENDED))
+    kubectl("apply", "-f", "-", stdin=BOTH.replace(POLICY, SUSPENDED))
     selected = (
         "-n",
         "karmada-es-member1",
@@ -263,27 +265,29 @@ def test_event_reports_suspended_dispatching(kubectl: Kubectl) -> None:
 def test_events_report_a_cluster_that_joined(kubectl: Kubectl) -> None:
     # Its own cluster: Events come from the newest records about an object, and other tests add many to a member's.
     name = "joined"
-    kubectl("create", "-f", "-", given=json.dumps(cluster(name)))
-    told = (
+    kubectl("create", "-f", "-", stdin=json.dumps(cluster(name)))
+    messages = (
         f"Created execution space(karmada-es-{name}) for cluster({name}).",
         "SyncImpersonationConfigSucceed",
     )
     words = ("describe", "cluster", name)
-    kubectl.until_true(lambda: all(each in kubectl(*words) for each in told), lambda: kubectl(*words))
+    kubectl.until_true(
+        lambda: all(message in kubectl(*words) for message in messages), lambda: kubectl(*words)
+    )
     kubectl("delete", "cluster", name)
 
 
 def test_completions_of_a_job_are_divided_over_its_clusters(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", given=JOB)
+    kubectl("apply", "-f", "-", stdin=JOB)
     shown = ("get", "job", "web", "-o", "jsonpath={.spec.parallelism} {.spec.completions}")
-    found = {name: kubectl.on(name) for name in ("member1", "member2")}
-    for member in found.values():
+    members = {name: kubectl.on(name) for name in ("member1", "member2")}
+    for member in members.values():
         member.until_true(lambda member=member: bool(member(*shown, code=None)), lambda: "no Job")
-    assert sorted(member(*shown) for member in found.values()) == ["1 2", "1 3"]
+    assert sorted(member(*shown) for member in members.values()) == ["1 2", "1 3"]
     name = marks.work_name("Job", kubectl.namespace, "web")
     in_works = [
         work["spec"]["workload"]["manifests"][0]["spec"]["completions"]
-        for each in found
-        for work in [cast("dict[str, Any]", kubectl.json("work", name, "-n", f"karmada-es-{each}"))]
+        for cluster_name in members
+        for work in [cast("dict[str, Any]", kubectl.json("work", name, "-n", f"karmada-es-{cluster_name}"))]
     ]
     assert sorted(in_works) == [2, 3]

@@ -46,29 +46,29 @@ def recorded() -> list[Command]:
     return list(_read(_REAL.read_text()))
 
 
-def played(kubeconfig: Path, home: Path) -> Iterator[Command]:
+def played(kubeconfig: Path, home_directory: Path) -> Iterator[Command]:
     """Run the session on a cluster, in a new namespace that the last commands delete."""
-    own = home / "kubeconfig"
+    own = home_directory / "kubeconfig"
     shutil.copy(kubeconfig, own)
-    _run(own, home, "create", "namespace", NAMESPACE)
-    _run(own, home, "config", "set-context", "--current", f"--namespace={NAMESPACE}")
+    _run(own, home_directory, "create", "namespace", NAMESPACE)
+    _run(own, home_directory, "config", "set-context", "--current", f"--namespace={NAMESPACE}")
     for command in (FOLDER / "commands.txt").read_text().splitlines():
-        done = _run(own, home, *_words(command))
+        done = _run(own, home_directory, *_words(command))
         yield Command(command, _settled(done.stdout + done.stderr), done.returncode)
 
 
 def _words(command: str) -> list[str]:
     """Split a command; the value of ``-p`` or ``-l`` may contain blanks and ends at the next option."""
     for option in _VALUE_OPTIONS:
-        head, found, tail = command.partition(f" {option}")
-        if found:
+        head, matched, tail = command.partition(f" {option}")
+        if matched:
             value, dashed, more = tail.partition(" -")
             return [*head.split(), option.strip(), value, *(f"-{more}".split() if dashed else [])]
     return command.split()
 
 
-def _run(kubeconfig: Path, home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "KUBECONFIG": str(kubeconfig)}
+def _run(kubeconfig: Path, home_directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home_directory), "KUBECONFIG": str(kubeconfig)}
     return subprocess.run(
         [found_program(), *words],
         cwd=FOLDER,
@@ -93,19 +93,19 @@ def _read(text: str) -> Iterator[Command]:
         yield Command(command, printed.rstrip("\n"), int(code))
 
 
-def _write(said: Command) -> str:
-    printed = f"{said.printed}\n" if said.printed else ""
-    return f"{_PROMPT}{said.command}\n{printed}{_CODE}{said.code}\n"
+def _write(command: Command) -> str:
+    printed = f"{command.printed}\n" if command.printed else ""
+    return f"{_PROMPT}{command.command}\n{printed}{_CODE}{command.code}\n"
 
 
 def main(kubeconfig: str) -> None:
     """Record the session on the cluster of a kubeconfig."""
-    home = FOLDER.parent / "home"
-    home.mkdir()
+    home_directory = FOLDER.parent / "home"
+    home_directory.mkdir()
     try:
-        _REAL.write_text("".join(_write(each) for each in played(Path(kubeconfig), home)))
+        _REAL.write_text("".join(_write(command) for command in played(Path(kubeconfig), home_directory)))
     finally:
-        shutil.rmtree(home)
+        shutil.rmtree(home_directory)
 
 
 if __name__ == "__main__":

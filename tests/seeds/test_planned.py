@@ -22,14 +22,14 @@ Steps = Callable[..., dict[str, dict[str, int]]]
 def step(user: User, tmp_path: Path) -> Steps:
     """Plans a step, makes it and checks it; returns the predicted clusters of each workload that moves."""
 
-    def made(*words: str, given: str = "") -> dict[str, dict[str, int]]:
-        return user.make_as_planned(tmp_path, *words, given=given)
+    def made(*words: str, stdin: str = "") -> dict[str, dict[str, int]]:
+        return user.make_as_planned(tmp_path, *words, stdin=stdin)
 
     return made
 
 
 def applied(step: Steps, manifest: str) -> dict[str, dict[str, int]]:
-    return step("-f", "-", given=manifest)
+    return step("-f", "-", stdin=manifest)
 
 
 @shows("tutorial 1", "tutorial 2", "tutorial 3", "tutorial 5", "tutorial 6", "rebalance scenario 1")

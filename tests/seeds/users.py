@@ -43,7 +43,7 @@ class User:
         self._tainted: set[str] = set()
         self.errors = ""
 
-    def __call__(self, *words: str, code: int | None = 0, given: str = "") -> str:
+    def __call__(self, *words: str, code: int | None = 0, stdin: str = "") -> str:
         """Run a command and return its output; fail if the exit code is not ``code`` (None accepts any)."""
         printed, errors = io.StringIO(), io.StringIO()
         with (
@@ -51,7 +51,7 @@ class User:
             contextlib.redirect_stdout(printed),
             contextlib.redirect_stderr(errors),
         ):
-            patches.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
+            patches.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
             found = main.run([*words, "--data", str(self._directory)])
         self.errors = errors.getvalue()
         assert code in {None, found}, f"{words}: {found}\n{printed.getvalue()}{self.errors}"
@@ -61,18 +61,18 @@ class User:
         """Apply the text of a manifest, or a file of the documents by its name."""
         if "\n" in manifest:
             self._applied.append(manifest)
-            return self("apply", "-f", "-", *options, given=manifest, code=code)
+            return self("apply", "-f", "-", *options, stdin=manifest, code=code)
         self._applied.append(text(manifest))
         return self("apply", "-f", str(MANIFESTS / f"{manifest}.yaml"), *options, code=code)
 
-    def make_as_planned(self, directory: Path, *words: str, given: str = "") -> dict[str, dict[str, int]]:
+    def make_as_planned(self, directory: Path, *words: str, stdin: str = "") -> dict[str, dict[str, int]]:
         """Plan a change, make it, and wait until the plan's check confirms it; return the clusters of what moves."""
-        if given:
-            self._applied.append(given)
+        if stdin:
+            self._applied.append(stdin)
         if words[0] == "taint":
             self._tainted.add(words[1])
         file = str(directory / "plan.json")
-        prediction = json.loads(self("plan", *words, "-o", file, "--json", given=given, code=None))[
+        prediction = json.loads(self("plan", *words, "-o", file, "--json", stdin=stdin, code=None))[
             "prediction"
         ]
         self("apply", "--plan", file)
@@ -132,11 +132,11 @@ class User:
             each["clusterName"] for each in told if each.get("health") == "Healthy"
         }
 
-    def until_true(self, holds: Callable[[], bool], told: Callable[[], str] = lambda: "") -> None:
-        """Poll until the condition ``holds`` is true; after a timeout, fail with the message of ``told``."""
+    def until_true(self, holds: Callable[[], bool], message: Callable[[], str] = lambda: "") -> None:
+        """Poll until the condition ``holds`` is true; after a timeout, fail with the result of ``message``."""
         deadline = time.monotonic() + _UNTIL_SECONDS
         while not holds():
-            assert time.monotonic() < deadline, told()
+            assert time.monotonic() < deadline, message()
             time.sleep(_POLL_SECONDS)
 
     def placed(self, binding: str) -> str:
@@ -163,7 +163,7 @@ class User:
             if keys:
                 self("untaint", cluster, *keys)
         if self._applied:
-            self("delete", "-f", "-", given="\n---\n".join(self._applied), code=None)
+            self("delete", "-f", "-", stdin="\n---\n".join(self._applied), code=None)
         self.until([], "get", "pods", "-A")
         self.until_true(self._is_idle, lambda: self("get", "clusters", "-o", "yaml"))
 
