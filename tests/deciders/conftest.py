@@ -25,14 +25,16 @@ _REBUILT = (
 @pytest.fixture
 async def story() -> AsyncIterator[Story]:
     """A story with a new engine and an empty log."""
-    told = Story()
-    await told.worker.recover()
-    yield told
-    assert len(await told.recorded(rejections.InputRejected)) == told.refused
-    report = await verification.verify(told.log)
+    new_story = Story()
+    await new_story.worker.recover()
+    yield new_story
+    assert len(await new_story.recorded(rejections.InputRejected)) == new_story.refused
+    report = await verification.verify(new_story.log)
     assert report.findings == []
-    shards = (await replay.rebuild(told.log, [fold.state.shard for fold in told.worker.folds])).shards
-    for fold in told.worker.folds:
+    shards = (
+        await replay.rebuild(new_story.log, [fold.state.shard for fold in new_story.worker.folds])
+    ).shards
+    for fold in new_story.worker.folds:
         rebuilt, _ = shards[fold.state.shard]
         for name in _REBUILT:
             alive, again = getattr(fold.state, name), getattr(rebuilt.state, name)

@@ -142,9 +142,9 @@ class Story:
         """Return the replicas of a binding by cluster, as scheduled."""
         return dict(self.binding(key).clusters)
 
-    async def recorded(self, kind: type[_EventT], about: str = "") -> list[_EventT]:
+    async def recorded(self, kind: type[_EventT], subject: str = "") -> list[_EventT]:
         """Return all events of a type in the log, in order, optionally those about one key, cluster or name."""
-        found: list[_EventT] = []
+        events: list[_EventT] = []
         topic, of = catalogue.BY_STRUCT[kind].topic, catalogue.BY_STRUCT[kind].type
         for record in await self.log.read_all(0, self.log.last_number()):
             if record.topic != topic or record.headers["ce_type"] != of:
@@ -152,9 +152,9 @@ class Story:
             decoded = codec.decode(record)
             if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, kind):
                 names = (getattr(decoded.data, field, "") for field in ("key", "cluster", "name"))
-                if not about or about in names:
-                    found.append(decoded.data)
-        return found
+                if not subject or subject in names:
+                    events.append(decoded.data)
+        return events
 
     async def steps(self) -> int:
         """Return the number of steps of all shards."""
@@ -162,22 +162,22 @@ class Story:
 
     async def running(self, key: str) -> dict[str, Running]:
         """Return the newest work of a binding by cluster, from the topic works alone."""
-        found: dict[str, Running] = {}
+        newest: dict[str, Running] = {}
         for record in await self.log.read_all(0, self.log.last_number()):
             if record.topic != topics.WORKS:
                 continue
             decoded = codec.decode(record)
             match decoded.data if isinstance(decoded, codec.Decoded) else None:
                 case works.WorkApplied() as work if work.key == key:
-                    found[work.cluster] = Running(work.replicas, work.term, work.step)
+                    newest[work.cluster] = Running(work.replicas, work.term, work.step)
                 case works.WorkRemoved() as work if work.key == key:
-                    found.pop(work.cluster)
+                    newest.pop(work.cluster)
                 case works.WorkSuspended() as work if work.key == key:
-                    last = found.get(work.cluster, Running(None, work.term, work.step))
-                    found[work.cluster] = Running(last.replicas, last.term, last.step, suspended=True)
+                    last = newest.get(work.cluster, Running(None, work.term, work.step))
+                    newest[work.cluster] = Running(last.replicas, last.term, last.step, suspended=True)
                 case _:
                     pass
-        return found
+        return newest
 
     async def replicas(self, key: str) -> dict[str, int | None]:
         """Return the replicas that the works of a binding assign, by cluster."""

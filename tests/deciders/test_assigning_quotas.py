@@ -20,25 +20,25 @@ async def _assigned(story: Story, cluster: str) -> list[int]:
 
 async def test_quota_is_sent_to_each_named_cluster_even_if_it_joins_later(story: Story) -> None:
     await story.submit(joined("member1"), joined("member3"), quota("few", member1="1", member2="2"))
-    assert [await _assigned(story, f"member{each}") for each in (1, 2, 3)] == [[0], [], []]
+    assert [await _assigned(story, f"member{number}") for number in (1, 2, 3)] == [[0], [], []]
     await story.submit(joined("member2"))
     assert await _assigned(story, "member2") == [1]
     await story.restart()
     await story.submit(quota("few", member2="2", member1="1"))
-    assert [await _assigned(story, f"member{each}") for each in (1, 2)] == [[0, 1], [1, 0]]
+    assert [await _assigned(story, f"member{number}") for number in (1, 2)] == [[0, 1], [1, 0]]
     await story.submit(quota("few", cpu="9", member2="2", member1="1"))
-    assert [await _assigned(story, f"member{each}") for each in (1, 2)] == [[0, 1], [1, 0]]
+    assert [await _assigned(story, f"member{number}") for number in (1, 2)] == [[0, 1], [1, 0]]
 
 
 async def test_quota_is_removed_with_its_assignment_and_with_the_whole(story: Story) -> None:
     await story.submit(joined("member1"), joined("member2"), quota("few", member1="1", member2="2"))
     await story.submit(quota("few", member2="2"))
-    assert [each.cluster for each in await story.recorded(works.WorkRemoved)] == ["member1"]
+    assert [removed.cluster for removed in await story.recorded(works.WorkRemoved)] == ["member1"]
     ref = shapes.WorkloadRef(
         api_version=POLICIES, kind="FederatedResourceQuota", name="few", namespace="default"
     )
     await story.submit(policies.ConfigurationDeleted(object=ref))
-    assert [each.cluster for each in await story.recorded(works.WorkRemoved)] == ["member1", "member2"]
+    assert [removed.cluster for removed in await story.recorded(works.WorkRemoved)] == ["member1", "member2"]
     assert not story.is_known(FEW)
 
 

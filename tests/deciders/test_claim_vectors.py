@@ -90,8 +90,8 @@ def _preempt(case: _Input) -> _Answer:
 def _failure(vector: vectors.Vector) -> str | None:
     case = msgspec.json.decode(vector.input, type=_Input)
     accepted = msgspec.json.decode(vector.accept, type=list[_Answer])
-    given = _propagate(case) if case.op == "propagate" else _preempt(case)
-    return None if given in accepted else f"{vector.id}: {given}, accepted are {accepted}"
+    answer = _propagate(case) if case.op == "propagate" else _preempt(case)
+    return None if answer in accepted else f"{vector.id}: {answer}, accepted are {accepted}"
 
 
 _CASES = vectors.by_feature(vectors.load(_GROUP))

@@ -170,6 +170,6 @@ def test_claim_lapses_when_its_policy_no_longer_selects_the_template() -> None:
 
 
 def test_claim_of_a_deleted_policy_is_void() -> None:
-    gone, other = _policy("gone"), _policy("other")
-    assert claims.claim(_index(other), _WEB, claims.reference(gone)) == claims.Verdict(claims.WON, other)
-    assert claims.claim(_index(), _WEB, claims.reference(gone)).outcome == claims.UNMATCHED
+    deleted, other = _policy("gone"), _policy("other")
+    assert claims.claim(_index(other), _WEB, claims.reference(deleted)) == claims.Verdict(claims.WON, other)
+    assert claims.claim(_index(), _WEB, claims.reference(deleted)).outcome == claims.UNMATCHED

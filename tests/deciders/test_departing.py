@@ -32,7 +32,7 @@ async def start_removal(story: Story, cluster: str = "member1") -> None:
 
 async def report_deleted(story: Story, work: Running, key: str = WEB, cluster: str = "member1") -> None:
     """Report that the cluster deleted the workload of its newest removal; ``work`` is what it ran before."""
-    (removed,) = [each for each in await removals(story, cluster) if each.key == key][-1:]
+    (removed,) = [removal for removal in await removals(story, cluster) if removal.key == key][-1:]
     assert (removed.term, removed.step) > (work.term, work.step)
     await story.submit(health.WorkloadGone(cluster=cluster, key=key, term=removed.term, step=removed.step))
 
@@ -42,7 +42,7 @@ async def removals(story: Story, cluster: str = "member1") -> list[works.WorkRem
 
 
 async def left_clusters(story: Story, cluster: str = "member1") -> list[str]:
-    return [each.name for each in await story.recorded(clusters.ClusterLeft, cluster)]
+    return [event.name for event in await story.recorded(clusters.ClusterLeft, cluster)]
 
 
 async def test_empty_cluster_leaves_at_once(story: Story) -> None:
@@ -195,7 +195,9 @@ async def test_silent_agent_is_waited_for(story: Story) -> None:
     work = (await story.running(WEB))["member1"]
     await start_removal(story)
     await story.pass_s(60)
-    assert [each.name for each in await story.recorded(cluster_decisions.ClusterSilenced)] == ["member1"]
+    assert [silenced.name for silenced in await story.recorded(cluster_decisions.ClusterSilenced)] == [
+        "member1"
+    ]
     assert await left_clusters(story) == []
     await report_deleted(story, work)
     assert await left_clusters(story) == ["member1"]
@@ -246,13 +248,13 @@ async def test_departure_continues_after_a_restart(story: Story) -> None:
 async def test_each_shard_reports_once_that_it_has_no_work_left(story: Story) -> None:
     await start_removal(story)
     await story.submit(deployment("other"), health_reported("member2"))
-    told = [
+    reports = [
         record
         for record in await story.log.read_all(0, story.log.last_number())
         if record.topic == topics.LINKS
     ]
-    assert len(told) == topics.SHARDS
-    assert {record.partition for record in told} == {keys.shard_of("member1")}
+    assert len(reports) == topics.SHARDS
+    assert {record.partition for record in reports} == {keys.shard_of("member1")}
     assert all(fold.state.departures == {} for fold in story.worker.folds)
 
 

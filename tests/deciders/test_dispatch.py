@@ -21,11 +21,11 @@ async def two_members(story: Story) -> None:
 
 async def work_types(story: Story, cluster: str) -> list[str]:
     """Return the works of a cluster in order: applied, suspended or removed."""
-    found: list[shapes.Event] = []
+    events: list[shapes.Event] = []
     for kind in (works.WorkApplied, works.WorkSuspended, works.WorkRemoved):
-        found += await story.recorded(kind, cluster)
-    found.sort(key=lambda work: (getattr(work, "term", 0), getattr(work, "step", 0)))
-    return [type(work).__name__.removeprefix("Work").lower() for work in found]
+        events += await story.recorded(kind, cluster)
+    events.sort(key=lambda work: (getattr(work, "term", 0), getattr(work, "step", 0)))
+    return [type(work).__name__.removeprefix("Work").lower() for work in events]
 
 
 # --- objects that exist already ---
@@ -123,9 +123,9 @@ async def test_dispatching_is_suspended_and_resumed_everywhere(story: Story) -> 
 
 
 async def test_dispatching_is_suspended_on_some_clusters(story: Story) -> None:
-    held = {"dispatchingOnClusters": {"clusterNames": ["member2"]}}
+    suspension = {"dispatchingOnClusters": {"clusterNames": ["member2"]}}
     await story.submit(policy("p", BOTH), deployment("web", 2))
-    await story.submit(policy("p", BOTH, suspension=held), deployment("web", 3))
+    await story.submit(policy("p", BOTH, suspension=suspension), deployment("web", 3))
     assert await story.replicas(WEB) == {"member1": 3, "member2": 2}
     await story.submit(policy("p", BOTH))
     assert await story.replicas(WEB) == {"member1": 3, "member2": 3}
@@ -198,9 +198,9 @@ async def test_workload_without_a_count_has_one_replica(story: Story) -> None:
 
 
 async def test_pod_is_one_replica_and_is_sent_unchanged(story: Story) -> None:
-    asked: Json = {"name": "main", "resources": {"requests": {"cpu": "2"}}}
+    container: Json = {"name": "main", "resources": {"requests": {"cpu": "2"}}}
     # The manifest of a Pod has no replicas to set.
-    assert await place(story, "single", POD, {"spec": {"containers": [asked]}}) == {"member1": None}
+    assert await place(story, "single", POD, {"spec": {"containers": [container]}}) == {"member1": None}
     single = key("single", POD)
     assert story.placed(single) == {"member1": 1}
     (declared,) = await story.recorded(decisions.BindingDeclared)
@@ -209,10 +209,10 @@ async def test_pod_is_one_replica_and_is_sent_unchanged(story: Story) -> None:
 
 
 async def test_pod_that_fits_nowhere_is_not_placed(story: Story) -> None:
-    asked: Json = {"name": "main", "resources": {"requests": {"cpu": "11"}}}
+    container: Json = {"name": "main", "resources": {"requests": {"cpu": "11"}}}
     divided = on("member1", "member2", scheduling=manifests.AGGREGATED)
     await story.submit(policy("p", divided, selector("large", POD)))
-    await story.submit(inputs.template("large", POD, fields={"spec": {"containers": [asked]}}))
+    await story.submit(inputs.template("large", POD, fields={"spec": {"containers": [container]}}))
     assert story.placed(key("large", POD)) == {}
 
 
@@ -238,8 +238,8 @@ async def test_custom_kind_is_divided_by_its_interpreter(story: Story, interpret
     reading = inputs.interpreter("spec.job.parallelism", "spec.resource")
     divided = on("member1", "member2", scheduling=EVEN)
     await story.submit(policy("p", divided, selector("", FLINK)))
-    for said in (reading, job) if interpreter_comes_first else (job, reading):
-        await story.submit(said)
+    for event in (reading, job) if interpreter_comes_first else (job, reading):
+        await story.submit(event)
     assert await story.replicas(key("stream", FLINK)) == {"member1": 4, "member2": 4}
     declared = (await story.recorded(decisions.BindingDeclared))[-1]
     assert declared.requests == {"cpu": "1", "memory": "1Gi"}
@@ -302,14 +302,14 @@ async def test_member_statuses_are_aggregated(story: Story) -> None:
     await story.submit(policy("p", BOTH), deployment("web", 2))
     await story.report(WEB, "member1")
     half = (await story.recorded(decisions.StatusAggregated))[-1]
-    assert [(each.cluster, each.applied, each.ready) for each in half.members] == [
+    assert [(member.cluster, member.applied, member.ready) for member in half.members] == [
         ("member1", True, 2),
         ("member2", False, 0),
     ]
     assert not half.fully_applied
     await story.report(WEB, "member2", healthy=False, ready=1)
     whole = (await story.recorded(decisions.StatusAggregated))[-1]
-    assert [(each.health, each.ready) for each in whole.members] == [("Healthy", 2), ("Unhealthy", 1)]
+    assert [(member.health, member.ready) for member in whole.members] == [("Healthy", 2), ("Unhealthy", 1)]
     assert whole.fully_applied
 
 
@@ -325,7 +325,7 @@ async def test_whole_statuses_are_left_out_once_together_they_are_too_long(story
             health.WorkloadReported(cluster=name, key=WEB, term=work.term, step=work.step, status=status)
         )
     shown = await story.recorded(decisions.StatusAggregated)
-    lengths = [sum(len(member.status) for member in each.members) for each in shown[-2:]]
+    lengths = [sum(len(member.status) for member in status.members) for status in shown[-2:]]
     assert lengths == [limits.STATUSES_CHARS_MAX, 0]
 
 
@@ -341,7 +341,7 @@ async def test_status_has_its_observed_generation(story: Story) -> None:
     await story.submit(policy("p", BOTH), deployment("web", 2))
     await story.report(WEB, "member1")
     await story.submit(deployment("web", 3))
-    seen = [each.observed_generation for each in await story.recorded(decisions.StatusAggregated)]
+    seen = [status.observed_generation for status in await story.recorded(decisions.StatusAggregated)]
     assert seen[-1] == 2
 
 
@@ -368,10 +368,10 @@ async def test_removed_cluster_work_is_dropped_from_the_status(story: Story) -> 
     await story.report(WEB, "member2")
     work = (await story.running(WEB))["member2"]
     await story.submit(policy("p", on("member1", scheduling=DUPLICATED)))
-    gone = health.WorkloadGone(cluster="member2", key=WEB, term=work.term, step=work.step + 1)
-    await story.submit(gone)
+    report = health.WorkloadGone(cluster="member2", key=WEB, term=work.term, step=work.step + 1)
+    await story.submit(report)
     shown = (await story.recorded(decisions.StatusAggregated))[-1]
-    assert [each.cluster for each in shown.members] == ["member1"]
+    assert [member.cluster for member in shown.members] == ["member1"]
 
 
 async def test_rejoined_cluster_does_not_show_its_former_status(story: Story) -> None:
@@ -381,7 +381,7 @@ async def test_rejoined_cluster_does_not_show_its_former_status(story: Story) ->
     await story.submit(joined("member2"))
     assert set(await story.running(WEB)) == {"member1", "member2"}
     shown = (await story.recorded(decisions.StatusAggregated))[-1]
-    assert [(each.cluster, each.applied) for each in shown.members] == [
+    assert [(member.cluster, member.applied) for member in shown.members] == [
         ("member1", False),
         ("member2", False),
     ]

@@ -139,8 +139,8 @@ _CASES: Final = vectors.by_feature(vectors.load(_GROUP))
 
 def _failure(vector: vectors.Vector) -> str | None:
     accepted = msgspec.json.decode(vector.accept, type=list[_Answer])
-    given = _ANSWERS[vector.feature](vector.input)
-    return None if given in accepted else f"{vector.id}: {given}, accepted are {accepted}"
+    answer = _ANSWERS[vector.feature](vector.input)
+    return None if answer in accepted else f"{vector.id}: {answer}, accepted are {accepted}"
 
 
 @pytest.mark.parametrize(("feature", "cases"), _CASES.items(), ids=_CASES)

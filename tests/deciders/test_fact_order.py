@@ -25,7 +25,7 @@ ORDERS = (topics.FACT_TOPICS, topics.FACT_TOPICS[::-1])
 
 async def _steps_by_order(story: Story) -> list[list[list[Record]]]:
     """Return the next steps of all shards, for each order in which the facts can be folded."""
-    found: list[list[list[Record]]] = []
+    steps: list[list[list[Record]]] = []
     ends = story.log.ends()
     for order in ORDERS:
         shards = (await replay.rebuild(story.log, range(topics.SHARDS))).shards
@@ -33,8 +33,8 @@ async def _steps_by_order(story: Story) -> list[list[list[Record]]]:
         facts = shards[0][1]
         for topic in order:
             await recovery.follow_facts(story.log, folds, facts, topic, ends[topic, 0])
-        found.append([fold.decide(facts, story.now_ms, 100).records for fold in folds])
-    return found
+        steps.append([fold.decide(facts, story.now_ms, 100).records for fold in folds])
+    return steps
 
 
 async def test_taint_policy_before_the_first_cluster_is_proved(story: Story) -> None:

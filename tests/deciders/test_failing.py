@@ -28,8 +28,8 @@ def failover(mode: str = "Gracefully", grace_s: int | None = None, **conditions:
 
 async def unhealthy(story: Story, mode: str = "Gracefully", grace_s: int | None = None) -> None:
     """Four replicas on two members; those on member1 are unhealthy from now on and tolerated for 60 s."""
-    said = failover(mode, grace_s, tolerationSeconds=60)
-    await story.submit(policy("p", ANYWHERE, failover=said), deployment("web", 4))
+    behavior = failover(mode, grace_s, tolerationSeconds=60)
+    await story.submit(policy("p", ANYWHERE, failover=behavior), deployment("web", 4))
     await story.report(WEB, "member2")
     await story.report(WEB, "member1", healthy=False)
 

@@ -25,9 +25,9 @@ async def test_requested_reschedule_is_decided_even_if_it_fails_as_before(story:
     assert len(await story.recorded(decisions.ScheduleFailed, WEB)) == 1
     await story.submit(rebalancer("demo", ref("web")))
     assert len(await story.recorded(decisions.ScheduleFailed, WEB)) == 2
-    assert [each.result for each in await story.recorded(rebalance_decisions.WorkloadRebalanced)] == [
-        "Successful"
-    ]
+    assert [
+        rebalanced.result for rebalanced in await story.recorded(rebalance_decisions.WorkloadRebalanced)
+    ] == ["Successful"]
 
 
 async def test_due_retry_ends_with_its_policy(story: Story) -> None:
@@ -86,4 +86,4 @@ async def test_health_of_a_replacement_is_measured_by_its_current_replicas(story
     await story.submit(healthy, deployment("web", 8))
     assert await story.recorded(decisions.EvictionFinished) == []
     await story.report(WEB, "member2")
-    assert [each.cluster for each in await story.recorded(decisions.EvictionFinished)] == ["member1"]
+    assert [eviction.cluster for eviction in await story.recorded(decisions.EvictionFinished)] == ["member1"]

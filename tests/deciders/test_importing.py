@@ -51,7 +51,7 @@ async def test_later_decisions_are_usual_ones(story: Story) -> None:
     await story.submit(imported(9, member1=6))
     (first, *_) = await story.recorded(decisions.ScheduleDecided, WEB)
     assert first.trigger == "Imported"
-    assert [each.trigger for each in await story.recorded(decisions.ScheduleDecided, WEB)].count(
+    assert [decision.trigger for decision in await story.recorded(decisions.ScheduleDecided, WEB)].count(
         "Imported"
     ) == 1
 

@@ -36,9 +36,9 @@ async def a_job_in_two_members(story: Story) -> None:
 
 
 async def test_works_contain_the_status_paths_to_read(story: Story) -> None:
-    told = await story.recorded(works.WorkApplied, JOB)
-    assert [work.cluster for work in told] == list(MEMBERS)
-    assert {work.reading for work in told} == {
+    applied = await story.recorded(works.WorkApplied, JOB)
+    assert [work.cluster for work in applied] == list(MEMBERS)
+    assert {work.reading for work in applied} == {
         shapes.Reading(
             values=(".job.lag", RESTARTS, STATE),
             health=shapes.HealthRule(path=STATE, values=("RUNNING",)),
@@ -131,7 +131,7 @@ async def test_job_status_is_summed_over_its_clusters(story: Story) -> None:
         ({"statusFields": [{"jsonPath": ".a..b"}]}, "spec.statusFields[0].jsonPath"),
         ({"statusFields": [{"jsonPath": ".a"}, {"jsonPath": ".a"}]}, "spec.statusFields[1].jsonPath"),
         ({"statusFields": [{"jsonPath": ".a", "aggregate": "Mean"}]}, "spec.statusFields[0].aggregate"),
-        ({"statusFields": [{"jsonPath": f".a{place}"} for place in range(17)]}, "spec.statusFields"),
+        ({"statusFields": [{"jsonPath": f".a{index}"} for index in range(17)]}, "spec.statusFields"),
         ({"dependencies": [{"apiVersion": "v1", "kind": "Secret"}]}, "spec.dependencies[0].namesPath"),
         (
             {"dependencies": [{"apiVersion": "v1", "kind": "Namespace", "namesPath": ".a"}]},

@@ -36,7 +36,7 @@ async def placed_alone(
 
 
 async def ended(story: Story) -> list[str]:
-    return [each.reason for each in await story.recorded(decisions.EvictionFinished)]
+    return [eviction.reason for eviction in await story.recorded(decisions.EvictionFinished)]
 
 
 async def test_workload_without_policy_survives_a_short_taint(story: Story) -> None:

@@ -64,7 +64,7 @@ async def test_lazy_policy_preempts_when_the_template_changes(story: Story) -> N
     assert (marked.policy.name, marked.preempted and marked.preempted.name) == ("q", "p")
     await story.submit(deployment("web", 3))
     assert story.placed(WEB) == {"member2": 3}
-    assert [each.preempted for each in await story.recorded(decisions.BindingClaimed)] == [None, None]
+    assert [claim.preempted for claim in await story.recorded(decisions.BindingClaimed)] == [None, None]
 
 
 async def test_template_shows_its_claim_again_if_the_lazy_policy_is_deleted_first(story: Story) -> None:
@@ -75,7 +75,7 @@ async def test_template_shows_its_claim_again_if_the_lazy_policy_is_deleted_firs
         )
     )
     await story.submit(policy_deleted("q"))
-    shown = [each.policy.name for each in await story.recorded(decisions.TemplateMarked)]
+    shown = [mark.policy.name for mark in await story.recorded(decisions.TemplateMarked)]
     assert shown == ["q", "p"]
     await story.submit(deployment("web", 3))
     assert story.placed(WEB) == {"member1": 3}
@@ -85,14 +85,14 @@ async def test_immediately_preempting_policy_names_the_preempted_one(story: Stor
     await story.submit(policy("p", on("member1")), deployment("web", 2))
     await story.submit(policy("q", on("member2"), selector("web"), priority=5, preemption="Always"))
     claims = await story.recorded(decisions.BindingClaimed)
-    assert [each.preempted and each.preempted.name for each in claims] == [None, "p"]
+    assert [claim.preempted and claim.preempted.name for claim in claims] == [None, "p"]
 
 
 async def test_workload_is_released_even_if_a_lazy_policy_would_claim_it(story: Story) -> None:
     await story.submit(policy("p", on("member1")), deployment("web", 2))
     await story.submit(policy("q", on("member2"), activationPreference="Lazy"))
     await story.submit(policy_deleted("p"))
-    assert [each.policy.name for each in await story.recorded(decisions.BindingReleased)] == ["p"]
+    assert [released.policy.name for released in await story.recorded(decisions.BindingReleased)] == ["p"]
     assert await story.replicas(WEB) == {"member1": 2}
     await story.submit(deployment("web", 3))
     assert story.placed(WEB) == {"member2": 3}

@@ -44,9 +44,9 @@ async def _used(story: Story) -> dict[str, str]:
     return (await story.recorded(quota_decisions.QuotaDecided))[-1].used["all"]
 
 
-async def _failures(story: Story, about: str) -> list[tuple[str, str]]:
-    failed = await story.recorded(decisions.ScheduleFailed, about)
-    return [(each.reason, each.message.rpartition("request: ")[2]) for each in failed]
+async def _failures(story: Story, binding_key: str) -> list[tuple[str, str]]:
+    failed = await story.recorded(decisions.ScheduleFailed, binding_key)
+    return [(failure.reason, failure.message.rpartition("request: ")[2]) for failure in failed]
 
 
 async def test_workload_beyond_the_quota_waits_until_another_is_deleted(story: Story) -> None:
@@ -86,7 +86,7 @@ async def test_template_with_requests_beyond_the_quota_is_not_applied(story: Sto
     await story.submit(_web(1))
     await story.submit(_web(1, cpu="2"))
     assert [
-        each.fault.rpartition("request: ")[2] for each in await story.recorded(decisions.ClaimRefused)
+        refused.fault.rpartition("request: ")[2] for refused in await story.recorded(decisions.ClaimRefused)
     ] == [LIMIT.format("2", "1")]
     assert (await story.recorded(decisions.BindingDeclared, WEB))[-1].requests == {"cpu": "500m"}
     await story.submit(quota("all", "2"))
@@ -126,7 +126,7 @@ async def test_declared_template_asks_for_nothing_while_a_newer_one_is_refused(s
 async def test_each_of_two_workloads_decided_at_once_counts(story: Story) -> None:
     await _begun(story, "1")
     await story.submit(_web(2), _web(2, name="api"))
-    assert sorted(sum(story.placed(each).values()) for each in (WEB, API)) == [0, 2]
+    assert sorted(sum(story.placed(binding_key).values()) for binding_key in (WEB, API)) == [0, 2]
 
 
 async def test_message_shows_a_limit_of_any_size(story: Story) -> None:
@@ -143,7 +143,9 @@ async def test_request_of_a_workload_that_is_deleted_meanwhile_is_taken_back(sto
     await story.worker.turn()
     await story.submit(deleted("web"))
     decided = await story.recorded(quota_decisions.QuotaDecided)
-    assert [(each.by, each.fault) for one in decided for each in one.verdicts] == [(WEB, "")]
+    assert [(verdict.by, verdict.fault) for decision in decided for verdict in decision.verdicts] == [
+        (WEB, "")
+    ]
     assert await _used(story) == {"cpu": "0"}
     assert WEB not in story.worker.folds[keys.shard_of(WEB)].state.quota_claims
 

@@ -34,12 +34,12 @@ async def placed(story: Story) -> None:
     await story.submit(policy("p", BOTH), deployment("web", 2, labels={"app": "web"}))
 
 
-async def applied_overrides(story: Story, cluster: str, about: str = WEB) -> list[list[str]]:
+async def applied_overrides(story: Story, cluster: str, binding_key: str = WEB) -> list[list[str]]:
     """Return, for each work of a cluster, the applied policies with the indexes of their rules."""
     return [
-        [f"{each.name}{list(each.rules)}" for each in work.overrides]
+        [f"{override_ref.name}{list(override_ref.rules)}" for override_ref in work.overrides]
         for work in await story.recorded(works.WorkApplied, cluster)
-        if work.key == about
+        if work.key == binding_key
     ]
 
 
@@ -245,7 +245,7 @@ async def test_failed_override_is_shown_in_the_binding_status(story: Story) -> N
     await story.report(WEB, "member1", fault="why not")
     await story.report(WEB, "member2")
     *_, last = await story.recorded(decisions.StatusAggregated, WEB)
-    shown = {each.cluster: (each.applied, each.health, each.message) for each in last.members}
+    shown = {member.cluster: (member.applied, member.health, member.message) for member in last.members}
     assert shown == {"member1": (False, "Unknown", "why not"), "member2": (True, "Healthy", "")}
     assert not last.fully_applied
     await story.report(WEB, "member1")

@@ -28,13 +28,13 @@ _RULES: list[Json] = [{"overriders": {"labelsOverrider": [{"operator": "add", "v
 @st.composite
 def selectors(draw: st.DrawFn) -> Json:
     api_version, kind = draw(_KINDS)
-    found: Json = {"apiVersion": api_version, "kind": kind}
+    selector: Json = {"apiVersion": api_version, "kind": kind}
     for field, values in (("namespace", _NAMESPACES), ("name", _NAMES)):
         if draw(st.booleans()):
-            found[field] = draw(values)
+            selector[field] = draw(values)
     if draw(st.booleans()):
-        found["labelSelector"] = {"matchLabels": draw(_LABELS)}
-    return found
+        selector["labelSelector"] = {"matchLabels": draw(_LABELS)}
+    return selector
 
 
 @st.composite
@@ -83,7 +83,7 @@ def scanned(known: list[overrides_policies.OverridePolicy], template: Template) 
 
 @given(st.lists(st.tuples(policies(), st.booleans()), max_size=8), st.lists(templates(), max_size=4))
 def test_index_finds_the_same_overrides_as_a_scan(
-    changes: list[tuple[overrides_policies.OverridePolicy, bool]], asked: list[Template]
+    changes: list[tuple[overrides_policies.OverridePolicy, bool]], searched: list[Template]
 ) -> None:
     index = Overrides()
     known: dict[object, overrides_policies.OverridePolicy] = {}
@@ -95,21 +95,23 @@ def test_index_finds_the_same_overrides_as_a_scan(
         else:
             index.remove(ref)
             known.pop(ref, None)
-    assert {selection.reference(each.policy) for each in index} == set(known)
+    assert {selection.reference(known_override.policy) for known_override in index} == set(known)
     rebuilt = Overrides()
-    for each in sorted(index, key=lambda each: each.offset):
-        rebuilt.put(each)
-    for template in asked:
-        found = index.policies_for(template)
-        assert [(each.policy.kind, each.policy.metadata.name) for each in found] == scanned(
-            list(known.values()), template
-        )
-        assert rebuilt.policies_for(template) == found
-        refs = index.rules_for(found, "member1", _fleet())
-        assert [ref.name for ref in refs] == [each.policy.metadata.name for each in found]
+    for known_override in sorted(index, key=lambda known_override: known_override.offset):
+        rebuilt.put(known_override)
+    for template in searched:
+        overrides = index.policies_for(template)
+        assert [
+            (known_override.policy.kind, known_override.policy.metadata.name) for known_override in overrides
+        ] == scanned(list(known.values()), template)
+        assert rebuilt.policies_for(template) == overrides
+        refs = index.rules_for(overrides, "member1", _fleet())
+        assert [ref.name for ref in refs] == [
+            known_override.policy.metadata.name for known_override in overrides
+        ]
 
 
 def _fleet() -> fleet.Fleet:
-    found = fleet.Fleet()
-    found.put(clusters.ClusterManifest(metadata=clusters.ClusterMetadata(name="member1")))
-    return found
+    clusters_known = fleet.Fleet()
+    clusters_known.put(clusters.ClusterManifest(metadata=clusters.ClusterMetadata(name="member1")))
+    return clusters_known

@@ -255,12 +255,12 @@ Path = tuple[str | int, ...]
 
 def paths(value: object, path: Path = ()) -> list[Path]:
     """Return the path of every item in a value."""
-    found = [path] if path else []
+    nested = [path] if path else []
     for name, item in object_at(value).items():
-        found += paths(item, (*path, name))
-    for place, item in enumerate(list_at(value)):
-        found += paths(item, (*path, place))
-    return found
+        nested += paths(item, (*path, name))
+    for index, item in enumerate(list_at(value)):
+        nested += paths(item, (*path, index))
+    return nested
 
 
 def changed(value: object, path: Path, new: object) -> object:
@@ -285,9 +285,9 @@ def wrong(draw: st.DrawFn) -> tuple[int, bytes]:
     which = draw(st.integers(0, len(SAID) - 1))
     value: object = msgspec.json.decode(msgspec.json.encode(SAID[which]))
     for _ in range(draw(st.integers(0, 2))):
-        if found := paths(value):
+        if item_paths := paths(value):
             new = draw(st.sampled_from([_GONE, _TWICE]) | _ANYTHING)
-            value = changed(value, draw(st.sampled_from(found)), new)
+            value = changed(value, draw(st.sampled_from(item_paths)), new)
     return which, msgspec.json.encode(value)
 
 
@@ -353,7 +353,7 @@ async def test_repeated_and_unreadable_fields_of_manifests_are_left_out(before: 
     await run_inputs(
         [
             (which, value.replace(before, before + odd, 1))
-            for which, said in enumerate(SAID)
-            if before in (value := codec.encode_data(said))
+            for which, event in enumerate(SAID)
+            if before in (value := codec.encode_data(event))
         ]
     )

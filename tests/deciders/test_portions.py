@@ -91,12 +91,12 @@ async def _shortage(story: Story, names: list[str], *vital: str) -> None:
 async def test_choice_among_hundreds_of_victims_is_made_in_portions(story: Story, portions: Portions) -> None:
     names = [f"member{index:03}" for index in range(300)]
     await _shortage(story, names, "vital")
-    while not (wanted := await story.recorded(decisions.CapacityWanted)):
+    while not (requests := await story.recorded(decisions.CapacityWanted)):
         await story.worker.turn()
     offers = [
         links.CapacityOffered(
             key=VITAL,
-            number=wanted[0].number,
+            number=requests[0].number,
             shard=shard,
             occupants=tuple(
                 shapes.Occupant(

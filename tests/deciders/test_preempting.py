@@ -42,9 +42,9 @@ def ranked(
     of: str, by: str, *clusters: str, scheduling: Json = DYNAMIC, scheduler: str = ""
 ) -> policies.PolicyApplied:
     """A policy for one Deployment, with the priority of a class."""
-    said: Json = {"priorityClassSource": "KubePriorityClass", "priorityClassName": by}
+    priority: Json = {"priorityClassSource": "KubePriorityClass", "priorityClassName": by}
     placement = on(*(clusters or MEMBERS), scheduling=scheduling)
-    return policy(of, placement, selector(of), schedulePriority=said, schedulerName=scheduler)
+    return policy(of, placement, selector(of), schedulePriority=priority, schedulerName=scheduler)
 
 
 async def fill(story: Story, *names: str, replicas: int = 8, by: str = "low") -> None:
@@ -56,7 +56,7 @@ async def fill(story: Story, *names: str, replicas: int = 8, by: str = "low") ->
 
 async def victims(story: Story) -> list[tuple[str, str]]:
     """Return the chosen victims: binding and cluster."""
-    return [(each.key, each.cluster) for told in await chosen(story) for each in told.victims]
+    return [(victim.key, victim.cluster) for decision in await chosen(story) for victim in decision.victims]
 
 
 async def chosen(story: Story) -> list[decisions.PreemptionDecided]:
@@ -117,7 +117,7 @@ async def test_rebalancer_spreads_the_victim_again_once_there_is_capacity(story:
     await story.submit(deleted("high"), *(capacity(name, 6) for name in MEMBERS))
     await story.submit(rebalancer("again", ref("low")))
     assert story.placed(LOW) == {"member1": 3, "member2": 5}
-    assert {told.reason for told in await story.recorded(decisions.EvictionFinished)} == {
+    assert {eviction.reason for eviction in await story.recorded(decisions.EvictionFinished)} == {
         "RescheduleTriggered"
     }
 
@@ -163,8 +163,8 @@ async def test_sufficient_victim_is_preferred_to_smaller_ones_of_lower_priority(
 async def test_no_victim_is_evicted_if_all_together_are_not_enough(story: Story) -> None:
     await fill(story, "low")
     await story.submit(ranked("high", "high"), deployment("high", 9))
-    (told,) = await chosen(story)
-    assert (told.victims, told.reason) == ((), "NotEnough")
+    (decision,) = await chosen(story)
+    assert (decision.victims, decision.reason) == ((), "NotEnough")
     assert await story.recorded(decisions.EvictionStarted) == []
 
 
@@ -172,7 +172,7 @@ async def test_no_victim_is_evicted_if_all_together_are_not_enough(story: Story)
 async def test_equal_priority_is_not_preempted(story: Story, by: str) -> None:
     await fill(story, "other", by=by)
     await story.submit(ranked("high", "high"), deployment("high", 3))
-    assert [told.victims for told in await chosen(story)] == [()]
+    assert [decision.victims for decision in await chosen(story)] == [()]
 
 
 async def test_binding_without_priority_counts_as_zero(story: Story) -> None:
@@ -213,15 +213,17 @@ async def test_bindings_that_nothing_places_again_are_not_victims(story: Story, 
 
 
 async def test_suspended_and_zero_request_bindings_are_not_victims(story: Story) -> None:
-    said: Json = {"priorityClassSource": "KubePriorityClass", "priorityClassName": "low"}
+    priority: Json = {"priorityClassSource": "KubePriorityClass", "priorityClassName": "low"}
     placement = on(*MEMBERS, scheduling=DYNAMIC)
-    held = policy(
-        "held", placement, selector("held"), schedulePriority=said, suspension={"dispatching": True}
+    suspended = policy(
+        "held", placement, selector("held"), schedulePriority=priority, suspension={"dispatching": True}
     )
-    await story.submit(held, deployment("held", 4), ranked("free", "low"), deployment("free", 4, cpu="0"))
+    await story.submit(
+        suspended, deployment("held", 4), ranked("free", "low"), deployment("free", 4, cpu="0")
+    )
     await story.submit(*(capacity(name, 0) for name in MEMBERS))
     await story.submit(ranked("high", "high"), deployment("high", 1))
-    assert [told.victims for told in await chosen(story)] == [()]
+    assert [decision.victims for decision in await chosen(story)] == [()]
 
 
 # --- retries and late messages ---
@@ -232,40 +234,40 @@ async def test_preemption_is_retried_after_a_pause_and_only_after_another_failur
     await story.submit(ranked("high", "high"), deployment("high", 9))
     await story.submit(capacity("member1", 0))
     await story.pass_s(PAUSE_S - 1)
-    assert [told.attempt for told in await story.recorded(decisions.CapacityWanted, HIGH)] == [1]
+    assert [request.attempt for request in await story.recorded(decisions.CapacityWanted, HIGH)] == [1]
     await story.pass_s(600)
-    assert [told.attempt for told in await story.recorded(decisions.CapacityWanted, HIGH)] == [1], (
+    assert [request.attempt for request in await story.recorded(decisions.CapacityWanted, HIGH)] == [1], (
         "nothing happened"
     )
     await story.submit(capacity("member1", 0))
     await story.pass_s(PAUSE_S)
-    assert [told.attempt for told in await story.recorded(decisions.CapacityWanted, HIGH)] == [1, 2]
+    assert [request.attempt for request in await story.recorded(decisions.CapacityWanted, HIGH)] == [1, 2]
 
 
 async def test_preemption_is_repeated_if_the_capacity_is_never_reported(story: Story) -> None:
     await fill(story, "low")
     await story.submit(ranked("high", "high"), deployment("high", 3))
     await story.pass_s(PAUSE_S + 1)
-    assert [told.attempt for told in await story.recorded(decisions.CapacityWanted, HIGH)] == [1, 2]
+    assert [request.attempt for request in await story.recorded(decisions.CapacityWanted, HIGH)] == [1, 2]
     assert await victims(story) == [(LOW, "member1"), (LOW, "member2")]
 
 
 async def test_late_smaller_or_equal_priority_preemption_request_is_ignored(story: Story) -> None:
     await fill(story, "low")
 
-    def asked(**fields: object) -> links.PreemptionRequested:
-        said = {"cluster": "member1", "replicas": 4, "by": HIGH, "priority": 5, "until_ms": story.now_ms}
-        return links.PreemptionRequested(**{"key": LOW, **said, **fields})  # pyright: ignore[reportArgumentType]
+    def request(**fields: object) -> links.PreemptionRequested:
+        defaults = {"cluster": "member1", "replicas": 4, "by": HIGH, "priority": 5, "until_ms": story.now_ms}
+        return links.PreemptionRequested(**{"key": LOW, **defaults, **fields})  # pyright: ignore[reportArgumentType]
 
     await story.submit(
-        asked(until_ms=story.now_ms - 1),
-        asked(replicas=5),
-        asked(priority=-1),
-        asked(cluster="member3"),
-        asked(key=key("nobody")),
+        request(until_ms=story.now_ms - 1),
+        request(replicas=5),
+        request(priority=-1),
+        request(cluster="member3"),
+        request(key=key("nobody")),
     )
     assert await story.recorded(decisions.EvictionStarted) == []
-    await story.submit(asked())
+    await story.submit(request())
     assert len(await story.recorded(decisions.EvictionStarted)) == 1
 
 
@@ -287,7 +289,7 @@ async def test_offers_are_dropped_once_the_binding_may_not_preempt(story: Story)
     assert await chosen(story) == []
     assert story.worker.folds[keys.shard_of(HIGH)].state.wants == {}
     await story.submit(ranked("high", "high"))
-    assert [told.attempt for told in await story.recorded(decisions.CapacityWanted, HIGH)] == [1, 1]
+    assert [request.attempt for request in await story.recorded(decisions.CapacityWanted, HIGH)] == [1, 1]
     assert await victims(story) == [(LOW, "member1")]
 
 

@@ -23,7 +23,7 @@ def by_label(labels: dict[str, str]) -> Json:
 
 
 async def claimed_by(story: Story, binding: str = WEB) -> list[str]:
-    return [each.policy.name for each in await story.recorded(decisions.BindingClaimed, binding)]
+    return [claim.policy.name for claim in await story.recorded(decisions.BindingClaimed, binding)]
 
 
 async def test_first_example_of_the_guide_is_placed(story: Story) -> None:
@@ -37,8 +37,8 @@ async def test_template_and_policy_may_be_created_in_either_order(
     story: Story, policy_comes_first: bool
 ) -> None:
     both = [policy("p", on("member1")), deployment("web", 2)]
-    for said in both if policy_comes_first else reversed(both):
-        await story.submit(said)
+    for event in both if policy_comes_first else reversed(both):
+        await story.submit(event)
     assert story.placed(WEB) == {"member1": 2}
 
 
@@ -96,8 +96,8 @@ async def test_equal_policies_are_ordered_by_name(story: Story) -> None:
 
 
 async def test_selector_supports_label_expressions(story: Story) -> None:
-    wanted = {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["db"]}]}
-    await story.submit(policy("p", on("member1"), selector(labelSelector=wanted)))
+    expressions = {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["db"]}]}
+    await story.submit(policy("p", on("member1"), selector(labelSelector=expressions)))
     await story.submit(deployment("web", labels=NGINX), deployment("db", labels={"app": "db"}))
     assert story.placed(WEB) == {"member1": 1}
     assert story.placed(key("db")) == {}
@@ -143,7 +143,7 @@ async def test_changed_policy_reschedules_its_claims(story: Story) -> None:
     await story.submit(policy("p", on("member1")), deployment("web", 2))
     await story.submit(policy("p", on("member2")))
     assert await story.replicas(WEB) == {"member2": 2}
-    assert [each.trigger for each in await story.recorded(decisions.ScheduleDecided)] == [
+    assert [decision.trigger for decision in await story.recorded(decisions.ScheduleDecided)] == [
         "PlacementChanged"
     ] * 2
 
@@ -212,7 +212,7 @@ async def test_deleted_template_is_withdrawn_everywhere(story: Story) -> None:
     await story.submit(inputs.deleted("web"))
     assert await story.replicas(WEB) == {}
     assert not story.is_known(WEB)
-    assert [each.key for each in await story.recorded(decisions.BindingWithdrawn)] == [WEB]
+    assert [withdrawn.key for withdrawn in await story.recorded(decisions.BindingWithdrawn)] == [WEB]
 
 
 async def test_deleted_template_keeps_running_if_its_policy_preserves_resources(story: Story) -> None:
@@ -232,8 +232,8 @@ async def test_preservation_holds_even_after_the_policy_is_deleted(story: Story)
 
 async def test_cluster_propagation_policy_may_select_one_namespace(story: Story) -> None:
     theirs = policy("theirs", on("member1"), selector(namespace="theirs"), namespace="")
-    mine = policy("z-mine", on("member2"), selector(namespace="default"), namespace="")
-    await story.submit(theirs, mine, deployment("web"))
+    own = policy("z-mine", on("member2"), selector(namespace="default"), namespace="")
+    await story.submit(theirs, own, deployment("web"))
     assert await claimed_by(story) == ["z-mine"]
 
 

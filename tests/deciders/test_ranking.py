@@ -30,23 +30,25 @@ def ranked(
     name: str = "p", of: str = "", source: str = "KubePriorityClass", by: str = "high", activation: str = ""
 ) -> policies.PolicyApplied:
     """A policy that places Deployments, or one, with the priority of a class."""
-    said: Json = {"priorityClassSource": source}
+    priority: Json = {"priorityClassSource": source}
     if by:
-        said["priorityClassName"] = by
+        priority["priorityClassName"] = by
     selectors = [selector(of)] if of else []
     return policy(
         name,
         on("member1", scheduling=DUPLICATED),
         *selectors,
-        schedulePriority=said,
+        schedulePriority=priority,
         activationPreference=activation,
     )
 
 
-def rank(story: Story, about: str = WEB) -> tuple[int, str, str] | None:
+def rank(story: Story, binding_key: str = WEB) -> tuple[int, str, str] | None:
     """Return priority, preemption policy and fault of a binding."""
-    found = story.binding(about).rank
-    return None if found is None else (story.binding(about).priority, found.preemption_policy, found.fault)
+    binding_rank = story.binding(binding_key).rank
+    if binding_rank is None:
+        return None
+    return story.binding(binding_key).priority, binding_rank.preemption_policy, binding_rank.fault
 
 
 async def refusals(story: Story) -> list[str]:
@@ -172,7 +174,7 @@ async def test_foreign_class_events_are_corrected_from_the_template(story: Story
     )
     await story.submit(ranked(), deployment("web"))
     assert story.binding(WEB).priority == 1000
-    assert [said.value for said in await story.recorded(policies.PriorityClassDeclared, "high")] == [
+    assert [declared.value for declared in await story.recorded(policies.PriorityClassDeclared, "high")] == [
         1000,
         5,
         1000,
@@ -208,14 +210,14 @@ async def test_malformed_class_is_refused(story: Story, bad: policies.PriorityCl
 
 async def decided(story: Story) -> list[str]:
     """Return the Deployments of one shard in the order of their decisions."""
-    return [told.key for told in await story.recorded(decisions.ScheduleDecided)]
+    return [decision.key for decision in await story.recorded(decisions.ScheduleDecided)]
 
 
 def of_one_shard(count: int) -> list[str]:
     """Return names of Deployments whose keys belong to one shard."""
     names = (f"web-{number:03}" for number in range(10_000))
-    found = [name for name in names if keys.shard_of(key(name)) == 0]
-    return found[:count]
+    chosen = [name for name in names if keys.shard_of(key(name)) == 0]
+    return chosen[:count]
 
 
 async def test_higher_priority_is_decided_first(story: Story) -> None:
@@ -247,8 +249,8 @@ async def test_higher_priority_overtakes_waiting_bindings(story: Story) -> None:
 async def test_lack_of_capacity_is_unschedulable_for_a_binding_with_a_priority(
     story: Story, by: str, reason: str
 ) -> None:
-    one = [{"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}]
-    placed = on("member1", scheduling=AGGREGATED, spreadConstraints=one)
+    one_cluster = [{"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}]
+    placed = on("member1", scheduling=AGGREGATED, spreadConstraints=one_cluster)
     ranking: Json = {"priorityClassSource": "KubePriorityClass", "priorityClassName": by}
     written = policy("p", placed, schedulePriority=ranking) if by else policy("p", placed)
     await story.submit(capacity("member1", cpu=1), priority_class("high", 1000))

@@ -60,25 +60,27 @@ class OwnerShard:
         self.history.append(self.now_ms)
         step = self.fold.decide(Facts(), self.now_ms, 1_000)
         decoded = [codec.decode(record) for record in step.records]
-        return [each.data for each in decoded if isinstance(each, codec.Decoded)]
+        return [item.data for item in decoded if isinstance(item, codec.Decoded)]
 
     def forget_steps_after(self, length: int) -> None:
         """Drop the steps after a length, as a crash before the commit does; the inputs stay."""
-        kept = self.history[:length] + [each for each in self.history[length:] if not isinstance(each, int)]
+        kept = self.history[:length] + [
+            entry for entry in self.history[length:] if not isinstance(entry, int)
+        ]
         inputs = [
-            each
-            for each in kept
-            if isinstance(each, int) or each.topic != topics.LINKS or each in self.history[:length]
+            entry
+            for entry in kept
+            if isinstance(entry, int) or entry.topic != topics.LINKS or entry in self.history[:length]
         ]
         self.fold = recovery.new_fold(_SHARD)
         self.history = inputs
-        for each in inputs:
-            if isinstance(each, int):
-                self.fold.decide(Facts(), each, 1_000)
+        for entry in inputs:
+            if isinstance(entry, int):
+                self.fold.decide(Facts(), entry, 1_000)
             else:
-                self.fold.take(each)
+                self.fold.take(entry)
         self.offsets[topics.LINKS] = sum(
-            not isinstance(each, int) and each.topic == topics.LINKS for each in inputs
+            not isinstance(entry, int) and entry.topic == topics.LINKS for entry in inputs
         )
 
     def reconcile(self, step: dict[str, Any]) -> dict[str, Any]:
@@ -93,12 +95,12 @@ class OwnerShard:
         if self.deleted or "getRebalancer" in failures:
             return self._outcome(before)
         checkpoint, questions = len(self.history), list(self.questions)
-        given = self._run(step)
-        if "patchStatus" in failures and any(not isinstance(e, specs.RebalancerDeleted) for e in given):
+        events = self._run(step)
+        if "patchStatus" in failures and any(not isinstance(e, specs.RebalancerDeleted) for e in events):
             self.questions = questions
             self.forget_steps_after(checkpoint)
             return self._outcome(before)
-        self.doomed = next((event for event in given if isinstance(event, specs.RebalancerDeleted)), None)
+        self.doomed = next((event for event in events if isinstance(event, specs.RebalancerDeleted)), None)
         outcome = self._outcome(before)
         if self.doomed and outcome["finishTimeMoved"] is False:
             self.deleted = True
@@ -121,16 +123,16 @@ class OwnerShard:
             self.write(specs.RebalancerApplied(manifest=manifests.raw(manifest)))
 
     def _run(self, step: dict[str, Any]) -> list[shapes.Event]:
-        given = self.step()
-        self.questions += [event for event in given if isinstance(event, links.RescheduleRequested)]
-        held: list[links.RescheduleRequested] = []
+        events = self.step()
+        self.questions += [event for event in events if isinstance(event, links.RescheduleRequested)]
+        unanswered: list[links.RescheduleRequested] = []
         for question in self.questions:
             code = self._meets(question, step)
             if code not in (_OK, _NOT_FOUND):
-                held.append(question)
+                unanswered.append(question)
                 continue
-            found = code == _OK
-            if found and self.bindings[question.key] != "after":
+            is_found = code == _OK
+            if is_found and self.bindings[question.key] != "after":
                 self.bindings[question.key] = "same"
             self.write(
                 links.RescheduleAnswered(
@@ -138,12 +140,12 @@ class OwnerShard:
                     uid=question.uid,
                     generation=question.generation,
                     workload=question.workload,
-                    result="Successful" if found else "Failed",
-                    reason="" if found else "ReferencedBindingNotFound",
+                    result="Successful" if is_found else "Failed",
+                    reason="" if is_found else "ReferencedBindingNotFound",
                 )
             )
-        self.questions = held
-        return given + self.step()
+        self.questions = unanswered
+        return events + self.step()
 
     def _meets(self, question: links.RescheduleRequested, step: dict[str, Any]) -> int:
         """Return what the reference meets at the binding: it reads it, and writes it only to move the trigger."""
@@ -166,12 +168,12 @@ class OwnerShard:
         seen = [rebalancer.observed[order] for order in sorted(rebalancer.observed)]
         return {
             "deleted": False,
-            "observedWorkloads": [_shown(each) for each in seen],
+            "observedWorkloads": [_shown(workload) for workload in seen],
             "observedGeneration": rebalancer.started,
             "generation": rebalancer.generation,
             "finishTimeSet": rebalancer.finish_ms != 0,
             "finishTimeMoved": self._shown() != before,
-            "pending": sum(not each.result for each in seen),
+            "pending": sum(not workload.result for workload in seen),
         }
 
 
@@ -190,12 +192,12 @@ def _binding_key(binding: dict[str, Any]) -> str:
 
 def _failures(ref: shapes.WorkloadRef, step: dict[str, Any]) -> dict[str, int]:
     """Return the error codes at a workload's binding in this reconcile, by call."""
-    found: dict[str, int] = {}
+    codes: dict[str, int] = {}
     for failure in step.get("failures", []):
         same = failure.get("kind") == ref.kind and failure.get("name") == ref.name
         if same and failure.get("namespace", "") == ref.namespace:
-            found.setdefault(failure["on"], int(failure["code"]))
-    return found
+            codes.setdefault(failure["on"], int(failure["code"]))
+    return codes
 
 
 def _recorded(state: dict[str, Any]) -> dict[str, Any]:
@@ -223,9 +225,9 @@ _BY_FEATURE = vectors.by_feature(vectors.load("rebalancer-all"))
 def test_rebalancer_status_equals_the_recorded_one(feature: str) -> None:
     wrong: list[str] = []
     for vector in _BY_FEATURE[feature]:
-        home = OwnerShard()
+        shard = OwnerShard()
         steps = msgspec.json.decode(vector.input)["steps"]
-        got = [home.reconcile(step) for step in steps]
+        got = [shard.reconcile(step) for step in steps]
         if not any(got == [_recorded(state) for state in run] for run in msgspec.json.decode(vector.accept)):
             wrong.append(f"{vector.id}: {got}")
     count = len(_BY_FEATURE[feature])

@@ -40,8 +40,8 @@ async def moved_away(story: Story) -> None:
 
 
 def known(story: Story, name: str = "demo") -> Rebalancer:
-    home = keys.rebalancer_key(name)
-    return story.worker.folds[keys.shard_of(home)].state.rebalancers[home]
+    rebalancer_key = keys.rebalancer_key(name)
+    return story.worker.folds[keys.shard_of(rebalancer_key)].state.rebalancers[rebalancer_key]
 
 
 def is_there(story: Story) -> bool:
@@ -51,13 +51,13 @@ def is_there(story: Story) -> bool:
 def observed(story: Story, rebalancer_name: str = "demo") -> dict[str, str]:
     """Return result or reason by workload name, in stored order."""
     seen = known(story, rebalancer_name).observed.values()
-    return {each.workload.name: each.reason or each.result for each in seen}
+    return {workload.workload.name: workload.reason or workload.result for workload in seen}
 
 
 async def fresh(story: Story, name: str = "web") -> int:
     """Return the number of fresh decisions."""
-    told = await story.recorded(decisions.ScheduleDecided, key(name))
-    return sum(each.mode == "Fresh" for each in told)
+    scheduled = await story.recorded(decisions.ScheduleDecided, key(name))
+    return sum(decision.mode == "Fresh" for decision in scheduled)
 
 
 async def test_tutorial_ends_balanced(story: Story) -> None:
@@ -158,7 +158,7 @@ async def test_workload_added_by_an_edit_is_rescheduled(story: Story) -> None:
     await story.submit(rebalancer("demo", ref("web"), ref("api")))
     assert (await fresh(story), await fresh(story, "api")) == (1, 1)
     triggered = await story.recorded(decisions.RescheduleTriggered)
-    assert [(each.key, each.generation, each.at_ms - created_ms) for each in triggered] == [
+    assert [(event.key, event.generation, event.at_ms - created_ms) for event in triggered] == [
         (WEB, 1, 0),
         (key("api"), 2, 10_000),
     ]
@@ -247,10 +247,10 @@ async def test_answer_for_a_removed_workload_is_ignored(story: Story) -> None:
     await story.submit(rebalancer("demo", ref("web"), ref("nobody")))
     answer = (await story.recorded(links.RescheduleAnswered))[-1]
     await story.submit(rebalancer("demo", ref("web")))
-    gone = links.RescheduleAnswered(
+    late = links.RescheduleAnswered(
         rebalancer="demo", uid=answer.uid, generation=1, workload=ref("nobody"), result=rebalance.SUCCESSFUL
     )
-    await story.submit(gone)
+    await story.submit(late)
     assert observed(story) == {"web": "Successful"}
 
 

@@ -43,7 +43,7 @@ def _long(letter: str, index: int) -> str:
 
 
 async def _largest(story: Story) -> int:
-    return max(len(each.value) for each in await story.log.read_all(0, story.log.last_number()))
+    return max(len(record.value) for record in await story.log.read_all(0, story.log.last_number()))
 
 
 async def test_works_of_one_step_are_recorded_in_portions(story: Story) -> None:
@@ -53,7 +53,7 @@ async def test_works_of_one_step_are_recorded_in_portions(story: Story) -> None:
     await story.submit(policy("p", on(*names)), deployment("web"))
     recorded = await story.recorded(decisions.BindingDispatched, WEB)
     assert len(recorded) > 1
-    assert sorted(work.cluster for each in recorded for work in each.works) == sorted(names)
+    assert sorted(work.cluster for dispatched in recorded for work in dispatched.works) == sorted(names)
     assert await _largest(story) <= limits.RECORD_BYTES_MAX
 
 
@@ -75,7 +75,7 @@ async def test_status_omits_details_that_do_not_fit(story: Story) -> None:
     kept = (await story.recorded(decisions.StatusAggregated, JOB))[-1].members[0]
     await story.submit(*reports)
     cut = (await story.recorded(decisions.StatusAggregated, JOB))[-1].members[0]
-    assert [(len(each.values), len(each.message)) for each in (kept, cut)] == [(64, 100), (0, 80)]
+    assert [(len(status.values), len(status.message)) for status in (kept, cut)] == [(64, 100), (0, 80)]
     assert await _largest(story) <= limits.RECORD_BYTES_MAX
 
 
@@ -89,7 +89,7 @@ async def test_verdicts_on_a_group_are_recorded_in_portions(story: Story) -> Non
     await story.submit(deployment("all", labels={"tier": "a"}))
     await story.submit(*(deployment(f"web{index}", labels={"tier": "a"}) for index in range(210)))
     decided = await story.recorded(group_decisions.GroupDecided)
-    assert len({verdict.by for each in decided for verdict in each.verdicts}) == 211
+    assert len({verdict.by for decision in decided for verdict in decision.verdicts}) == 211
     assert await _largest(story) <= limits.RECORD_BYTES_MAX
 
 

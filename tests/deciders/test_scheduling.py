@@ -21,7 +21,10 @@ async def two_members(story: Story) -> None:
 
 async def decided(story: Story, binding: str = WEB) -> list[tuple[str, str]]:
     """Return trigger and mode of every decision."""
-    return [(each.trigger, each.mode) for each in await story.recorded(decisions.ScheduleDecided, binding)]
+    return [
+        (decision.trigger, decision.mode)
+        for decision in await story.recorded(decisions.ScheduleDecided, binding)
+    ]
 
 
 async def failures(story: Story) -> list[decisions.ScheduleFailed]:
@@ -40,7 +43,7 @@ async def test_first_decision_and_scaling_have_their_triggers(story: Story) -> N
 async def test_decision_has_available_replicas_and_reasons_of_exclusion(story: Story) -> None:
     await story.submit(policy("p", on("member1", scheduling=DYNAMIC)), deployment("web", 4, cpu="2"))
     (decision,) = await story.recorded(decisions.ScheduleDecided)
-    assert {each.name: each.replicas for each in decision.clusters} == {"member1": 4}
+    assert {assigned.name: assigned.replicas for assigned in decision.clusters} == {"member1": 4}
     assert decision.available == {"member1": 5}
     assert decision.excluded == {"cluster(s) did not match the placement cluster affinity constraint": 1}
 
@@ -146,7 +149,7 @@ async def test_failure_without_a_fitting_cluster_has_reasons_and_a_label_resolve
 async def test_untaint_resolves_a_failure_by_taints(story: Story) -> None:
     await story.submit(tainted("member1", "NoSchedule"), tainted("member2", "NoSchedule"))
     await story.submit(policy("p", BOTH), deployment("web", 4))
-    assert [each.reason for each in await failures(story)] == ["NoClusterFit"]
+    assert [failure.reason for failure in await failures(story)] == ["NoClusterFit"]
     await story.submit(untainted("member2"))
     assert story.placed(WEB) == {"member2": 4}
 
@@ -187,7 +190,7 @@ async def test_each_failure_doubles_the_backoff(story: Story) -> None:
         await story.submit(capacity("member1", 11))
         await story.pass_ms(waits[-1])
     assert waits == [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]
-    assert [each.attempts for each in await failures(story)] == list(range(1, 11))
+    assert [failure.attempts for failure in await failures(story)] == list(range(1, 11))
 
 
 async def test_edit_does_not_wait_for_the_backoff(story: Story) -> None:

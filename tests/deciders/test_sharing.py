@@ -21,7 +21,7 @@ def check(bindings: list[Binding]) -> None:
         assert other.claim is first.claim is not None
         assert other.template.size is first.template.size
         assert other.declared.ref is other.template.ref
-        assert all(mine is theirs for mine, theirs in zip(other.clusters, first.clusters, strict=True))
+        assert all(own is theirs for own, theirs in zip(other.clusters, first.clusters, strict=True))
         assert list(map(id, other.works)) == list(map(id, first.works))
         assert other.condition is first.condition
         assert all(work.labels is sharing.NOTHING for work in other.works.values())
@@ -30,11 +30,11 @@ def check(bindings: list[Binding]) -> None:
 async def test_bindings_of_one_policy_share_their_equal_values(story: Story) -> None:
     await story.submit(joined("member1"), joined("member2"))
     await story.submit(policy("p", on("member1", "member2")), *(deployment(name, 2) for name in NAMES))
-    wanted = [f"default/{name}-deployment" for name in NAMES]
-    check([story.binding(key) for key in wanted])
+    binding_keys = [f"default/{name}-deployment" for name in NAMES]
+    check([story.binding(key) for key in binding_keys])
 
     await story.restart()
-    check([story.binding(key) for key in wanted])
+    check([story.binding(key) for key in binding_keys])
 
-    folds = {shard: snapshots.copied(story.worker.folds[shard]) for shard in map(keys.shard_of, wanted)}
-    check([folds[keys.shard_of(key)].state.bindings[key] for key in wanted])
+    folds = {shard: snapshots.copied(story.worker.folds[shard]) for shard in map(keys.shard_of, binding_keys)}
+    check([folds[keys.shard_of(key)].state.bindings[key] for key in binding_keys])

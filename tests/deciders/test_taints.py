@@ -31,7 +31,7 @@ def tolerating(seconds: int | None, **placement: object) -> Json:
 
 
 async def ended(story: Story) -> list[str]:
-    return [each.reason for each in await story.recorded(decisions.EvictionFinished)]
+    return [eviction.reason for eviction in await story.recorded(decisions.EvictionFinished)]
 
 
 async def test_no_schedule_keeps_new_workloads_away_and_running_ones_in_place(story: Story) -> None:
@@ -315,7 +315,7 @@ async def test_tolerated_taints_that_evict_in_turns_do_so_ever_less_often(story:
     await story.submit(tainted("member2", "NoExecute"))
     await story.pass_s(600)
     started = await story.recorded(decisions.EvictionStarted, web)
-    times_ms = [each.created_ms or 0 for each in started if each.cluster == "member1"]
+    times_ms = [eviction.created_ms or 0 for eviction in started if eviction.cluster == "member1"]
     pauses_ms = [later - earlier for earlier, later in pairwise(times_ms)]
     assert pauses_ms[0] >= taint_manager.RETURN_MS
     assert pauses_ms == sorted(pauses_ms)

@@ -20,19 +20,21 @@ _ids = itertools.count()
 
 def traced(trace: Trace, data: shapes.Event, at_ms: int) -> records.Record:
     """Return an input in a trace, as a producer writes it."""
-    said = statements.Statement(
+    statement = statements.Statement(
         data=data, at_ms=at_ms, traceparent=trace.parent, tracestate=trace.state, id=f"traced-{next(_ids)}"
     )
-    return statements.record_of(said, "/pipelines/shop", at_ms, "")
+    return statements.record_of(statement, "/pipelines/shop", at_ms, "")
 
 
 async def append_traced(story: Story, trace: Trace, *data: shapes.Event) -> list[Envelope]:
     """Append inputs in a trace; return the envelopes of the consequences, without steps."""
     before = story.log.last_number()
-    await story.log.append([traced(trace, each, story.now_ms) for each in data])
+    await story.log.append([traced(trace, event, story.now_ms) for event in data])
     await story.settle()
-    found = [from_headers(each.headers) for each in await story.log.read_all(before + len(data), 1000)]
-    return [head for head in found if "step-taken" not in head.type]
+    envelopes = [
+        from_headers(record.headers) for record in await story.log.read_all(before + len(data), 1000)
+    ]
+    return [head for head in envelopes if "step-taken" not in head.type]
 
 
 def carried(head: Envelope) -> Trace:

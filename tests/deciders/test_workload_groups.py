@@ -46,8 +46,11 @@ def _labelled(name: str, **labels: str) -> shapes.Event:
     return deployment(name, labels=labels)
 
 
-async def _failures(story: Story, about: str) -> list[tuple[str, dict[str, int]]]:
-    return [(each.reason, each.excluded) for each in await story.recorded(decisions.ScheduleFailed, about)]
+async def _failures(story: Story, binding_key: str) -> list[tuple[str, dict[str, int]]]:
+    return [
+        (failure.reason, failure.excluded)
+        for failure in await story.recorded(decisions.ScheduleFailed, binding_key)
+    ]
 
 
 async def test_workloads_of_a_group_that_are_kept_apart_share_no_cluster(story: Story) -> None:
@@ -77,7 +80,11 @@ async def test_workloads_of_a_group_that_are_kept_together_share_their_cluster(s
     await story.submit(*(joined(f"member{index}") for index in (1, 2, 3)))
     await story.submit(_policy("web", TOGETHER, "member2", workload="web"), _labelled("web", team="a"))
     await story.submit(_policy("p", TOGETHER), _labelled("api", team="b"), _labelled("db", team="a"))
-    assert [list(story.placed(each)) for each in (WEB, API, DB)] == [["member2"], ["member1"], ["member2"]]
+    assert [list(story.placed(binding_key)) for binding_key in (WEB, API, DB)] == [
+        ["member2"],
+        ["member1"],
+        ["member2"],
+    ]
 
 
 async def test_workload_that_is_drawn_and_repelled_by_one_cluster_fits_nowhere(story: Story) -> None:
@@ -103,7 +110,7 @@ async def test_granted_clusters_are_taken_although_others_are_free_by_then(story
 
 
 def _refusals(decided: list[group_decisions.GroupDecided]) -> list[str]:
-    return [verdict.by for each in decided for verdict in each.verdicts if not verdict.granted]
+    return [verdict.by for decision in decided for verdict in decision.verdicts if not verdict.granted]
 
 
 @pytest.mark.parametrize("affinity", [APART, TOGETHER])
@@ -121,7 +128,7 @@ async def test_evicted_workload_runs_until_its_replacement_is_granted_and_health
     assert list(story.placed(WEB)) == ["member2"]
     assert await story.recorded(decisions.EvictionFinished) == []
     await story.report(WEB, "member2")
-    assert [each.cluster for each in await story.recorded(decisions.EvictionFinished)] == ["member1"]
+    assert [eviction.cluster for eviction in await story.recorded(decisions.EvictionFinished)] == ["member1"]
 
 
 async def _placed_in_second_group(story: Story) -> None:
@@ -154,9 +161,9 @@ async def test_rebalancer_is_answered_when_its_workload_leaves_the_group_meanwhi
     assert (claimed.placed, claimed.wanted) == (("member2",), ("member1",))
     assert await story.recorded(rebalance_decisions.WorkloadRebalanced) == []
     await story.submit(policy("p", {"clusterAffinities": GROUPS}, selector()))
-    assert [each.result for each in await story.recorded(rebalance_decisions.WorkloadRebalanced)] == [
-        "Successful"
-    ]
+    assert [
+        rebalanced.result for rebalanced in await story.recorded(rebalance_decisions.WorkloadRebalanced)
+    ] == ["Successful"]
 
 
 async def test_group_counts_placements_by_a_release_without_groups(
@@ -172,4 +179,4 @@ async def test_group_counts_placements_by_a_release_without_groups(
         await story.submit(_labelled("web", tier="a"))
     await story.restart()
     await story.submit(_labelled("api", tier="a"))
-    assert [list(story.placed(each)) for each in (WEB, API)] == [["member1"], ["member2"]]
+    assert [list(story.placed(binding_key)) for binding_key in (WEB, API)] == [["member1"], ["member2"]]

@@ -18,8 +18,8 @@ async def taints(story: Story) -> dict[str, list[str]]:
     """Return the effects of the taints that policies added, per tainted cluster."""
     return {
         name: effects
-        for name, found in _taints(story).items()
-        if (effects := [effect for taint_key, effect in found if not taint_key.startswith(BUILT_IN)])
+        for name, cluster_taints in _taints(story).items()
+        if (effects := [effect for taint_key, effect in cluster_taints if not taint_key.startswith(BUILT_IN)])
     }
 
 
@@ -27,23 +27,24 @@ def built_in_taints(story: Story) -> dict[str, list[tuple[str, str]]]:
     """Return key and effect of the taints that no policy added, per tainted cluster."""
     return {
         name: built_in
-        for name, found in _taints(story).items()
-        if (built_in := [taint for taint in found if taint[0].startswith(BUILT_IN)])
+        for name, cluster_taints in _taints(story).items()
+        if (built_in := [taint for taint in cluster_taints if taint[0].startswith(BUILT_IN)])
     }
 
 
 async def tainted_by_policies(story: Story) -> list[str]:
     """Return the clusters to which policies added taints, in order."""
     return [
-        each.name
-        for each in await story.recorded(clusters.ClusterTainted)
-        if not each.taint.key.startswith(BUILT_IN)
+        event.name
+        for event in await story.recorded(clusters.ClusterTainted)
+        if not event.taint.key.startswith(BUILT_IN)
     ]
 
 
 def _taints(story: Story) -> dict[str, list[tuple[str, str]]]:
     fleet = story.worker.facts.fleet
-    found = {name: cluster for name in MEMBERS if (cluster := fleet.get(name)) is not None}
+    joined_clusters = {name: cluster for name in MEMBERS if (cluster := fleet.get(name)) is not None}
     return {
-        name: [(taint.key, taint.effect) for taint in cluster.spec.taints] for name, cluster in found.items()
+        name: [(taint.key, taint.effect) for taint in cluster.spec.taints]
+        for name, cluster in joined_clusters.items()
     }

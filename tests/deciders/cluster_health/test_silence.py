@@ -10,8 +10,8 @@ async def test_cluster_is_silenced_exactly_after_its_grace_seconds(story: Story)
     await story.pass_ms(39_999)
     assert await story.recorded(cluster_decisions.ClusterSilenced) == []
     await story.pass_ms(1)
-    (told,) = await story.recorded(cluster_decisions.ClusterSilenced)
-    assert (told.name, told.grace_seconds) == ("member1", 40)
+    (silenced,) = await story.recorded(cluster_decisions.ClusterSilenced)
+    assert (silenced.name, silenced.grace_seconds) == ("member1", 40)
     assert story.worker.facts.health["member1"].status == "Unknown"
 
 

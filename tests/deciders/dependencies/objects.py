@@ -35,14 +35,17 @@ def secret() -> shapes.Event:
     return template("keys", SECRET, fields={"data": {}})
 
 
-async def clusters_running(story: Story, about: str) -> list[str]:
+async def clusters_running(story: Story, object_key: str) -> list[str]:
     """Return the clusters that run an object, according to their works."""
-    return sorted(await story.running(about))
+    return sorted(await story.running(object_key))
 
 
-async def required_by(story: Story, about: str) -> dict[str, tuple[str, ...]]:
+async def required_by(story: Story, object_key: str) -> dict[str, tuple[str, ...]]:
     """Return which binding needs an object in which clusters, from the newest decision."""
-    found: dict[str, tuple[str, ...]] = {}
-    for told in await story.recorded(decisions.BindingRequired, about):
-        found |= {f"{each.namespace}/{each.name}": each.clusters for each in told.required_by}
-    return {by: clusters for by, clusters in found.items() if clusters}
+    dependents: dict[str, tuple[str, ...]] = {}
+    for decision in await story.recorded(decisions.BindingRequired, object_key):
+        dependents |= {
+            f"{dependent.namespace}/{dependent.name}": dependent.clusters
+            for dependent in decision.required_by
+        }
+    return {by: clusters for by, clusters in dependents.items() if clusters}

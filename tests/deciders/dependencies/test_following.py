@@ -62,8 +62,8 @@ async def test_deleted_dependency_is_removed_and_sent_again_when_recreated(story
 async def test_edits_of_a_dependency_reach_the_members(story: Story) -> None:
     await story.submit(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
     await story.submit(settings_map("2"))
-    told = [work for work in await story.recorded(works.WorkApplied, "member1") if work.key == SETTINGS]
-    assert len({work.digest for work in told}) == len(told) == 2
+    applied = [work for work in await story.recorded(works.WorkApplied, "member1") if work.key == SETTINGS]
+    assert len({work.digest for work in applied}) == len(applied) == 2
 
 
 async def test_removed_reference_withdraws_the_dependency(story: Story) -> None:
@@ -120,7 +120,7 @@ async def test_policy_of_the_dependency_itself_decides_how_it_is_kept(story: Sto
     own = policy("own", on("member1"), selector("settings", kind=CONFIG_MAP))
     await story.submit(with_deps("member1", of="web", preserves=True, conflict="Overwrite"), own)
     await story.submit(settings_map(), referring("web", "ConfigMap/settings"))
-    newest = [each for each in await story.recorded(works.WorkApplied, "member1") if each.key == SETTINGS][-1]
+    newest = [work for work in await story.recorded(works.WorkApplied, "member1") if work.key == SETTINGS][-1]
     assert not newest.overwrites
     await story.submit(deleted("settings", CONFIG_MAP))
     removed = (await story.recorded(works.WorkRemoved, "member1"))[-1]

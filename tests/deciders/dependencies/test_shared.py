@@ -53,7 +53,7 @@ async def test_suspended_dependency_is_not_dispatched_to_dependents(story: Story
     own = policy("own", on("member3"), selector("settings", CONFIG_MAP), suspension={"dispatching": True})
     await story.submit(own, settings_map(), with_deps("member1"), referring("web", "ConfigMap/settings"))
     assert await clusters_running(story, SETTINGS) == ["member1", "member3"]
-    assert all(each.suspended for each in (await story.running(SETTINGS)).values())
+    assert all(work.suspended for work in (await story.running(SETTINGS)).values())
 
 
 async def test_overrides_apply_to_dependencies(story: Story) -> None:
@@ -63,7 +63,7 @@ async def test_overrides_apply_to_dependencies(story: Story) -> None:
     )
     await story.submit(override("o", rule, selectors=[selector("settings", CONFIG_MAP)]))
     last = {
-        work.cluster: [each.name for each in work.overrides]
+        work.cluster: [override_ref.name for override_ref in work.overrides]
         for work in await story.recorded(works.WorkApplied)
         if work.key == SETTINGS
     }
@@ -78,7 +78,7 @@ async def test_status_of_a_dependency_is_aggregated(story: Story) -> None:
     assert not (await story.recorded(decisions.StatusAggregated, SETTINGS))[-1].fully_applied
     await story.report(SETTINGS, "member2")
     shown = (await story.recorded(decisions.StatusAggregated, SETTINGS))[-1]
-    assert [each.cluster for each in shown.members] == ["member1", "member2"]
+    assert [member.cluster for member in shown.members] == ["member1", "member2"]
     assert shown.fully_applied
 
 
