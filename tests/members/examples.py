@@ -120,11 +120,11 @@ class Stage:
         """Apply a template of any kind, and return its offset."""
         return (await self._write(inputs.applied(manifest), key)).offset
 
-    async def work(self, *wanted: works.WorkApplied | works.WorkRemoved | works.WorkSuspended) -> None:
+    async def work(self, *output_works: works.WorkApplied | works.WorkRemoved | works.WorkSuspended) -> None:
         """Append works, each in a step of a shard."""
         self._pen.at_ms = self.now_ms
-        for each in wanted:
-            await self.log.append(self._pen.step(0, [each]))
+        for work in output_works:
+            await self.log.append(self._pen.step(0, [work]))
 
     async def submit(self, data: shapes.Event, cluster: str) -> None:
         """Append an input about a cluster."""
@@ -139,8 +139,8 @@ class Stage:
 
     async def events_since(self, number: int) -> list[shapes.Event]:
         """Return the members' events after a number of the log."""
-        found = map(_said, await self.log.read_all(number, 10_000))
-        return [data for data in found if data is not None]
+        events = map(_said, await self.log.read_all(number, 10_000))
+        return [data for data in events if data is not None]
 
     async def settle(self) -> None:
         """Run the members until all replicas are ready and reported."""
@@ -159,29 +159,32 @@ class Stage:
         return stored
 
 
-def reports(said: list[shapes.Event]) -> list[Report]:
+def reports(events: list[shapes.Event]) -> list[Report]:
     """Return the reports about workloads."""
-    return [each for each in said if isinstance(each, health.WorkloadReported | health.WorkloadGone)]
+    return [event for event in events if isinstance(event, health.WorkloadReported | health.WorkloadGone)]
 
 
-def ready(said: list[shapes.Event]) -> dict[tuple[str, str], tuple[int, int]]:
+def ready(events: list[shapes.Event]) -> dict[tuple[str, str], tuple[int, int]]:
     """Return ready and total replicas, by cluster and workload key."""
     return {
-        (each.cluster, each.key): (each.ready, each.replicas)
-        for each in said
-        if isinstance(each, health.WorkloadReported)
+        (event.cluster, event.key): (event.ready, event.replicas)
+        for event in events
+        if isinstance(event, health.WorkloadReported)
     }
 
 
-def capacity(said: list[shapes.Event]) -> clusters.CapacityReported:
+def capacity(events: list[shapes.Event]) -> clusters.CapacityReported:
     """Return the only capacity report among these events."""
-    (found,) = [each for each in said if isinstance(each, clusters.CapacityReported)]
-    return found
+    (report,) = [event for event in events if isinstance(event, clusters.CapacityReported)]
+    return report
 
 
 def shown(stage: Stage) -> dict[tuple[str, str], tuple[int, int]]:
     """Return ready and total replicas as the members show them, by cluster and workload key."""
-    return {(each.cluster, each.key): (each.ready, each.replicas) for each in stage.members.workloads()}
+    return {
+        (workload.cluster, workload.key): (workload.ready, workload.replicas)
+        for workload in stage.members.workloads()
+    }
 
 
 def _said(record: records.StoredRecord) -> shapes.Event | None:

@@ -96,7 +96,7 @@ async def test_restarted_member_has_the_same_replicas_and_writes_nothing() -> No
     assert _target(stage).replicas == 3
     assert _status(stage) == before
     assert not [
-        each for each in await stage.events_since(number) if isinstance(each, clusters.MemberObjectApplied)
+        event for event in await stage.events_since(number) if isinstance(event, clusters.MemberObjectApplied)
     ]
 
 

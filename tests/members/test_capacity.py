@@ -12,7 +12,7 @@ SMALL = {"cpu": "100m", "memory": "10Mi"}
 
 
 def _capacity(member: state.MemberState, at_ms: int) -> clusters.CapacityReported:
-    return examples.capacity([each.data for each in cluster.advance(member, at_ms)])
+    return examples.capacity([report.data for report in cluster.advance(member, at_ms)])
 
 
 def test_replica_is_allocating_from_admission_on_and_allocated_once_ready() -> None:
@@ -30,13 +30,13 @@ def test_replica_is_allocating_from_admission_on_and_allocated_once_ready() -> N
 
 def test_ready_replicas_are_reported_with_the_next_change_of_free_capacity() -> None:
     member = examples.new_state()
-    wanted = examples.template(cpu="100m")
-    said: list[shapes.Event] = []
+    template = examples.template(cpu="100m")
+    events: list[shapes.Event] = []
     for step, at_ms in enumerate(range(0, 900, 300), start=1):
-        cluster.apply_work(member, examples.applied("nginx", step, step=step), at_ms, template=wanted)
-        said += [each.data for time in (at_ms, at_ms + 200) for each in cluster.advance(member, time)]
-    found = [each for each in said if isinstance(each, clusters.CapacityReported)]
-    assert [(each.allocated["cpu"], each.allocating["cpu"]) for each in found] == [
+        cluster.apply_work(member, examples.applied("nginx", step, step=step), at_ms, template=template)
+        events += [report.data for time in (at_ms, at_ms + 200) for report in cluster.advance(member, time)]
+    capacities = [event for event in events if isinstance(event, clusters.CapacityReported)]
+    assert [(report.allocated["cpu"], report.allocating["cpu"]) for report in capacities] == [
         ("0", "100m"),
         ("100m", "100m"),
         ("200m", "100m"),
@@ -69,9 +69,9 @@ def test_removed_replicas_free_their_capacity_exactly() -> None:
 
 def test_replicas_without_capacity_wait() -> None:
     member = examples.new_state(cpu="250m")
-    wanted = examples.template(cpu="100m")
-    cluster.apply_work(member, examples.applied("first", 2), 0, template=wanted)
-    cluster.apply_work(member, examples.applied("second", 2), 0, template=wanted)
+    template = examples.template(cpu="100m")
+    cluster.apply_work(member, examples.applied("first", 2), 0, template=template)
+    cluster.apply_work(member, examples.applied("second", 2), 0, template=template)
     cluster.advance(member, 0)
     cluster.advance(member, 200)
     report = _capacity(member, 200 + reports.SHIFT_MS)
@@ -80,19 +80,19 @@ def test_replicas_without_capacity_wait() -> None:
 
     cluster.apply_work(member, examples.removed("first"), 1300)
     cluster.advance(member, 1300)
-    said = [each.data for each in cluster.advance(member, 1500)]
-    assert examples.ready(said) == {("member1", examples.key_of("second")): (2, 2)}
+    events = [report.data for report in cluster.advance(member, 1500)]
+    assert examples.ready(events) == {("member1", examples.key_of("second")): (2, 2)}
 
 
 def test_longest_waiting_replica_is_admitted_first() -> None:
     member = examples.new_state(cpu="100m", startup_ms=0)
-    wanted = examples.template(cpu="100m")
+    template = examples.template(cpu="100m")
     for at_ms, name in enumerate(("runs", "z-waits-first", "a-waits-second")):
-        cluster.apply_work(member, examples.applied(name, 1), at_ms, template=wanted)
+        cluster.apply_work(member, examples.applied(name, 1), at_ms, template=template)
     cluster.advance(member, 2)
     cluster.apply_work(member, examples.removed("runs"), 10)
-    said = [each.data for each in cluster.advance(member, 10)]
-    assert examples.ready(said) == {("member1", examples.key_of("z-waits-first")): (1, 1)}
+    events = [report.data for report in cluster.advance(member, 10)]
+    assert examples.ready(events) == {("member1", examples.key_of("z-waits-first")): (1, 1)}
 
 
 def test_request_of_a_missing_resource_is_never_admitted() -> None:
@@ -108,8 +108,8 @@ def test_requests_beyond_any_capacity_are_reported_as_the_largest_quantity() -> 
     huge = examples.template(cpu="9" * 60 + "e40")
     for step in (1, 2):
         cluster.apply_work(member, examples.applied("nginx", step, step=step), 0, template=huge)
-        said = [each.data for each in cluster.advance(member, step * reports.SHIFT_MS)]
-    assert examples.capacity(said).allocating["cpu"] == str(2**63 - 1)
+        events = [report.data for report in cluster.advance(member, step * reports.SHIFT_MS)]
+    assert examples.capacity(events).allocating["cpu"] == str(2**63 - 1)
 
 
 def test_capacity_of_several_node_sizes_is_summed() -> None:
@@ -144,8 +144,8 @@ def test_allocations_never_exceed_capacity_nor_ready_replicas_the_requested(
         else:
             work = examples.applied(name, replicas, step=step)
             cluster.apply_work(member, work, at_ms, template=examples.template(cpu=cpu))
-        for said in cluster.advance(member, at_ms):
-            match said.data:
+        for sent in cluster.advance(member, at_ms):
+            match sent.data:
                 case clusters.CapacityReported() as report:
                     _check_report(member, report)
                 case health.WorkloadReported() as report:
@@ -158,14 +158,14 @@ def test_allocations_never_exceed_capacity_nor_ready_replicas_the_requested(
 def _check_report(member: state.MemberState, report: clusters.CapacityReported) -> None:
     for resource, allocatable in report.allocatable.items():
         assert quantity.nano_units(report.allocated[resource]) <= quantity.nano_units(allocatable)
-    pods = sum(each.admitted + each.pending for each in member.workloads.values())
+    pods = sum(workload.admitted + workload.pending for workload in member.workloads.values())
     assert int(report.allocated["pods"]) + int(report.allocating["pods"]) == pods
 
 
 def _check_sums(member: state.MemberState) -> None:
     """Assert that the sums equal those computed from scratch."""
     again = capacity.capacity_of(member.spec.nodes)
-    for workload in (group for each in member.workloads.values() for group in rollouts.groups(each)):
+    for workload in (group for parent in member.workloads.values() for group in rollouts.groups(parent)):
         capacity.add(again.pending, workload.template.amounts, workload.pending)
         for cohort in workload.cohorts:
             sums = again.running if cohort.running else again.starting

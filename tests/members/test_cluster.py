@@ -9,12 +9,17 @@ from tests.members import examples
 NGINX = examples.key_of("nginx")
 
 
-def _workloads(said: list[reports.Report]) -> list[shapes.Event]:
-    return [each.data for each in said if not isinstance(each.data, clusters.CapacityReported)]
+def _workloads(member_reports: list[reports.Report]) -> list[shapes.Event]:
+    return [
+        report.data for report in member_reports if not isinstance(report.data, clusters.CapacityReported)
+    ]
 
 
 def _counts(member: state.MemberState) -> dict[str, tuple[int, int]]:
-    return {key: (each.ready, each.admitted + each.pending) for key, each in member.workloads.items()}
+    return {
+        key: (workload.ready, workload.admitted + workload.pending)
+        for key, workload in member.workloads.items()
+    }
 
 
 def _quiet(**room: str) -> state.MemberState:
@@ -74,7 +79,7 @@ def test_scale_down_removes_the_youngest_replicas() -> None:
         cluster.apply_work(member, examples.applied("nginx", replicas, step=step), at_ms)
         cluster.advance(member, at_ms)
     workload = member.workloads[NGINX]
-    assert [(each.count, each.created_ms) for each in workload.cohorts] == [(1, 0), (1, 1000)]
+    assert [(cohort.count, cohort.created_ms) for cohort in workload.cohorts] == [(1, 0), (1, 1000)]
 
 
 def test_changed_image_replaces_replicas_step_by_step_and_scaling_none() -> None:
@@ -93,7 +98,7 @@ def test_changed_image_replaces_replicas_step_by_step_and_scaling_none() -> None
         cluster.advance(member, at_ms)
     assert _counts(member) == {NGINX: (3, 3)}
     cohorts = member.workloads[NGINX].cohorts
-    assert [(each.count, each.created_ms) for each in cohorts] == [(2, 400), (1, 600)]
+    assert [(cohort.count, cohort.created_ms) for cohort in cohorts] == [(2, 400), (1, 600)]
 
 
 def test_removed_workload_is_deleted_at_once() -> None:

@@ -39,40 +39,40 @@ def run_until(state: MemberState, at_ms: int) -> None:
 
 def test_job_starts_each_minute_and_ends() -> None:
     state = examples.new_state()
-    held = applied(state, cron_job(), HOUR_MS + 30_000)
-    assert statuses.status(state, held) == {}
+    workload = applied(state, cron_job(), HOUR_MS + 30_000)
+    assert statuses.status(state, workload) == {}
     run_until(state, HOUR_MS + MINUTE_MS)
     name = f"tick-{(HOUR_MS + MINUTE_MS) // MINUTE_MS}"
-    (active,) = statuses.status(state, held)["active"]  # type: ignore[misc]
+    (active,) = statuses.status(state, workload)["active"]  # type: ignore[misc]
     assert active["name"] == name
     run_until(state, HOUR_MS + MINUTE_MS + 10_000)
-    assert statuses.status(state, held) == {
+    assert statuses.status(state, workload) == {
         "lastScheduleTime": "2026-03-04T12:01:00Z",
         "lastSuccessfulTime": "2026-03-04T12:01:10Z",
     }
     run_until(state, HOUR_MS + 2 * MINUTE_MS)
-    assert statuses.status(state, held)["lastScheduleTime"] == "2026-03-04T12:02:00Z"
+    assert statuses.status(state, workload)["lastScheduleTime"] == "2026-03-04T12:02:00Z"
 
 
 def test_each_change_sets_one_timer() -> None:
     state = examples.new_state()
-    held = applied(state, cron_job(), HOUR_MS)
+    workload = applied(state, cron_job(), HOUR_MS)
     run_until(state, HOUR_MS + 60 * MINUTE_MS)
     applied(state, cron_job(), HOUR_MS + 60 * MINUTE_MS, step=2)
     assert len(state.starts) <= 2
-    assert held.scheduled_ms == HOUR_MS + 60 * MINUTE_MS
+    assert workload.scheduled_ms == HOUR_MS + 60 * MINUTE_MS
 
 
 def test_ended_jobs_are_kept_up_to_the_limit() -> None:
     state = examples.new_state()
     template = cron_job(successfulJobsHistoryLimit=2)
-    held = applied(state, template, HOUR_MS)
+    workload = applied(state, template, HOUR_MS)
     assert template.cron is not None
     run_until(state, HOUR_MS + 5 * MINUTE_MS)
-    found = [start for start, _ in cron_jobs.runs(held, template.cron)]
-    assert found == [HOUR_MS + number * MINUTE_MS for number in (5, 4, 3)]
+    starts = [start for start, _ in cron_jobs.runs(workload, template.cron)]
+    assert starts == [HOUR_MS + number * MINUTE_MS for number in (5, 4, 3)]
     run_until(state, HOUR_MS + 5 * MINUTE_MS + 10_000)
-    ends = [end for _, end in cron_jobs.runs(held, template.cron)]
+    ends = [end for _, end in cron_jobs.runs(workload, template.cron)]
     assert ends == [HOUR_MS + number * MINUTE_MS + 10_000 for number in (5, 4)]
 
 
@@ -80,16 +80,16 @@ def test_suspended_cron_job_starts_nothing_and_shows_its_last_times() -> None:
     state = examples.new_state()
     applied(state, cron_job(), HOUR_MS)
     run_until(state, HOUR_MS + MINUTE_MS + 10_000)
-    held = applied(state, cron_job(suspend=True), HOUR_MS + MINUTE_MS + 20_000, step=2)
+    workload = applied(state, cron_job(suspend=True), HOUR_MS + MINUTE_MS + 20_000, step=2)
     run_until(state, HOUR_MS + 5 * MINUTE_MS)
-    assert statuses.status(state, held)["lastScheduleTime"] == "2026-03-04T12:01:00Z"
+    assert statuses.status(state, workload)["lastScheduleTime"] == "2026-03-04T12:01:00Z"
 
 
 def test_schedule_that_cannot_be_followed_starts_nothing() -> None:
     state = examples.new_state()
-    held = applied(state, cron_job(schedule="@every 1m"), HOUR_MS)
+    workload = applied(state, cron_job(schedule="@every 1m"), HOUR_MS)
     assert cluster.due_ms(state) is None or cluster.due_ms(state) == HOUR_MS
-    assert statuses.status(state, held) == {}
+    assert statuses.status(state, workload) == {}
 
 
 async def test_restart_computes_the_same_jobs() -> None:
@@ -111,8 +111,10 @@ async def test_restart_computes_the_same_jobs() -> None:
     again = stage.restarted()
     await again.turn()
     shown = [
-        statuses.status(each.members.state_of("member1"), each.members.state_of("member1").workloads[KEY])
-        for each in (stage, again)
+        statuses.status(
+            checked.members.state_of("member1"), checked.members.state_of("member1").workloads[KEY]
+        )
+        for checked in (stage, again)
     ]
     assert shown[0] == shown[1]
     assert "lastScheduleTime" in shown[0]

@@ -43,16 +43,16 @@ def apply_pods(state: MemberState, name: str, count: int, app: str, *, step: int
 
 def reported(state: MemberState) -> list[tuple[str, str]]:
     """Return the healthy and desired pods in the reports on the budget, until the member has no more to report."""
-    found: list[tuple[str, str]] = []
+    counts: list[tuple[str, str]] = []
     while True:
         batch = cluster.advance(state, 0)
-        found.extend(
-            (each.data.values[HEALTHY], each.data.values[DESIRED])
-            for each in batch
-            if isinstance(each.data, health.WorkloadReported) and each.data.key == KEY
+        counts.extend(
+            (report.data.values[HEALTHY], report.data.values[DESIRED])
+            for report in batch
+            if isinstance(report.data, health.WorkloadReported) and report.data.key == KEY
         )
         if not batch:
-            return found
+            return counts
 
 
 def test_budget_is_reported_when_its_pods_change() -> None:
@@ -90,7 +90,7 @@ def test_budget_is_unhealthy_while_too_few_pods_are_ready() -> None:
     apply_budget(state, {})
     apply_pods(state, "web", 4, "web")
     cluster.advance(state, 0)
-    (last,) = [each.data for each in cluster.advance(state, 1_000) if each.key == KEY]
+    (last,) = [report.data for report in cluster.advance(state, 1_000) if report.key == KEY]
     assert isinstance(last, health.WorkloadReported)
     assert (last.values[HEALTHY], last.values[DESIRED], last.healthy) == ("2", "3", False)
 

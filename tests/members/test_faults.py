@@ -19,15 +19,15 @@ async def _stage(*members: str) -> examples.Stage:
 
 
 async def _said_by(stage: examples.Stage, before: int) -> list[str]:
-    return [type(each).__name__ for each in await stage.events_since(before)]
+    return [type(event).__name__ for event in await stage.events_since(before)]
 
 
 async def test_member_that_goes_down_is_reported_unready_and_stays_silent() -> None:
     stage = await _stage()
     before = stage.log.last_number()
     await stage.members.fault("member1", "down")
-    (said,) = await stage.events_since(before)
-    assert said == clusters.ClusterHealthChanged(
+    (report,) = await stage.events_since(before)
+    assert report == clusters.ClusterHealthChanged(
         name="member1", ready=False, reason="ClusterNotReachable", message="cluster is not reachable"
     )
     await stage.work(examples.applied("nginx", 2))
@@ -40,25 +40,25 @@ async def test_member_repeats_a_report_that_another_reporter_has_overwritten() -
     stage = await _stage()
     foreign = clusters.ClusterHealthChanged(name="member1", ready=False, reason="Foreign")
     await stage.submit(foreign, "member1")
-    (said,) = await stage.turn()
-    assert isinstance(said, clusters.ClusterHealthChanged)
-    assert (said.ready, said.reason) == (True, "ClusterReady")
+    (report,) = await stage.turn()
+    assert isinstance(report, clusters.ClusterHealthChanged)
+    assert (report.ready, report.reason) == (True, "ClusterReady")
     assert await stage.turn() == []
 
     await stage.members.fault("member1", "down")
     await stage.submit(clusters.ClusterHealthChanged(name="member1", ready=True), "member1")
-    (said,) = await stage.turn()
-    assert isinstance(said, clusters.ClusterHealthChanged)
-    assert said.reason == "ClusterNotReachable"
+    (report,) = await stage.turn()
+    assert isinstance(report, clusters.ClusterHealthChanged)
+    assert report.reason == "ClusterNotReachable"
 
 
 async def test_member_repeats_a_report_that_was_overwritten_in_structured_content_mode() -> None:
     stage = await _stage()
     foreign = clusters.ClusterHealthChanged(name="member1", ready=False, reason="Foreign")
     await stage.log.append([log_records.structured(log_records.record(foreign))])
-    (said,) = await stage.turn()
-    assert isinstance(said, clusters.ClusterHealthChanged)
-    assert (said.ready, said.reason) == (True, "ClusterReady")
+    (report,) = await stage.turn()
+    assert isinstance(report, clusters.ClusterHealthChanged)
+    assert (report.ready, report.reason) == (True, "ClusterReady")
 
 
 async def test_member_is_not_down_after_a_restart_because_another_reporter_wrote_so() -> None:
@@ -66,10 +66,10 @@ async def test_member_is_not_down_after_a_restart_because_another_reporter_wrote
     await stage.submit(clusters.ClusterHealthChanged(name="member1", ready=False), "member1")
     stage = stage.restarted()
     await stage.work(examples.applied("nginx", 1))
-    said = await stage.turn()
-    assert isinstance(said[0], clusters.ClusterHealthChanged)
-    assert said[0].ready
-    assert examples.ready(said) == {("member1", NGINX): (0, 1)}
+    events = await stage.turn()
+    assert isinstance(events[0], clusters.ClusterHealthChanged)
+    assert events[0].ready
+    assert examples.ready(events) == {("member1", NGINX): (0, 1)}
 
 
 async def test_healed_member_catches_up_with_missed_works() -> None:
@@ -111,17 +111,17 @@ async def test_member_whose_cluster_has_another_address_is_not_reachable(restart
     stage = await _stage()
     own = clusters.ClusterJoined(name="member1", api_endpoint="https://localhost/clusters/member1/proxy")
     await stage.submit(structs.replace(own, api_endpoint="https://172.19.1.3:6443"), "member1")
-    (said,) = await stage.turn()
-    assert isinstance(said, clusters.ClusterHealthChanged)
-    assert (said.ready, said.reason) == (False, "ClusterNotReachable")
+    (report,) = await stage.turn()
+    assert isinstance(report, clusters.ClusterHealthChanged)
+    assert (report.ready, report.reason) == (False, "ClusterNotReachable")
     await stage.work(examples.applied("nginx", 2))
     if restarts:
         stage = stage.restarted()
     assert await stage.turn(after_ms=1000) == []
     await stage.submit(own, "member1")
-    said = (await stage.turn())[0]
-    assert isinstance(said, clusters.ClusterHealthChanged)
-    assert said.ready
+    report = (await stage.turn())[0]
+    assert isinstance(report, clusters.ClusterHealthChanged)
+    assert report.ready
     await stage.settle()
     assert examples.shown(stage) == {("member1", NGINX): (2, 2)}
 
@@ -131,8 +131,8 @@ async def test_member_that_is_down_does_not_delay_others() -> None:
     await stage.members.fault("member2", "down")
     await stage.work(*(examples.applied("nginx", 1, cluster=f"member{number}") for number in (1, 2, 3)))
     await stage.turn()
-    said = await stage.turn(after_ms=200)
-    assert sorted(cluster for cluster, _ in examples.ready(said)) == ["member1", "member3"]
+    events = await stage.turn(after_ms=200)
+    assert sorted(cluster for cluster, _ in examples.ready(events)) == ["member1", "member3"]
 
 
 async def test_slow_member_takes_longer_to_start_replicas() -> None:
@@ -151,7 +151,7 @@ async def test_lost_report_is_repeated_after_a_second() -> None:
     await stage.work(examples.applied("web", None, kind="ConfigMap"))
     assert await stage.turn() == []
     assert stage.members.next_timer_ms() == examples.START_MS + 1000
-    assert [type(each) for each in await stage.turn(after_ms=1000)] == [health.WorkloadReported]
+    assert [type(event) for event in await stage.turn(after_ms=1000)] == [health.WorkloadReported]
 
 
 async def test_lost_report_is_repeated_when_the_member_is_healed() -> None:
@@ -162,9 +162,9 @@ async def test_lost_report_is_repeated_when_the_member_is_healed() -> None:
     assert await stage.turn(after_ms=5000) == []
     before = stage.log.last_number()
     await stage.members.heal("member1")
-    said = await stage.events_since(before)
-    assert examples.ready(said) == {("member1", NGINX): (1, 1)}
-    assert examples.capacity(said).allocated["pods"] == "1"
+    events = await stage.events_since(before)
+    assert examples.ready(events) == {("member1", NGINX): (1, 1)}
+    assert examples.capacity(events).allocated["pods"] == "1"
     assert await stage.turn(after_ms=5000) == []
 
 

@@ -21,9 +21,9 @@ NGINX = examples.key_of("nginx")
 async def test_new_member_joins_and_reports_health_and_capacity() -> None:
     stage = examples.Stage(examples.member("member1"))
     assert stage.members.is_behind()
-    said = await stage.turn()
+    events = await stage.turn()
     assert not stage.members.is_behind()
-    assert [type(each) for each in said] == [
+    assert [type(event) for event in events] == [
         clusters.ClusterJoined,
         clusters.ClusterHealthChanged,
         clusters.CapacityReported,
@@ -40,11 +40,13 @@ async def test_work_runs_its_template_with_its_requests() -> None:
         examples.applied("nginx", 1, cluster="member2", offset=offset),
     )
     await stage.turn()
-    said = await stage.turn(after_ms=200)
-    assert examples.ready(said) == {("member1", NGINX): (2, 2), ("member2", NGINX): (1, 1)}
-    said = await stage.turn(after_ms=reports.SHIFT_MS)
-    rooms = {each.name: each.allocated["cpu"] for each in said if isinstance(each, clusters.CapacityReported)}
-    assert rooms == {"member1": "20m", "member2": "10m"}
+    events = await stage.turn(after_ms=200)
+    assert examples.ready(events) == {("member1", NGINX): (2, 2), ("member2", NGINX): (1, 1)}
+    events = await stage.turn(after_ms=reports.SHIFT_MS)
+    allocated = {
+        event.name: event.allocated["cpu"] for event in events if isinstance(event, clusters.CapacityReported)
+    }
+    assert allocated == {"member1": "20m", "member2": "10m"}
 
 
 async def test_object_written_in_structured_content_mode_runs() -> None:
@@ -66,9 +68,9 @@ async def test_turn_is_one_append_with_one_capacity_report_per_member() -> None:
             for cluster in ("member1", "member2")
         )
     )
-    said = await stage.turn()
-    assert len(examples.reports(said)) == 8
-    assert sorted(each.name for each in said if isinstance(each, clusters.CapacityReported)) == [
+    events = await stage.turn()
+    assert len(examples.reports(events)) == 8
+    assert sorted(event.name for event in events if isinstance(event, clusters.CapacityReported)) == [
         "member1",
         "member2",
     ]
@@ -94,16 +96,16 @@ async def test_event_ids_are_unique_over_restarts() -> None:
         await stage.settle()
         stage = stage.restarted()
     headers = [record.headers for record in await stage.log.read_all(0, 1000)]
-    said = [(each["ce_source"], each["ce_id"]) for each in headers]
-    assert len(said) == len(set(said))
+    event_ids = [(record_headers["ce_source"], record_headers["ce_id"]) for record_headers in headers]
+    assert len(event_ids) == len(set(event_ids))
 
 
 async def test_work_with_an_unreadable_template_still_runs() -> None:
     stage = examples.Stage(examples.member(startup_ms=0))
     await stage.work(examples.applied("nginx", 2, offset=77))
-    said = await stage.turn()
-    assert examples.ready(said) == {("member1", NGINX): (2, 2)}
-    assert examples.capacity(said).allocated == {"cpu": "0", "memory": "0", "pods": "2"}
+    events = await stage.turn()
+    assert examples.ready(events) == {("member1", NGINX): (2, 2)}
+    assert examples.capacity(events).allocated == {"cpu": "0", "memory": "0", "pods": "2"}
 
 
 async def test_invalid_works_are_skipped() -> None:
@@ -126,12 +128,12 @@ async def test_removed_member_reports_capacity_again_after_rejoining() -> None:
     await stage.turn()
     await stage.submit(clusters.ClusterLeft(name="member1"), "member1")
     await stage.work(examples.applied("nginx", 1))
-    said = await stage.turn()
-    assert [type(each) for each in said] == [health.WorkloadReported]
+    events = await stage.turn()
+    assert [type(event) for event in events] == [health.WorkloadReported]
     await stage.submit(clusters.ClusterJoined(name="member1"), "member1")
-    said = await stage.turn()
-    assert examples.capacity(said).allocated["pods"] == "1"
-    assert [type(each) for each in said] == [clusters.ClusterHealthChanged, clusters.CapacityReported]
+    events = await stage.turn()
+    assert examples.capacity(events).allocated["pods"] == "1"
+    assert [type(event) for event in events] == [clusters.ClusterHealthChanged, clusters.CapacityReported]
 
 
 async def test_pods_are_listed_by_member_namespace_and_label_oldest_first() -> None:
@@ -144,7 +146,7 @@ async def test_pods_are_listed_by_member_namespace_and_label_oldest_first() -> N
     await stage.settle()
     both = stage.members.pods("member2", "default", selectors.LabelSelector(match_labels={"app": "nginx"}))
     assert both[0].name == first[0].name
-    assert [each.phase for each in both] == ["Running", "Running"]
+    assert [pod.phase for pod in both] == ["Running", "Running"]
     assert both[0].created_ms < both[1].created_ms
     assert stage.members.pods("member1") == []
     assert stage.members.pods(namespace="other") == []
@@ -168,7 +170,7 @@ async def test_members_run_by_works_and_timers() -> None:
     try:
         await stage.work(examples.applied("nginx", 2))
         async with asyncio.timeout(5):
-            while not any(each.ready == 2 for each in members.workloads()):
+            while not any(workload.ready == 2 for workload in members.workloads()):
                 await log.wait(log.last_number())
     finally:
         running.cancel()
@@ -191,9 +193,9 @@ def _clusters(views: store.Reader) -> int:
 
 async def test_large_fleet_has_several_sizes_and_regions() -> None:
     members = defaults.many_members(50)
-    assert len({each.name for each in members}) == 50
-    assert len({each.region for each in members}) == 5
-    assert len({each.nodes[0].count for each in members}) == 7
+    assert len({member.name for member in members}) == 50
+    assert len({member.region for member in members}) == 5
+    assert len({member.nodes[0].count for member in members}) == 7
 
 
 async def test_excess_reports_are_sent_in_the_next_turns() -> None:
@@ -212,7 +214,7 @@ async def test_work_without_a_declaring_step_is_not_run_even_after_a_restart() -
     stage = examples.Stage(examples.member(startup_ms=0))
     await stage.work(examples.applied("nginx", 1))
     await stage.turn()
-    (real,) = [each for each in await stage.log.read_all(0, 1000) if each.topic == topics.WORKS]
+    (real,) = [record for record in await stage.log.read_all(0, 1000) if record.topic == topics.WORKS]
     for index, step in ((1, 1), (2, 1), (1, 9)):
         data = examples.applied("forged", 3, step=step)
         headers = {**real.headers, "ce_id": ids.output_id(0, 1, step, index)}

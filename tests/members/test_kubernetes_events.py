@@ -13,7 +13,7 @@ def _reasons(metadata: Json, status: Json) -> list[str]:
         "creationTimestamp": "2026-01-01T00:00:00Z",
     }
     pod = KubeObject({"apiVersion": "v1", "kind": "Pod", "metadata": {**own, **metadata}, "status": status})
-    return [each.text_at("reason") for each in kubernetes_events.of_pods("member1", [pod])]
+    return [event.text_at("reason") for event in kubernetes_events.of_pods("member1", [pod])]
 
 
 def test_pod_with_an_incomplete_owner_has_no_event_about_its_creation() -> None:

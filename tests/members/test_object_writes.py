@@ -56,9 +56,9 @@ def _state(stage: examples.Stage) -> MemberState:
 async def test_unmanaged_deployment_runs_and_takes_capacity_but_is_not_reported() -> None:
     stage, _ = await _joined()
     await _write(stage, _deployment(3))
-    said = await stage.turn(after_ms=examples.STARTUP_MS)
-    said += await stage.turn(after_ms=1_000)
-    assert [type(each) for each in said] == [clusters.CapacityReported]
+    events = await stage.turn(after_ms=examples.STARTUP_MS)
+    events += await stage.turn(after_ms=1_000)
+    assert [type(event) for event in events] == [clusters.CapacityReported]
     workload = unmanaged.running(_state(stage), NGINX)
     assert workload is not None
     assert (workload.ready, workload.admitted) == (3, 3)
@@ -117,9 +117,9 @@ async def test_negative_replicas_count_as_none(is_managed: bool) -> None:
         await _write(stage, _deployment(2))
     await stage.turn(after_ms=examples.STARTUP_MS)
     await _write(stage, _deployment(-3))
-    for each in (stage, stage.restarted()):
-        await each.turn(after_ms=60_000)
-        (workload,) = _state(each).workloads.values()
+    for checked in (stage, stage.restarted()):
+        await checked.turn(after_ms=60_000)
+        (workload,) = _state(checked).workloads.values()
         assert (workload.admitted, workload.pending) == ((2, 0) if is_managed else (0, 0))
 
 
@@ -134,12 +134,12 @@ async def test_workload_of_billions_of_replicas_has_as_many_pods_as_a_cluster_ma
     await stage.members.write(
         "member1", clusters.MemberPodDeleted(name="member1", owner=examples.ref("nginx", kind), slot=3)
     )
-    for each in (stage, stage.restarted()):
-        await each.turn(after_ms=60_000)
-        (workload,) = _state(each).workloads.values()
+    for checked in (stage, stage.restarted()):
+        await checked.turn(after_ms=60_000)
+        (workload,) = _state(checked).workloads.values()
         assert (workload.replicas, workload.admitted) == (count, 10)
         assert workload.admitted + workload.pending == PODS_MAX
-        assert lists.find_pod(_state(each), "default", "nginx-none") is None
+        assert lists.find_pod(_state(checked), "default", "nginx-none") is None
 
 
 async def test_deleted_managed_object_is_created_again() -> None:
@@ -281,10 +281,10 @@ async def test_replica_set_runs_the_replicas_of_its_manifest() -> None:
 def _described(state: MemberState) -> object:
     """The state that a restart keeps: without causes of reports, in the order of keys."""
     return {
-        "workloads": {key: _workload(state, each) for key, each in sorted(state.workloads.items())},
+        "workloads": {key: _workload(state, workload) for key, workload in sorted(state.workloads.items())},
         "unmanaged": dict(sorted(state.unmanaged.items())),
-        "conflicts": {key: each.work for key, each in sorted(state.conflicts.items())},
-        "refused": {key: each.fault for key, each in sorted(state.refused.items())},
+        "conflicts": {key: conflict.work for key, conflict in sorted(state.conflicts.items())},
+        "refused": {key: refused.fault for key, refused in sorted(state.refused.items())},
     }
 
 

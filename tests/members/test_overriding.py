@@ -19,7 +19,7 @@ WEB = key_of("web")
 
 async def policy(stage: Stage, *overriders: Json, name: str = "o") -> shapes.OverrideRef:
     """Write an OverridePolicy, and return a reference to all of its rules."""
-    applied_policy = inputs.override(name, *({"overriders": each} for each in overriders))
+    applied_policy = inputs.override(name, *({"overriders": overrider} for overrider in overriders))
     offset = stage.log.ends().get(("policies", 0), 0)
     await stage.submit(applied_policy, keys.object_key("OverridePolicy", "default", name))
     return shapes.OverrideRef(
@@ -39,15 +39,15 @@ def plain(path: str, value: object, operator: str = "replace") -> Json:
 async def shown(stage: Stage, name: str = "web") -> KubeObject:
     """Return the workload as the member's own API shows it."""
     state = stage.members.state_of("member1")
-    held = state.workloads[key_of(name)]
+    workload = state.workloads[key_of(name)]
     made = await manifests.Renderer(stage.log).render(
-        manifests.RenderInput(held.shard, held.offset, held.replicas, held.overrides)
+        manifests.RenderInput(workload.shard, workload.offset, workload.replicas, workload.overrides)
     )
-    return api_objects.workload_object(state, held, made.manifest)
+    return api_objects.workload_object(state, workload, made.manifest)
 
 
-def faults(said: list[shapes.Event]) -> list[str]:
-    return [each.fault for each in reports(said) if isinstance(each, health.WorkloadReported)]
+def faults(events: list[shapes.Event]) -> list[str]:
+    return [report.fault for report in reports(events) if isinstance(report, health.WorkloadReported)]
 
 
 BROKEN = plain("/spec/nowhere", 1)
@@ -64,11 +64,11 @@ async def test_overridden_template_runs() -> None:
     ]
     ref = await policy(stage, *rules)
     await stage.work(applied("web", 2, offset=offset, overrides=(ref,)))
-    said = await stage.turn()
-    assert faults(said) == [""]
-    found = await shown(stage)
-    assert found.labels["site"] == "edge"
-    spec = found.object_at("spec")
+    events = await stage.turn()
+    assert faults(events) == [""]
+    workload_object = await shown(stage)
+    assert workload_object.labels["site"] == "edge"
+    spec = workload_object.object_at("spec")
     assert spec["replicas"] == 2
     assert msgspec.json.encode(spec["template"]).count(b'"nginx:2"') == 1
     workload = stage.members.state_of("member1").workloads[WEB]
@@ -92,8 +92,8 @@ async def test_override_may_change_the_assigned_replicas() -> None:
     ref = await policy(stage, plain("/spec/replicas", 5))
     await stage.work(applied("web", 2, offset=offset, overrides=(ref,)))
     await stage.turn()
-    said = await stage.turn(after_ms=60_000)
-    assert ready(said) == {("member1", WEB): (5, 5)}
+    events = await stage.turn(after_ms=60_000)
+    assert ready(events) == {("member1", WEB): (5, 5)}
 
 
 @pytest.mark.parametrize("rule", [BROKEN, plain("/spec/replicas", -1), plain("/spec/replicas", "many")])
@@ -159,8 +159,8 @@ async def test_failed_workload_is_reported_gone_after_its_removal() -> None:
     await stage.work(applied("web", 1, offset=offset, overrides=(ref,)))
     await stage.turn()
     await stage.work(removed("web"))
-    (gone,) = reports(await stage.turn())
-    assert isinstance(gone, health.WorkloadGone)
+    (report,) = reports(await stage.turn())
+    assert isinstance(report, health.WorkloadGone)
 
 
 async def test_restarted_members_run_and_report_the_same() -> None:
@@ -190,7 +190,7 @@ async def test_restarted_members_run_and_report_the_same() -> None:
             before.fault,
             before.overrides,
         )
-        assert [each.key for each in stage.members.workloads()] == [WEB]
+        assert [workload.key for workload in stage.members.workloads()] == [WEB]
 
 
 @pytest.mark.parametrize(
@@ -206,9 +206,9 @@ async def test_restarted_members_run_and_report_the_same() -> None:
 def test_replicas_are_set_at_the_path_of_the_kind(
     api_version: str, kind: str, declared: str, spec: Json
 ) -> None:
-    given = {"job": {"size": 9, "state": "on"}} if "job" in spec else {}
-    wanted = manifests.RenderInput(0, 0, 3, (), replicas_at=declared)
-    made = manifests.render(raw(manifest(api_version, kind, "a", spec=given)), wanted, [])
+    template_spec = {"job": {"size": 9, "state": "on"}} if "job" in spec else {}
+    render_input = manifests.RenderInput(0, 0, 3, (), replicas_at=declared)
+    made = manifests.render(raw(manifest(api_version, kind, "a", spec=template_spec)), render_input, [])
     assert (made.fault, made.replicas) == ("", 3)
     assert msgspec.json.decode(made.manifest)["spec"] == spec
 

@@ -31,24 +31,28 @@ def priority_class(member: state.MemberState, name: str, value: int, step: int =
 
 def asked(member: state.MemberState, name: str, replicas: int, template: Template, at_ms: int = 0) -> None:
     """Apply a work with this many replicas, and its immediate consequences."""
-    step = 1 + max((each.known[1] for each in member.workloads.values()), default=0)
+    step = 1 + max((workload.known[1] for workload in member.workloads.values()), default=0)
     cluster.apply_work(member, examples.applied(name, replicas, step=step), at_ms, template=template)
     cluster.advance(member, at_ms)
 
 
 def running(member: state.MemberState) -> dict[str, int]:
     """Return the admitted replicas of each workload."""
-    return {each.ref.name: each.admitted for each in member.workloads.values() if each.replicas is not None}
+    return {
+        workload.ref.name: workload.admitted
+        for workload in member.workloads.values()
+        if workload.replicas is not None
+    }
 
 
 @pytest.fixture
 def member() -> state.MemberState:
     """A member with capacity for four replicas, and two classes."""
-    found = examples.new_state(startup_ms=0, cpu="4")
+    new_member = examples.new_state(startup_ms=0, cpu="4")
     for name, value in CLASSES.items():
         if name:
-            priority_class(found, name, value)
-    return found
+            priority_class(new_member, name, value)
+    return new_member
 
 
 def test_lowest_and_youngest_pods_are_preempted_and_wait(member: state.MemberState) -> None:
@@ -128,31 +132,35 @@ def test_no_lower_priority_replica_runs_while_a_higher_one_waits(
         named[name] = CLASSES[kind]
         asked(member, name, replicas, of_class(kind), at_ms)
         cluster.advance(member, at_ms)
-        held = {each.ref.name: each for each in member.workloads.values() if each.replicas is not None}
-        assert sum(each.admitted for each in held.values()) <= 4
-        for one, waiting in held.items():
-            others = [named[other] for other, each in held.items() if each.admitted]
-            assert not waiting.pending or all(value >= named[one] for value in others)
+        workloads = {
+            workload.ref.name: workload
+            for workload in member.workloads.values()
+            if workload.replicas is not None
+        }
+        assert sum(workload.admitted for workload in workloads.values()) <= 4
+        for workload_name, waiting in workloads.items():
+            others = [named[other] for other, workload in workloads.items() if workload.admitted]
+            assert not waiting.pending or all(value >= named[workload_name] for value in others)
 
 
 def test_preemptions_survive_a_restart(member: state.MemberState) -> None:
     history = member_history.History(joined=True)
-    found: dict[str, Template] = {}
+    templates_by_key: dict[str, Template] = {}
     for step, (name, replicas, kind) in enumerate((("plain", 4, ""), ("vital", 3, "high")), 1):
         work = examples.applied(name, replicas, step=step)
         member_history.take_work(history, work, step, state.ReportCause())
-        found[work.key] = of_class(kind)
-        asked(member, name, replicas, found[work.key], step)
-    for each in member.workloads.values():
-        if each.reported is not None:
-            member_history.take_report(history, each.reported, 1)
+        templates_by_key[work.key] = of_class(kind)
+        asked(member, name, replicas, templates_by_key[work.key], step)
+    for workload in member.workloads.values():
+        if workload.reported is not None:
+            member_history.take_report(history, workload.reported, 1)
     for name, value in CLASSES.items():
         if name:
             work = examples.applied(name, None, kind="PriorityClass")
             member_history.take_work(history, work, 0, state.ReportCause())
-            found[work.key] = Template((), {}, "", rank=templates.Rank(value))
+            templates_by_key[work.key] = Template((), {}, "", rank=templates.Rank(value))
 
     again = examples.new_state(startup_ms=0, cpu="4")
-    recovery.restore(again, history, found, 9)
+    recovery.restore(again, history, templates_by_key, 9)
     cluster.advance(again, 9)
     assert running(again) == running(member) == {"plain": 1, "vital": 3}

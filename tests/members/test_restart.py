@@ -20,7 +20,7 @@ async def test_restarted_members_repeat_no_report() -> None:
     stage = examples.Stage(examples.member("member1"), examples.member("member2"))
     offset = await stage.template("nginx", 2, cpu="100m")
     await stage.work(
-        *(examples.applied("nginx", 2, cluster=each, offset=offset) for each in ("member1", "member2"))
+        *(examples.applied("nginx", 2, cluster=cluster, offset=offset) for cluster in ("member1", "member2"))
     )
     await stage.work(examples.applied("settings", None, kind="ConfigMap"))
     await stage.work(examples.applied("old", 1), examples.removed("old"))
@@ -43,7 +43,7 @@ async def test_generation_of_an_object_survives_a_restart() -> None:
     stage = stage.restarted()
     assert await stage.turn() == []
     await stage.work(examples.applied("nginx", 3, step=3))
-    (report,) = (each for each in await stage.turn() if isinstance(each, health.WorkloadReported))
+    (report,) = (event for event in await stage.turn() if isinstance(event, health.WorkloadReported))
     assert (report.generation, report.observed_generation) == (3, 3)
 
 
@@ -54,10 +54,10 @@ async def test_works_written_during_downtime_are_read_first() -> None:
     stage = stage.restarted()
     await stage.work(examples.applied("nginx", 3, step=2))
     stage = stage.restarted()
-    said = await stage.turn()
-    assert examples.ready(said) == {("member1", NGINX): (1, 3)}
-    said = await stage.turn(after_ms=200)
-    assert examples.ready(said) == {("member1", NGINX): (3, 3)}
+    events = await stage.turn()
+    assert examples.ready(events) == {("member1", NGINX): (1, 3)}
+    events = await stage.turn(after_ms=200)
+    assert examples.ready(events) == {("member1", NGINX): (3, 3)}
 
 
 async def test_unreported_removal_is_reported_once_after_a_restart() -> None:
@@ -79,10 +79,10 @@ async def test_pods_keep_their_names_and_ages() -> None:
     stage.now_ms += 60_000
     await stage.work(examples.applied("nginx", 2, step=2, offset=offset))
     await stage.settle()
-    before = [(each.name, each.created_ms) for each in stage.members.pods()]
+    before = [(pod.name, pod.created_ms) for pod in stage.members.pods()]
     stage = stage.restarted()
     await stage.turn(after_ms=1000)
-    assert [(each.name, each.created_ms) for each in stage.members.pods()] == before
+    assert [(pod.name, pod.created_ms) for pod in stage.members.pods()] == before
     assert before[1][1] - before[0][1] == 60_200 + reports.SHIFT_MS
 
 
@@ -95,8 +95,8 @@ async def test_preserved_workload_keeps_its_capacity_and_suspended_one_stays_sus
     await stage.turn()
     stage = stage.restarted()
     assert await stage.turn() == []
-    held, kept = stage.members.workloads()
-    assert (held.suspended, kept.preserved, kept.ready) == (True, True, 2)
+    suspended, kept = stage.members.workloads()
+    assert (suspended.suspended, kept.preserved, kept.ready) == (True, True, 2)
     await stage.work(examples.removed("held", step=3))
     assert examples.capacity(await stage.turn()).allocated == {"cpu": "200m", "memory": "0", "pods": "2"}
 
@@ -221,9 +221,9 @@ async def test_reports_after_an_unknown_outcome_have_new_ids() -> None:
         await stage.members.turn()
     await stage.turn(after_ms=examples.STARTUP_MS)
     ids = [
-        (each.headers["ce_source"], each.headers["ce_id"])
-        for each in await log.read_all(0, 100)
-        if each.headers["ce_source"].startswith(reports.SOURCE)
+        (record.headers["ce_source"], record.headers["ce_id"])
+        for record in await log.read_all(0, 100)
+        if record.headers["ce_source"].startswith(reports.SOURCE)
     ]
     assert len(ids) == len(set(ids))
 
@@ -276,23 +276,23 @@ async def _move(stage: examples.Stage, move: str, name: str, replicas: int, step
 
 def _totals(stage: examples.Stage) -> dict[str, int]:
     """Return the requested replicas by workload; which of them run may differ if capacity is missing."""
-    return {each.key: each.replicas for each in stage.members.workloads()}
+    return {workload.key: workload.replicas for workload in stage.members.workloads()}
 
 
 def _ready(stage: examples.Stage) -> int:
-    return sum(each.ready for each in stage.members.workloads())
+    return sum(workload.ready for workload in stage.members.workloads())
 
 
-def _says_each_thing_once(said: list[shapes.Event]) -> None:
+def _says_each_thing_once(events: list[shapes.Event]) -> None:
     last: dict[tuple[type, str], shapes.Event] = {}
-    for each in said:
-        match each:
+    for event in events:
+        match event:
             case health.WorkloadReported(key=key) | health.WorkloadGone(key=key):
-                assert last.get((health.WorkloadReported, key)) != each
-                last[health.WorkloadReported, key] = each
+                assert last.get((health.WorkloadReported, key)) != event
+                last[health.WorkloadReported, key] = event
             case clusters.CapacityReported(name=name):
-                assert last.get((clusters.CapacityReported, name)) != each
-                last[clusters.CapacityReported, name] = each
+                assert last.get((clusters.CapacityReported, name)) != event
+                last[clusters.CapacityReported, name] = event
             case _:
                 pass
 

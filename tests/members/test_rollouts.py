@@ -35,22 +35,24 @@ def _applied(
 
 
 def _workload(state: MemberState) -> Workload:
-    (found,) = state.workloads.values()
-    return found
+    (workload,) = state.workloads.values()
+    return workload
 
 
 def _run(state: MemberState, at_ms: int, until_ms: int) -> list[health.WorkloadReported]:
     """Advance a member by start-up times; return its reports on the workload."""
-    found: list[health.WorkloadReported] = []
+    workload_reports: list[health.WorkloadReported] = []
     for time in range(at_ms, until_ms + 1, examples.STARTUP_MS):
         reports = cluster.advance(state, time)
-        found += [each.data for each in reports if isinstance(each.data, health.WorkloadReported)]
-    return found
+        workload_reports += [
+            report.data for report in reports if isinstance(report.data, health.WorkloadReported)
+        ]
+    return workload_reports
 
 
 def _images(state: MemberState, *templates_used: Template) -> list[int]:
     """The index of the template of each pod, by name."""
-    names = [each.digest for each in templates_used]
+    names = [template.digest for template in templates_used]
     pods = lists.pods_of("member1", _workload(state))
     return [next(i for i, name in enumerate(names) if name in pod.name) for pod in pods]
 
@@ -97,12 +99,12 @@ def test_rollout_is_reported_by_time_and_not_by_pods() -> None:
     _applied(state, 100, old, 0)
     _run(state, 0, 2000)
     _applied(state, 100, new, 3000)
-    said: list[object] = []
+    reports: list[object] = []
     for time in range(3000, 30_000, 200):
-        said += cluster.advance(state, time)
+        reports += cluster.advance(state, time)
     assert not _workload(state).former_pods
     assert _workload(state).ready == 100
-    assert len(said) <= 2 * (27 + 2)
+    assert len(reports) <= 2 * (27 + 2)
 
 
 def test_status_of_a_rollout_shows_its_progress() -> None:
@@ -181,7 +183,7 @@ def test_ordered_workload_replaces_its_pods_one_by_one_from_the_last(kind: str) 
     for time in range(1000, 2000, 200):
         cluster.advance(state, time)
         workload = _workload(state)
-        seen.append((workload.ready, [slot for each in workload.former_pods for slot in each.slots]))
+        seen.append((workload.ready, [slot for former in workload.former_pods for slot in former.slots]))
     assert seen == [(2, [0, 1]), (2, [0]), (2, []), (3, []), (3, [])]
     slots = [pod.slot for pod in lists.pods_of("member1", _workload(state))]
     assert slots == [2, 1, 0]
@@ -195,7 +197,7 @@ def test_partition_keeps_the_pods_below_it() -> None:
     _run(state, 0, 200)
     _applied(state, 4, new, 1000, "StatefulSet")
     _run(state, 1000, 3000)
-    assert [each.slots for each in _workload(state).former_pods] == [[0, 1]]
+    assert [former.slots for former in _workload(state).former_pods] == [[0, 1]]
     shown = statuses.status(state, _workload(state))
     assert (shown["updatedReplicas"], shown["currentReplicas"], shown["readyReplicas"]) == (2, 2, 4)
     assert (shown["currentRevision"], shown["updateRevision"]) == (

@@ -35,13 +35,13 @@ async def _refuse(_request: Request, error: Exception) -> Response:
 async def test_pods_of_all_members_are_listed() -> None:
     async with _serving("member1", "member2") as (_, client):
         items = (await client.get("/members/pods", params={"labelSelector": "app=nginx"})).json()["items"]
-        assert [(each["cluster"], each["phase"], each["ready"]) for each in items] == [
+        assert [(pod["cluster"], pod["phase"], pod["ready"]) for pod in items] == [
             ("member1", "Running", True),
             ("member2", "Running", True),
         ]
         assert items[0]["createdMs"] == examples.START_MS
-        one = await client.get("/members/pods", params={"cluster": "member2", "namespace": "default"})
-        assert [each["name"] for each in one.json()["items"]] == [items[1]["name"]]
+        response = await client.get("/members/pods", params={"cluster": "member2", "namespace": "default"})
+        assert [pod["name"] for pod in response.json()["items"]] == [items[1]["name"]]
         none = await client.get("/members/pods", params={"labelSelector": "app notin (nginx)"})
         assert none.json()["items"] == []
 
@@ -49,7 +49,7 @@ async def test_pods_of_all_members_are_listed() -> None:
 async def test_workloads_are_listed_with_their_start_times() -> None:
     async with _serving("member1", "member2") as (_, client):
         items = (await client.get("/members/workloads", params={"cluster": "member1"})).json()["items"]
-        assert [(each["key"], each["ready"], each["createdMs"]) for each in items] == [
+        assert [(workload["key"], workload["ready"], workload["createdMs"]) for workload in items] == [
             (examples.key_of("nginx"), 1, examples.START_MS)
         ]
 
@@ -57,7 +57,7 @@ async def test_workloads_are_listed_with_their_start_times() -> None:
 async def test_fault_is_set_and_removed() -> None:
     async with _serving("member1") as (stage, client):
         answer = await client.post("/members/member1/fault", json={"kind": "slow", "amount": 7})
-        assert [each["slowness"] for each in answer.json()["items"]] == [7]
+        assert [status["slowness"] for status in answer.json()["items"]] == [7]
         await client.post("/members/member1/fault", json={"kind": "down"})
         assert stage.members.statuses()[0].down
         healed = await client.post("/members/member1/heal")

@@ -24,7 +24,7 @@ def _reported(template: templates.Template, reading: shapes.Reading | None) -> h
     member = examples.new_state(startup_ms=0)
     work = msgspec.structs.replace(examples.applied("flink", 2), reading=reading)
     cluster.apply_work(member, work, 0, template=template)
-    (report,) = (each.data for each in _said(member) if isinstance(each.data, health.WorkloadReported))
+    (report,) = (report.data for report in _said(member) if isinstance(report.data, health.WorkloadReported))
     return report
 
 
@@ -33,23 +33,23 @@ def _said(member: state.MemberState) -> list[reports.Report]:
 
 
 def test_report_has_the_values_requested_by_the_work() -> None:
-    found = _reported(_template(JOB), READING)
-    assert found.values == {"{.job.id}": "a1", ".readyReplicas": "2"}
-    assert not found.healthy, "its kind's rule counts, not its replicas"
+    report = _reported(_template(JOB), READING)
+    assert report.values == {"{.job.id}": "a1", ".readyReplicas": "2"}
+    assert not report.healthy, "its kind's rule counts, not its replicas"
     assert _reported(_template(JOB.replace("FAILED", "RUNNING")), READING).healthy
 
 
 def test_unrequested_values_are_not_reported() -> None:
-    found = _reported(_template(JOB), None)
-    assert (found.values, found.healthy) == ({}, True)
+    report = _reported(_template(JOB), None)
+    assert (report.values, report.healthy) == ({}, True)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "null", "[" * 10_000])
 def test_invalid_status_annotation_is_ignored(text: str) -> None:
     member = examples.new_state(startup_ms=0)
     cluster.apply_work(member, examples.applied("flink", 1), 0, template=_template(text))
-    (held,) = member.workloads.values()
-    assert statuses.status(member, held)["replicas"] == 1
+    (workload,) = member.workloads.values()
+    assert statuses.status(member, workload)["replicas"] == 1
 
 
 @pytest.mark.parametrize("annotations", [None, {}])
@@ -65,5 +65,5 @@ def test_template_is_read_even_if_its_spec_has_a_field_named_type(sort: object) 
     containers = [{"name": "main", "resources": {"requests": {"cpu": "500m"}}}]
     spec = {"type": sort, "template": {"spec": {"containers": containers}}}
     manifest = {"apiVersion": "example.com/v1", "kind": "App", "spec": spec}
-    found = templates.read(msgspec.json.encode(manifest))
-    assert (found.amounts != templates.EMPTY.amounts, found.is_balanced) == (True, False)
+    template = templates.read(msgspec.json.encode(manifest))
+    assert (template.amounts != templates.EMPTY.amounts, template.is_balanced) == (True, False)

@@ -14,9 +14,7 @@ def test_pods_of_a_deployment_are_named_as_by_kubernetes() -> None:
     member = examples.new_state()
     cluster.apply_work(member, examples.applied("nginx", 2), 0, template=examples.template())
     cluster.advance(member, 0)
-    names = [
-        each.name for each in lists.pods_of(member.spec.name, member.workloads[examples.key_of("nginx")])
-    ]
+    names = [pod.name for pod in lists.pods_of(member.spec.name, member.workloads[examples.key_of("nginx")])]
     assert len(set(names)) == 2
     for name in names:
         assert re.fullmatch(r"nginx-[bcdfghjklmnpqrstvwxz2-9]{10}-[bcdfghjklmnpqrstvwxz2-9]{5}", name)
@@ -28,7 +26,7 @@ def test_pods_of_a_stateful_set_are_numbered() -> None:
     cluster.apply_work(member, work, 0)
     cluster.advance(member, 0)
     pods = lists.pods_of(member.spec.name, member.workloads[work.key])
-    assert [each.name for each in pods] == ["db-0", "db-1"]
+    assert [pod.name for pod in pods] == ["db-0", "db-1"]
 
 
 def test_pod_without_capacity_is_pending() -> None:
@@ -42,9 +40,11 @@ def test_pod_without_capacity_is_pending() -> None:
 
 def test_field_order_does_not_replace_pods_and_another_image_does() -> None:
     spec = {"containers": [{"name": "a", "image": "b"}]}
-    one = {"spec": {"replicas": 1, "template": {"metadata": {"labels": {"app": "a"}}, "spec": spec}}}
+    first_manifest = {
+        "spec": {"replicas": 1, "template": {"metadata": {"labels": {"app": "a"}}, "spec": spec}}
+    }
     other = {"spec": {"template": {"spec": spec, "metadata": {"labels": {"app": "a"}}}, "replicas": 9}}
-    first, second = (templates.read(msgspec.json.encode(value)) for value in (one, other))
+    first, second = (templates.read(msgspec.json.encode(value)) for value in (first_manifest, other))
     assert (first.digest, first.labels) == (second.digest, second.labels)
     assert examples.template(image="c").digest != examples.template(image="d").digest
 

@@ -58,7 +58,7 @@ class Plane:
 
     def ready(self) -> dict[str, int]:
         """Return the ready replicas by member."""
-        return {each.cluster: each.ready for each in self.members.workloads()}
+        return {workload.cluster: workload.ready for workload in self.members.workloads()}
 
 
 async def test_replicas_of_the_tutorial_move_and_return() -> None:
@@ -77,4 +77,4 @@ async def test_replicas_of_the_tutorial_move_and_return() -> None:
 
     await plane.submit(REBALANCER)
     assert plane.ready() == {"member1": 2, "member2": 1}
-    assert [each.labels for each in plane.members.pods("member1")] == [{"app": "foo"}] * 2
+    assert [pod.labels for pod in plane.members.pods("member1")] == [{"app": "foo"}] * 2
