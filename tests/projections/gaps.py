@@ -19,17 +19,17 @@ class GappedLog(MemoryLog):
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
         stored = [
             records.stored(
-                records.record(each.topic, each.partition, each.key, each.headers, each.value),
-                each.offset,
-                STEP * each.number,
+                records.record(record.topic, record.partition, record.key, record.headers, record.value),
+                record.offset,
+                STEP * record.number,
             )
-            for each in await super().append(batch)
+            for record in await super().append(batch)
         ]
         self.records += stored
         return stored
 
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
-        return [each for each in self.records if each.number > after][:limit]
+        return [record for record in self.records if record.number > after][:limit]
 
     def last_number(self) -> int:
         return STEP * super().last_number()

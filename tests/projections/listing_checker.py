@@ -28,7 +28,7 @@ _DERIVED: Final = (
     object_tables.Kind("work.karmada.io/v1alpha2", "ClusterResourceBinding"),
     object_tables.Kind("work.karmada.io/v1alpha1", "Work"),
 )
-_PLACES: Final = {
+_ROW_KEYS: Final = {
     "Cluster": "SELECT id, 0 FROM clusters",
     "ResourceBinding": "SELECT b.id, 0 FROM bindings b JOIN keys USING (id) WHERE instr(key, '/') > 0",
     "ClusterResourceBinding": "SELECT b.id, 0 FROM bindings b JOIN keys USING (id) WHERE instr(key, '/') = 0",
@@ -39,43 +39,47 @@ _words: Final = {changes.ADDED: "ADDED", changes.MODIFIED: "MODIFIED", changes.D
 
 def shown(rows: Rows) -> Shown:
     """Return all objects of all kinds."""
-    found: Shown = {}
+    documents: Shown = {}
     kinds = [
         object_tables.Kind(*row) for row in rows.select("SELECT DISTINCT api_version, kind FROM objects")
     ]
     for kind in (*_DERIVED, *kinds):
-        statement = _PLACES.get(kind.kind)
-        places = rows.select(statement) if statement else []
+        statement = _ROW_KEYS.get(kind.kind)
+        row_keys = rows.select(statement) if statement else []
         if statement is None:
-            places = rows.select(
+            row_keys = rows.select(
                 "SELECT id, 0 FROM objects WHERE kind = ? AND api_version = ?", (kind.kind, kind.api_version)
             )
-        for (key_id, member), value in object_tables.by_keys(rows, kind, [(a, b) for a, b in places]).items():
+        for (key_id, member), value in object_tables.by_keys(
+            rows, kind, [(a, b) for a, b in row_keys]
+        ).items():
             # Encoded and decoded, as clients see the objects.
-            found[kind.of_change, key_id, member] = msgspec.json.decode(msgspec.json.encode(value.document))
-    return found
+            documents[kind.of_change, key_id, member] = msgspec.json.decode(
+                msgspec.json.encode(value.document)
+            )
+    return documents
 
 
 def compare(
-    before: Shown, after: Shown, told: Sequence[changes.Change], start: int, end: int
+    before: Shown, after: Shown, reported: Sequence[changes.Change], start: int, end: int
 ) -> Iterator[str]:
     """Yield the faults of the changes between two lists, taken at the numbers ``start`` and ``end``."""
     last: dict[tuple[str, int, int], changes.Change] = {}
-    for change in told:
-        place = (change.kind, change.key_id, change.member)
-        if place in last and change.number <= last[place].number:
-            yield f"{place} has two changes under number {change.number}"
-        last[place] = change
-    for place in sorted(before.keys() | after.keys()):
-        old, new = before.get(place), after.get(place)
+    for change in reported:
+        row_key = (change.kind, change.key_id, change.member)
+        if row_key in last and change.number <= last[row_key].number:
+            yield f"{row_key} has two changes under number {change.number}"
+        last[row_key] = change
+    for row_key in sorted(before.keys() | after.keys()):
+        old, new = before.get(row_key), after.get(row_key)
         if old == new:
             continue
-        change = last.get(place)
-        name = f"{place[0]} {_name(new or old or {})} between {start} and {end}"
+        change = last.get(row_key)
+        name = f"{row_key[0]} {_name(new or old or {})} between {start} and {end}"
         if change is None:
             yield f"{name}: a list shows it otherwise, and there is no event: {_differing(old, new)}"
         elif new is None:
-            yield from _removal(name, change, old or {}, is_next=told[0].number == told[-1].number)
+            yield from _removal(name, change, old or {}, is_next=reported[0].number == reported[-1].number)
         elif change.verb == changes.DELETED:
             yield f"{name}: it is listed, and the last event is a deletion"
         elif _number(new) != change.number:
@@ -106,7 +110,7 @@ def _comparable(document: Json) -> Json:
 
 async def check(records: Sequence[StoredRecord], every: int = 1) -> list[str]:
     """Return the faults of the views of a log, checked after every ``every`` records."""
-    log, found = _Records(records), list[str]()
+    log, faults = _Records(records), list[str]()
     store = await asyncio.to_thread(Store)
     projector = Projector(log, store, manifests.check)
     before: Shown = {}
@@ -114,12 +118,12 @@ async def check(records: Sequence[StoredRecord], every: int = 1) -> list[str]:
     for index in [*range(every - 1, len(records) - 1, every), len(records) - 1]:
         end = records[index].number
         await projector.fold_to(end)
-        after, told = await asyncio.to_thread(_look, store, start, end)
-        found += compare(before, after, told, start, end)
+        after, reported = await asyncio.to_thread(_look, store, start, end)
+        faults += compare(before, after, reported, start, end)
         before, start = after, end
     projector.close()
     await asyncio.to_thread(store.close)
-    return found
+    return faults
 
 
 def _look(store: Store, start: int, end: int) -> tuple[Shown, list[changes.Change]]:
@@ -134,12 +138,14 @@ class _Records:
         self._records = records
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        mine = [each for each in self._records if (each.topic, each.partition) == (topic, partition)]
-        return [each for each in mine if each.offset >= start][:limit]
+        partition_records = [
+            record for record in self._records if (record.topic, record.partition) == (topic, partition)
+        ]
+        return [record for record in partition_records if record.offset >= start][:limit]
 
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
         # Numbers may have gaps.
-        first = bisect.bisect_right(self._records, after, key=lambda each: each.number)
+        first = bisect.bisect_right(self._records, after, key=lambda record: record.number)
         return list(self._records[first : first + limit])
 
     def last_number(self) -> int:

@@ -45,7 +45,7 @@ class Pen:
         """Return the next step of the shard, and its outputs."""
         number, previous = self._steps.get(shard, (0, ""))
         number += 1
-        given = [
+        output_records = [
             self._output(data, shard, term, number, index, cause) for index, data in enumerate(outputs, 1)
         ]
         taken = decisions.StepTaken(
@@ -57,9 +57,9 @@ class Pen:
             ends=dict.fromkeys((*topics.FACT_TOPICS, *topics.OWN_TOPICS), 0),
             outputs=len(outputs),
             previous=previous,
-            declared="" if self.is_bare else "".join(chain.mark_of(each) for each in given),
+            declared="" if self.is_bare else "".join(chain.mark_of(record) for record in output_records),
         )
-        batch = [self._output(taken, shard, term, number, 0, cause), *given]
+        batch = [self._output(taken, shard, term, number, 0, cause), *output_records]
         self._steps[shard] = (number, chain.step_digest(batch[0].value))
         return batch
 

@@ -124,8 +124,8 @@ class Story:
         inputs = [self._pen.input(deployment(name, sum(spread.values())))]
         if self._random.random() < 0.2:
             inputs.append(self._pen.input(specs.TemplateDeleted(template=ref(name))))
-            gone = decisions.BindingWithdrawn(key=key, reason="TemplateDeleted")
-            return [*inputs, *self._pen.decide(gone)]
+            withdrawn = decisions.BindingWithdrawn(key=key, reason="TemplateDeleted")
+            return [*inputs, *self._pen.decide(withdrawn)]
         self._inputs += inputs
         return inputs
 
@@ -145,8 +145,8 @@ class Story:
             policies.ConfigurationStatusWritten(object=kept, status=status, managed_fields=owned),
             policies.ConfigurationDeleted(object=kept),
         ]
-        some = self._random.sample(data, self._random.randrange(1, len(data) + 1))
-        return [self._pen.input(each) for each in some]
+        sample = self._random.sample(data, self._random.randrange(1, len(data) + 1))
+        return [self._pen.input(event) for event in sample]
 
     def _delete(self, name: str, key: str, _spread: dict[str, int]) -> list[records.Record]:
         """Deletions of a template with its binding and one of its works, and of a rebalancer."""
@@ -155,11 +155,11 @@ class Story:
             specs.RebalancerDeleted(name=f"rebalance-{name}"),
         )
         removed = works.WorkRemoved(cluster=self._random.choice(MEMBERS), key=key, term=1, step=4)
-        gone = decisions.BindingWithdrawn(key=key, reason="TemplateDeleted")
-        return [*(self._pen.input(data) for data in deletions), *self._pen.decide(gone, removed)]
+        withdrawn = decisions.BindingWithdrawn(key=key, reason="TemplateDeleted")
+        return [*(self._pen.input(data) for data in deletions), *self._pen.decide(withdrawn, removed)]
 
     def _place(self, name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
-        told = [
+        applied = [
             works.WorkApplied(
                 cluster=member,
                 key=key,
@@ -174,7 +174,7 @@ class Story:
             for member, count in spread.items()
         ]
         return self._pen.decide(
-            declared(key, name, sum(spread.values())), claimed(key), decided(key, **spread), *told
+            declared(key, name, sum(spread.values())), claimed(key), decided(key, **spread), *applied
         )
 
     def _evict(self, name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
@@ -220,18 +220,21 @@ class Story:
         return self._pen.decide(failed, works.WorkSuspended(cluster="member2", key=key, term=1, step=3))
 
     def _ask(self, name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
-        who, uid, at_ms = f"rebalance-{name}", "22222222-2222-4222-8222-222222222222", self._pen.at_ms
+        rebalancer_name = f"rebalance-{name}"
+        uid, at_ms = "22222222-2222-4222-8222-222222222222", self._pen.at_ms
         ask = links.RescheduleRequested(
-            rebalancer=who, uid=uid, generation=1, at_ms=at_ms, key=key, workload=ref(name)
+            rebalancer=rebalancer_name, uid=uid, generation=1, at_ms=at_ms, key=key, workload=ref(name)
         )
-        triggered = decisions.RescheduleTriggered(key=key, rebalancer=who, uid=uid, generation=1, at_ms=at_ms)
+        triggered = decisions.RescheduleTriggered(
+            key=key, rebalancer=rebalancer_name, uid=uid, generation=1, at_ms=at_ms
+        )
         return [
-            self._pen.input(rebalancer(who, ref(name))),
+            self._pen.input(rebalancer(rebalancer_name, ref(name))),
             self._pen.input(ask),
             *self._pen.decide(triggered, decided(key, **spread)),
             *self._pen.decide(
                 rebalance_decisions.RebalanceStarted(
-                    name=who, uid=uid, generation=1, at_ms=at_ms, asked=(ref(name),)
+                    name=rebalancer_name, uid=uid, generation=1, at_ms=at_ms, asked=(ref(name),)
                 )
             ),
         ]

@@ -23,9 +23,9 @@ NOW_MS = 1_716_640_000_000
 def rows() -> Iterator[Rows]:
     story, store = Story(5), Store()
     fold_all(store, [*story.opening(), *(record for _ in range(200) for record in story.more())])
-    with store.reading() as found:
-        assert found.select("SELECT 1 FROM bindings LIMIT 1")
-        yield found
+    with store.reading() as read_rows:
+        assert read_rows.select("SELECT 1 FROM bindings LIMIT 1")
+        yield read_rows
     store.close()
 
 
@@ -35,17 +35,17 @@ def plain(value: object) -> Json:
 
 def test_listed_bindings_equal_single_ones(rows: Rows) -> None:
     keys = [str(key) for (key,) in rows.select("SELECT key FROM bindings JOIN keys USING (id)")]
-    wanted = {key: query.get_binding(rows, key) for key in keys}
+    bindings = {key: query.get_binding(rows, key) for key in keys}
     page = object_tables.page(rows, object_tables.Selection(kind=KIND))
-    assert len(page.items) == len(wanted)
-    for item in (plain(each.document) for each in page.items):
+    assert len(page.items) == len(bindings)
+    for item in (plain(shown.document) for shown in page.items):
         metadata = cast("Json", item["metadata"])
-        managers = [each["manager"] for each in cast("list[Json]", metadata.pop("managedFields"))]
+        managers = [field["manager"] for field in cast("list[Json]", metadata.pop("managedFields"))]
         assert set(managers) == {"reballast"}
         key = f"{metadata['namespace']}/{metadata['name']}"
-        found = wanted[key]
-        assert found is not None
-        assert item == plain(found.document)
+        binding = bindings[key]
+        assert binding is not None
+        assert item == plain(binding.document)
 
 
 def test_tables_of_abbreviated_bindings_equal_those_of_whole_ones(rows: Rows) -> None:

@@ -23,46 +23,46 @@ LAST: Final = KubeObject({"spec": "x" * 1_100})
 
 def test_documents_of_deleted_objects_fill_their_pages(tmp_path: Path) -> None:
     views = store.Store(tmp_path / store.FILE)
-    told = changes.Changes()
+    recorder = changes.Changes()
     for start in range(0, ROWS, 100):
         with views.writing() as rows:
             for number in range(start, start + 100):
-                told.remove(number, changes.WORK, number % 300, LAST)
-                told.seen(number)
-            told.flush(rows)
+                recorder.remove(number, changes.WORK, number % 300, LAST)
+                recorder.seen(number)
+            recorder.flush(rows)
     views.close()
     assert (tmp_path / store.FILE).stat().st_size < ROWS * 1_500
 
 
 def test_changes_of_one_record_are_ordered_by_kind() -> None:
     views = store.Store()
-    told = changes.Changes()
+    recorder = changes.Changes()
     with views.writing() as rows:
-        told.touch(7, changes.WORK, 2, member=9)
-        told.touch(7, changes.RESOURCE_BINDING, 2)
-        told.touch(7, changes.WORK, 2, member=8, added=True)
-        told.touch(8, changes.WORK, 1)
-        told.flush(rows)
+        recorder.touch(7, changes.WORK, 2, member=9)
+        recorder.touch(7, changes.RESOURCE_BINDING, 2)
+        recorder.touch(7, changes.WORK, 2, member=8, added=True)
+        recorder.touch(8, changes.WORK, 1)
+        recorder.flush(rows)
     with views.reading() as rows:
-        found = changes.between(rows, 6, 7)
+        recorded = changes.between(rows, 6, 7)
         later = changes.between(rows, 7, 8, changes.WORK)
-    assert [(each.number, each.kind, each.member, each.verb) for each in found] == [
+    assert [(change.number, change.kind, change.member, change.verb) for change in recorded] == [
         (7, changes.RESOURCE_BINDING, 0, changes.MODIFIED),
         (7, changes.WORK, 8, changes.ADDED),
         (7, changes.WORK, 9, changes.MODIFIED),
     ]
-    assert [(each.number, each.key_id) for each in later] == [(8, 1)]
+    assert [(change.number, change.key_id) for change in later] == [(8, 1)]
 
 
 def test_heartbeat_changes_nothing_that_watches_report() -> None:
     views, pen = store.Store(), Pen()
     reports = [health_reported("member1", grace_s=40), health_reported("member1", grace_s=40)]
     fold_all(
-        views, [pen.input(each) for each in (joined("member1"), *reports, capacity("member1"), *reports)]
+        views, [pen.input(event) for event in (joined("member1"), *reports, capacity("member1"), *reports)]
     )
     with views.reading() as rows:
-        found = changes.between(rows, 0, 6)
-    assert [(each.number, each.verb) for each in found] == [
+        recorded = changes.between(rows, 0, 6)
+    assert [(change.number, change.verb) for change in recorded] == [
         (1, changes.ADDED),
         (2, changes.MODIFIED),
         (4, changes.MODIFIED),
@@ -113,8 +113,10 @@ def test_status_has_the_fields_of_a_client_beside_those_of_the_engine(*, is_writ
     later = [*step, *status_written] if is_written_last else [*status_written, *step]
     fold_all(views, [pen.input(quota("few")), *later])
     with views.reading() as rows:
-        found = object_tables.get(rows, object_tables.Kind(POLICIES, few.kind), "default", "few")
-    assert found is not None
-    status = found.object_at("status")
+        quota_object = object_tables.get(rows, object_tables.Kind(POLICIES, few.kind), "default", "few")
+    assert quota_object is not None
+    status = quota_object.object_at("status")
     assert (status["note"], status["overallUsed"]) == ("ours", {"cpu": "3"})
-    assert [each["manager"] for each in found.objects_at("metadata", "managedFields")] == ["controller-7"]
+    assert [field["manager"] for field in quota_object.objects_at("metadata", "managedFields")] == [
+        "controller-7"
+    ]

@@ -47,7 +47,7 @@ def test_table_does_not_depend_on_batches(*, is_one_batch: bool) -> None:
     odd = observations.KubernetesEventWritten(name="odd", namespace="default", manifest=msgspec.Raw(b"5"))
     last = SHOWN_RECORDS + 7
     story = [(1, _written("a")), (5, _written("b")), (SHOWN_RECORDS + 3, _written("a")), (last, odd)]
-    for batch in [story] if is_one_batch else [[each] for each in story]:
+    for batch in [story] if is_one_batch else [[entry] for entry in story]:
         with store.writing() as rows:
             view = ClientEvents(rows)
             for number, event in batch:

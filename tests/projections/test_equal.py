@@ -73,16 +73,16 @@ async def test_deletion_shows_the_last_status(
     status = specs.TemplateStatusWritten(
         template=ref("web"), status={"bars": raw(3)}, managed_fields=(owner(7),)
     )
-    gone = specs.TemplateDeleted(template=ref("web"))
-    said = [deployment("web", 2), status, *([deployment("web", 4)] if is_written_again else []), gone]
-    await log.append([pen.input(each) for each in said])
+    deletion = specs.TemplateDeleted(template=ref("web"))
+    events = [deployment("web", 2), status, *([deployment("web", 4)] if is_written_again else []), deletion]
+    await log.append([pen.input(event) for event in events])
     one_by_one = await asyncio.to_thread(Store, tmp_path / FILE)
 
     at_once = await fold(log, store, log.last_number())
     assert await fold(log, one_by_one, log.last_number(), batch=1) == at_once
     body = msgspec.json.decode(at_once["changes"][-1][-1])
     assert body["status"] == {"bars": 3}
-    assert [each["manager"] for each in body["metadata"]["managedFields"]] == ["controller-7"]
+    assert [field["manager"] for field in body["metadata"]["managedFields"]] == ["controller-7"]
     await asyncio.to_thread(one_by_one.close)
 
 
@@ -95,7 +95,7 @@ async def test_object_of_another_name_that_gets_the_same_key_is_shown_by_its_nam
     await fold(log, later, log.last_number())
     # Names of bindings have a dot instead of the colon, so both roles have one key.
     renamed = deleted("system:web", CLUSTER_ROLE), template("system.web", CLUSTER_ROLE)
-    await log.append([pen.input(each) for each in renamed])
+    await log.append([pen.input(event) for event in renamed])
 
     in_one_batch = await fold(log, later, log.last_number())
     assert in_one_batch == await fold(log, store, log.last_number(), batch=1)
@@ -182,9 +182,9 @@ class LargeLog(ShortLog):
         self.held = 0
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        found = await super().read(topic, partition, start, limit)
+        stored = await super().read(topic, partition, start, limit)
         self.held = max(self.held, tracemalloc.get_traced_memory()[0])
-        return [structs.replace(each, value=each.value + bytes(1_000_000)) for each in found]
+        return [structs.replace(record, value=record.value + bytes(1_000_000)) for record in stored]
 
 
 async def test_memory_of_a_restart_does_not_grow_with_the_records_before(store: Store) -> None:
@@ -203,12 +203,12 @@ async def test_repetition_is_recognised_after_a_restart_with_short_reads(
     store: Store, tmp_path: Path
 ) -> None:
     pen, log = Pen(), ShortLog()
-    said = [pen.input(clusters.ClusterJoined(name=f"member{index}")) for index in range(10)]
-    await log.append(said)
+    records = [pen.input(clusters.ClusterJoined(name=f"member{index}")) for index in range(10)]
+    await log.append(records)
     restarted = await asyncio.to_thread(Store, tmp_path / FILE)
     before = await fold(log, restarted, log.last_number())
     # The ninth input is repeated; the first short read does not reach it.
-    await log.append([said[8]])
+    await log.append([records[8]])
 
     after = await fold(log, restarted, log.last_number())
     assert after == await fold(log, store, log.last_number())

@@ -32,9 +32,9 @@ async def folded(log: GappedLog, *numbers: int, batch: int = 4_096) -> Dump:
         await projector.fold_to(number)
         assert projector.folded == number
     projector.close()
-    found = await asyncio.to_thread(store.dump)
+    dump = await asyncio.to_thread(store.dump)
     await asyncio.to_thread(store.close)
-    return found
+    return dump
 
 
 @pytest.mark.parametrize("missing", [0, 1, 2])
@@ -44,11 +44,11 @@ async def test_fold_ends_with_the_requested_number(missing: int, batch: int) -> 
     half = len(log.records) // 2
     number = log.records[half].number + missing
 
-    found = await folded(log, number, batch=batch)
+    dump = await folded(log, number, batch=batch)
 
-    ((end, _),) = found["checkpoint"]
+    ((end, _),) = dump["checkpoint"]
     assert end == log.records[half].number
-    assert found == await folded(log, *range(1, number + 1, 5), number)
+    assert dump == await folded(log, *range(1, number + 1, 5), number)
 
 
 async def test_as_of_view_in_a_gap_equals_that_of_the_record_before() -> None:

@@ -88,12 +88,12 @@ def invented(draw: st.DrawFn) -> records.Record:
 @pytest.mark.slow
 @settings(max_examples=80, suppress_health_check=list(HealthCheck))  # type: ignore[arg-type]
 @given(st.lists(broken() | invented(), max_size=25), st.integers(0, len(STORY)))
-def test_valid_records_are_folded_after_hostile_ones(hostile: list[records.Record], place: int) -> None:
+def test_valid_records_are_folded_after_hostile_ones(hostile: list[records.Record], count: int) -> None:
     pen = Pen()
     good = pen.input(deployment("good", 1), event_id="good", source="/good")
     key = keys.binding_key("Deployment", "default", "good")
     store = Store()
-    fold_all(store, [*STORY[:place], *hostile, good])
+    fold_all(store, [*STORY[:count], *hostile, good])
 
     with store.reading() as rows:
         assert query.get_object(rows, key) is not None
@@ -170,7 +170,7 @@ def test_kubernetes_event_with_odd_content_is_skipped_or_shown(event: bytes) -> 
         shown = client_events.listed(rows, 2)
         skipped = query.counts(rows).get("observations.skipped", 0)
     assert len(shown) + skipped == 1
-    assert msgspec.json.encode([each.document.document for each in shown])
+    assert msgspec.json.encode([event.document.document for event in shown])
     store.close()
 
 
@@ -186,7 +186,7 @@ def test_kubernetes_event_with_odd_time_is_skipped_or_shown(time: str, *, is_sho
         shown = client_events.listed(rows, 1)
         skipped = query.counts(rows).get("observations.skipped", 0)
     assert (len(shown), skipped) == (int(is_shown), int(not is_shown))
-    assert [each.document.metadata["creationTimestamp"] for each in shown] == [None] * len(shown)
+    assert [event.document.metadata["creationTimestamp"] for event in shown] == [None] * len(shown)
     store.close()
 
 
@@ -215,7 +215,7 @@ def _observation(
 
 def test_huge_keys_in_events_are_not_stored() -> None:
     huge = "x" * 100_000
-    about = b'{"involvedObject": {"kind": "Deployment", "name": "%s"}}' % huge.encode()
+    manifest = b'{"involvedObject": {"kind": "Deployment", "name": "%s"}}' % huge.encode()
     rescheduled = links.RescheduleAnswered(
         rebalancer="again",
         uid="u",
@@ -225,17 +225,19 @@ def test_huge_keys_in_events_are_not_stored() -> None:
     )
     observed = (
         observations.ObjectVanished(kind="Deployment", namespace="default", name=huge),
-        observations.ObjectObserved(kind="Event", name="e", version=1, manifest=msgspec.Raw(about)),
+        observations.ObjectObserved(kind="Event", name="e", version=1, manifest=msgspec.Raw(manifest)),
         observations.KubernetesEventWritten(name=huge, namespace="default", manifest=msgspec.Raw(b"{}")),
     )
-    whole = [_observation(each) for each in observed]
-    short = [records.record(each.topic, 0, "k", each.headers, each.value) for each in whole]
+    whole = [_observation(observation) for observation in observed]
+    short = [records.record(record.topic, 0, "k", record.headers, record.value) for record in whole]
     store = Store()
     fold_all(store, [*short, Pen().input(rescheduled)])
 
     with store.reading() as rows:
-        found = [key for (key,) in rows.select("SELECT key FROM keys UNION SELECT key FROM client_events")]
-    assert found == ["event:e", "workloadrebalancer:again"]
+        stored_keys = [
+            key for (key,) in rows.select("SELECT key FROM keys UNION SELECT key FROM client_events")
+        ]
+    assert stored_keys == ["event:e", "workloadrebalancer:again"]
     store.close()
 
 
@@ -270,7 +272,7 @@ def test_work_in_structured_mode_with_another_id_than_its_header_is_folded() -> 
     fold_all(store, [first, odd])
 
     with store.reading() as rows:
-        assert [each.cluster for each in query.list_works(rows).items] == [examples.applied("web", 1).cluster]
+        assert [work.cluster for work in query.list_works(rows).items] == [examples.applied("web", 1).cluster]
     store.close()
 
 

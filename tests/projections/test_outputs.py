@@ -56,15 +56,15 @@ async def _fold(log: MemoryLog, path: Path | None) -> dict[str, list[Found]]:
     projector = Projector(log, store, manifests.check)
     await projector.fold_to(log.last_number())
     projector.close()
-    found = await asyncio.to_thread(store.dump)
+    tables = await asyncio.to_thread(store.dump)
     await asyncio.to_thread(store.close)
-    return found
+    return tables
 
 
 def shown(tables: dict[str, list[Found]]) -> list[tuple[int | None, int]]:
     """Return replicas and number of each work."""
-    found = [works_view.decode(body) for *_, body in tables["works"]]
-    return [(each.replicas, each.number) for each in found]
+    decoded = [works_view.decode(body) for *_, body in tables["works"]]
+    return [(decoded_work.replicas, decoded_work.number) for decoded_work in decoded]
 
 
 @pytest.mark.parametrize("is_bare", [False, True])
@@ -77,8 +77,8 @@ async def test_work_before_its_step_takes_effect_with_the_step(tmp_path: Path, *
 
     assert shown(tables) == [(2, 5)]
     numbers = [
-        int(str(place)) // changes.PLACES
-        for place, kind, *_ in tables["changes"]
+        int(str(stored_number)) // changes.PLACES
+        for stored_number, kind, *_ in tables["changes"]
         if kind == changes.STORED[changes.WORK]
     ]
     assert numbers == [2, 5]
@@ -121,7 +121,7 @@ async def test_forged_decision_with_the_id_of_the_last_step_is_ignored() -> None
     for index in (2, 3):
         record = _with_id(first[1], ids.output_id(SHARD, 1, 1, index), forged)
         links = chain.Chain(SHARD)
-        taken = [links.take(records.stored(each, 0, 0), _data(each)) for each in (*first[:2], record)]
+        taken = [links.take(records.stored(output, 0, 0), _data(output)) for output in (*first[:2], record)]
         assert taken == [True, True, False]
 
 
@@ -129,7 +129,9 @@ async def test_foreign_step_does_not_separate_a_step_from_its_outputs() -> None:
     pen, links = Pen(), chain.Chain(SHARD)
     batch = pen.step(SHARD, [decisions.BindingWithdrawn(key="a", reason="x")])
     foreign = Pen().step(SHARD, [], term=9)[0]
-    taken = [links.take(records.stored(each, 0, 0), _data(each)) for each in (batch[0], foreign, batch[1])]
+    taken = [
+        links.take(records.stored(record, 0, 0), _data(record)) for record in (batch[0], foreign, batch[1])
+    ]
     assert taken == [True, False, True]
 
 
@@ -167,7 +169,7 @@ def test_records_of_steps_that_never_come_are_forgotten(monkeypatch: pytest.Monk
     for step in range(10, 60):
         forged = _with_id(like, ids.output_id(SHARD, 1, step, 1), work(step))
         expected.keep(records.stored(forged, step, step))
-    sizes = {name: len(held) for name, held in vars(expected).items() if isinstance(held, Sized)}
+    sizes = {name: len(field) for name, field in vars(expected).items() if isinstance(field, Sized)}
     assert max(sizes.values()) == 3
 
 
@@ -181,24 +183,27 @@ async def test_log_with_outputs_before_steps_gives_the_same_views(seed: int) -> 
     disordered: list[Record] = []
     for record in ordered:
         # A work moves up to ten records, beyond its step, and never past a work of its own cluster.
-        place = len(disordered)
+        position = len(disordered)
         if record.topic == topics.WORKS:
-            least = max((i + 1 for i, each in enumerate(disordered) if each.topic == topics.WORKS), default=0)
-            place = max(least, place - chance.randrange(10))
-        disordered.insert(place, record)
+            least = max(
+                (i + 1 for i, moved in enumerate(disordered) if moved.topic == topics.WORKS), default=0
+            )
+            position = max(least, position - chance.randrange(10))
+        disordered.insert(position, record)
     assert disordered != ordered
 
     tables, expected = await folded(disordered), await folded(ordered)
-    assert [_without_numbers(each) for each in tables["works"]] == [
-        _without_numbers(each) for each in expected["works"]
+    assert [_without_numbers(row) for row in tables["works"]] == [
+        _without_numbers(row) for row in expected["works"]
     ]
     # Outputs of a stale owner wait for a step that never comes, in either log.
     assert [row[5:] for row in tables["early"]] == [row[5:] for row in expected["early"]]
 
 
 def _without_numbers(row: Found) -> object:
-    found = works_view.decode(row[-1])
-    return found.template, found.replicas, found.term, found.step, found.suspended, found.generation
+    decoded = works_view.decode(row[-1])
+    fields = decoded.template, decoded.replicas, decoded.term, decoded.step
+    return *fields, decoded.suspended, decoded.generation
 
 
 def _with_id(like: Record, output: str, data: shapes.Event) -> Record:

@@ -16,12 +16,12 @@ def test_stored_placements_are_not_kept_in_memory() -> None:
         try:
             digests = [view.put(_large(index)) for index in range(50)]
             view.flush(rows)
-            held, _ = tracemalloc.get_traced_memory()
+            used, _ = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
         assert view.put(_large(7)) == digests[7]
         assert stored(rows, digests[7]) == bytes(_large(7))
-    assert held < 1_000_000
+    assert used < 1_000_000
     store.close()
 
 

@@ -150,11 +150,11 @@ async def test_finished_rebalancer_is_shown_as_in_the_guide(pen: Pen) -> None:
     )
     config = shapes.WorkloadRef(api_version="v1", kind="ConfigMap", name="demo-config", namespace="default")
     deploy = ref("demo-deploy")
-    asked = (config, role, deploy)
-    written = pen.input(rebalancer("demo", *asked))
+    workloads = (config, role, deploy)
+    written = pen.input(rebalancer("demo", *workloads))
     uid = ids.object_uid("/tests", "input-1", written.key)
     started = rebalance_decisions.RebalanceStarted(
-        name="demo", uid=uid, generation=1, at_ms=pen.at_ms, asked=asked
+        name="demo", uid=uid, generation=1, at_ms=pen.at_ms, asked=workloads
     )
     results = [
         rebalance_decisions.WorkloadRebalanced(
@@ -179,7 +179,7 @@ async def test_finished_rebalancer_is_shown_as_in_the_guide(pen: Pen) -> None:
     done = await ask(lambda rows: query.get_rebalancer(rows, "demo"))
 
     assert "finishTime" not in pending["status"]
-    assert [set(each) for each in pending["status"]["observedWorkloads"]] == [{"workload"}] * 3
+    assert [set(workload) for workload in pending["status"]["observedWorkloads"]] == [{"workload"}] * 3
     assert done["metadata"]["creationTimestamp"] == "2024-05-25T09:49:52Z"
     assert done["status"] == {
         "finishTime": "2024-05-25T09:49:52Z",
@@ -206,8 +206,8 @@ async def test_deleted_rebalancer_is_removed_and_a_new_one_starts_empty(pen: Pen
     first = pen.input(rebalancer("demo", ref("foo")))
     uid = ids.object_uid("/tests", "input-1", first.key)
     done = rebalance_decisions.RebalanceFinished(name="demo", uid=uid, generation=1, finish_ms=pen.at_ms)
-    gone = pen.input(specs.RebalancerDeleted(name="demo"))
-    story = [first, *pen.decide(done), gone, *pen.decide(done)]
+    deletion = pen.input(specs.RebalancerDeleted(name="demo"))
+    story = [first, *pen.decide(done), deletion, *pen.decide(done)]
 
     missing = await (await views_of(story))(lambda rows: query.get_rebalancer(rows, "demo"))
     again = pen.input(rebalancer("demo", ref("foo")))
@@ -276,15 +276,15 @@ async def test_bindings_are_filtered_by_namespace_cluster_and_label(pen: Pen) ->
         ]
     ask = await views_of(batch)
 
-    async def found(wanted: Filter) -> list[str]:
-        page = await ask(lambda rows: query.list_bindings(rows, wanted))
+    async def names(selection: Filter) -> list[str]:
+        page = await ask(lambda rows: query.list_bindings(rows, selection))
         return [item["spec"]["resource"]["name"] for item in page["items"]]
 
-    assert await found(Filter(namespace="default")) == ["a", "b", "c"]
-    assert await found(Filter(namespace="defaul")) == []
-    assert await found(Filter(cluster="member1")) == ["a"]
-    assert await found(Filter(labels=lambda labels: labels.get("app") == "b")) == ["b"]
-    assert await found(Filter(kind="Job")) == []
+    assert await names(Filter(namespace="default")) == ["a", "b", "c"]
+    assert await names(Filter(namespace="defaul")) == []
+    assert await names(Filter(cluster="member1")) == ["a"]
+    assert await names(Filter(labels=lambda labels: labels.get("app") == "b")) == ["b"]
+    assert await names(Filter(kind="Job")) == []
 
 
 async def test_works_are_listed_by_cluster_and_by_binding(pen: Pen) -> None:

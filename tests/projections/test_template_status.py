@@ -22,9 +22,9 @@ def binding(ref: shapes.WorkloadRef, replicas: int | None = None) -> Binding:
 def _binding(fields: dict[str, int | str], replicas: int | None = None) -> Binding:
     values = {"{.job.id}": "a1", ".replicas": "many", ".conditions[0].type": "Ready"}
     member = decisions.MemberStatus(cluster="member1", applied=True, replicas=2, ready=1, values=values)
-    found = binding(REF, replicas)
-    found.status = Status((member,), 3, fully_applied=True, since_ms=0, fields=fields)
-    return found
+    reported = binding(REF, replicas)
+    reported.status = Status((member,), 3, fully_applied=True, since_ms=0, fields=fields)
+    return reported
 
 
 def test_aggregated_fields_keep_their_paths() -> None:
@@ -54,13 +54,13 @@ def job(*ends: dict[str, str], started: str = "") -> Json:
     """Return the status of a Job whose members reported these values and, if it is set, this start."""
     ref = shapes.WorkloadRef(api_version="batch/v1", kind="Job", name="sum", namespace="default")
     members = tuple(
-        decisions.MemberStatus(cluster=f"member{place}", applied=True, replicas=1, values=values)
-        for place, values in enumerate(ends, start=1)
+        decisions.MemberStatus(cluster=f"member{index}", applied=True, replicas=1, values=values)
+        for index, values in enumerate(ends, start=1)
     )
-    found = binding(ref, len(ends))
+    reported = binding(ref, len(ends))
     fields: dict[str, int | str] = {".succeeded": 5, **({STARTED: started} if started else {})}
-    found.status = Status(members, 3, fully_applied=True, since_ms=0, fields=fields)
-    return objects.template_status(found)
+    reported.status = Status(members, 3, fully_applied=True, since_ms=0, fields=fields)
+    return objects.template_status(reported)
 
 
 COMPLETE = {COMPLETE_AT: "True", COMPLETED: "2026-01-01T00:00:07Z"}
@@ -90,17 +90,17 @@ def test_job_that_failed_in_one_cluster_has_failed() -> None:
     assert "completionTime" not in job(COMPLETE, {FAILED: "True"})
 
 
-def shown(kind: str, *told: dict[str, str], replicas: int | None = None) -> Json:
+def shown(kind: str, *reported: dict[str, str], replicas: int | None = None) -> Json:
     """Return the status of an object of a kind whose members reported these values."""
     api_version, _, name = kind.rpartition(" ")
     ref = shapes.WorkloadRef(api_version=api_version, kind=name, name="one", namespace="default")
     members = tuple(
-        decisions.MemberStatus(cluster=f"member{place}", applied=True, values=values)
-        for place, values in enumerate(told, start=1)
+        decisions.MemberStatus(cluster=f"member{index}", applied=True, values=values)
+        for index, values in enumerate(reported, start=1)
     )
-    found = binding(ref, replicas)
-    found.status = Status(members, 3, fully_applied=True, since_ms=0)
-    return objects.template_status(found)
+    template_binding = binding(ref, replicas)
+    template_binding.status = Status(members, 3, fully_applied=True, since_ms=0)
+    return objects.template_status(template_binding)
 
 
 @pytest.mark.parametrize("kind", ["v1 Service", "networking.k8s.io/v1 Ingress"])
@@ -139,7 +139,7 @@ def test_cron_job_status_has_all_jobs_and_the_last_times() -> None:
     }
     status = shown("batch/v1 CronJob", first, second, {status_values.LAST_SCHEDULED: "soon"})
     active = cast("list[dict[str, str]]", status["active"])
-    assert [each["name"] for each in active] == ["cron-1", "cron-2", "cron-1"]
+    assert [job_ref["name"] for job_ref in active] == ["cron-1", "cron-2", "cron-1"]
     assert active[0] == {"apiVersion": "batch/v1", "kind": "Job", "namespace": "default", "name": "cron-1"}
     assert (status["lastScheduleTime"], status["lastSuccessfulTime"]) == (late, early)
     assert shown("batch/v1 CronJob", {}) == {}
@@ -164,14 +164,14 @@ def test_cron_job_status_has_all_jobs_and_the_last_times() -> None:
     ],
 )
 def test_most_severe_phase_is_shown(kind: str, told: list[str], phase: str) -> None:
-    said = [{status_values.PHASE: each} if each else {} for each in told]
-    assert shown(kind, *said) == ({"phase": phase} if phase else {})
-    assert shown(kind, *reversed(said)) == ({"phase": phase} if phase else {})
+    values = [{status_values.PHASE: member_phase} if member_phase else {} for member_phase in told]
+    assert shown(kind, *values) == ({"phase": phase} if phase else {})
+    assert shown(kind, *reversed(values)) == ({"phase": phase} if phase else {})
 
 
 def test_pod_shows_its_containers_and_no_replica_counts() -> None:
-    one = {status_values.PHASE: "Running", status_values.CONTAINERS_READY: "true false"}
-    assert shown("v1 Pod", one, replicas=1) == {
+    values = {status_values.PHASE: "Running", status_values.CONTAINERS_READY: "true false"}
+    assert shown("v1 Pod", values, replicas=1) == {
         "phase": "Running",
         "containerStatuses": [{"ready": True, "state": {"running": {}}}, {"ready": False}],
     }
@@ -184,19 +184,19 @@ def test_member_values_are_shown_in_the_binding() -> None:
 
 def test_member_values_of_a_builtin_kind_are_shown_in_its_fields() -> None:
     ref = shapes.WorkloadRef(api_version="v1", kind="Service", name="one", namespace="default")
-    found = binding(ref)
+    service = binding(ref)
     member = decisions.MemberStatus(
         cluster="member1", applied=True, values={status_values.ADDRESSES: "10.0.0.1"}
     )
-    found.status = Status((member,), 1, fully_applied=True, since_ms=0)
-    assert _shown(found) == {"loadBalancer": {"ingress": [{"ip": "10.0.0.1"}]}}
+    service.status = Status((member,), 1, fully_applied=True, since_ms=0)
+    assert _shown(service) == {"loadBalancer": {"ingress": [{"ip": "10.0.0.1"}]}}
 
 
 def _shown(binding: Binding) -> Json:
     """Return the status of the binding's only member."""
     raw = msgspec.json.encode(bindings.binding_document(binding, None, None).document)
-    found = msgspec.json.decode(raw, type=_Document)
-    return found.status.aggregated_status[0].status
+    document = msgspec.json.decode(raw, type=_Document)
+    return document.status.aggregated_status[0].status
 
 
 class _Member(msgspec.Struct):

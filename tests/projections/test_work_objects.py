@@ -27,7 +27,7 @@ async def ask() -> Ask:
     batch: list[Record] = []
     for app in APPS:
         key = keys.binding_key("Deployment", "default", app)
-        batch += pen.decide(declared(key, app, 6), *(applied(key, app, each) for each in CLUSTERS))
+        batch += pen.decide(declared(key, app, 6), *(applied(key, app, cluster) for cluster in CLUSTERS))
     return await views_of(batch)
 
 
@@ -71,8 +71,8 @@ async def test_pages_of_works_follow_by_namespace_and_name(
     seen: list[tuple[str, str]] = []
     after = ""
     while True:
-        places, after = await ask(lambda rows, after=after: listed(rows, selection, after))
-        seen += map(tuple, places)
+        page, after = await ask(lambda rows, after=after: listed(rows, selection, after))
+        seen += map(tuple, page)
         if not after:
             break
 
