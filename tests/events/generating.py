@@ -32,7 +32,7 @@ def values(schema: Schema, root: Schema | None = None) -> Strategy:
     if "$ref" in schema:
         return values(_resolved(str(schema["$ref"]), whole), whole)
     if "anyOf" in schema:
-        return st.one_of([values(object_at(each), whole) for each in list_at(schema, "anyOf")])
+        return st.one_of([values(object_at(option), whole) for option in list_at(schema, "anyOf")])
     if "enum" in schema:
         return st.sampled_from(list_at(schema, "enum"))
     make = _BY_TYPE.get(str(schema.get("type")))
@@ -43,27 +43,30 @@ def values(schema: Schema, root: Schema | None = None) -> Strategy:
 
 
 def _objects(schema: Schema, root: Schema) -> Strategy:
-    known = {name: values(object_at(each), root) for name, each in object_at(schema, "properties").items()}
+    known = {
+        name: values(object_at(property_schema), root)
+        for name, property_schema in object_at(schema, "properties").items()
+    }
     required = set(list_at(schema, "required"))
     if not known:
         extra = as_object(schema.get("additionalProperties"))
         return st.dictionaries(_NAMES, _ANYTHING if extra is None else values(extra, root), max_size=2)
     return st.fixed_dictionaries(
-        {name: each for name, each in known.items() if name in required},
-        optional={name: each for name, each in known.items() if name not in required},
+        {name: strategy for name, strategy in known.items() if name in required},
+        optional={name: strategy for name, strategy in known.items() if name not in required},
     )
 
 
 def _resolved(reference: str, root: Schema) -> Schema:
-    found: object = root
+    referenced: object = root
     for name in reference.removeprefix("#/").split("/"):
-        found = object_at(found)[name]
-    return object_at(found)
+        referenced = object_at(referenced)[name]
+    return object_at(referenced)
 
 
 def _bound(schema: Schema, name: str) -> int | None:
-    found = schema.get(name)
-    return found if isinstance(found, int) else None
+    bound = schema.get(name)
+    return bound if isinstance(bound, int) else None
 
 
 def _arrays(schema: Schema, root: Schema) -> Strategy:

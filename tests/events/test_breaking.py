@@ -25,8 +25,8 @@ async def answer_once_and_reset(reader: asyncio.StreamReader, writer: asyncio.St
     writer.write(ANSWER.pack(ANSWER.size - 4, number, 0, 0))
     await reader.readexactly(1)
     await reader.read(1)
-    found: socket.socket = writer.get_extra_info("socket")
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection: socket.socket = writer.get_extra_info("socket")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
 
 
@@ -40,9 +40,9 @@ async def send_until_broken() -> None:
                 await asyncio.sleep(0)
                 answers.append(asyncio.ensure_future(connection.send(ApiVersionRequest())))
         finally:
-            found = await asyncio.gather(*answers, return_exceptions=True)
+            errors = await asyncio.gather(*answers, return_exceptions=True)
             assert not connection.connected()
-            assert {type(each) for each in found} == {KafkaConnectionError}
+            assert {type(error) for error in errors} == {KafkaConnectionError}
 
 
 @pytest.mark.parametrize("factory", [asyncio.new_event_loop, uvloop.new_event_loop])

@@ -40,9 +40,9 @@ def decode_structured(**changed: object) -> codec.Decoded | codec.Malformed | co
     return decode(STRUCTURED, json.dumps(event).encode())
 
 
-def fault(found: codec.Decoded | codec.Malformed | codec.Unknown) -> str:
-    assert isinstance(found, codec.Malformed), found
-    return f"{found.field}: {found.reason}"
+def fault(decoded: codec.Decoded | codec.Malformed | codec.Unknown) -> str:
+    assert isinstance(decoded, codec.Malformed), decoded
+    return f"{decoded.field}: {decoded.reason}"
 
 
 @pytest.mark.parametrize("event_type", catalogue.BY_TYPE)
@@ -58,10 +58,10 @@ def test_every_type_is_decoded_in_both_modes(event_type: str) -> None:
 
 
 def test_equal_data_is_encoded_to_equal_bytes() -> None:
-    one = table.SAMPLES["io.reballast.step-taken.v1"]
-    assert isinstance(one, msgspec.Struct)
-    turned = msgspec.structs.replace(one, ends={"specs": 9, "clusters": 4})
-    assert codec.encode_data(one) == codec.encode_data(turned)
+    step = table.SAMPLES["io.reballast.step-taken.v1"]
+    assert isinstance(step, msgspec.Struct)
+    turned = msgspec.structs.replace(step, ends={"specs": 9, "clusters": 4})
+    assert codec.encode_data(step) == codec.encode_data(turned)
 
 
 def test_event_type_follows_from_the_data() -> None:
@@ -77,13 +77,13 @@ def test_event_type_follows_from_the_data() -> None:
     "content_type", ["application/cloudevents+json; charset=utf-8", "Application/CloudEvents+JSON"]
 )
 def test_media_type_may_have_parameters_and_any_case(content_type: str) -> None:
-    found = decode({"content-type": content_type}, json.dumps(LEFT).encode())
-    assert isinstance(found, codec.Decoded)
+    decoded = decode({"content-type": content_type}, json.dumps(LEFT).encode())
+    assert isinstance(decoded, codec.Decoded)
 
 
 def test_structured_data_may_be_base64() -> None:
-    found = decode_structured(data=..., data_base64=base64.b64encode(b'{"name":"member1"}').decode())
-    assert found == decode_structured()
+    decoded = decode_structured(data=..., data_base64=base64.b64encode(b'{"name":"member1"}').decode())
+    assert decoded == decode_structured()
     assert fault(decode_structured(data=..., data_base64="%")).startswith("envelope: ")
 
 
@@ -94,9 +94,9 @@ def test_null_attribute_counts_as_absent() -> None:
 
 @pytest.mark.parametrize("event_type", ["io.reballast.cluster-left.v2", "com.example.order-placed"])
 def test_unknown_type_or_version_is_decoded_as_unknown(event_type: str) -> None:
-    found = decode({**HEADERS, "ce_type": event_type}, b"\xff not even JSON")
-    assert isinstance(found, codec.Unknown)
-    assert found.envelope.type == event_type
+    decoded = decode({**HEADERS, "ce_type": event_type}, b"\xff not even JSON")
+    assert isinstance(decoded, codec.Unknown)
+    assert decoded.envelope.type == event_type
 
 
 @pytest.mark.parametrize(
@@ -132,10 +132,10 @@ def test_nested_field_is_named_by_its_path() -> None:
 
 
 def test_malformed_data_keeps_its_envelope() -> None:
-    found = decode(HEADERS, b"{}")
-    assert isinstance(found, codec.Malformed)
-    assert found.envelope is not None
-    assert (found.envelope.id, found.envelope.source) == ("1", "/a")
+    malformed = decode(HEADERS, b"{}")
+    assert isinstance(malformed, codec.Malformed)
+    assert malformed.envelope is not None
+    assert (malformed.envelope.id, malformed.envelope.source) == ("1", "/a")
 
 
 def test_exceeded_limit_is_named() -> None:
@@ -180,8 +180,8 @@ ANY_EVENT = st.fixed_dictionaries(
 
 @given(st.dictionaries(NAMES, WORDS, max_size=6), st.binary(max_size=50) | ANY_EVENT, st.text(max_size=5))
 def test_any_record_is_decoded_malformed_or_unknown(headers: dict[str, str], value: bytes, key: str) -> None:
-    found = decode(headers, value, key)
-    assert isinstance(found, codec.Decoded | codec.Malformed | codec.Unknown)
+    decoded = decode(headers, value, key)
+    assert isinstance(decoded, codec.Decoded | codec.Malformed | codec.Unknown)
 
 
 @given(ANY_EVENT)
@@ -193,5 +193,5 @@ def test_any_structured_event_is_decoded_malformed_or_unknown(value: bytes) -> N
 def test_record_with_one_changed_byte_is_decoded_or_malformed(event_type: str, data: st.DataObject) -> None:
     value = bytearray(codec.encode_data(table.SAMPLES[event_type]))
     value[data.draw(st.integers(0, len(value) - 1))] = data.draw(st.integers(0, 255))
-    found = decode({**HEADERS, "ce_type": event_type}, bytes(value))
-    assert isinstance(found, codec.Decoded | codec.Malformed)
+    decoded = decode({**HEADERS, "ce_type": event_type}, bytes(value))
+    assert isinstance(decoded, codec.Decoded | codec.Malformed)

@@ -69,13 +69,13 @@ _NAMES = st.text(min_size=1, max_size=8)
 
 @given(st.lists(_NAMES, min_size=1, max_size=4), st.integers() | st.text(max_size=8))
 def test_quoted_names_select_any_field(names: list[str], value: int | str) -> None:
-    held: object = value
+    nested: object = value
     path = ""
     for name in reversed(names):
-        held = {name: held, f"{name}x": "other"}
-        escaped = "".join(f"\\{each}" for each in name)
+        nested = {name: nested, f"{name}x": "other"}
+        escaped = "".join(f"\\{character}" for character in name)
         path = f"['{escaped}']{path}"
-    assert json_paths.found(held, path) == [value]
+    assert json_paths.found(nested, path) == [value]
     assert json_paths.names(path) == tuple(names)
 
 

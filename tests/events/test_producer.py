@@ -41,20 +41,20 @@ async def shop(kafka: str, prefix: str) -> AsyncGenerator[producer.Producer]:
 
 def decoded(topic: str, seen: clients.Seen) -> codec.Decoded:
     at = records.record(topic, seen.partition, seen.key.decode(), seen.headers, seen.value)
-    found = codec.decode(at)
-    assert isinstance(found, codec.Decoded), found
-    return found
+    event = codec.decode(at)
+    assert isinstance(event, codec.Decoded), event
+    return event
 
 
 async def test_appended_event_is_read_unchanged(kafka: str, prefix: str, shop: producer.Producer) -> None:
-    said = statements.Statement(data=TAINTED, id="t-1", at_ms=1_716_630_591_120, subject="member1")
-    position = await shop.append(said)
+    statement = statements.Statement(data=TAINTED, id="t-1", at_ms=1_716_630_591_120, subject="member1")
+    position = await shop.append(statement)
     (seen,) = await clients.read(kafka, f"{prefix}clusters", 0, 1)
     assert position == records.Position("clusters", 0, seen.offset)
-    found = decoded("clusters", seen)
-    assert found.data == TAINTED
-    assert (found.envelope.id, found.envelope.source) == ("t-1", SOURCE)
-    assert (found.envelope.subject, found.envelope.time) == ("member1", "2024-05-25T09:49:51.120Z")
+    event = decoded("clusters", seen)
+    assert event.data == TAINTED
+    assert (event.envelope.id, event.envelope.source) == ("t-1", SOURCE)
+    assert (event.envelope.subject, event.envelope.time) == ("member1", "2024-05-25T09:49:51.120Z")
 
 
 async def test_batch_is_stored_in_the_partitions_of_its_keys_in_order(
@@ -67,9 +67,9 @@ async def test_batch_is_stored_in_the_partitions_of_its_keys_in_order(
     seen = await clients.read_all(kafka, f"{prefix}specs", topics.SHARDS)
     assert len(seen) == len(set(positions)) == 500
     assert len({record.headers["ce_id"] for record in seen}) == 500
-    places = {(record.partition, record.offset): decoded("specs", record).data for record in seen}
+    events_by_position = {(record.partition, record.offset): decoded("specs", record).data for record in seen}
     for replicas, (name, position) in enumerate(zip(names, positions, strict=True)):
-        assert places[position.partition, position.offset] == inputs.deployment(name, replicas)
+        assert events_by_position[position.partition, position.offset] == inputs.deployment(name, replicas)
         assert position.partition == keys.partition_of(f"default/{name}-deployment", topics.SHARDS)
     of_one = [position.offset for name, position in zip(names, positions, strict=True) if name == "web-7"]
     assert of_one == sorted(of_one)
@@ -161,7 +161,7 @@ async def test_call_that_is_cancelled_while_the_client_is_replaced_leaves_none_b
 @pytest.mark.kafka
 @pytest.mark.slow
 async def test_unknown_outcome_is_reported_and_a_repeated_event_counts_once() -> None:
-    said = statements.Statement(data=TAINTED, id="t-1", at_ms=0)
+    statement = statements.Statement(data=TAINTED, id="t-1", at_ms=0)
     with processes.LocalBrokers() as brokers:
         await clients.create_log(brokers.servers, "r.")
         quick = {"request_timeout_ms": 3_000}
@@ -171,9 +171,9 @@ async def test_unknown_outcome_is_reported_and_a_repeated_event_counts_once() ->
             await shop.append(clusters.ClusterJoined(name="member1"))
             brokers.pause(1)
             with pytest.raises(producer.OutcomeUnknownError, match=r"t-1: .*same id"):
-                await shop.append(said)
+                await shop.append(statement)
             brokers.resume(1)
-            await shop.append(said)
+            await shop.append(statement)
         seen = await clients.read_all(brokers.servers, "r.clusters", 1)
     partition = log_records.Partition(topics.CLUSTERS)
     verdicts = [type(partition.take(_as_record(record))).__name__ for record in seen]

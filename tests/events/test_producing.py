@@ -26,8 +26,8 @@ INPUTS = [entry.type for entry in catalogue.EVENT_TYPES if entry.topic in statem
 
 
 def record_of(data: shapes.Event, event_id: str = "", at_ms: int | None = None) -> records.Record:
-    said = statements.Statement(data=data, id=event_id, at_ms=at_ms)
-    return statements.record_of(said, "/pipelines/shop", 1_716_630_591_120, "new-1")
+    statement = statements.Statement(data=data, id=event_id, at_ms=at_ms)
+    return statements.record_of(statement, "/pipelines/shop", 1_716_630_591_120, "new-1")
 
 
 @pytest.mark.parametrize(

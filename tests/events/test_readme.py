@@ -50,10 +50,10 @@ def taken(record: records.Record) -> verdicts.Taken:
     "record", [binary(), structured(), console()], ids=["binary", "structured", "console"]
 )
 def test_example_record_is_accepted(record: records.Record) -> None:
-    found = taken(record)
-    assert found.head is not None
-    assert found.head.uid == taken(binary()).head.uid  # pyright: ignore[reportOptionalMemberAccess]
-    assert found.manifest == taken(binary()).manifest
+    verdict = taken(record)
+    assert verdict.head is not None
+    assert verdict.head.uid == taken(binary()).head.uid  # pyright: ignore[reportOptionalMemberAccess]
+    assert verdict.manifest == taken(binary()).manifest
 
 
 def test_documented_topics_equal_those_of_the_log() -> None:

@@ -37,14 +37,14 @@ def test_each_part_changes_the_checksum() -> None:
     }
     assert len(changed) == 7
     assert checksum() == checksum()
-    assert all(len(each) == records.CHECKSUM_BYTES for each in changed)
+    assert all(len(digest) == records.CHECKSUM_BYTES for digest in changed)
 
 
 def test_bytes_moved_between_parts_change_the_checksum() -> None:
     # Without the key's length these would be the same bytes in the same order.
-    one = checksum(key="a", headers={}, value=b"{}\0rest")
+    first = checksum(key="a", headers={}, value=b"{}\0rest")
     other = checksum(key="a\0{}", headers={}, value=b"rest")
-    assert one != other
+    assert first != other
 
 
 @given(st.binary(min_size=1, max_size=200), st.data())

@@ -30,9 +30,9 @@ def is_valid(schema: dict[str, object], value: object) -> bool:
 def at(value: object, *path: str) -> dict[str, object]:
     for name in path:
         value = object_at(value)[name]
-    found = as_object(value)
-    assert found is not None, path
-    return found
+    nested = as_object(value)
+    assert nested is not None, path
+    return nested
 
 
 @pytest.mark.parametrize("event_type", catalogue.BY_TYPE)
@@ -102,10 +102,10 @@ def test_every_type_has_a_schema() -> None:
 
 
 def references(value: object) -> Iterator[str]:
-    if (held := as_object(value)) is not None:
-        if isinstance(found := held.get("$ref"), str):
-            yield found
-        for item in held.values():
+    if (fields := as_object(value)) is not None:
+        if isinstance(reference := fields.get("$ref"), str):
+            yield reference
+        for item in fields.values():
             yield from references(item)
     for item in list_at(value):
         yield from references(item)
@@ -122,9 +122,9 @@ def test_document_has_the_fields_required_by_asyncapi() -> None:
 
 
 def test_every_reference_resolves() -> None:
-    found = set(references(DOCUMENT))
-    assert len(found) > len(catalogue.EVENT_TYPES)
-    for reference in found:
+    unique = set(references(DOCUMENT))
+    assert len(unique) > len(catalogue.EVENT_TYPES)
+    for reference in unique:
         assert reference.startswith("#/")
         at(DOCUMENT, *reference.removeprefix("#/").split("/"))
 

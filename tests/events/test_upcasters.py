@@ -48,17 +48,17 @@ def decode(event_type: str, value: bytes) -> codec.Decoded | codec.Malformed | c
     ],
 )
 def test_every_version_decodes_to_the_same_data(event_type: str, value: bytes) -> None:
-    found = decode(event_type, value)
-    assert isinstance(found, codec.Decoded)
-    assert found.data == clusters.ClusterDescribed(name="member1", region="east", zones=("z1",))
+    decoded = decode(event_type, value)
+    assert isinstance(decoded, codec.Decoded)
+    assert decoded.data == clusters.ClusterDescribed(name="member1", region="east", zones=("z1",))
     # The envelope stays as it was written.
-    assert found.envelope.type == event_type
+    assert decoded.envelope.type == event_type
 
 
 def test_upcast_manifest_keeps_its_field_order() -> None:
-    found = decode(WRAPPED, b'{"object": {"kind": "Secret", "apiVersion": "v1"}}')
-    assert isinstance(found, codec.Decoded)
-    assert found.data == specs.TemplateApplied(manifest=msgspec.Raw(b'{"kind":"Secret","apiVersion":"v1"}'))
+    decoded = decode(WRAPPED, b'{"object": {"kind": "Secret", "apiVersion": "v1"}}')
+    assert isinstance(decoded, codec.Decoded)
+    assert decoded.data == specs.TemplateApplied(manifest=msgspec.Raw(b'{"kind":"Secret","apiVersion":"v1"}'))
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ _REASON_CHARS_MAX: Final = 90
 
 def written(text: str) -> str:
     """Return the document with up-to-date tables."""
-    return _TABLE.sub(lambda found: f"{found[1]}\n{_TABLES[found[2]]()}\n{found[3]}", text)
+    return _TABLE.sub(lambda match: f"{match[1]}\n{_TABLES[match[2]]()}\n{match[3]}", text)
 
 
 def rights() -> list[str]:
@@ -140,8 +140,8 @@ def _judged(case: tuple[str, records.Record]) -> tuple[str, str, str, str]:
     """Return the verdict on a record after a join of member1 and a taint with the id ``t-1``."""
     words, bad = case
     partition = log_records.Partition(topics.CLUSTERS)
-    for said in (_record(clusters.ClusterJoined(name="member1"), "j-1"), _record(_TAINTED, "t-1")):
-        assert isinstance(partition.take(said), verdicts.Taken)
+    for record in (_record(clusters.ClusterJoined(name="member1"), "j-1"), _record(_TAINTED, "t-1")):
+        assert isinstance(partition.take(record), verdicts.Taken)
     match partition.take(bad):
         case verdicts.Refused(verdict=verdict, field=field, reason=reason):
             short = reason if len(reason) <= _REASON_CHARS_MAX else f"{reason[:_REASON_CHARS_MAX]}…"

@@ -65,7 +65,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "said"), REFUSED, ids=[said for _, said in REFUSED])
+@pytest.mark.parametrize(("data", "said"), REFUSED, ids=[message for _, message in REFUSED])
 def test_malformed_cluster_event_is_refused(data: shapes.Event, said: str) -> None:
     partition = members()
     key = log_records.key_of(data)
@@ -75,7 +75,7 @@ def test_malformed_cluster_event_is_refused(data: shapes.Event, said: str) -> No
     assert partition.fold.state.heads == heads
 
 
-@pytest.mark.parametrize(("data", "said"), REFUSED, ids=[said for _, said in REFUSED])
+@pytest.mark.parametrize(("data", "said"), REFUSED, ids=[message for _, message in REFUSED])
 def test_facts_of_the_engine_ignore_a_refused_event(data: shapes.Event, said: str) -> None:
     partition = members()
     partition.take(log_records.record(data, key=log_records.key_of(data)))
@@ -115,8 +115,8 @@ def test_each_write_is_a_version_and_a_report_is_none() -> None:
     partition.taken(clusters.ClusterTainted(name="member1", taint=taint(), expects=2))
     head = partition.fold.state.heads["member1"]
     assert (head.version, head.generation) == (5, 3)
-    said = partition.refused(clusters.ClusterUntainted(name="member1", key="k", expects=2))
-    assert said == "late: expects: written for version 2, but version 5 stands"
+    refusal = partition.refused(clusters.ClusterUntainted(name="member1", key="k", expects=2))
+    assert refusal == "late: expects: written for version 2, but version 5 stands"
 
 
 def test_rejoining_cluster_keeps_its_uid_until_it_leaves() -> None:
@@ -135,8 +135,8 @@ def test_cluster_limit_is_enforced() -> None:
     head = partition.fold.state.heads["member1"]
     partition.fold.state.heads.update({f"c{i}": head for i in range(limits.CLUSTERS_MAX - 1)})
     other = joined(name="member2")
-    said = partition.refused(other)
-    assert said == "refused: name: there are 65536 clusters; one has to leave first"
+    refusal = partition.refused(other)
+    assert refusal == "refused: name: there are 65536 clusters; one has to leave first"
     partition.taken(JOINED)  # existing members may join again
     partition.taken(clusters.ClusterLeft(name="member1"))
     partition.taken(other)

@@ -39,11 +39,11 @@ def test_fold_is_a_function_of_the_records(writes: list[tuple[str, int, int | No
     first = [
         partition.submit(
             applied(replicas, expects=expects)
-            if what == "apply"
+            if action == "apply"
             else specs.TemplateDeleted(template=FOO, expects=expects),
             envelope(event_id),
         )
-        for what, replicas, expects, event_id in writes
+        for action, replicas, expects, event_id in writes
     ]
     again = Partition.of(applied())
     assert [again.fold.take(record) for record in partition.records] == first
@@ -61,11 +61,11 @@ def test_fold_is_a_function_of_the_records(writes: list[tuple[str, int, int | No
 @given(WRITES)
 def test_refused_input_changes_no_object(writes: list[tuple[str, int, int | None, str]]) -> None:
     partition = Partition.of(applied())
-    for what, replicas, expects, event_id in writes:
+    for action, replicas, expects, event_id in writes:
         before = dict(partition.fold.state.heads)
         data = (
             applied(replicas, expects=expects)
-            if what == "apply"
+            if action == "apply"
             else specs.TemplateDeleted(template=FOO, expects=expects)
         )
         verdict = partition.submit(data, envelope(event_id))
@@ -73,6 +73,6 @@ def test_refused_input_changes_no_object(writes: list[tuple[str, int, int | None
             assert partition.fold.state.heads == before
         else:
             assert isinstance(verdict, verdicts.Taken)
-            assert (KEY in partition.fold.state.heads) == (what == "apply")
+            assert (KEY in partition.fold.state.heads) == (action == "apply")
             version = before[KEY].version if KEY in before else 0
             assert expects in {None, version}

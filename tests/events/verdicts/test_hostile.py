@@ -49,7 +49,7 @@ def paths_of(value: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]
 
 
 def items(value: object) -> dict[str, object]:
-    return as_object(value) or {str(place): item for place, item in enumerate(list_at(value))}
+    return as_object(value) or {str(index): item for index, item in enumerate(list_at(value))}
 
 
 def with_value(value: object, path: tuple[str, ...], new: object) -> object:
@@ -151,18 +151,18 @@ def own_key(event_type: str, value: bytes) -> str:
 
 
 @given(st.lists(hostile_records(), max_size=4))
-def test_every_record_gets_the_same_verdict_twice(said: list[StoredRecord]) -> None:
+def test_every_record_gets_the_same_verdict_twice(hostile: list[StoredRecord]) -> None:
     # One fold per topic suffices, since a verdict depends on the record's partition, not on the fold's.
     first, again = (
         [verdicts.PartitionFold(verdicts.PartitionState("", 0), manifests.check) for _ in INPUTS]
         for _ in range(2)
     )
-    for offset, each in enumerate(BEFORE + said):
-        record = msgspec.structs.replace(each, offset=offset)
-        place = INPUTS.index(record.topic)
-        verdict = first[place].take(record)
+    for offset, stored in enumerate(BEFORE + hostile):
+        record = msgspec.structs.replace(stored, offset=offset)
+        index = INPUTS.index(record.topic)
+        verdict = first[index].take(record)
         assert isinstance(verdict, verdicts.Taken | verdicts.Refused | verdicts.Skipped)
-        assert again[place].take(record) == verdict
+        assert again[index].take(record) == verdict
         if isinstance(verdict, verdicts.Refused):
             assert verdict.verdict in {"late", "repeated", "misplaced", "refused"}
             assert verdict.field
@@ -172,7 +172,7 @@ def test_every_record_gets_the_same_verdict_twice(said: list[StoredRecord]) -> N
 
 @settings(max_examples=60)
 @given(st.lists(hostile_records(), min_size=1, max_size=6))
-def test_engine_folds_hostile_records_and_takes_its_step(said: list[StoredRecord]) -> None:
+def test_engine_folds_hostile_records_and_takes_its_step(hostile: list[StoredRecord]) -> None:
     shards = {
         shard: ShardFold(
             ShardState(shard=shard),
@@ -183,9 +183,9 @@ def test_engine_folds_hostile_records_and_takes_its_step(said: list[StoredRecord
     }
     facts = Facts()
     ends: dict[tuple[str, int], int] = {}
-    for each in BEFORE + said:
-        at = each.topic, each.partition
-        record = msgspec.structs.replace(each, offset=ends.get(at, 0))
+    for stored in BEFORE + hostile:
+        at = stored.topic, stored.partition
+        record = msgspec.structs.replace(stored, offset=ends.get(at, 0))
         ends[at] = record.offset + 1
         if record.topic in topics.FACT_TOPICS:
             folded = fact_changes.folded([record], facts.take(record))

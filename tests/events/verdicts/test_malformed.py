@@ -73,8 +73,8 @@ def test_nesting_over_the_depth_limit_is_refused() -> None:
 
     partition = Partition.of(nested(1))
     partition.taken(nested(limits.DEPTH_MAX))
-    said = partition.refused(nested(limits.DEPTH_MAX + 1))
-    assert said == f"refused: data: nested deeper than {limits.RECORD_DEPTH_MAX} levels"
+    refusal = partition.refused(nested(limits.DEPTH_MAX + 1))
+    assert refusal == f"refused: data: nested deeper than {limits.RECORD_DEPTH_MAX} levels"
 
 
 def test_invalid_time_is_refused_and_an_absent_one_is_zero() -> None:

@@ -17,11 +17,11 @@ def test_key_must_belong_to_the_object() -> None:
 
 
 def test_record_must_be_in_the_partition_of_its_key() -> None:
-    home = keys.shard_of(KEY)
-    other = Partition("specs", (home + 1) % topics.SHARDS)
+    owner_partition = keys.shard_of(KEY)
+    other = Partition("specs", (owner_partition + 1) % topics.SHARDS)
     record = codec.encode(applied(), envelope(), partition=other.fold.state.partition, key=KEY)
-    said = log_records.words(other.take(record))
-    assert said == f"misplaced: key: belongs in partition {home}"
+    verdict = log_records.words(other.take(record))
+    assert verdict == f"misplaced: key: belongs in partition {owner_partition}"
     assert not other.fold.state.heads
 
 

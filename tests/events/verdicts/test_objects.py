@@ -63,11 +63,11 @@ def test_expected_version_of_a_missing_object_is_late() -> None:
 def test_deleted_object_is_removed_and_can_be_created_again() -> None:
     partition = Partition.of(applied())
     old = partition.taken(applied()).head
-    gone = partition.taken(specs.TemplateDeleted(template=FOO, expects=1))
-    assert gone.head == old
+    deletion = partition.taken(specs.TemplateDeleted(template=FOO, expects=1))
+    assert deletion.head == old
     assert not partition.fold.state.heads
-    said = partition.refused(specs.TemplateDeleted(template=FOO))
-    assert said == "refused: name: default/foo-deployment does not exist"
+    refusal = partition.refused(specs.TemplateDeleted(template=FOO))
+    assert refusal == "refused: name: default/foo-deployment does not exist"
     new = partition.taken(applied(expects=0)).head
     assert old is not None
     assert new is not None
@@ -124,8 +124,8 @@ def test_policy_is_deleted_by_its_own_kind() -> None:
         shapes.PolicyRef(kind="PropagationPolicy", name="default/p"),
         shapes.PolicyRef(kind="Namespace", name="shop"),
     ):
-        said = partition.refused(policies.PolicyDeleted(policy=ref))
-        assert said.startswith("refused: name: "), said
+        refusal = partition.refused(policies.PolicyDeleted(policy=ref))
+        assert refusal.startswith("refused: name: "), refusal
     assert len(partition.fold.state.heads) == 2
 
 
@@ -133,17 +133,17 @@ def test_two_templates_with_one_binding_name_are_refused() -> None:
     partition = Partition.of(applied())
     partition.taken(applied())
     other = inputs.applied(manifest("example.io/v1", "Deployment", "foo", "default"))
-    said = "refused: apiVersion: apps/v1 Deployment foo has this binding name; delete that one first"
-    assert partition.refused(other) == said
+    refusal = "refused: apiVersion: apps/v1 Deployment foo has this binding name; delete that one first"
+    assert partition.refused(other) == refusal
     assert head_of(partition).version == 1
 
     role = "rbac.authorization.k8s.io/v1"
-    one, two = (
+    first, second = (
         inputs.applied(manifest(role, "ClusterRole", name)) for name in ("system:view", "system.view")
     )
-    partition = Partition.of(one)
-    partition.taken(one)
-    said = (
+    partition = Partition.of(first)
+    partition.taken(first)
+    refusal = (
         f"refused: metadata.name: {role} ClusterRole system:view has this binding name; delete that one first"
     )
-    assert partition.refused(two) == said
+    assert partition.refused(second) == refusal

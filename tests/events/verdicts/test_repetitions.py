@@ -32,11 +32,11 @@ GONE = health.WorkloadGone(cluster="member1", key=KEY, term=1, step=1)
 def taken_by_offset(ids: list[tuple[int, str]]) -> list[bool]:
     """Return whether each event was taken; ids by offset."""
     partition = Partition.of(GONE)
-    found: list[bool] = []
+    are_taken: list[bool] = []
     for offset, event_id in ids:
         partition.next_offset = offset
-        found.append(isinstance(partition.submit(GONE, envelope(event_id)), verdicts.Taken))
-    return found
+        are_taken.append(isinstance(partition.submit(GONE, envelope(event_id)), verdicts.Taken))
+    return are_taken
 
 
 def test_id_is_known_within_the_window_and_forgotten_behind_it() -> None:
@@ -57,9 +57,9 @@ def test_repetition_renews_the_window() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(1, 40_000), st.sampled_from("abc")), max_size=12), st.integers(0, 11))
-def test_verdict_on_repetition_depends_on_the_window_only(said: list[tuple[int, str]], start: int) -> None:
+def test_verdict_on_repetition_depends_on_the_window_only(events: list[tuple[int, str]], start: int) -> None:
     offset, ids = 0, list[tuple[int, str]]()
-    for gap, event_id in said:
+    for gap, event_id in events:
         offset += gap
         ids.append((offset, event_id))
     whole = taken_by_offset(ids)
