@@ -47,30 +47,30 @@ def main() -> int:
     parser.add_argument("number", type=int, help="pairs, or rounds")
     parser.add_argument("--writers", type=int, default=4, help="clients at once that play pairs")
     parser.add_argument("--idle", action="store_true", help="end the other load first")
-    given = parser.parse_args()
+    options = parser.parse_args()
     figures = pairs.Figures()
-    count = 3 if given.kind == "broker" else 1
+    count = 3 if options.kind == "broker" else 1
     with (
         tempfile.TemporaryDirectory() as directory,
         LocalBrokers(count) as brokers,
         installed(brokers.servers, Path(directory), is_late=False) as running,
     ):
-        if given.idle:
+        if options.idle:
             running.load.stop()
         began_s = time.monotonic()
         try:
-            if given.kind == "pairs":
-                asyncio.run(_pairs(running, figures, given.number, given.writers))
-            elif given.kind == "broker":
-                asyncio.run(_brokers(running, figures, brokers, given.number))
+            if options.kind == "pairs":
+                asyncio.run(_pairs(running, figures, options.number, options.writers))
+            elif options.kind == "broker":
+                asyncio.run(_brokers(running, figures, brokers, options.number))
             else:
-                for index in range(given.number):
-                    asyncio.run(pairs.fault(running, figures, given.kind, index))
+                for index in range(options.number):
+                    asyncio.run(pairs.fault(running, figures, options.kind, index))
         finally:
-            print(f"{given.kind} {given.number}: {time.monotonic() - began_s:.0f} s")  # noqa: T201
+            print(f"{options.kind} {options.number}: {time.monotonic() - began_s:.0f} s")  # noqa: T201
             print(figures.summary(), flush=True)  # noqa: T201
         running.prove()
-    if given.kind == "broker":
+    if options.kind == "broker":
         # A partition without leader accepts no writes, so their durations are no errors here.
         figures.goes_on_s.clear()
     return int(bool(figures.wrong()))

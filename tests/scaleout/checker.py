@@ -61,64 +61,66 @@ class Step(Struct):
 def check(history: History) -> list[Finding]:
     """Return all violations; an empty list for a correct log."""
     shards = {shard: _steps(history, shard) for shard in range(PARTITIONS["decisions"])}
-    found = [*_acknowledged(history), *_repeated(history), *_numbers(history), *_shown(history)]
+    findings = [*_acknowledged(history), *_repeated(history), *_numbers(history), *_shown(history)]
     for shard, steps in shards.items():
-        found += [*_chain(shard, steps), *_order(history, shard, steps), *_taken(history, shard, steps)]
-    return sorted([*found, *_outputs(history, shards), *_declared(history, _counting(shards))])
+        findings += [*_chain(shard, steps), *_order(history, shard, steps), *_taken(history, shard, steps)]
+    return sorted([*findings, *_outputs(history, shards), *_declared(history, _counting(shards))])
 
 
-def names(found: Iterable[Finding]) -> list[str]:
+def names(findings: Iterable[Finding]) -> list[str]:
     """Return the distinct names of the findings."""
-    return sorted({each.name for each in found})
+    return sorted({finding.name for finding in findings})
 
 
 def _steps(history: History, shard: int) -> list[Step]:
     """Return the steps of a shard, each with whether it extends the chain; terms are checked elsewhere."""
-    found: list[Step] = []
+    steps: list[Step] = []
     number, digest = 0, ""
     for entry in history.entries.get(("decisions", shard), ()):
         if entry.kind != _STEP:
             continue
-        said = entry.data
-        follows = said["number"] == number + 1 and said.get("previous", "") == digest
+        data = entry.data
+        follows = data["number"] == number + 1 and data.get("previous", "") == digest
         if follows:
-            number, digest = said["number"], hashlib.blake2b(entry.value, digest_size=16).hexdigest()
-        found.append(Step(entry, said, follows))
-    return found
+            number, digest = data["number"], hashlib.blake2b(entry.value, digest_size=16).hexdigest()
+        steps.append(Step(entry, data, follows))
+    return steps
 
 
 def _chain(shard: int, steps: Sequence[Step]) -> Iterator[Finding]:
     number = term = 0
     for step in steps:
-        place, said = step.entry.place, step.said
+        location, data = step.entry.place, step.said
         if step.counts:
-            if said["term"] < term:
-                yield Finding(STALE, place, f"term {said['term']} goes on in shard {shard} after term {term}")
-            number, term = said["number"], max(term, said["term"])
-        elif said["number"] <= number:
-            what = f"step {said['number']} of shard {shard}, of term {said['term']}"
-            yield Finding(STALE, place, f"{what}, comes after step {number} of term {term}")
+            if data["term"] < term:
+                yield Finding(
+                    STALE, location, f"term {data['term']} goes on in shard {shard} after term {term}"
+                )
+            number, term = data["number"], max(term, data["term"])
+        elif data["number"] <= number:
+            description = f"step {data['number']} of shard {shard}, of term {data['term']}"
+            yield Finding(STALE, location, f"{description}, comes after step {number} of term {term}")
         else:
             yield Finding(
-                DISORDERED, place, f"step {said['number']} of shard {shard} does not follow {number}"
+                DISORDERED, location, f"step {data['number']} of shard {shard} does not follow {number}"
             )
 
 
 def _order(history: History, shard: int, steps: Sequence[Step]) -> Iterator[Finding]:
     """Times and input ends never decrease; a step has a higher number than its inputs."""
     before: dict[str, Any] = {"timeMs": 0, "ends": {}}
-    for step in (each for each in steps if each.counts):
-        place, said = step.entry.place, step.said
-        if said["timeMs"] < before["timeMs"]:
-            yield Finding(DISORDERED, place, "its time lies before that of the step before")
+    for step in (step for step in steps if step.counts):
+        location, data = step.entry.place, step.said
+        if data["timeMs"] < before["timeMs"]:
+            yield Finding(DISORDERED, location, "its time lies before that of the step before")
         number = history.numbering.number(step.entry.slot, step.entry.offset)
-        for topic, end in said["ends"].items():
+        for topic, end in data["ends"].items():
             if end < before["ends"].get(topic, 0):
-                yield Finding(DISORDERED, place, f"{topic} is taken back to {end}")
+                yield Finding(DISORDERED, location, f"{topic} is taken back to {end}")
             last = history.numbering.number((topic, 0 if topic in _FACTS else shard), end - 1) if end else 0
             if number and not last < number:
-                yield Finding(DISORDERED, place, f"it has number {number}, its last of {topic} {last}")
-        before = said
+                yield Finding(DISORDERED, location, f"it has number {number}, its last of {topic} {last}")
+        before = data
 
 
 def _taken(history: History, shard: int, steps: Sequence[Step]) -> Iterator[Finding]:
@@ -145,16 +147,16 @@ def _counting(shards: dict[int, list[Step]]) -> dict[str, Step]:
 def _declared(history: History, counting: Container[str]) -> Iterator[Finding]:
     """The last declaration of each template is about its last write that was not refused."""
     refused = _refused(history)
-    said: dict[str, Entry] = {}
+    declared: dict[str, Entry] = {}
     declarations = [
         entry
         for entry in history.of("decisions")
         if entry.kind in {"binding-declared", "binding-withdrawn"} and entry.id.rpartition("-")[0] in counting
     ]
     for entry in declarations:
-        said[entry.data["key"]] = entry
+        declared[entry.data["key"]] = entry
     for entry in _last_writes(history):
-        last = said.get(entry.key)
+        last = declared.get(entry.key)
         if entry.kind == "template-deleted":
             if last is not None and last.kind != "binding-withdrawn":
                 yield Finding(LOST, entry.place, f"{entry.key} is deleted, and was not withdrawn")
@@ -162,8 +164,8 @@ def _declared(history: History, counting: Container[str]) -> Iterator[Finding]:
             yield Finding(LOST, entry.place, f"{entry.key} was written, and its shard does not say so")
     for entry in declarations:
         if entry.kind == "binding-declared":
-            place = ("specs", entry.partition, entry.data.get("offset", 0))
-            if refused[place]:
+            position = ("specs", entry.partition, entry.data.get("offset", 0))
+            if refused[position]:
                 yield Finding(DUPLICATED, entry.place, "it declares what was refused")
 
 
@@ -180,21 +182,26 @@ def _last_writes(history: History) -> list[Entry]:
 
 def _refused(history: History) -> Counter[tuple[str, int, int]]:
     """Count the rejections of each position."""
-    said = [entry.data for entry in history.of("rejections")]
-    return Counter((each.get("topic", ""), each.get("partition", 0), each.get("offset", -1)) for each in said)
+    refusals = [entry.data for entry in history.of("rejections")]
+    return Counter(
+        (refusal.get("topic", ""), refusal.get("partition", 0), refusal.get("offset", -1))
+        for refusal in refusals
+    )
 
 
 def _acknowledged(history: History) -> Iterator[Finding]:
-    standing = {(*slot, each.offset): each for slot, entries in history.entries.items() for each in entries}
-    for each in history.acknowledged:
-        position = each.position
-        if position is None and (found := history.numbering.position(each.number)) is not None:
-            position = (*found[0], found[1])
+    standing = {
+        (*slot, entry.offset): entry for slot, entries in history.entries.items() for entry in entries
+    }
+    for write in history.acknowledged:
+        position = write.position
+        if position is None and (stored_at := history.numbering.position(write.number)) is not None:
+            position = (*stored_at[0], stored_at[1])
         entry = standing.get(position) if position else None
         if position is None:
-            yield Finding(UNSEEN, f"number {each.number}", f"{each.text} has a number that stands nowhere")
-        elif (entry is None or not _has(entry, each.text)) and not _stands_before(history, each):
-            yield Finding(LOST, "/".join(map(str, position)), f"{each.text} was acknowledged here")
+            yield Finding(UNSEEN, f"number {write.number}", f"{write.text} has a number that stands nowhere")
+        elif (entry is None or not _has(entry, write.text)) and not _stands_before(history, write):
+            yield Finding(LOST, "/".join(map(str, position)), f"{write.text} was acknowledged here")
 
 
 def _has(entry: Entry, text: str) -> bool:
@@ -277,14 +284,14 @@ def _shown(history: History) -> Iterator[Finding]:
     for index, shown in enumerate(others, 1):
         for name in sorted(first.keys() | shown.keys()):
             if first.get(name) != shown.get(name):
-                told = f"{first.get(name)!r} and {shown.get(name)!r}"
-                yield Finding(UNSEEN, name, f"replicas 0 and {index} show {told}")
+                texts = f"{first.get(name)!r} and {shown.get(name)!r}"
+                yield Finding(UNSEEN, name, f"replicas 0 and {index} show {texts}")
 
 
 def _name(entry: Entry) -> str:
     """Return the name of the template that a write is about."""
-    said = entry.data
-    return str(said.get("template", said.get("manifest", {}).get("metadata", {})).get("name", ""))
+    data = entry.data
+    return str(data.get("template", data.get("manifest", {}).get("metadata", {})).get("name", ""))
 
 
 def _says(entry: Entry, text: str | None) -> bool:

@@ -12,19 +12,19 @@ from tests.scaleout.installation import Installation, installed
 @pytest.fixture(scope="package")
 def broker() -> Iterator[LocalBrokers]:
     """One broker for all tests that do not stop it."""
-    with LocalBrokers(1) as found:
-        yield found
+    with LocalBrokers(1) as brokers:
+        yield brokers
 
 
 @pytest.fixture
 def running(broker: LocalBrokers, tmp_path: Path) -> Iterator[Installation]:
     """Two workers and one replica under load; a second replica starts at the end."""
-    with installed(broker.servers, tmp_path) as found:
-        yield found
+    with installed(broker.servers, tmp_path) as installation:
+        yield installation
 
 
 @pytest.fixture
 def replicated(broker: LocalBrokers, tmp_path: Path) -> Iterator[Installation]:
     """Two workers and two replicas under load."""
-    with installed(broker.servers, tmp_path, is_late=False) as found:
-        yield found
+    with installed(broker.servers, tmp_path, is_late=False) as installation:
+        yield installation

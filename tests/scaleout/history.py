@@ -60,10 +60,10 @@ class Entry(Struct, frozen=True, kw_only=True):
     def data(self) -> dict[str, Any]:
         """The event data if it is a JSON object, otherwise an empty dict."""
         try:
-            found: object = msgspec.json.decode(self.value)
+            document: object = msgspec.json.decode(self.value)
         except (msgspec.DecodeError, RecursionError):
             return {}
-        return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+        return cast("dict[str, Any]", document) if isinstance(document, dict) else {}
 
 
 class Acknowledged(Struct, frozen=True, kw_only=True):
@@ -93,7 +93,7 @@ class History(Struct, dict=True, kw_only=True):
     def of(self, *topics: str) -> list[Entry]:
         """Return the records of these topics, ordered by partition and offset."""
         return [
-            each for slot, entries in sorted(self.entries.items()) if slot[0] in topics for each in entries
+            entry for slot, entries in sorted(self.entries.items()) if slot[0] in topics for entry in entries
         ]
 
 
@@ -114,8 +114,8 @@ class Numbering:
         """Return the sequence number of a record, or 0 if it has none."""
         if offset >= self._ends.get(slot, 0):
             return 0
-        mine = self._of[slot]
-        start, first = mine[bisect.bisect_right(mine, (offset, 1 << 62)) - 1]
+        extents = self._of[slot]
+        start, first = extents[bisect.bisect_right(extents, (offset, 1 << 62)) - 1]
         return first + offset - start
 
     def position(self, number: int) -> tuple[Slot, int] | None:
@@ -127,19 +127,19 @@ class Numbering:
         return slot, start + number - self._firsts[index]
 
     def _take(self, entry: Entry) -> None:
-        said = entry.data
+        data = entry.data
         # Two replicas may append an extent for the same number at once; the later one is ignored.
-        if said.get("first") != self.next:
+        if data.get("first") != self.next:
             return
         ends = dict(self._ends)
-        for topic, partition, start, end in said["extents"]:
+        for topic, partition, start, end in data["extents"]:
             slot = (topic, partition)
             if start != ends.get(slot, 0) or end <= start:
                 expected = ends.get(slot, 0)
                 self.wrong.append((entry.place, f"{topic}/{partition} goes on at {start}, not at {expected}"))
                 return
             ends[slot] = end
-        for topic, partition, start, end in said["extents"]:
+        for topic, partition, start, end in data["extents"]:
             slot = (topic, partition)
             self._firsts.append(self.next)
             self._extents.append((slot, start))
@@ -155,7 +155,7 @@ def read(servers: str, prefix: str) -> History:
 
 async def _read(servers: str, prefix: str) -> History:
     slots = [(topic, partition) for topic, count in PARTITIONS.items() for partition in range(count)]
-    places = [TopicPartition(f"{prefix}.{topic}", partition) for topic, partition in slots]
+    partitions = [TopicPartition(f"{prefix}.{topic}", partition) for topic, partition in slots]
     until_s = time.monotonic() + _MOVING_S_MAX
     async with (
         _consumer(servers, "read_committed") as consumer,
@@ -163,12 +163,14 @@ async def _read(servers: str, prefix: str) -> History:
     ):
         async with asyncio.timeout(_READ_S_MAX):
             while True:
-                begun = await other.end_offsets(places)
+                begun = await other.end_offsets(partitions)
                 entries = await _partitions(consumer, prefix, slots)
                 sequence = await _partitions(consumer, prefix, [_SEQUENCE])
                 # A timer or a report may lead to a step meanwhile, and a broker ends a transaction in one partition
                 # after the other: then some outputs of a step were read, and others were not.
-                is_whole = begun == await consumer.end_offsets(places) == await other.end_offsets(places)
+                is_whole = (
+                    begun == await consumer.end_offsets(partitions) == await other.end_offsets(partitions)
+                )
                 if is_whole or time.monotonic() > until_s:
                     return History(entries=entries, sequence=sequence[_SEQUENCE])
 
@@ -192,22 +194,24 @@ async def _partitions(
     consumer: AIOKafkaConsumer, prefix: str, slots: Sequence[Slot]
 ) -> dict[Slot, list[Entry]]:
     """Read partitions up to their current end; the last offsets may be transaction markers, which are no records."""
-    places = {
+    remaining = {
         TopicPartition(f"{prefix}.{topic}", partition): (topic, partition) for topic, partition in slots
     }
-    consumer.assign(list(places))
-    ends = await consumer.end_offsets(list(places))
-    await consumer.seek_to_beginning(*places)
-    found: dict[Slot, list[Entry]] = {slot: [] for slot in slots}
-    while places:
-        batch = await consumer.getmany(*places, timeout_ms=_WAIT_MS)
-        for place, records in batch.items():
-            found[places[place]] += [_entry(places[place], each) for each in records]
-        for place in [
-            each for each in places if ends[each] == 0 or await consumer.position(each) >= ends[each]
+    consumer.assign(list(remaining))
+    ends = await consumer.end_offsets(list(remaining))
+    await consumer.seek_to_beginning(*remaining)
+    entries: dict[Slot, list[Entry]] = {slot: [] for slot in slots}
+    while remaining:
+        batch = await consumer.getmany(*remaining, timeout_ms=_WAIT_MS)
+        for partition, records in batch.items():
+            entries[remaining[partition]] += [_entry(remaining[partition], record) for record in records]
+        for partition in [
+            finished
+            for finished in remaining
+            if ends[finished] == 0 or await consumer.position(finished) >= ends[finished]
         ]:
-            del places[place]
-    return found
+            del remaining[partition]
+    return entries
 
 
 def _entry(slot: Slot, record: "ConsumerRecord[bytes, bytes]") -> Entry:

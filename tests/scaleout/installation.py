@@ -57,8 +57,8 @@ class Installation:
             Api("api0", self.log, directory, "--members"),
             Api("api1", self.log, directory),
         ]
-        for each in (*self.workers, *self.apis):
-            each.environment.update(environment)
+        for process in (*self.workers, *self.apis):
+            process.environment.update(environment)
         self._late = self.apis[1:] if is_late else []
         self._early = self.apis[: -1 if is_late else None]
         self.load = Load([api.data for api in self._early], servers, self.prefix)
@@ -67,8 +67,8 @@ class Installation:
 
     def start(self) -> None:
         """Start all processes, and the load once they are ready."""
-        for each in (*self.workers, *self._early):
-            each.launch()
+        for process in (*self.workers, *self._early):
+            process.launch()
         for worker in self.workers:
             worker.wait_until(worker.has_shards)
         for api in self._early:
@@ -82,10 +82,10 @@ class Installation:
 
     def close(self) -> None:
         """Stop the load and kill all processes."""
-        for each in (*self.load.threads, *self.watchers):
-            each.stopping.set()
-        for each in (*self.workers, *self.apis):
-            each.kill()
+        for thread in (*self.load.threads, *self.watchers):
+            thread.stopping.set()
+        for process in (*self.workers, *self.apis):
+            process.kill()
 
     def until_decided(self, without: Container[int] = ()) -> float:
         """Wait until the shards have decided all specs written so far; return how long that took, in seconds.
@@ -93,13 +93,13 @@ class Installation:
         Shards in ``without`` are not awaited: the test prevents them from progressing.
         """
         began_s = time.monotonic()
-        wanted: dict[int, int] = {}
+        expected: dict[int, int] = {}
         while True:
             now = self._lags()
-            wanted = wanted or {shard: end for shard, (end, _) in now.items() if shard not in without}
-            if now and all(now.get(shard, (0, 0))[1] >= end for shard, end in wanted.items()):
+            expected = expected or {shard: end for shard, (end, _) in now.items() if shard not in without}
+            if now and all(now.get(shard, (0, 0))[1] >= end for shard, end in expected.items()):
                 break
-            assert time.monotonic() - began_s < DECIDED_S, self.with_output(f"not decided: {wanted}, {now}")
+            assert time.monotonic() - began_s < DECIDED_S, self.with_output(f"not decided: {expected}, {now}")
             time.sleep(_POLL_S)
         taken_s = time.monotonic() - began_s
         self.slowest_s = max(self.slowest_s, taken_s)
@@ -111,7 +111,7 @@ class Installation:
 
     def with_output(self, why: str) -> str:
         """Return a failure message with the last output lines of each process."""
-        parts = [f"--- {each.name}\n{each.last_lines()}" for each in (*self.workers, *self.apis)]
+        parts = [f"--- {process.name}\n{process.last_lines()}" for process in (*self.workers, *self.apis)]
         return "\n".join([why, *parts])
 
     def prove(self) -> history.History:
@@ -121,13 +121,13 @@ class Installation:
             api.launch()
             api.wait_until(api.answers)
         self._until_quiet()
-        found = history.read(self.servers, self.prefix)
-        found.acknowledged = self.load.acknowledged()
-        found.shown = [_texts(api) for api in self.apis]
-        wrong = checker.check(found)
+        log_history = history.read(self.servers, self.prefix)
+        log_history.acknowledged = self.load.acknowledged()
+        log_history.shown = [_texts(api) for api in self.apis]
+        wrong = checker.check(log_history)
         assert wrong == [], self.with_output(f"findings in the log: {wrong[:10]}")
         first, *others = [_bindings(api) for api in self.apis]
-        assert all(each == first for each in others)
+        assert all(bindings == first for bindings in others)
         assert first
         for api in self.apis:
             with Client(api.data) as client:
@@ -137,7 +137,7 @@ class Installation:
         assert not wrong, wrong[:10]
         wrong = asyncio.run(_listed(self.log))
         assert not wrong, wrong[:10]
-        return found
+        return log_history
 
     def _until_quiet(self) -> None:
         """Wait until no new records appear and both replicas have folded everything."""
@@ -146,7 +146,9 @@ class Installation:
         since_s = time.monotonic()
         while time.monotonic() - since_s < _STILL_S:
             now = [_progress(api) for api in self.apis]
-            is_level = all(each is not None and each[0] == 0 for each in now) and len(set(now)) == 1
+            is_level = (
+                all(progress is not None and progress[0] == 0 for progress in now) and len(set(now)) == 1
+            )
             if now != last or not is_level:
                 last, since_s = now, time.monotonic()
             assert time.monotonic() < until_s, self.with_output(f"it does not come to rest: {self._shards()}")
@@ -174,12 +176,12 @@ def installed(
     is_late: bool = True,
 ) -> Generator[Installation]:
     """Run an installation under load for the duration of the block; ``words`` are extra worker arguments."""
-    found = Installation(servers, directory, environment or {}, words, is_late=is_late)
+    installation = Installation(servers, directory, environment or {}, words, is_late=is_late)
     try:
-        found.start()
-        yield found
+        installation.start()
+        yield installation
     finally:
-        found.close()
+        installation.close()
 
 
 async def _listed(log: str) -> list[str]:
@@ -191,9 +193,9 @@ async def _listed(log: str) -> list[str]:
 
 
 def _specs(shard: ShardLag) -> tuple[int, int]:
-    for each in shard.inputs:
-        if each.topic == "specs":
-            return each.end, each.taken
+    for input_lag in shard.inputs:
+        if input_lag.topic == "specs":
+            return input_lag.end, input_lag.taken
     return 0, 0
 
 
@@ -204,7 +206,9 @@ def _progress(api: Api) -> tuple[int, int, int] | None:
             lag = client.get("lag", Lag)
     except failures.Failure:
         return None
-    waiting = sum(each.waiting for shard in lag.shards for each in shard.inputs if each.topic in _OWN)
+    waiting = sum(
+        input_lag.waiting for shard in lag.shards for input_lag in shard.inputs if input_lag.topic in _OWN
+    )
     return lag.behind + waiting, lag.last_number, lag.folded
 
 
@@ -212,11 +216,11 @@ def _texts(api: Api) -> dict[str, str]:
     """Return by Deployment the load's text in its annotation, as a replica returns it."""
     with Client(api.data) as client:
         return {
-            each.name: str(each.annotations.get(COUNT, ""))
-            for each in server_reads.objects(client, "objects", kind="deploy")
+            deployment.name: str(deployment.annotations.get(COUNT, ""))
+            for deployment in server_reads.objects(client, "objects", kind="deploy")
         }
 
 
 def _bindings(api: Api) -> list[Json]:
     with Client(api.data) as client:
-        return [each.document for each in server_reads.objects(client, "bindings")]
+        return [binding.document for binding in server_reads.objects(client, "bindings")]

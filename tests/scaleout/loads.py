@@ -33,13 +33,13 @@ _OUTSIDE: Final = "x"
 
 def spread(prefix: str, shards: int = 12) -> list[str]:
     """Return names of Deployments, one per shard."""
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     number = 0
-    while len(found) < shards:
+    while len(names) < shards:
         name = f"{prefix}-{number}"
-        found.setdefault(keys.shard_of(keys.binding_key("Deployment", "default", name)), name)
+        names.setdefault(keys.shard_of(keys.binding_key("Deployment", "default", name)), name)
         number += 1
-    return sorted(found.values())
+    return sorted(names.values())
 
 
 class Writer(threading.Thread):
@@ -101,14 +101,14 @@ class Writer(threading.Thread):
 
     def _apply(self, client: Client, manifest: Json, text: str) -> None:
         for result in self._known(writes.apply(client, manifest)):
-            self.wrong += [each for each in result.problems if each.verdict == "refused"]
+            self.wrong += [problem for problem in result.problems if problem.verdict == "refused"]
             if not result.problems:
                 number = int(result.resource_version or 0)
                 self.acknowledged.append(Acknowledged(text=text, number=number))
 
     def _known(self, results: list[Result]) -> list[Result]:
         """Return the results of a write; raises Failure if its outcome is unknown."""
-        if any(each.verdict == "unknown" for result in results for each in result.problems):
+        if any(problem.verdict == "unknown" for result in results for problem in result.problems):
             raise failures.Failure("the outcome is unknown")
         return results
 
@@ -138,16 +138,16 @@ class Outsider(threading.Thread):
         count = 0
         while not self.stopping.is_set():
             try:
-                async with producer.Producer(self._servers, source=SOURCE, prefix=self._prefix) as mine:
+                async with producer.Producer(self._servers, source=SOURCE, prefix=self._prefix) as sender:
                     while not self.stopping.is_set():
                         count += 1
-                        await self._say(mine, f"{_OUTSIDE}-{count}")
+                        await self._say(sender, f"{_OUTSIDE}-{count}")
                         await asyncio.sleep(_PAUSE_S)
             except producer.ProducerError:
                 # The producer could not connect; nothing was sent.
                 await asyncio.sleep(_AFTER_FAILURE_S)
 
-    async def _say(self, mine: producer.Producer, event_id: str) -> None:
+    async def _say(self, sender: producer.Producer, event_id: str) -> None:
         manifest = load_objects.deployment(
             self._chance.choice(self._names), self._chance.randint(1, 3), event_id
         )
@@ -155,12 +155,12 @@ class Outsider(threading.Thread):
         statement = statements.Statement(data=event, id=event_id)
         while True:
             try:
-                at = await mine.append(statement)
+                at = await sender.append(statement)
             except producer.OutcomeUnknownError:
                 self.unknown += 1
                 continue
-            place = (at.topic, at.partition, at.offset)
-            self.acknowledged.append(Acknowledged(text=event_id, position=place))
+            position = (at.topic, at.partition, at.offset)
+            self.acknowledged.append(Acknowledged(text=event_id, position=position))
             if self._chance.random() < 0.9:
                 return
             self.repeated += 1
@@ -178,26 +178,26 @@ class Load:
         return [*self.writers, self.outsider]
 
     def start(self) -> None:
-        for each in self.threads:
-            each.start()
+        for thread in self.threads:
+            thread.start()
 
     def stop(self) -> None:
         """Stop all threads after their current write; fail if a write was refused."""
-        for each in self.threads:
-            each.stopping.set()
-        for each in self.threads:
-            each.join(_JOIN_S)
-            assert not each.is_alive(), f"{each.name} does not come to an end"
-        wrong = [each for writer in self.writers for each in writer.wrong]
+        for thread in self.threads:
+            thread.stopping.set()
+        for thread in self.threads:
+            thread.join(_JOIN_S)
+            assert not thread.is_alive(), f"{thread.name} does not come to an end"
+        wrong = [problem for writer in self.writers for problem in writer.wrong]
         assert not wrong, wrong
 
     def acknowledged(self) -> list[Acknowledged]:
-        return [found for each in self.threads for found in list(each.acknowledged)]
+        return [write for thread in self.threads for write in list(thread.acknowledged)]
 
-    def until_more(self, count: int, seconds: float, told: Callable[[], str]) -> None:
+    def until_more(self, count: int, seconds: float, describe: Callable[[], str]) -> None:
         """Wait until each thread has ``count`` more acknowledged writes."""
-        wanted = [(each, len(each.acknowledged) + count) for each in self.threads]
+        minimums = [(thread, len(thread.acknowledged) + count) for thread in self.threads]
         until_s = time.monotonic() + seconds
-        while waiting := [each.name for each, least in wanted if len(each.acknowledged) < least]:
-            assert time.monotonic() < until_s, f"{waiting} have no answers: {told()}"
+        while waiting := [thread.name for thread, least in minimums if len(thread.acknowledged) < least]:
+            assert time.monotonic() < until_s, f"{waiting} have no answers: {describe()}"
             time.sleep(_PAUSE_S)

@@ -15,9 +15,9 @@ from events.topics import SHARDS
 
 async def prepared(servers: str) -> Address:
     """Create the topics of a new log and return its address."""
-    found = Address(servers=servers, prefix=f"t{secrets.token_hex(4)}.")
-    await topics.prepare(found)
-    return found
+    address = Address(servers=servers, prefix=f"t{secrets.token_hex(4)}.")
+    await topics.prepare(address)
+    return address
 
 
 @asynccontextmanager
@@ -49,9 +49,9 @@ async def owned(
 async def working(address: Address) -> AsyncGenerator[Worker]:
     """A running worker that owns all shards."""
     async with owned(address) as (shards, log):
-        found = Worker(log, clock_ms, range(SHARDS), owner=shards)
-        async with _running(found.run()):
-            yield found
+        worker = Worker(log, clock_ms, range(SHARDS), owner=shards)
+        async with _running(worker.run()):
+            yield worker
 
 
 async def verified(address: Address) -> int:

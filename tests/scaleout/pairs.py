@@ -72,12 +72,12 @@ class ReplicaClients:
     """HTTP clients for the Kubernetes API and the query API of a replica."""
 
     def __init__(self, api: Api) -> None:
-        found = msgspec.json.decode((api.data / "endpoint.json").read_bytes())
-        headers = {"authorization": f"Bearer {found['token']}"}
+        endpoint = msgspec.json.decode((api.data / "endpoint.json").read_bytes())
+        headers = {"authorization": f"Bearer {endpoint['token']}"}
         limits = httpx.Limits(max_connections=64, max_keepalive_connections=64)
         self.name = api.name
         self.kube = httpx.AsyncClient(
-            base_url=found["kube_url"],
+            base_url=endpoint["kube_url"],
             headers=headers,
             timeout=_TIMEOUT_S,
             verify=False,  # noqa: S501  # loopback
@@ -85,7 +85,7 @@ class ReplicaClients:
             trust_env=False,
         )
         self.queries = httpx.AsyncClient(
-            base_url=found["url"], headers=headers, timeout=_TIMEOUT_S, limits=limits, trust_env=False
+            base_url=endpoint["url"], headers=headers, timeout=_TIMEOUT_S, limits=limits, trust_env=False
         )
 
     async def close(self) -> None:
@@ -109,19 +109,21 @@ async def _life(
     chance: random.Random, replicas: Sequence[ReplicaClients], figures: Figures, name: str
 ) -> None:
     """Create, change and delete an object; after each write, read it through the other replica at once."""
-    one, other = chance.sample(replicas, 2)
-    if await _write(one, figures, _CREATED, "POST", _MAPS, {"metadata": {"name": name}, "data": {"n": "1"}}):
+    first, other = chance.sample(replicas, 2)
+    if await _write(
+        first, figures, _CREATED, "POST", _MAPS, {"metadata": {"name": name}, "data": {"n": "1"}}
+    ):
         await _read(chance, other, figures, name, "1")
     if await _write(other, figures, _OK, "PATCH", f"{_MAPS}/{name}", {"data": {"n": "2"}}):
-        await _read(chance, one, figures, name, "2")
-    if await _write(one, figures, _OK, "DELETE", f"{_MAPS}/{name}", None):
+        await _read(chance, first, figures, name, "2")
+    if await _write(first, figures, _OK, "DELETE", f"{_MAPS}/{name}", None):
         await _read(chance, other, figures, name, "")
 
 
 async def _write(
     replica: ReplicaClients,
     figures: Figures,
-    wanted: int,
+    expected_status: int,
     method: str,
     path: str,
     body: dict[str, Any] | None,
@@ -136,7 +138,7 @@ async def _write(
         figures.unanswered.append(f"{method} {path} at {replica.name}: {error!r}")
         return False
     figures.write_s.append(time.monotonic() - began_s)
-    if response.status_code == wanted:
+    if response.status_code == expected_status:
         return True
     is_conflict = response.status_code in (409, _NOT_FOUND)
     refusal = f"{method} {path} at {replica.name}: {response.status_code} {response.text[:200]}"
@@ -145,7 +147,7 @@ async def _write(
 
 
 async def _read(
-    chance: random.Random, replica: ReplicaClients, figures: Figures, name: str, wanted: str
+    chance: random.Random, replica: ReplicaClients, figures: Figures, name: str, expected: str
 ) -> None:
     how = chance.choice(("get", "list", "query"))
     began_s = time.monotonic()
@@ -167,9 +169,9 @@ async def _read(
     if how == "get":
         figures.read_s.append(time.monotonic() - began_s)
     figures.pairs += 1
-    found = [each.get("data", {}).get("n", "?") for each in items]
-    if found != ([wanted] if wanted else []):
-        figures.stale.append(f"{how} {name} at {replica.name}: {found}, not {wanted!r}")
+    values = [config_map.get("data", {}).get("n", "?") for config_map in items]
+    if values != ([expected] if expected else []):
+        figures.stale.append(f"{how} {name} at {replica.name}: {values}, not {expected!r}")
 
 
 _numbers = count()
@@ -196,13 +198,13 @@ async def goes_on_s(replica: ReplicaClients, figures: Figures) -> float:
 
 
 def _one_of_each_shard(prefix: str) -> list[str]:
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     for number in count():
         name = f"{prefix}-{number}"
-        found.setdefault(keys.shard_of(keys.binding_key("ConfigMap", "default", name)), name)
-        if len(found) == topics.SHARDS:
+        names.setdefault(keys.shard_of(keys.binding_key("ConfigMap", "default", name)), name)
+        if len(names) == topics.SHARDS:
             break
-    return list(found.values())
+    return list(names.values())
 
 
 async def fault(running: Installation, figures: Figures, kind: str, index: int, pairs: int = 12) -> None:
@@ -231,10 +233,10 @@ async def fault(running: Installation, figures: Figures, kind: str, index: int, 
         await replica.close()
 
 
-def _spread(found: list[float]) -> str:
-    if not found:
+def _spread(seconds: list[float]) -> str:
+    if not seconds:
         return "never"
-    ordered = sorted(found)
+    ordered = sorted(seconds)
     late = ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)]
     return (
         f"median {statistics.median(ordered) * 1e3:.1f} ms, 99 % {late * 1e3:.1f} ms,"

@@ -137,11 +137,11 @@ class Api(Process):
 def _children(parent: int) -> list[tuple[int, str]]:
     """Return process id and command line of each child process."""
     listed = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    found: list[tuple[int, str]] = []
-    for each in listed:
+    children: list[tuple[int, str]] = []
+    for pid in listed:
         try:
-            words = Path(f"/proc/{each}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except FileNotFoundError:
             continue
-        found.append((int(each), words))
-    return found
+        children.append((int(pid), words))
+    return children

@@ -51,8 +51,8 @@ class Proxy:
         """Drop the responses on this share (0 to 1) of the connections, until ``answer`` is called."""
 
         def mute() -> None:
-            mine = sorted(self._open, key=id)
-            self._mute = set(self._chance.sample(mine, round(len(mine) * share)))
+            writers = sorted(self._open, key=id)
+            self._mute = set(self._chance.sample(writers, round(len(writers) * share)))
 
         self._loop.call_soon_threadsafe(mute)
 
@@ -71,10 +71,10 @@ class Proxy:
         """Reset this share (0 to 1) of the open connections, in the middle of any transfer."""
 
         def cut() -> None:
-            mine = sorted((each for each in self._open if not each.is_closing()), key=id)
-            for writer in self._chance.sample(mine, round(len(mine) * share)):
-                found: socket.socket = writer.get_extra_info("socket")
-                found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+            writers = sorted((writer for writer in self._open if not writer.is_closing()), key=id)
+            for writer in self._chance.sample(writers, round(len(writers) * share)):
+                connection: socket.socket = writer.get_extra_info("socket")
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
                 writer.transport.abort()
                 self.broken += 1
 
@@ -95,18 +95,18 @@ class Proxy:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            there, back = await asyncio.open_connection("127.0.0.1", self._target)
+            target_reader, back = await asyncio.open_connection("127.0.0.1", self._target)
         except OSError:
             writer.transport.abort()
             return
         self._open.add(writer)
         try:
             with contextlib.suppress(OSError):
-                await asyncio.gather(self._pass(reader, back), self._pass(there, writer))
+                await asyncio.gather(self._pass(reader, back), self._pass(target_reader, writer))
         finally:
             self._open.discard(writer)
-            for each in (writer, back):
-                each.transport.abort()
+            for stream in (writer, back):
+                stream.transport.abort()
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(_BYTES):

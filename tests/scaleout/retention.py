@@ -23,8 +23,8 @@ async def throw_away(servers: str, topic: str, partition: int, before: int = ALL
     admin = AIOKafkaAdminClient(bootstrap_servers=servers)
     await admin.start()
     try:
-        place = TopicPartition(topic, partition)
-        await admin.delete_records({place: RecordsToDelete(before_offset=before)})
+        topic_partition = TopicPartition(topic, partition)
+        await admin.delete_records({topic_partition: RecordsToDelete(before_offset=before)})
     finally:
         await admin.close()
 

@@ -70,15 +70,15 @@ async def answered_s(log: port.Log, name: str, before_s: float | None = None) ->
 
 async def assert_nothing_is_lost_or_doubled(log: port.NumberedLog, writers: list[Appending]) -> None:
     await log.level()
-    found = Counter(each.headers["ce_id"] for each in await log.read_all(0, 1_000_000))
-    assert [each for each, count in found.items() if count > 1] == []
+    counts = Counter(record.headers["ce_id"] for record in await log.read_all(0, 1_000_000))
+    assert [event_id for event_id, count in counts.items() if count > 1] == []
     acknowledged = {
         f"{writer.name}-{number}-{shard}"
         for writer in writers
         for number in writer.acknowledged
         for shard in range(topics.SHARDS)
     }
-    assert acknowledged <= found.keys()
+    assert acknowledged <= counts.keys()
 
 
 @pytest.fixture

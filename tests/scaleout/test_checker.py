@@ -30,7 +30,7 @@ def template(offset: int, text: str, event_id: str = "") -> Entry:
     )
 
 
-def output(offset: int, term: int, step: int, index: int, kind: str, said: object, topic: str = "") -> Entry:
+def output(offset: int, term: int, step: int, index: int, kind: str, data: object, topic: str = "") -> Entry:
     return Entry(
         topic=topic or "decisions",
         partition=SHARD,
@@ -38,11 +38,11 @@ def output(offset: int, term: int, step: int, index: int, kind: str, said: objec
         id=f"{SHARD}-{term}-{step}-{index}",
         source=f"/reballast/shards/{SHARD}",
         kind=kind,
-        value=msgspec.json.encode(said),
+        value=msgspec.json.encode(data),
     )
 
 
-def step(offset: int, number: int, before: Entry | None = None, **said: Any) -> Entry:  # noqa: ANN401  # JSON
+def step(offset: int, number: int, before: Entry | None = None, **changes: Any) -> Entry:  # noqa: ANN401  # JSON
     previous = hashlib.blake2b(before.value, digest_size=16).hexdigest() if before else ""
     ends: dict[str, int] = {}
     whole: dict[str, Any] = {
@@ -52,7 +52,7 @@ def step(offset: int, number: int, before: Entry | None = None, **said: Any) -> 
         "ends": ends,
         "previous": previous,
     }
-    whole |= said
+    whole |= changes
     return output(offset, int(whole["term"]), number, 0, "step-taken", whole)
 
 
@@ -62,8 +62,8 @@ def declared(offset: int, number: int, at: int) -> Entry:
 
 def extents(first: int, *ends: tuple[str, int, int]) -> Entry:
     """Return extents of the shard's partitions, each from a start offset to an end offset."""
-    said = {"first": first, "extents": [(topic, SHARD, start, end) for topic, start, end in ends]}
-    return Entry(topic="sequence", partition=0, offset=first, value=msgspec.json.encode(said))
+    data = {"first": first, "extents": [(topic, SHARD, start, end) for topic, start, end in ends]}
+    return Entry(topic="sequence", partition=0, offset=first, value=msgspec.json.encode(data))
 
 
 WRITES: Final = [template(0, "one"), template(1, "two")]
@@ -81,7 +81,7 @@ def log(
     """Return the correct log with some parts replaced."""
     entries: dict[Slot, list[Entry]] = {SPECS: WRITES, DECISIONS: DECIDED} | dict(more or {})
     if sequence is None:
-        ends = [(slot[0], 0, len(found)) for slot, found in entries.items() if found]
+        ends = [(slot[0], 0, len(slot_entries)) for slot, slot_entries in entries.items() if slot_entries]
         sequence = [extents(1, *ends)]
     return History(
         entries=entries,
@@ -92,7 +92,7 @@ def log(
 
 
 def findings(history: History) -> list[tuple[str, str]]:
-    return [(each.name, each.where) for each in checker.check(history)]
+    return [(finding.name, finding.where) for finding in checker.check(history)]
 
 
 def test_correct_log_has_no_findings() -> None:
@@ -141,13 +141,13 @@ def test_duplicated_input_accepted_twice() -> None:
 def test_repeated_input_refused_once_is_correct() -> None:
     writes = [*WRITES, template(2, "two", "said-1")]
     third = step(3, 3, SECOND, ends={"specs": 3}, outputs=1)
-    place = {"topic": "specs", "partition": SHARD, "offset": 2, "verdict": "repeated"}
-    refusal = output(0, 1, 3, 1, "input-rejected", place, "rejections")
-    told = {SPECS: writes, DECISIONS: [*DECIDED, third], ("rejections", SHARD): [refusal]}
-    assert findings(log(told)) == []
+    data = {"topic": "specs", "partition": SHARD, "offset": 2, "verdict": "repeated"}
+    refusal = output(0, 1, 3, 1, "input-rejected", data, "rejections")
+    entries = {SPECS: writes, DECISIONS: [*DECIDED, third], ("rejections", SHARD): [refusal]}
+    assert findings(log(entries)) == []
 
     twice = [refusal, replace(refusal, offset=1, id="0-1-3-2")]
-    assert findings(log(told | {("rejections", SHARD): twice})) == [("duplicated", "specs/0/2")]
+    assert findings(log(entries | {("rejections", SHARD): twice})) == [("duplicated", "specs/0/2")]
 
 
 def test_stale_owner_continues_after_a_higher_term() -> None:

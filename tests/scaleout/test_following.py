@@ -55,8 +55,8 @@ async def test_records_deleted_before_they_were_read_are_reported_missing(kafka:
                 await log.wait(log.moves())
         with pytest.raises(port.LogCutError, match=rf"specs/{CUT} no longer has offset {first - 1}"):
             await log.read(topics.SPECS, CUT, first - 1, 10)
-        assert [each.value for each in await log.read(topics.SPECS, CUT, first, 10)] == [b"after 3"]
-        assert [each.value for each in await log.read(topics.SPECS, OTHER, 0, 10)] == rest
+        assert [record.value for record in await log.read(topics.SPECS, CUT, first, 10)] == [b"after 3"]
+        assert [record.value for record in await log.read(topics.SPECS, OTHER, 0, 10)] == rest
     finally:
         running.cancel()
         with suppress(asyncio.CancelledError):

@@ -44,7 +44,7 @@ def written(data: shapes.Event, event_id: str) -> Record:
 
 async def found(log: KafkaLog, topic: str, partition: int) -> list[object]:
     read = [codec.decode(record) for record in await log.read(topic, partition, 0, 10_000)]
-    return [each.data for each in read if isinstance(each, codec.Decoded)]
+    return [event.data for event in read if isinstance(event, codec.Decoded)]
 
 
 async def decided(log: KafkaLog, count: int, shard: int = SHARD) -> list[decisions.ScheduleDecided]:
@@ -53,9 +53,9 @@ async def decided(log: KafkaLog, count: int, shard: int = SHARD) -> list[decisio
         while True:
             moves = log.moves()
             those = [
-                each
-                for each in await found(log, topics.DECISIONS, shard)
-                if isinstance(each, decisions.ScheduleDecided)
+                event
+                for event in await found(log, topics.DECISIONS, shard)
+                if isinstance(event, decisions.ScheduleDecided)
             ]
             if len(those) >= count:
                 return those
@@ -68,11 +68,11 @@ async def rejected(log: KafkaLog, verdicts: set[str]) -> list[rejections.InputRe
         while True:
             moves = log.moves()
             those = [
-                each
-                for each in await found(log, topics.REJECTIONS, 0)
-                if isinstance(each, rejections.InputRejected)
+                event
+                for event in await found(log, topics.REJECTIONS, 0)
+                if isinstance(event, rejections.InputRejected)
             ]
-            if verdicts <= {each.verdict for each in those}:
+            if verdicts <= {refusal.verdict for refusal in those}:
                 return those
             await log.wait(moves)
 
@@ -116,16 +116,16 @@ async def test_invalid_records_are_rejected_and_the_next_one_is_decided(address:
         await send(address, good)
 
         (first, *_) = await decided(log, 1)
-        assert [(each.name, each.replicas) for each in first.clusters] == [("member1", 2)]
+        assert [(cluster.name, cluster.replicas) for cluster in first.clusters] == [("member1", 2)]
         refusals = await rejected(log, {"refused", "repeated", "misplaced"})
 
-        assert all(each.reason and each.topic == topics.SPECS for each in refusals)
+        assert all(refusal.reason and refusal.topic == topics.SPECS for refusal in refusals)
         await log.append([written(deployment("web", 3), "shop-2")])
         assert (await decided(log, 2))[-1].clusters[0].replicas == 3
         # The forged step has no effect, and verification reports it.
         report = await verification.verify(log)
         assert report.is_clean
-        assert [each.where.rpartition("/")[0] for each in report.notes] == [f"decisions/{SHARD}"]
+        assert [note.where.rpartition("/")[0] for note in report.notes] == [f"decisions/{SHARD}"]
 
 
 def records_step(like: Record) -> Record:
@@ -165,11 +165,11 @@ async def test_java_example_taints_a_cluster_and_reads_the_decisions(
         await decided(log, 1)
 
         with java_example.TaintCluster(classes, address.servers, address.prefix, event_id="t-1") as program:
-            said = await asyncio.to_thread(program.line)
-            told = await asyncio.to_thread(program.line)
+            appended_line = await asyncio.to_thread(program.line)
+            decided_line = await asyncio.to_thread(program.line)
             await asyncio.to_thread(program.end)
 
-    assert said.startswith(f"said {address.prefix}clusters/0/")
-    word, place, data = told.split(" ", 2)
-    assert (word, place.rpartition("/")[0]) == ("decided", f"{address.prefix}decisions/{SHARD}")
+    assert appended_line.startswith(f"said {address.prefix}clusters/0/")
+    word, position, data = decided_line.split(" ", 2)
+    assert (word, position.rpartition("/")[0]) == ("decided", f"{address.prefix}decisions/{SHARD}")
     assert json.loads(data)["key"] == WEB

@@ -71,28 +71,29 @@ async def inputs(seed: int) -> list[Told]:
     played = world.World(seed)
     await played.start()
     await playing.play(played, _MOVES)
-    found = [
-        records.record(each.topic, each.partition, each.key, each.headers, each.value)
-        for each in await checks.everything(played.log)
-        if each.topic in checks.INPUTS and not each.headers.get("ce_source", "").startswith(ids.SHARD_SOURCE)
+    input_records = [
+        records.record(record.topic, record.partition, record.key, record.headers, record.value)
+        for record in await checks.everything(played.log)
+        if record.topic in checks.INPUTS
+        and not record.headers.get("ce_source", "").startswith(ids.SHARD_SOURCE)
     ]
-    return [found[start : start + _TOLD] for start in range(0, len(found), _TOLD)]
+    return [input_records[start : start + _TOLD] for start in range(0, len(input_records), _TOLD)]
 
 
 async def append_history(
-    log: port.Log, one: Worker, clock: Clock, history: Sequence[Told], level: Level
+    log: port.Log, worker: Worker, clock: Clock, history: Sequence[Told], level: Level
 ) -> None:
     """Append a history to a log in parts; after each part time passes and the worker decides."""
-    await one.recover()
+    await worker.recover()
     for part in history:
         await log.append(part)
         for _ in range(_TURNS_MAX):
             await level()
-            due_ms = one.next_timer_ms()
-            if not one.is_behind() and (due_ms is None or due_ms > clock()):
+            due_ms = worker.next_timer_ms()
+            if not worker.is_behind() and (due_ms is None or due_ms > clock()):
                 break
-            await one.turn()
-        assert not one.is_behind()
+            await worker.turn()
+        assert not worker.is_behind()
         clock.now_ms += _STEP_MS
 
 
@@ -105,15 +106,17 @@ async def leveller(address: Address, log: partition_followers.FollowedLog) -> As
     """
     slots = [(topic, 0) for topic in names.FACT_TOPICS]
     slots += [(topic, shard) for topic in names.OWN_TOPICS for shard in range(names.SHARDS)]
-    places = {
+    partitions = {
         TopicPartition(address.topic(topic), partition): (topic, partition) for topic, partition in slots
     }
     consumer = AIOKafkaConsumer(bootstrap_servers=address.servers, isolation_level="read_uncommitted")
     await consumer.start()
 
     async def is_shown() -> bool:
-        written = await consumer.end_offsets(list(places))
-        return await log.unfollowed_ends(slots) == {places[place]: end for place, end in written.items()}
+        written = await consumer.end_offsets(list(partitions))
+        return await log.unfollowed_ends(slots) == {
+            partitions[partition]: end for partition, end in written.items()
+        }
 
     async def level() -> None:
         # Visibility can only be polled.
@@ -127,12 +130,12 @@ async def leveller(address: Address, log: partition_followers.FollowedLog) -> As
         await consumer.stop()
 
 
-def ends(one: Worker) -> dict[str, object]:
+def ends(worker: Worker) -> dict[str, object]:
     """Return the decisions about each binding and rebalancer, without fields that depend on offsets."""
-    found: dict[str, object] = {}
-    for fold in one.folds:
+    outcomes: dict[str, object] = {}
+    for fold in worker.folds:
         for key, binding in fold.state.bindings.items():
-            found[key] = (
+            outcomes[key] = (
                 binding.clusters,
                 binding.claim.policy if binding.claim else None,
                 binding.generation,
@@ -143,9 +146,11 @@ def ends(one: Worker) -> dict[str, object]:
                 {cluster: (work.replicas, work.suspended) for cluster, work in binding.works.items()},
             )
         for key, rebalancer in fold.state.rebalancers.items():
-            results = {name: (each.result, each.reason) for name, each in rebalancer.observed.items()}
-            found[key] = (rebalancer.generation, rebalancer.finished, rebalancer.expired, results)
-    return found
+            results = {
+                name: (outcome.result, outcome.reason) for name, outcome in rebalancer.observed.items()
+            }
+            outcomes[key] = (rebalancer.generation, rebalancer.finished, rebalancer.expired, results)
+    return outcomes
 
 
 LISTINGS: Final = (
@@ -167,24 +172,27 @@ async def shown(log: port.NumberedLog) -> dict[str, list[bytes]]:
 
     def read() -> dict[str, list[bytes]]:
         with store.reading() as rows:
-            pages = {each.__name__: msgspec.json.decode(_encode(each(rows, limit=_ALL))) for each in LISTINGS}
+            pages = {
+                listing.__name__: msgspec.json.decode(_encode(listing(rows, limit=_ALL)))
+                for listing in LISTINGS
+            }
         return {
             name: sorted(_encode(without_places(item)) for item in page["items"])
             for name, page in pages.items()
         }
 
-    found = await asyncio.to_thread(read)
+    listed = await asyncio.to_thread(read)
     await asyncio.to_thread(store.close)
-    return found
+    return listed
 
 
 def without_places(value: object) -> object:
     """Return a document without its log positions."""
     match value:
         case dict():
-            return {name: without_places(each) for name, each in value.items() if name not in _PLACES}
+            return {name: without_places(field) for name, field in value.items() if name not in _PLACES}
         case list():
-            return [without_places(each) for each in value]
+            return [without_places(element) for element in value]
         case _:
             return value
 
@@ -192,23 +200,23 @@ def without_places(value: object) -> object:
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_history_ends_on_kafka_as_on_sqlite(seed: int, kafka: str, tmp_path: Path) -> None:
     history = await inputs(seed)
-    here, clock = await SqliteLog.open(tmp_path, synchronous="OFF"), Clock()
+    sqlite_log, clock = await SqliteLog.open(tmp_path, synchronous="OFF"), Clock()
     try:
-        one = Worker(here, clock)
-        await append_history(here, one, clock, history, here.level)
-        assert (await verification.verify(here)).is_clean
-        views = await shown(here)
+        sqlite_worker = Worker(sqlite_log, clock)
+        await append_history(sqlite_log, sqlite_worker, clock, history, sqlite_log.level)
+        assert (await verification.verify(sqlite_log)).is_clean
+        views = await shown(sqlite_log)
     finally:
-        await here.aclose()
+        await sqlite_log.aclose()
 
     address = await prepared(kafka)
-    async with owned(address) as (shards, there), leveller(address, there) as level:
+    async with owned(address) as (shards, kafka_log), leveller(address, kafka_log) as level:
         clock = Clock()
-        other = Worker(there, clock, owner=shards)
-        await append_history(there, other, clock, history, level)
+        other = Worker(kafka_log, clock, owner=shards)
+        await append_history(kafka_log, other, clock, history, level)
 
-        assert ends(other) == ends(one)
-        assert ends(one)
+        assert ends(other) == ends(sqlite_worker)
+        assert ends(sqlite_worker)
     async with numbered_log.opened(address) as log:
         await log.level()
         assert (await verification.verify(log)).is_clean

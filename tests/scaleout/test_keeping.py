@@ -17,22 +17,22 @@ _Result = TypeVar("_Result")
 
 @pytest.fixture
 async def address(kafka: str) -> Address:
-    found = Address(servers=kafka, prefix=f"t{secrets.token_hex(4)}.")
-    await topics.prepare(found)
-    return found
+    address = Address(servers=kafka, prefix=f"t{secrets.token_hex(4)}.")
+    await topics.prepare(address)
+    return address
 
 
 @pytest.fixture
 async def places(address: Address) -> AsyncIterator[side_topics.SnapshotTopic]:
-    found = side_topics.SnapshotTopic(address)
-    yield found
-    await found.close()
+    snapshot_topic = side_topics.SnapshotTopic(address)
+    yield snapshot_topic
+    await snapshot_topic.close()
 
 
-def keeper(places: side_topics.SnapshotTopic) -> side_topics.ShardKeeper:
-    ((found, shards),) = places.of([SHARD])
+def keeper(snapshot_topic: side_topics.SnapshotTopic) -> side_topics.ShardKeeper:
+    ((shard_keeper, shards),) = snapshot_topic.of([SHARD])
     assert shards == [SHARD]
-    return found
+    return shard_keeper
 
 
 async def done(work: Callable[..., _Result], *args: object) -> _Result:

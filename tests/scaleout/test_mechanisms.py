@@ -87,9 +87,9 @@ async def until_read(log: partition_followers.FollowedLog, number: int) -> None:
     async with asyncio.timeout(LOST_S):
         while True:
             await log.level()
-            found = [codec.decode(each) for each in await log.read(names.DECISIONS, SHARD, 0, 1_000)]
-            steps = [each.data for each in found if isinstance(each, codec.Decoded)]
-            if any(isinstance(each, decisions.StepTaken) and each.number == number for each in steps):
+            decoded = [codec.decode(record) for record in await log.read(names.DECISIONS, SHARD, 0, 1_000)]
+            steps = [event.data for event in decoded if isinstance(event, codec.Decoded)]
+            if any(isinstance(step, decisions.StepTaken) and step.number == number for step in steps):
                 return
 
 
@@ -104,14 +104,14 @@ async def next_step(address: Address) -> list[Record]:
 async def proved(address: Address) -> tuple[history.History, Sequence[str]]:
     """Return the log as a consumer reads it, and the checker's findings; ``log verify`` must find nothing."""
     assert await verified(address)
-    found = await asyncio.to_thread(history.read, address.servers, address.prefix.removesuffix("."))
-    return found, checker.names(checker.check(found))
+    log_history = await asyncio.to_thread(history.read, address.servers, address.prefix.removesuffix("."))
+    return log_history, checker.names(checker.check(log_history))
 
 
-def steps(found: history.History) -> list[tuple[int, int]]:
+def steps(log_history: history.History) -> list[tuple[int, int]]:
     """Return number and term of each visible step."""
-    said = [entry.data for entry in found.of("decisions") if entry.kind == "step-taken"]
-    return [(each["number"], each["term"]) for each in said]
+    taken = [entry.data for entry in log_history.of("decisions") if entry.kind == "step-taken"]
+    return [(step["number"], step["term"]) for step in taken]
 
 
 async def test_transactions_alone_keep_a_stale_owner_from_committing(address: Address) -> None:
@@ -127,8 +127,8 @@ async def test_transactions_alone_keep_a_stale_owner_from_committing(address: Ad
         assert lost.value.shards == (SHARD,)
         assert shards.fences == 1
         assert await log.read(names.WORKS, SHARD, 0, 10) == []
-    found, _ = await proved(address)
-    assert steps(found) == [(1, 1)]
+    log_history, _ = await proved(address)
+    assert steps(log_history) == [(1, 1)]
 
 
 async def test_transactions_alone_hide_what_a_stale_owner_already_sent(address: Address) -> None:
@@ -145,29 +145,29 @@ async def test_transactions_alone_hide_what_a_stale_owner_already_sent(address: 
             await stale.commit_transaction()
 
         await clients.stopped(stale)
-    found, wrong = await proved(address)
+    log_history, wrong = await proved(address)
     # Its bytes are in the partition, followed by those of the next owner.
-    assert [entry.offset > sent[0] for entry in found.of("decisions")] == [False, True]
-    assert steps(found) == [(1, 1), (2, 2)]
+    assert [entry.offset > sent[0] for entry in log_history.of("decisions")] == [False, True]
+    assert steps(log_history) == [(1, 1), (2, 2)]
     assert wrong == []
 
 
 async def test_takeover_waits_for_steps_that_an_open_transaction_hides(address: Address) -> None:
     slot = (names.DECISIONS, SHARD)
-    async with owner(address) as (worker, _, log), owner(address) as (other, _, its):
+    async with owner(address) as (worker, _, log), owner(address) as (other, _, other_log):
         await worker.recover()
         foreign = await clients.started(clients.producer(address, address.topic("foreign")))
         try:
             await foreign.begin_transaction()
             await appending.send(foreign, address, [record_of_bytes(names.DECISIONS, {}, b"{", KEY)])
-            foreign_end = (await its.written([slot]))[slot]
+            foreign_end = (await other_log.written([slot]))[slot]
             await log.append(
                 [log_records.record(POLICY), log_records.record(inputs.deployment("foo"), key=KEY)]
             )
             await log.level()
             turn = asyncio.create_task(worker.turn())
             async with asyncio.timeout(LOST_S):
-                while (await its.written([slot]))[slot] == foreign_end:  # noqa: ASYNC110  # brokers do not signal it
+                while (await other_log.written([slot]))[slot] == foreign_end:  # noqa: ASYNC110  # brokers do not signal it
                     await asyncio.sleep(LOOK_S / 10)
             # By then the step is committed, and the owner reads what the other producer wrote before it.
             await asyncio.sleep(HIDDEN_S)
@@ -182,8 +182,8 @@ async def test_takeover_waits_for_steps_that_an_open_transaction_hides(address: 
             await turn
         finally:
             await clients.stopped(foreign)
-    found, wrong = await proved(address)
-    assert steps(found) == [(1, 1), (2, 1), (3, 2)]
+    log_history, wrong = await proved(address)
+    assert steps(log_history) == [(1, 1), (2, 1), (3, 2)]
     assert wrong == []
 
 
@@ -191,7 +191,7 @@ async def test_committed_step_that_a_broker_left_open_counts_after_the_takeover(
     # As a broker does that shuts down: the transaction is over, but its end is missing in the partitions.
     with LocalBrokers(1, properties=UNVERIFIED) as brokers:
         address = await prepared(brokers.servers)
-        async with owner(address) as (worker, _, log), owner(address) as (other, _, its):
+        async with owner(address) as (worker, _, log), owner(address) as (other, _, other_log):
             await worker.recover()
             await log.append(
                 [log_records.record(POLICY), log_records.record(inputs.deployment("foo"), key=KEY)]
@@ -200,12 +200,14 @@ async def test_committed_step_that_a_broker_left_open_counts_after_the_takeover(
             await leave_open(address, await next_step(address))
 
             slots = [(names.DECISIONS, SHARD), (names.REJECTIONS, 0)]
-            assert (await its.query_ends(slots[0]))[slots[0]] < (await its.written(slots))[slots[0]]
+            assert (await other_log.query_ends(slots[0]))[slots[0]] < (await other_log.written(slots))[
+                slots[0]
+            ]
             await other.recover()
-            assert await its.query_ends(*slots) == await its.written(slots)
+            assert await other_log.query_ends(*slots) == await other_log.written(slots)
             await other.turn()
-        found, wrong = await proved(address)
-    assert steps(found) == [(1, 1), (2, 1), (3, 2), (4, 2)]
+        log_history, wrong = await proved(address)
+    assert steps(log_history) == [(1, 1), (2, 1), (3, 2), (4, 2)]
     assert wrong == []
 
 
@@ -263,8 +265,8 @@ async def test_idle_owner_ends_a_step_that_a_broker_left_open(
         finally:
             running.cancel()
         assert shards.fences == 0
-    found, wrong = await proved(address)
-    assert steps(found) == [(1, 1), (2, 1)]
+    log_history, wrong = await proved(address)
+    assert steps(log_history) == [(1, 1), (2, 1)]
     assert wrong == []
 
 
@@ -335,13 +337,13 @@ async def test_owner_fenced_between_two_batches_gets_only_the_fencing_error(
 
 
 async def test_fold_alone_accepts_the_first_rival_and_the_owner_notices(address: Address) -> None:
-    async with owner(address) as (worker, shards, log), rival(address) as (other, its):
+    async with owner(address) as (worker, shards, log), rival(address) as (other, rival_log):
         await worker.recover()
         await log.append([log_records.record(POLICY), log_records.record(inputs.deployment("foo"), key=KEY)])
         await log.level()
         await worker.turn()
 
-        await until_read(its, 2)
+        await until_read(rival_log, 2)
         await other.recover()
         with pytest.raises(port.OwnershipLostError) as lost:
             await turn_until_lost(worker)
@@ -350,14 +352,14 @@ async def test_fold_alone_accepts_the_first_rival_and_the_owner_notices(address:
         assert shards.fences == 1
         # The owner takes the shard back with the next term, and continues.
         await worker.turn()
-    found, wrong = await proved(address)
-    assert [term for _, term in steps(found)] == [1, 1, 2, 3]
-    assert [number for number, _ in steps(found)] == [1, 2, 3, 4]
+    log_history, wrong = await proved(address)
+    assert [term for _, term in steps(log_history)] == [1, 1, 2, 3]
+    assert [number for number, _ in steps(log_history)] == [1, 2, 3, 4]
     assert wrong == []
 
 
 async def test_fold_alone_ignores_a_late_rival(address: Address) -> None:
-    async with owner(address) as (worker, shards, log), rival(address) as (other, its):
+    async with owner(address) as (worker, shards, log), rival(address) as (other, rival_log):
         await other.recover()
         await worker.recover()
         await log.append([log_records.record(POLICY), log_records.record(inputs.deployment("foo"), key=KEY)])
@@ -365,7 +367,7 @@ async def test_fold_alone_ignores_a_late_rival(address: Address) -> None:
         await worker.turn()
 
         # The rival does not check for foreign steps, and decides the same template again.
-        await its.level()
+        await rival_log.level()
         await other.turn()
         await asyncio.sleep(LOOK_S)
         await log.append([log_records.record(inputs.deployment("foo", 5), key=KEY)])
@@ -373,6 +375,6 @@ async def test_fold_alone_ignores_a_late_rival(address: Address) -> None:
         await worker.turn()
 
         assert shards.fences == 0
-    found, wrong = await proved(address)
-    assert steps(found) == [(1, 1), (2, 2), (3, 2), (2, 1), (4, 2)]
+    log_history, wrong = await proved(address)
+    assert steps(log_history) == [(1, 1), (2, 2), (3, 2), (2, 1), (4, 2)]
     assert wrong == [checker.STALE]

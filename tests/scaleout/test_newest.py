@@ -23,9 +23,9 @@ def _record(number: int) -> Record:
 async def test_replica_includes_every_append_answered_by_another_replica(kafka: str) -> None:
     address = await logs.prepared(kafka)
     chance = random.Random("pairs")  # noqa: S311  # choices of a test
-    async with numbered_log.opened(address) as one, numbered_log.opened(address) as other:
+    async with numbered_log.opened(address) as first, numbered_log.opened(address) as other:
         for number in range(PAIRS):
-            writer, reader = chance.sample((one, other), 2)
+            writer, reader = chance.sample((first, other), 2)
             (stored,) = await writer.append([_record(number)])
             newest = await asyncio.gather(*(reader.newest() for _ in range(chance.randrange(1, 4))))
             assert min(newest) >= stored.number
@@ -35,15 +35,15 @@ async def test_replica_includes_every_append_answered_by_another_replica(kafka: 
 
 
 async def test_one_query_answers_its_waiters_and_no_later_ones() -> None:
-    asked = 0
+    queries = 0
     answering = asyncio.Event()
 
     async def ask() -> int:
-        nonlocal asked
-        asked += 1
-        mine = asked
+        nonlocal queries
+        queries += 1
+        query = queries
         await answering.wait()
-        return mine
+        return query
 
     question = shared_waits.SharedRequest(ask)
     first = asyncio.create_task(question.answer())
@@ -57,4 +57,4 @@ async def test_one_query_answers_its_waiters_and_no_later_ones() -> None:
 
     assert await first == 1
     assert set(await asyncio.gather(*late[1:])) == {2}
-    assert asked == 2
+    assert queries == 2

@@ -56,7 +56,9 @@ class Hidden:
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
         end = self.ends().get((topic, partition), 0)
-        return [each for each in await self.log.read(topic, partition, start, limit) if each.offset < end]
+        return [
+            record for record in await self.log.read(topic, partition, start, limit) if record.offset < end
+        ]
 
     async def passed(self, slots: Sequence[Slot]) -> Mapping[Slot, int]:
         return {slot: self.ends().get(slot, 0) for slot in slots}
@@ -78,10 +80,10 @@ class Numbers:
         """Number all records that can be numbered; return them."""
         before = len(self.order)
         for _ in range(times):
-            for each in await self._ordering.plan(lambda slot: self._ends.get(slot, 0)):
-                assert each.start == self._ends.get(each.slot, 0)
-                self.order += [(each.slot, offset) for offset in range(each.start, each.end)]
-                self._ends[each.slot] = each.end
+            for extent in await self._ordering.plan(lambda slot: self._ends.get(slot, 0)):
+                assert extent.start == self._ends.get(extent.slot, 0)
+                self.order += [(extent.slot, offset) for offset in range(extent.start, extent.end)]
+                self._ends[extent.slot] = extent.end
         return self.order[before:]
 
 
@@ -110,16 +112,16 @@ class Marked(Hidden):
         return {slot: 2 * end - 1 for slot, end in super().ends().items()}
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        found = await super().read(topic, partition, (start + 1) // 2, limit)
-        return [structs.replace(record, offset=2 * record.offset) for record in found]
+        records = await super().read(topic, partition, (start + 1) // 2, limit)
+        return [structs.replace(record, offset=2 * record.offset) for record in records]
 
 
 async def test_numbering_of_a_waiting_partition_ends_at_a_record_not_a_marker() -> None:
     log = MemoryLog()
     await log.append([step(3, 1), step(3, 2), output(*WORKS, 3, 1), output(*WORKS, 3, 2)])
-    found = await causal_order.Ordering(Marked(log, {STEPS: 1})).plan(lambda _: 0)
+    extents = await causal_order.Ordering(Marked(log, {STEPS: 1})).plan(lambda _: 0)
     # A reader up to an end beyond the record would get nothing for its last offsets.
-    assert [(each.slot, each.end) for each in found] == [(STEPS, 1), (WORKS, 1)]
+    assert [(extent.slot, extent.end) for extent in extents] == [(STEPS, 1), (WORKS, 1)]
 
 
 async def test_waiting_partition_does_not_delay_others() -> None:
@@ -128,8 +130,8 @@ async def test_waiting_partition_does_not_delay_others() -> None:
     await log.append([output(*WORKS, 3, 1), output(*WORKS, 4, 1), output(topics.WORKS, 1, 4, 1)])
     sequence = Numbers(Hidden(log, {STEPS: 0}))
 
-    found = await sequence.extend(5)
-    assert found == [((topics.SPECS, 0), 0), ((topics.DECISIONS, 4), 0), ((topics.WORKS, 1), 0)]
+    numbered = await sequence.extend(5)
+    assert numbered == [((topics.SPECS, 0), 0), ((topics.DECISIONS, 4), 0), ((topics.WORKS, 1), 0)]
 
 
 @pytest.mark.parametrize("topic", [topics.LINKS, topics.REJECTIONS, topics.CLUSTERS, topics.SPECS])
@@ -217,9 +219,9 @@ async def test_no_effect_is_numbered_before_its_cause(seed: int) -> None:
         stored = await log.append(
             [step(shard, numbers[shard], ends), *outputs, foreign_input(topics.SPECS, shard)]
         )
-        place, *others = [((each.topic, each.partition), each.offset) for each in stored[:-1]]
-        causes |= {each: [place] for each in others}
-        causes[place] = [
+        step_position, *others = [((record.topic, record.partition), record.offset) for record in stored[:-1]]
+        causes |= {effect: [step_position] for effect in others}
+        causes[step_position] = [
             ((topic, 0 if topic in topics.FACT_TOPICS else shard), offset)
             for topic, end in ends.items()
             for offset in range(end)
@@ -232,8 +234,13 @@ async def test_no_effect_is_numbered_before_its_cause(seed: int) -> None:
         await sequence.extend(chance.randrange(3))
     await sequence.extend(2)
 
-    places = {place: number for number, place in enumerate(sequence.order)}
-    assert len(places) == sum(log.ends().values())
-    late = [(cause, each) for each, its in causes.items() for cause in its if places[cause] > places[each]]
+    number_of = {position: number for number, position in enumerate(sequence.order)}
+    assert len(number_of) == sum(log.ends().values())
+    late = [
+        (cause, effect)
+        for effect, effect_causes in causes.items()
+        for cause in effect_causes
+        if number_of[cause] > number_of[effect]
+    ]
     assert late == []
-    assert all(a < b for a, b in itertools.pairwise(sorted(places.values())))
+    assert all(a < b for a, b in itertools.pairwise(sorted(number_of.values())))

@@ -34,7 +34,7 @@ async def test_snapshots_and_checkpoints_are_not_awaited_forever(monkeypatch: py
 
         assert await snapshots.append(0, "a-2", b"piece") > 0
         await lines.append(b"third")
-        found = await lines.lines()
-        assert (found[0], found[-1]) == (b"first", b"third")
+        stored_lines = await lines.lines()
+        assert (stored_lines[0], stored_lines[-1]) == (b"first", b"third")
         await snapshots.close()
         await lines.aclose()

@@ -32,14 +32,14 @@ async def test_log_on_kafka_is_proved_and_contains_its_checkpoints(kafka: str) -
             async with checkpointing.sink(where) as sink:
                 assert await checkpointing.extend(replica, sink, key, clock_ms())
         async with checkpointing.sink(where) as sink:
-            found = checkpoints.read(await sink.lines(), key.public_key())
-        assert found[-1].number == replica.last_number()
-        assert await checkpoints.differing(replica, found) == []
+            stored = checkpoints.read(await sink.lines(), key.public_key())
+        assert stored[-1].number == replica.last_number()
+        assert await checkpoints.differing(replica, stored) == []
         await working.keep()
-        place = log_locations.parse(where)
-        report = await asyncio.to_thread(proofs.verify, place, processes=2)
+        location = log_locations.parse(where)
+        report = await asyncio.to_thread(proofs.verify, location, processes=2)
         assert (report.findings, report.notes) == ([], [])
         assert report.steps > 0
-        since = await asyncio.to_thread(proofs.verify, place, processes=2, since_snapshot=True)
+        since = await asyncio.to_thread(proofs.verify, location, processes=2, since_snapshot=True)
         assert (since.findings, since.notes) == ([], [])
         assert since.steps < report.steps

@@ -29,10 +29,10 @@ def test_killed_replicas_keep_one_order(replicated: Installation) -> None:
         other.wait_until(lambda: len(replicated.load.acknowledged()) > before + 2)  # noqa: B023  # called at once
         victim.wait_until(victim.answers)
 
-    found = replicated.prove()
+    log_history = replicated.prove()
 
-    assert _hand_overs(found) >= ROUNDS
-    print(f"{ROUNDS + 1} replicas killed, {_hand_overs(found)} times another one gave the numbers")  # noqa: T201
+    assert _hand_overs(log_history) >= ROUNDS
+    print(f"{ROUNDS + 1} replicas killed, {_hand_overs(log_history)} times another one gave the numbers")  # noqa: T201
 
 
 def test_killed_views_process_is_replaced(replicated: Installation) -> None:
@@ -57,7 +57,7 @@ def test_writes_through_another_replica_continue_at_once(replicated: Installatio
     replicated.prove()
 
 
-def _hand_overs(found: History) -> int:
+def _hand_overs(log_history: History) -> int:
     """Return how often another replica took over the numbering."""
-    writers = [entry.data["by"] for entry in found.sequence if entry.data["first"]]
-    return sum(one != other for one, other in itertools.pairwise(writers))
+    writers = [entry.data["by"] for entry in log_history.sequence if entry.data["first"]]
+    return sum(writer != other for writer, other in itertools.pairwise(writers))

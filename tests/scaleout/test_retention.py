@@ -72,12 +72,12 @@ class Snapshots:
         asyncio.run(self._with(shard, lambda keeper: keeper.write(number, [snapshot])))
 
     async def _with(self, shard: int, work: Callable[[side_topics.ShardKeeper], _Result]) -> _Result:
-        places = side_topics.SnapshotTopic(self._at)
+        snapshot_topic = side_topics.SnapshotTopic(self._at)
         try:
-            ((keeper, _),) = places.of([shard])
+            ((keeper, _),) = snapshot_topic.of([shard])
             return await anyio.to_thread.run_sync(work, keeper)
         finally:
-            await places.close()
+            await snapshot_topic.close()
 
 
 def taken_up_to(snapshot: bytes) -> int:
@@ -91,8 +91,8 @@ def taken_up_to(snapshot: bytes) -> int:
 @contextmanager
 def running(brokers: LocalBrokers, directory: Path) -> Generator[Installation]:
     """Run workers with metrics ports, replicas and load."""
-    with installed(brokers.servers, directory, words=("--metrics-port", "0")) as found:
-        yield found
+    with installed(brokers.servers, directory, words=("--metrics-port", "0")) as installation:
+        yield installation
 
 
 def asked(worker: Worker, path: str) -> str:
@@ -118,14 +118,14 @@ def take_over_without(
 ) -> tuple[int, tuple[int, bytes]]:
     """Stop a worker and delete the snapshot and the earlier records of one of its shards before the takeover."""
     leaving.wait_until(lambda: is_well(leaving))
-    mine = owned(leaving)
+    shards = owned(leaving)
     heir.pause()
     try:
         assert leaving.stop() == 0, leaving.last_lines()
-        turned = [mine[(cut + index) % len(mine)] for index in range(len(mine))]
+        turned = [shards[(cut + index) % len(shards)] for index in range(len(shards))]
         # A partition without records misses nothing.
-        found = ((shard, *snapshots.newest(shard)) for shard in turned)
-        shard, number, lost = next(each for each in found if taken_up_to(each[2]))
+        candidates = ((shard, *snapshots.newest(shard)) for shard in turned)
+        shard, number, lost = next(candidate for candidate in candidates if taken_up_to(candidate[2]))
         snapshots.forget(shard)
         end = taken_up_to(lost)
         asyncio.run(retention.throw_away(running.servers, f"{running.prefix}.specs", shard, end))
@@ -142,8 +142,8 @@ def refuse_views(running: Installation) -> None:
     projector.launch()
     try:
         assert projector.ended(READY_S) == failures.FAILED
-        assert "error: " in (said := " ".join(projector.said().split()))
-        assert re.search(rf"\S+/\d+ no longer has offset 0; {REMEDY}", said)
+        assert "error: " in (output := " ".join(projector.said().split()))
+        assert re.search(rf"\S+/\d+ no longer has offset 0; {REMEDY}", output)
     finally:
         projector.kill()
 
@@ -152,28 +152,31 @@ def test_shard_with_deleted_records_is_refused_until_they_are_restored(
     tmp_path: Path,
 ) -> None:
     slowest_s: list[float] = []
-    with LocalBrokers(1, properties=configuration.RESTARTED) as brokers, running(brokers, tmp_path) as found:
-        snapshots = Snapshots(found.log)
-        found.load.until_more(10, READY_S, lambda: found.with_output("no answers"))
+    with (
+        LocalBrokers(1, properties=configuration.RESTARTED) as brokers,
+        running(brokers, tmp_path) as installation,
+    ):
+        snapshots = Snapshots(installation.log)
+        installation.load.until_more(10, READY_S, lambda: installation.with_output("no answers"))
         for number in range(ROUNDS):
-            leaving, heir = found.workers[number % 2], found.workers[1 - number % 2]
-            shard, lost = take_over_without(found, snapshots, leaving, heir, number)
+            leaving, heir = installation.workers[number % 2], installation.workers[1 - number % 2]
+            shard, lost = take_over_without(installation, snapshots, leaving, heir, number)
             reason = missing("specs", shard)
             heir.wait_until(lambda: reason in COLOURS.sub("", heir.said()))  # noqa: B023  # called at once
-            found.until_decided(without={shard})
+            installation.until_decided(without={shard})
             assert f'reballast_worker_unreadable{{shard="{shard}"}} 1.0' in asked(heir, "/metrics")
             assert asked(heir, "/readyz") == f"not ready yet\nshard {shard}: {reason}"
             assert "Traceback" not in heir.said()
 
             if number == ROUNDS - 1:
-                refuse_views(found)
+                refuse_views(installation)
                 retention.restore(brokers)
             else:
                 snapshots.put_back(shard, *lost)
             leaving.launch()
-            slowest_s.append(found.until_decided())
+            slowest_s.append(installation.until_decided())
 
         # All records are restored, so the whole log can be verified.
-        found.prove()
+        installation.prove()
 
     print(f"{ROUNDS} shards without their records, at most {max(slowest_s):.1f} s until they went on")  # noqa: T201

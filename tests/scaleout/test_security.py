@@ -40,20 +40,20 @@ def working(
     brokers: LocalBrokers, directory: Path, security: connection_options.Security
 ) -> Generator[Worker]:
     """A worker that connects to the listener for users."""
-    found = Worker("worker", address(brokers, security), directory)
+    worker = Worker("worker", address(brokers, security), directory)
     if security.password:
-        found.environment[PASSWORD_VARIABLE] = security.password
-    found.launch()
+        worker.environment[PASSWORD_VARIABLE] = security.password
+    worker.launch()
     try:
-        found.wait_until(found.has_shards)
-        yield found
+        worker.wait_until(worker.has_shards)
+        yield worker
     finally:
-        found.kill()
+        worker.kill()
 
 
 def address(brokers: LocalBrokers, security: connection_options.Security) -> str:
     """Return the log address as the command line takes it; the password is passed separately."""
-    said = {
+    parameters = {
         "tls": str(security.tls).lower(),
         "ca_file": security.ca_file,
         "cert_file": security.cert_file,
@@ -61,25 +61,25 @@ def address(brokers: LocalBrokers, security: connection_options.Security) -> str
         "mechanism": security.mechanism,
         "username": security.username,
     }
-    options = urllib.parse.urlencode({name: value for name, value in said.items() if value})
+    options = urllib.parse.urlencode({name: value for name, value in parameters.items() if value})
     return f"kafka://{brokers.secured_servers}/?{options}"
 
 
 async def append_events(
-    brokers: LocalBrokers, security: connection_options.Security, *said: shapes.Event
+    brokers: LocalBrokers, security: connection_options.Security, *events: shapes.Event
 ) -> None:
-    async with producer.Producer(brokers.secured_servers, source="/shop", security=security) as mine:
-        await mine.append_all(said)
+    async with producer.Producer(brokers.secured_servers, source="/shop", security=security) as sender:
+        await sender.append_all(events)
 
 
 async def until_decided(brokers: LocalBrokers) -> dict[str, int]:
     """Return the decided placement of the Deployment, once its shard has decided."""
     until_s = time.monotonic() + _DECIDED_S
     while True:
-        found = await asyncio.to_thread(history.read, brokers.servers, topics.PREFIX.removesuffix("."))
-        for entry in found.entries["decisions", SHARD]:
+        log_history = await asyncio.to_thread(history.read, brokers.servers, topics.PREFIX.removesuffix("."))
+        for entry in log_history.entries["decisions", SHARD]:
             if entry.kind == "schedule-decided":
-                return {each["name"]: each["replicas"] for each in entry.data["clusters"]}
+                return {cluster["name"]: cluster["replicas"] for cluster in entry.data["clusters"]}
         assert time.monotonic() < until_s
         await asyncio.sleep(0.1)
 
@@ -128,8 +128,10 @@ async def test_client_certificates_are_accepted(tmp_path: Path) -> None:
     more, (of_shop, of_engine) = certificates.clients(tmp_path / "clients", (SHOP, ENGINE))
     _, (of_nobody,) = certificates.clients(tmp_path / "others", (SHOP,))
     shop, engine, nobody = (
-        connection_options.Security(tls=True, ca_file=authority, cert_file=its.certificate, key_file=its.key)
-        for its in (of_shop, of_engine, of_nobody)
+        connection_options.Security(
+            tls=True, ca_file=authority, cert_file=credentials.certificate, key_file=credentials.key
+        )
+        for credentials in (of_shop, of_engine, of_nobody)
     )
     # The listener for users opens only with users; here it requests no password.
     with LocalBrokers(users={SHOP: PASSWORD}, properties=properties | more) as brokers:

@@ -60,7 +60,7 @@ def test_each_offset_has_a_number_and_each_number_an_extent() -> None:
 
     assert [order.number(("specs", 0), offset) for offset in range(5)] == [1, 2, 3, 6, 7]
     assert [order.number(("decisions", 4), offset) for offset in range(2)] == [4, 5]
-    assert [(each.slot[0], each.start, each.end, each.first) for each in order.after(1)] == [
+    assert [(extent.slot[0], extent.start, extent.end, extent.first) for extent in order.after(1)] == [
         ("specs", 1, 3, 2),
         ("decisions", 0, 2, 4),
         ("specs", 3, 5, 6),
@@ -78,9 +78,9 @@ async def test_all_replicas_return_the_same_order_for_every_writer(address: Addr
             writer, reader = (first, second) if index % 2 else (second, first)
             batch = [spec_record(f"{index}.{part}", part) for part in range(3)]
             stored = await writer.append(batch)
-            assert await reader.newest() >= max(each.number for each in stored)
+            assert await reader.newest() >= max(record.number for record in stored)
             read = await reader.read(topics.SPECS, 1, stored[1].offset, 1)
-            assert [(each.number, each.value) for each in read] == [(stored[1].number, stored[1].value)]
+            assert [(record.number, record.value) for record in read] == [(stored[1].number, stored[1].value)]
 
         assert await first.read_all(0, 1_000) == await second.read_all(0, 1_000)
         assert len(await first.read_all(0, 1_000)) == 60
@@ -146,9 +146,9 @@ async def test_readers_at_the_same_time_all_catch_up(
 
         async def slow(topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
             """Read as slowly as from the brokers; the newest records are in memory."""
-            found = await read(topic, partition, start, limit)
+            records = await read(topic, partition, start, limit)
             await asyncio.sleep(0.01)
-            return found
+            return records
 
         monkeypatch.setattr(log._followed, "read", slow)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         async with asyncio.timeout(WAIT_S):

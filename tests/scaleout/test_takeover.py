@@ -29,32 +29,32 @@ class CountingLog(partition_followers.FollowedLog):
     count = 0
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        found = await super().read(topic, partition, start, limit)
-        self.count += len(found)
-        return found
+        records = await super().read(topic, partition, start, limit)
+        self.count += len(records)
+        return records
 
 
 @asynccontextmanager
 async def owner(at: Address) -> AsyncGenerator[tuple[worker.Worker, CountingLog]]:
     """A worker with a snapshot topic; the test runs its turns."""
-    log, places = CountingLog(at), side_topics.SnapshotTopic(at)
+    log, snapshot_topic = CountingLog(at), side_topics.SnapshotTopic(at)
     await log.open()
     running = asyncio.create_task(log.run())
     shards = shard_ownership.Shards(at, log, clock_ms)
     try:
-        yield worker.Worker(log, clock_ms, range(topics.SHARDS), places, shards), log
+        yield worker.Worker(log, clock_ms, range(topics.SHARDS), snapshot_topic, shards), log
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         await shards.aclose()
-        await places.close()
+        await snapshot_topic.close()
         await log.aclose()
 
 
-async def settle(each: worker.Worker) -> None:
-    await each.turn()
-    while each.is_behind():
-        await each.turn()
+async def settle(shard_worker: worker.Worker) -> None:
+    await shard_worker.turn()
+    while shard_worker.is_behind():
+        await shard_worker.turn()
 
 
 def written(data: shapes.Event, event_id: str) -> Record:
@@ -76,13 +76,13 @@ async def test_next_owner_reads_only_records_since_the_snapshot_and_decides_the_
             await log.level()
             await settle(first)
             known = {
-                key: found.clusters for fold in first.folds for key, found in fold.state.bindings.items()
+                key: binding.clusters for fold in first.folds for key, binding in fold.state.bindings.items()
             }
 
         async with owner(address) as (second, tail):
             await second.turn()
             assert {
-                key: found.clusters for fold in second.folds for key, found in fold.state.bindings.items()
+                key: binding.clusters for fold in second.folds for key, binding in fold.state.bindings.items()
             } == known
             # Each late input wrote itself, a step and at most four decisions; the first ones are not read
             # again.

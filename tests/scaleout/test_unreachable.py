@@ -33,7 +33,7 @@ def no_client_stays_open() -> Generator[None]:
         warnings.simplefilter("always")
         yield
         gc.collect()
-    assert [str(each.message) for each in recorded if "Unclosed" in str(each.message)] == []
+    assert [str(warning.message) for warning in recorded if "Unclosed" in str(warning.message)] == []
 
 
 async def test_failed_reads_leave_no_consumer_open(address: Address) -> None:
@@ -49,11 +49,11 @@ async def test_failed_reads_leave_no_consumer_open(address: Address) -> None:
 
 async def test_failed_snapshot_writes_leave_no_producer_open(address: Address) -> None:
     with no_client_stays_open():
-        places = side_topics.SnapshotTopic(address)
+        snapshot_topic = side_topics.SnapshotTopic(address)
         for _ in range(RETRIES):
             with pytest.raises(OSError, match="KafkaConnectionError"):
-                await places.append(0, "a-0", b"piece")
-        await places.close()
+                await snapshot_topic.append(0, "a-0", b"piece")
+        await snapshot_topic.close()
 
 
 async def test_producer_that_fails_to_stop_is_abandoned(

@@ -62,50 +62,50 @@ async def owner(address: Address) -> AsyncGenerator[clients.Producer]:
 async def order(log: numbered_log.KafkaLog, count: int) -> list[StoredRecord]:
     """Return the records in order, once there are ``count``."""
     async with asyncio.timeout(WAIT_S):
-        while len(found := await log.read_all(0, 1_000)) < count:
+        while len(records := await log.read_all(0, 1_000)) < count:
             await log.wait(log.moves())
-    return found
+    return records
 
 
 async def test_effects_wait_for_a_hidden_step(address: Address) -> None:
-    async with numbered_log.opened(address) as log, owner(address) as mine:
+    async with numbered_log.opened(address) as log, owner(address) as producer:
         async with held(address, topics.DECISIONS, SHARD):
             batch = [
                 step(SHARD, 1),
                 output(topics.LINKS, 5, SHARD, 1, 1),
                 output(topics.WORKS, 0, SHARD, 1, 2),
             ]
-            await appending.commit(mine, address, batch)
+            await appending.commit(producer, address, batch)
             async with asyncio.timeout(UNHELD_S):
                 await log.append([foreign_input(topics.SPECS, 1)])
             await asyncio.sleep(HELD_S)
             async with asyncio.timeout(UNHELD_S):
                 await log.append([foreign_input(topics.SPECS, 2)])
-            assert [each.topic for each in await log.read_all(0, 100)] == ["specs", "specs"]
+            assert [record.topic for record in await log.read_all(0, 100)] == ["specs", "specs"]
 
-        found = await order(log, 5)
-    assert [each.topic for each in found][2:] == ["decisions", "links", "works"]
+        records = await order(log, 5)
+    assert [record.topic for record in records][2:] == ["decisions", "links", "works"]
 
 
 async def test_step_waits_for_a_hidden_input(address: Address) -> None:
-    async with numbered_log.opened(address) as log, owner(address) as mine:
+    async with numbered_log.opened(address) as log, owner(address) as producer:
         async with held(address, topics.LINKS, SHARD):
             link = output(topics.LINKS, SHARD, SHARD, 1)
-            (offset, _) = await appending.commit(mine, address, [link, step(SHARD, 1)])
-            await appending.commit(mine, address, [step(SHARD, 2, {topics.LINKS: offset + 1})])
+            (offset, _) = await appending.commit(producer, address, [link, step(SHARD, 1)])
+            await appending.commit(producer, address, [step(SHARD, 2, {topics.LINKS: offset + 1})])
             await asyncio.sleep(HELD_S)
 
-        found = await order(log, 3)
-    assert [each.topic for each in found] == ["decisions", "links", "decisions"]
+        records = await order(log, 3)
+    assert [record.topic for record in records] == ["decisions", "links", "decisions"]
 
 
 async def test_forged_effect_delays_nothing(address: Address) -> None:
-    async with numbered_log.opened(address) as log, owner(address) as mine:
+    async with numbered_log.opened(address) as log, owner(address) as producer:
         await log.append([output(topics.WORKS, 0, SHARD, 1_000)])
         async with asyncio.timeout(HELD_S):
-            await appending.commit(mine, address, [step(SHARD, 1), output(topics.WORKS, 0, SHARD, 1)])
-            found = await order(log, 3)
-    assert [each.topic for each in found] == ["works", "decisions", "works"]
+            await appending.commit(producer, address, [step(SHARD, 1), output(topics.WORKS, 0, SHARD, 1)])
+            records = await order(log, 3)
+    assert [record.topic for record in records] == ["works", "decisions", "works"]
 
 
 async def test_extents_of_missing_offsets_have_no_effect_on_any_replica(address: Address) -> None:
@@ -116,14 +116,14 @@ async def test_extents_of_missing_offsets_have_no_effect_on_any_replica(address:
             number + 1, "forger", (Extent(topics.SPECS, 1, 1, 6), Extent(topics.WORKS, 99, 0, 9))
         )
         nowhere = Extents(number + 1, "forger", (Extent(topics.SPECS, 1, 1, 6),))
-        for each in (forged, nowhere):
+        for extents in (forged, nowhere):
             await plain.append(
-                address.servers, address.topic(sequence.TOPIC), 0, b"", sequence.record(each).value, {}
+                address.servers, address.topic(sequence.TOPIC), 0, b"", sequence.record(extents).value, {}
             )
         async with asyncio.timeout(WAIT_S):
             after = [
-                (await each.append([foreign_input(topics.SPECS, 1)]))[0]
-                for each in (log, second, log, second, log)
+                (await replica_log.append([foreign_input(topics.SPECS, 1)]))[0]
+                for replica_log in (log, second, log, second, log)
             ]
             # The forged offsets exist by now; a replica that starts later must agree nevertheless.
             after.append((await log.append([foreign_input(topics.SPECS, 1)]))[0])

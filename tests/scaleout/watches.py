@@ -66,13 +66,13 @@ class Watcher(threading.Thread):
     def differences(self) -> list[str]:
         """Compare with a list of the same replica; waits for events that are still on their way."""
         until_s = time.monotonic() + _EQUAL_S
-        found = [f"{self.name} has not listed yet"]
-        while found and time.monotonic() < until_s:
+        differing = [f"{self.name} has not listed yet"]
+        while differing and time.monotonic() < until_s:
             with _client(self._api) as client:
                 _, listed = _listed(client, self._path)
-            found = list(self._compared(listed))
+            differing = list(self._compared(listed))
             time.sleep(_RETRY_S)
-        return [*self.wrong, *found]
+        return [*self.wrong, *differing]
 
     def _compared(self, listed: dict[str, Json]) -> Iterator[str]:
         for name in sorted(listed.keys() | self._objects.keys()):
@@ -123,10 +123,10 @@ def started(apis: Sequence[Api]) -> list[Watcher]:
 
 def _client(api: Api) -> httpx.Client:
     """A client of the replica; it reads the address again, as each start may change it."""
-    found = msgspec.json.decode((api.data / "endpoint.json").read_bytes())
+    endpoint = msgspec.json.decode((api.data / "endpoint.json").read_bytes())
     return httpx.Client(
-        base_url=found["kube_url"],
-        headers={"authorization": f"Bearer {found['token']}"},
+        base_url=endpoint["kube_url"],
+        headers={"authorization": f"Bearer {endpoint['token']}"},
         timeout=_SILENT_S,
         verify=False,  # noqa: S501  # loopback
         trust_env=False,
@@ -137,7 +137,9 @@ def _listed(client: httpx.Client, path: str) -> tuple[str, dict[str, Json]]:
     response = client.get(path)
     response.raise_for_status()
     body = msgspec.json.decode(response.content)
-    return str(body["metadata"]["resourceVersion"]), {_name(each): _plain(each) for each in body["items"]}
+    return str(body["metadata"]["resourceVersion"]), {
+        _name(document): _plain(document) for document in body["items"]
+    }
 
 
 def _plain(document: Json) -> Json:
