@@ -51,22 +51,22 @@ async def check(played: world.World) -> list[str]:
     log = played.log
     records = await everything(log)
     judged = list(_judged(records))
-    found = _inputs_are_accounted_for(records, judged)
-    found += _decisions_keep_their_promises(records)
-    found += _rebalancers_finish_once(records)
-    found += await _a_rebuilt_worker_is_the_same(log, played.worker)
-    found += _members_run_what_was_decided(played)
-    taken = [each for _, each in judged if isinstance(each, verdicts.Taken)]
-    found += overrides.check(played, taken)
-    found += dependencies.check(played)
-    found += invariants.check(played, records, taken)
-    found += preemption.check(records)
-    found += quotas.check(records)
-    found += departures.check(records, taken)
-    found += await views.check(played, taken)
+    violations = _inputs_are_accounted_for(records, judged)
+    violations += _decisions_keep_their_promises(records)
+    violations += _rebalancers_finish_once(records)
+    violations += await _a_rebuilt_worker_is_the_same(log, played.worker)
+    violations += _members_run_what_was_decided(played)
+    taken = [verdict for _, verdict in judged if isinstance(verdict, verdicts.Taken)]
+    violations += overrides.check(played, taken)
+    violations += dependencies.check(played)
+    violations += invariants.check(played, records, taken)
+    violations += preemption.check(records)
+    violations += quotas.check(records)
+    violations += departures.check(records, taken)
+    violations += await views.check(played, taken)
     report = await verification.verify(log)
-    found += [f"3: {finding.where}: {finding.message}" for finding in report.findings]
-    return found
+    violations += [f"3: {finding.where}: {finding.message}" for finding in report.findings]
+    return violations
 
 
 def _judged(records: list[StoredRecord]) -> Iterable[tuple[StoredRecord, verdicts.Verdict]]:
@@ -109,7 +109,7 @@ def _decisions_keep_their_promises(records: list[StoredRecord]) -> list[str]:
     history = _cluster_history(facts)
     bindings: dict[str, Known] = {}
     ends: dict[int, int] = {}
-    found: list[str] = []
+    violations: list[str] = []
     for record in records:
         if record.topic != topics.DECISIONS:
             continue
@@ -121,11 +121,13 @@ def _decisions_keep_their_promises(records: list[StoredRecord]) -> list[str]:
             case decisions.ScheduleDecided() as decided:
                 known = bindings[decided.key]
                 fleet = history[ends[shard_of(decided.key)]]
-                found += [f"{what} ({record.position})" for what in _judge(known, decided, fleet)]
+                violations += [
+                    f"{violation} ({record.position})" for violation in _judge(known, decided, fleet)
+                ]
                 known.clusters = {target.name: target.replicas for target in decided.clusters}
             case data:
                 _learn(bindings, data)
-    return found
+    return violations
 
 
 def _learn(bindings: dict[str, Known], data: object) -> None:
@@ -163,12 +165,12 @@ def _judge(known: Known, decided: decisions.ScheduleDecided, fleet: Mapping[str,
             yield f"4: {decided.key}: {new} without a policy"
         return
     scheduling = known.placement.get("replicaScheduling", {})
-    wanted = known.replicas or 0
-    if wanted and scheduling.get("replicaSchedulingType") == "Divided":
-        if sum(new.values()) != wanted:
-            yield f"4: {decided.key}: {new} do not add up to {wanted}"
-    elif wanted and any(count != wanted for count in new.values()):
-        yield f"4: {decided.key}: {new} are not {wanted} everywhere"
+    replicas = known.replicas or 0
+    if replicas and scheduling.get("replicaSchedulingType") == "Divided":
+        if sum(new.values()) != replicas:
+            yield f"4: {decided.key}: {new} do not add up to {replicas}"
+    elif replicas and any(count != replicas for count in new.values()):
+        yield f"4: {decided.key}: {new} are not {replicas} everywhere"
     for name in new.keys() - known.clusters.keys():
         reason = _forbidden(known, decided, fleet.get(name), name)
         if reason:
@@ -212,7 +214,7 @@ def _forbidden(known: Known, decided: decisions.ScheduleDecided, cluster: Cluste
         return "the placement does not select"
     tolerations = known.placement.get("clusterTolerations", [])
     for key, effect in cluster.taints:
-        tolerated = any(each["key"] == key for each in tolerations)
+        tolerated = any(toleration["key"] == key for toleration in tolerations)
         # A copy that never stopped is no new one: such a taint leaves it where it runs.
         is_kept = effect == "NoSchedule" and decided.trigger == "Recovered"
         if effect != "PreferNoSchedule" and not (tolerated or is_kept):
@@ -282,19 +284,19 @@ def _rebalancers_finish_once(records: list[StoredRecord]) -> list[str]:
     awaited: dict[tuple[str, str], int] = {}
     triggered: dict[str, set[str]] = {}
     decided: set[tuple[str, str]] = set()
-    found: list[str] = []
+    violations: list[str] = []
     for record in records:
         decoded = codec.decode(record)
         if record.topic != topics.DECISIONS or not isinstance(decoded, codec.Decoded):
             continue
         match decoded.data:
             case rebalance_decisions.RebalanceStarted(
-                uid=uid, generation=generation, asked=asked, dropped=dropped
+                uid=uid, generation=generation, asked=refs, dropped=dropped
             ):
                 started[uid] = generation
                 for ref in dropped:
                     awaited.pop((uid, str(ref)), None)
-                awaited |= {(uid, str(ref)): generation for ref in asked}
+                awaited |= {(uid, str(ref)): generation for ref in refs}
             case decisions.RescheduleTriggered(key=key, uid=uid):
                 triggered.setdefault(key, set()).add(uid)
             case decisions.ScheduleDecided(key=key) | decisions.ScheduleFailed(key=key):
@@ -303,24 +305,26 @@ def _rebalancers_finish_once(records: list[StoredRecord]) -> list[str]:
                 awaited.pop((uid, str(ref)), None)
                 key = f"{ref.namespace}/{ref.name}-{ref.kind.lower()}"
                 if result == "Successful" and (uid, key) not in decided:
-                    found.append(f"7: {ref.name} counts as Successful without a decision ({record.position})")
+                    violations.append(
+                        f"7: {ref.name} counts as Successful without a decision ({record.position})"
+                    )
             case rebalance_decisions.RebalanceFinished(uid=uid, generation=generation):
                 finished[(uid, generation)] += 1
                 if any(waiting == uid for waiting, _ in awaited):
-                    found.append(f"7: {uid} finished while answers are awaited ({record.position})")
+                    violations.append(f"7: {uid} finished while answers are awaited ({record.position})")
             case _:
                 pass
-    found += [
-        f"7: {uid} finished generation {each} {count} times"
-        for (uid, each), count in finished.items()
+    violations += [
+        f"7: {uid} finished generation {generation} {count} times"
+        for (uid, generation), count in finished.items()
         if count > 1
     ]
-    found += [
-        f"7: {uid} never finished {each}"
-        for uid, each in started.items()
-        if not finished[(uid, each)] and _is_alive(records, uid)
+    violations += [
+        f"7: {uid} never finished {generation}"
+        for uid, generation in started.items()
+        if not finished[(uid, generation)] and _is_alive(records, uid)
     ]
-    return found
+    return violations
 
 
 def _is_alive(records: list[StoredRecord], uid: str) -> bool:
@@ -339,11 +343,11 @@ def _is_alive(records: list[StoredRecord], uid: str) -> bool:
 
 def _members_run_what_was_decided(played: world.World) -> list[str]:
     """At rest each member runs exactly what the bindings assign to it."""
-    wanted: dict[tuple[str, str], int] = {}
+    expected: dict[tuple[str, str], int] = {}
     held_back: set[tuple[str, str]] = set()
     for fold in played.worker.folds:
         for key, binding in fold.state.bindings.items():
-            wanted |= {(name, key): max(work.replicas, 0) for name, work in binding.works.items()}
+            expected |= {(name, key): max(work.replicas, 0) for name, work in binding.works.items()}
             held_back |= {
                 # The checker of overrides covers works with overrides.
                 (name, key)
@@ -352,12 +356,12 @@ def _members_run_what_was_decided(played: world.World) -> list[str]:
             }
     running = played.running()
     for where in held_back:
-        wanted.pop(where)
+        expected.pop(where)
         running.pop(where, None)
     known = set(played.worker.facts.fleet.names())
-    wanted = {where: count for where, count in wanted.items() if where[0] in known}
+    expected = {where: count for where, count in expected.items() if where[0] in known}
     running = {where: count for where, count in running.items() if where[0] in known}
-    return [] if running == wanted else [f"1: members run {running}, decided was {wanted}"]
+    return [] if running == expected else [f"1: members run {running}, decided was {expected}"]
 
 
 async def _a_rebuilt_worker_is_the_same(log: port.NumberedLog, live: worker.Worker) -> list[str]:

@@ -41,11 +41,11 @@ async def no_priority_class(world: World) -> str:
 def of_policy(world: World) -> dict[str, object]:
     """Return the priority fields of a policy: mostly a class, sometimes that of the pods."""
     by = {"priorityClassName": world.chance.choice(sorted(CLASSES))}
-    said = world.chance.choice(
+    priority = world.chance.choice(
         [{"priorityClassSource": "KubePriorityClass", **by}] * 3
         + [{"priorityClassSource": "PodPriorityClass"}]
     )
-    return {"schedulePriority": said}
+    return {"schedulePriority": priority}
 
 
 def of_pod(world: World) -> dict[str, object]:

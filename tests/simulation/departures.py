@@ -40,37 +40,39 @@ class _Seen(msgspec.Struct):
 
 def check(records: Iterable[StoredRecord], taken: Iterable[verdicts.Taken]) -> list[str]:
     """Return all violations, each with the position of the record that shows it."""
-    inputs = {each.record.position: each for each in taken}
-    seen, found = _Seen(), list[str]()
+    inputs = {verdict.record.position: verdict for verdict in taken}
+    seen, violations = _Seen(), list[str]()
     for record in records:
         if record.topic in (topics.CLUSTERS, topics.HEALTH):
             wrongs = _observe(seen, inputs[record.position]) if record.position in inputs else ()
         else:
             decoded = codec.decode(record)
             wrongs = _decide(seen, decoded.data) if isinstance(decoded, codec.Decoded) else ()
-        found += [f"{wrong} ({record.position})" for wrong in wrongs]
-    return found + [f"left: {name} is leaving still" for name in seen.stays if seen.leaving(name)]
+        violations += [f"{wrong} ({record.position})" for wrong in wrongs]
+    return violations + [f"left: {name} is leaving still" for name in seen.stays if seen.leaving(name)]
 
 
-def _observe(seen: _Seen, said: verdicts.Taken) -> Iterator[str]:
-    match said.data:
+def _observe(seen: _Seen, verdict: verdicts.Taken) -> Iterator[str]:
+    match verdict.data:
         case clusters.ClusterLeaving(name=name) if seen.leaving(name) is None:
             was_silent = not seen.ready.get(name, False)
-            seen.stays.setdefault(name, []).append(_Stay(said.record.offset, was_silent=was_silent))
+            seen.stays.setdefault(name, []).append(_Stay(verdict.record.offset, was_silent=was_silent))
         case clusters.ClusterLeft(name=name, uid=uid):
             stay = seen.leaving(name)
             if uid:
                 yield from _judge(seen, name, stay)
             if stay is not None:
-                stay.end = said.record.offset
+                stay.end = verdict.record.offset
             seen.ready.pop(name, None)
-            seen.removals = {place: each for place, each in seen.removals.items() if place[0] != name}
+            seen.removals = {
+                work_key: removal for work_key, removal in seen.removals.items() if work_key[0] != name
+            }
         case clusters.ClusterHealthChanged(name=name) as report:
             if report.silent and seen.heard_ms.get(name, 0) > report.heard_ms:
                 return
             seen.ready[name] = report.ready and not report.silent
             if not report.silent:
-                seen.heard_ms[name] = said.at_ms
+                seen.heard_ms[name] = verdict.at_ms
             stay = seen.leaving(name)
             if stay is not None and not seen.ready[name]:
                 stay.was_silent = True

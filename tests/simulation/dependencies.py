@@ -13,7 +13,7 @@ from tests.simulation import world
 
 def check(played: world.World) -> list[str]:
     """Return the objects that are missing in a cluster that needs them, or left in one that does not."""
-    bindings = {key: each for fold in played.worker.folds for key, each in fold.state.bindings.items()}
+    bindings = {key: binding for fold in played.worker.folds for key, binding in fold.state.bindings.items()}
     members = set(played.worker.facts.fleet.names())
     needed: defaultdict[str, set[str]] = defaultdict(set)
     for binding in bindings.values():
@@ -33,8 +33,8 @@ def _needs(binding: Binding) -> Iterator[str]:
         for ref in binding.distributed.dependencies if binding.distributed else ():
             yield ref.binding_key
     elif binding.claim.propagate_deps and binding.template is not None:
-        for each in binding.template.dependencies:
-            yield keys.binding_key(each.kind, each.namespace, each.name)
+        for dependency in binding.template.dependencies:
+            yield keys.binding_key(dependency.kind, dependency.namespace, dependency.name)
 
 
 def _targets(binding: Binding) -> set[str]:

@@ -26,42 +26,42 @@ class Known(msgspec.Struct):
 
 def known(taken: Iterable[verdicts.Taken]) -> Known:
     """Fold accepted inputs."""
-    found = Known()
-    for each in taken:
-        match each.data:
+    facts = Known()
+    for verdict in taken:
+        match verdict.data:
             case specs.TemplateApplied(manifest=raw):
-                found.templates[each.record.key] = msgspec.json.decode(raw)
+                facts.templates[verdict.record.key] = msgspec.json.decode(raw)
             case specs.TemplateDeleted():
-                found.templates.pop(each.record.key, None)
+                facts.templates.pop(verdict.record.key, None)
             case policies.ConfigurationApplied(manifest=raw):
                 value = msgspec.json.decode(raw)
                 if value["kind"] in _KINDS:
-                    found.policies[value["kind"], value["metadata"]["name"]] = value
-                    found.written[each.record.offset] = value
+                    facts.policies[value["kind"], value["metadata"]["name"]] = value
+                    facts.written[verdict.record.offset] = value
             case policies.ConfigurationDeleted(object=ref):
-                found.policies.pop((ref.kind, ref.name), None)
+                facts.policies.pop((ref.kind, ref.name), None)
             case (
                 clusters.ClusterJoined(name=name, labels=labels)
                 | clusters.ClusterLabelled(name=name, labels=labels)
             ):
-                found.labels[name] = labels
+                facts.labels[name] = labels
             case clusters.ClusterLeft(name=name):
-                found.labels.pop(name, None)
+                facts.labels.pop(name, None)
             case _:
                 pass
-    return found
+    return facts
 
 
 def check(played: world.World, taken: Iterable[verdicts.Taken]) -> list[str]:
     """Each work names the rules that apply; each member runs their result, or reports why not."""
     facts = known(taken)
     running = played.running()
-    found: list[str] = []
+    violations: list[str] = []
     for fold in played.worker.folds:
         for key, binding in fold.state.bindings.items():
-            found += _told(facts, key, binding)
-            found += _run(facts, binding, running)
-    return found
+            violations += _told(facts, key, binding)
+            violations += _run(facts, binding, running)
+    return violations
 
 
 def _told(facts: Known, key: str, binding: Binding) -> Iterator[str]:
@@ -71,10 +71,10 @@ def _told(facts: Known, key: str, binding: Binding) -> Iterator[str]:
     for name, work in binding.works.items():
         if work.suspended or name not in facts.labels or name not in placed:
             continue
-        wanted = list(_holding(facts, facts.templates[key], name))
-        told = [(ref.kind, ref.name, ref.rules) for ref in work.overrides]
-        if told != wanted:
-            yield f"overrides: {key} in {name} has {told}, what holds is {wanted}"
+        expected = list(_holding(facts, facts.templates[key], name))
+        dispatched = [(ref.kind, ref.name, ref.rules) for ref in work.overrides]
+        if dispatched != expected:
+            yield f"overrides: {key} in {name} has {dispatched}, what holds is {expected}"
 
 
 def _holding(facts: Known, template: dict[str, Any], cluster: str) -> Iterator[_Held]:
@@ -83,10 +83,10 @@ def _holding(facts: Known, template: dict[str, Any], cluster: str) -> Iterator[_
         for (kind, name), policy in facts.policies.items()
         if (close := _closeness(policy["spec"]["resourceSelectors"], template))
     ]
-    for kind, _, name, policy in sorted(chosen, key=lambda each: each[:3]):
+    for kind, _, name, policy in sorted(chosen, key=lambda entry: entry[:3]):
         rules = tuple(
-            place
-            for place, rule in enumerate(policy["spec"]["overrideRules"])
+            index
+            for index, rule in enumerate(policy["spec"]["overrideRules"])
             if _is_meant(rule.get("targetCluster", {}), cluster, facts.labels[cluster])
         )
         if rules:
@@ -107,8 +107,8 @@ def _closeness(selectors: list[dict[str, Any]], template: dict[str, Any]) -> int
 
 
 def _is_meant(target: dict[str, Any], cluster: str, labels: dict[str, str]) -> bool:
-    wanted = target.get("labelSelector", {}).get("matchLabels", {})
-    return cluster in target.get("clusterNames", [cluster]) and wanted.items() <= labels.items()
+    required_labels = target.get("labelSelector", {}).get("matchLabels", {})
+    return cluster in target.get("clusterNames", [cluster]) and required_labels.items() <= labels.items()
 
 
 def _run(facts: Known, binding: Binding, running: dict[tuple[str, str], int]) -> Iterator[str]:
@@ -129,8 +129,8 @@ def outcome(facts: Known, overrides: tuple[shapes.OverrideRef, ...], key: str, r
     """Return the replicas after the rules, or None if a rule cannot be applied."""
     for ref in overrides:
         rules = facts.written[ref.offset]["spec"]["overrideRules"]
-        for place in ref.rules:
-            for patch in rules[place]["overriders"].get("plaintext", ()):
+        for index in ref.rules:
+            for patch in rules[index]["overriders"].get("plaintext", ()):
                 if patch["path"] == "/spec/nowhere":
                     return None
                 if patch["path"] == "/spec/replicas":

@@ -43,14 +43,14 @@ def _take(seen: _Seen, record: StoredRecord, data: object) -> Iterator[str]:
         case decisions.BindingWithdrawn(key=key):
             seen.ranks.pop(key, None)
             # A later binding with this key is a new one, to which the hold does not apply.
-            seen.held = {place: until_ms for place, until_ms in seen.held.items() if place[0] != key}
+            seen.held = {hold: until_ms for hold, until_ms in seen.held.items() if hold[0] != key}
         case decisions.ScheduleFailed(key=key, reason=reason, retried=retried):
             seen.blocked[key] = retried and reason == "Unschedulable"
         case decisions.ScheduleDecided(key=key, clusters=clusters):
             seen.blocked[key] = False
-            for each in clusters:
-                if (key, each.name) in seen.held:
-                    yield f"held: {key} returns to {each.name}"
+            for cluster in clusters:
+                if (key, cluster.name) in seen.held:
+                    yield f"held: {key} returns to {cluster.name}"
         case _:
             yield from _preempt(seen, record, data)
 
@@ -63,8 +63,8 @@ def _preempt(seen: _Seen, record: StoredRecord, data: object) -> Iterator[str]:
             if _policy(seen, key) != "PreemptLowerPriority":
                 yield f"preempted: {key} asks for room, which it may not"
         case links.CapacityOffered(key=key, number=number, occupants=occupants):
-            places = {(each.key, each.cluster) for each in occupants}
-            seen.offered.setdefault((key, number), set()).update(places)
+            offered = {(occupant.key, occupant.cluster) for occupant in occupants}
+            seen.offered.setdefault((key, number), set()).update(offered)
         case decisions.PreemptionDecided():
             yield from _choose(seen, data)
         case decisions.EvictionStarted() if data.reason == "Preempted":

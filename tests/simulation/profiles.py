@@ -47,24 +47,24 @@ class Played(Struct, frozen=True):
 
 async def play(profile: Profile, seed: int, count: int) -> Played:
     """Run a seed; a world that does not come to rest is a violation too."""
-    played, told = World(seed, profile.members, profile.scope), list[str]()
+    played, lines = World(seed, profile.members, profile.scope), list[str]()
     await profile.begin(played)
     try:
-        await playing.play(played, count, told, profile.weights, profile.end)
+        await playing.play(played, count, lines, profile.weights, profile.end)
     except AssertionError as error:
-        return Played(played, told, [str(error)])
-    return Played(played, told, await checks.check(played))
+        return Played(played, lines, [str(error)])
+    return Played(played, lines, await checks.check(played))
 
 
 async def failing(profile: Profile, seeds: range, count: int) -> str:
     """Return violations of failing seeds, the command to repeat each, and a timeline; empty if all pass."""
-    found: list[str] = []
+    violations: list[str] = []
     for seed in seeds:
         played = await play(profile, seed, count)
         if played.wrong:
-            found.append(f"python -m tests.simulation {profile.name} {seed} {count}")
-            found += played.wrong
-            found += await timeline.around(played.world, played.wrong)
-        if len(found) and found.count("") >= TOLD_MAX:
+            violations.append(f"python -m tests.simulation {profile.name} {seed} {count}")
+            violations += played.wrong
+            violations += await timeline.around(played.world, played.wrong)
+        if len(violations) and violations.count("") >= TOLD_MAX:
             break
-    return "\n".join(found)
+    return "\n".join(violations)

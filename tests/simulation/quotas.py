@@ -56,15 +56,15 @@ def check(records: Iterable[StoredRecord]) -> list[str]:
                 shown = used
             case _:
                 pass
-    found: list[str] = []
+    violations: list[str] = []
     for resource in {resource for amounts in shown.values() for resource in amounts}:
         used = sum(
             quantity.nano_units(requests[key].get(resource, "0")) * sum(replicas.values())
             for key, replicas in clusters.items()
         )
-        found += [
+        violations += [
             f"quota {name}: {amounts} is shown as used, {used}n of {resource} are"
             for name, amounts in shown.items()
             if quantity.nano_units(amounts.get(resource, "0")) != used
         ]
-    return found
+    return violations

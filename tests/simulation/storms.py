@@ -65,8 +65,8 @@ async def submit_taint_policy(world: World, name: str) -> None:
             "taints": [{"key": _TAINT, "effect": _POLICIES[name]["effect"]}],
         },
     )
-    said = inputs.configuration(manifest)
-    await world.submit(said, keys.object_key("ClusterTaintPolicy", "", name), 0)
+    event = inputs.configuration(manifest)
+    await world.submit(event, keys.object_key("ClusterTaintPolicy", "", name), 0)
 
 
 async def taint_policy(world: World) -> str:
@@ -129,8 +129,8 @@ def _selectors(world: World, name: str) -> list[dict[str, object]]:
 
 
 async def _report_health(world: World, name: str, *, ready: bool, grace_s: int = 0) -> None:
-    said = clusters.ClusterHealthChanged(name=name, ready=ready, grace_seconds=grace_s)
-    await world.submit(said, name, 0)
+    report = clusters.ClusterHealthChanged(name=name, ready=ready, grace_seconds=grace_s)
+    await world.submit(report, name, 0)
 
 
 async def flap(world: World) -> str:
@@ -205,9 +205,9 @@ async def arrive(world: World) -> str:
 
 async def again(world: World) -> str:
     """Repeat reports: as retries with the same id, or as new reports about outdated works."""
-    said = await world.log.read_all(0, world.log.last_number())
-    found = [record for record in said if record.topic == topics.HEALTH]
-    for record in world.chance.sample(found, min(3, len(found))):
+    stored = await world.log.read_all(0, world.log.last_number())
+    reports = [record for record in stored if record.topic == topics.HEALTH]
+    for record in world.chance.sample(reports, min(3, len(reports))):
         headers = dict(record.headers)
         if await _is_over(world, record):
             headers["ce_id"] = f"again-{world.log.last_number()}"

@@ -35,12 +35,12 @@ async def test_preemption_of_equal_priorities_is_detected(
 ) -> None:
     offering, choosing = preemption_victims.occupants, preemption.victims
 
-    def generous(asked: links.CapacityRequested, *others: object) -> object:
-        as_high = msgspec.structs.replace(asked, priority=asked.priority + _MORE)
+    def generous(request: links.CapacityRequested, *others: object) -> object:
+        as_high = msgspec.structs.replace(request, priority=request.priority + _MORE)
         return offering(as_high, *others)  # pyright: ignore[reportArgumentType]  # handed on as it came
 
-    def ruthless(shortage: object, priority: int, found: object) -> object:
-        return choosing(shortage, priority + _MORE, found)  # pyright: ignore[reportArgumentType]  # as above
+    def ruthless(shortage: object, priority: int, candidates: object) -> object:
+        return choosing(shortage, priority + _MORE, candidates)  # pyright: ignore[reportArgumentType]  # as above
 
     monkeypatch.setattr(preemption_victims, "occupants", generous)
     monkeypatch.setattr(preemption, "victims", ruthless)

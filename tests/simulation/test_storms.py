@@ -49,10 +49,10 @@ async def test_failing_seed_prints_its_command_and_timeline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cluster_health, "CONFIRM_MS", 0)
-    told = await wrong(range(20))
-    assert "python -m tests.simulation storms " in told
-    assert "ClusterHealthChanged(" in told
-    assert "ClusterJudged(" in told
+    output = await wrong(range(20))
+    assert "python -m tests.simulation storms " in output
+    assert "ClusterHealthChanged(" in output
+    assert "ClusterJudged(" in output
 
 
 @pytest.mark.slow

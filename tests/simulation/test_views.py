@@ -28,8 +28,8 @@ async def test_view_that_misses_evictions_is_detected(monkeypatch: pytest.Monkey
 async def test_view_changed_by_a_restart_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     class Forgetful(rebalancers.Rebalancers):
         def _load(self, key_id: int) -> rebalancers.Rebalancer | None:
-            found = super()._load(key_id)
-            return found and msgspec.structs.replace(found, observed={})
+            rebalancer = super()._load(key_id)
+            return rebalancer and msgspec.structs.replace(rebalancer, observed={})
 
     monkeypatch.setattr(fold, "Rebalancers", Forgetful)
     assert await is_caught("2: view rebalancers", _SEEDS)

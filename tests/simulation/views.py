@@ -69,10 +69,10 @@ async def check(played: world.World, taken: Sequence[verdicts.Taken]) -> list[st
     """Return the errors of the views of a world at rest; ``taken`` are all accepted inputs in order."""
     whole = await asyncio.to_thread(Store)
     await _fold(played, whole, played.log.last_number(), 4_096)
-    found = await _however_they_were_folded(played, await asyncio.to_thread(whole.dump), taken)
-    found += await asyncio.to_thread(_what_they_say, whole, played.worker)
+    violations = await _however_they_were_folded(played, await asyncio.to_thread(whole.dump), taken)
+    violations += await asyncio.to_thread(_what_they_say, whole, played.worker)
     await asyncio.to_thread(whole.close)
-    return found
+    return violations
 
 
 def _what_they_say(store: Store, live: worker.Worker) -> list[str]:
@@ -100,16 +100,16 @@ async def _however_they_were_folded(
     chance, end = played.chance, played.log.last_number()
     withdrawn = await _withdrawn(played)
     store = await asyncio.to_thread(Store)
-    found: list[str] = []
+    violations: list[str] = []
     seen: Dump = {}
     for number in [*sorted(chance.choices(range(1, end), k=_LOOKS)), end]:
         await _fold(played, store, number, chance.choice(_BATCHES))
         now = await asyncio.to_thread(store.dump)
-        found += _numbers_grow(seen, now, number)
-        found += _writes_are_seen(now, number, taken, withdrawn)
+        violations += _numbers_grow(seen, now, number)
+        violations += _writes_are_seen(now, number, taken, withdrawn)
         seen = now
     await asyncio.to_thread(store.close)
-    return found + [
+    return violations + [
         f"2: view {table}: {seen[table]} after restarts, {rows} in one go"
         for table, rows in whole.items()
         if seen[table] != rows
@@ -157,13 +157,13 @@ def _writes_are_seen(
     now: Dump, end: int, taken: Sequence[verdicts.Taken], withdrawn: Mapping[str, Collection[int]]
 ) -> Iterator[str]:
     written: dict[str, tuple[int, bytes]] = {}
-    for each in taken:
-        record = each.record
+    for verdict in taken:
+        record = verdict.record
         if record.number > end or record.topic not in (topics.SPECS, topics.POLICIES):
             continue
-        if isinstance(each.data, specs.DeletionAllowed):
+        if isinstance(verdict.data, specs.DeletionAllowed):
             continue  # not a write of the template
-        manifest: msgspec.Raw | None = getattr(each.data, "manifest", None)
+        manifest: msgspec.Raw | None = getattr(verdict.data, "manifest", None)
         if manifest is None:
             written.pop(record.key, None)
         else:
@@ -184,20 +184,22 @@ def _bindings(rows: Rows, live: worker.Worker) -> Iterator[str]:
         f"{item['metadata'].get('namespace', '')}/{item['metadata']['name']}": _shown_binding(item)
         for item in _read(query.list_bindings(rows))
     }
-    held = {
+    expected = {
         key: _held_binding(fold.state, binding, binding.declared)
         for fold in live.folds
         for key, binding in fold.state.bindings.items()
         if binding.declared is not None
     }
-    return _differences("bindings", shown, held)
+    return _differences("bindings", shown, expected)
 
 
 def _shown_binding(item: dict[str, Any]) -> Placed:
     metadata, spec, status = item["metadata"], item["spec"], item["status"]
     marks = metadata.get("labels", {}) | metadata.get("annotations", {})
     nothing: dict[str, Any] = {}
-    scheduled = next((each for each in status["conditions"] if each["type"] == "Scheduled"), nothing)
+    scheduled = next(
+        (condition for condition in status["conditions"] if condition["type"] == "Scheduled"), nothing
+    )
     reason = scheduled.get("reason", "")
     marks.pop("resourcebinding.karmada.io/permanent-id", None)
     marks.pop("clusterresourcebinding.karmada.io/permanent-id", None)
@@ -226,16 +228,19 @@ def _shown_binding(item: dict[str, Any]) -> Placed:
         suspended=held_back.get("dispatching", False)
         or held_back.get("dispatchingOnClusters", {}).get("clusterNames", False),
         propagates=claimed.get("propagateDeps", False),
-        dependencies=[(each["kind"], each["name"]) for each in dependencies],
+        dependencies=[(dependency["kind"], dependency["name"]) for dependency in dependencies],
         required_by=[
-            (f"{each['namespace']}/{each['name']}", [target["name"] for target in each.get("clusters", [])])
-            for each in spec.get("requiredBy", [])
+            (
+                f"{requirer['namespace']}/{requirer['name']}",
+                [target["name"] for target in requirer.get("clusters", [])],
+            )
+            for requirer in spec.get("requiredBy", [])
         ],
     )
 
 
 def _held_binding(shard: states.ShardState, binding: states.Binding, declared: states.Declared) -> Placed:
-    claim, told, needs = binding.claim, binding.distributed, shard.needs.get(binding.key, {})
+    claim, distributed, needs = binding.claim, binding.distributed, shard.needs.get(binding.key, {})
     return Placed(
         generation=binding.generation,
         replicas=declared.replicas or None,
@@ -252,7 +257,9 @@ def _held_binding(shard: states.ShardState, binding: states.Binding, declared: s
         ],
         suspended=bool(claim) and (claim.suspended or list(claim.suspended_on) or False),
         propagates=claim is not None and claim.propagate_deps,
-        dependencies=[(each.kind, each.name) for each in told.dependencies] if told else [],
+        dependencies=[(dependency.kind, dependency.name) for dependency in distributed.dependencies]
+        if distributed
+        else [],
         required_by=[
             (by, list(needs[by].applied.clusters)) for by in sorted(needs) if needs[by].applied.clusters
         ],
@@ -272,26 +279,28 @@ def _rebalancers(rows: Rows, live: worker.Worker) -> Iterator[str]:
     shown = {
         item["metadata"]["name"]: _shown_rebalancer(item) for item in _read(query.list_rebalancers(rows))
     }
-    held = {
-        each.name: Rebalanced(
-            generation=each.generation,
-            observed_generation=each.started,
-            finish_time=times.to_seconds_text(each.finish_ms) if each.finish_ms else None,
-            workloads=[(order, seen.result, seen.reason) for order, seen in sorted(each.observed.items())],
+    expected = {
+        rebalancer.name: Rebalanced(
+            generation=rebalancer.generation,
+            observed_generation=rebalancer.started,
+            finish_time=times.to_seconds_text(rebalancer.finish_ms) if rebalancer.finish_ms else None,
+            workloads=[
+                (order, seen.result, seen.reason) for order, seen in sorted(rebalancer.observed.items())
+            ],
         )
         for fold in live.folds
-        for each in fold.state.rebalancers.values()
+        for rebalancer in fold.state.rebalancers.values()
     }
-    return _differences("rebalancers", shown, held)
+    return _differences("rebalancers", shown, expected)
 
 
 def _shown_rebalancer(item: dict[str, Any]) -> Rebalanced:
     status = item["status"]
     observed: list[tuple[str, str, str]] = []
-    for each in status.get("observedWorkloads", []):
-        ref = each["workload"]
+    for observed_workload in status.get("observedWorkloads", []):
+        ref = observed_workload["workload"]
         order = f"{ref['apiVersion']} {ref['kind']} {ref.get('namespace', '')} {ref['name']}"
-        observed.append((order, each.get("result", ""), each.get("reason", "")))
+        observed.append((order, observed_workload.get("result", ""), observed_workload.get("reason", "")))
     return Rebalanced(
         generation=item["metadata"]["generation"],
         observed_generation=status.get("observedGeneration", 0),
@@ -310,14 +319,14 @@ def _works(rows: Rows, live: worker.Worker) -> Iterator[str]:
         )
         for item in _read(query.list_works(rows))
     }
-    held = {
+    expected = {
         (cluster, key): ("suspended" if work.suspended else work.replicas, work.term, work.step)
         for fold in live.folds
         for key, binding in fold.state.bindings.items()
         for cluster, work in binding.works.items()
         if not work.suspended or (cluster, key) in shown
     }
-    return _differences("works", shown, held)
+    return _differences("works", shown, expected)
 
 
 def _clusters(rows: Rows, live: worker.Worker) -> Iterator[str]:
@@ -328,7 +337,7 @@ def _clusters(rows: Rows, live: worker.Worker) -> Iterator[str]:
         )
         for item in _read(query.list_clusters(rows))
     }
-    held = {
+    expected = {
         name: (
             cluster.metadata.labels,
             {(taint.key, taint.effect) for taint in cluster.spec.taints},
@@ -336,7 +345,7 @@ def _clusters(rows: Rows, live: worker.Worker) -> Iterator[str]:
         for name in live.facts.fleet.names()
         if (cluster := live.facts.fleet.get(name)) is not None
     }
-    return _differences("clusters", shown, held)
+    return _differences("clusters", shown, expected)
 
 
 def _read(page: query.Page[Any]) -> list[dict[str, Any]]:
@@ -345,7 +354,7 @@ def _read(page: query.Page[Any]) -> list[dict[str, Any]]:
     return msgspec.json.decode(msgspec.json.encode(page.items, enc_hook=document_of))
 
 
-def _differences(view: str, shown: Mapping[Key, object], held: Mapping[Key, object]) -> Iterator[str]:
-    for key in {**held, **shown}:
-        if shown.get(key) != held.get(key):
-            yield f"1: view {view}: {key} is {shown.get(key)}, not {held.get(key)} as the shard holds it"
+def _differences(view: str, shown: Mapping[Key, object], expected: Mapping[Key, object]) -> Iterator[str]:
+    for key in {**expected, **shown}:
+        if shown.get(key) != expected.get(key):
+            yield f"1: view {view}: {key} is {shown.get(key)}, not {expected.get(key)} as the shard holds it"

@@ -45,8 +45,8 @@ class Scope(Struct, frozen=True, kw_only=True):
 EDITS = Scope()
 
 _DELAYED = {
-    codec.catalogue.BY_STRUCT[each].type
-    for each in (
+    codec.catalogue.BY_STRUCT[data_type].type
+    for data_type in (
         clusters.CapacityReported,
         clusters.ClusterHealthChanged,
         health.WorkloadGone,
@@ -119,9 +119,9 @@ class MemorySnapshots:
 
     def damage(self, number: int, at: int) -> None:
         """Flip one bit."""
-        found = bytearray(self.snapshots[number])
-        found[at % len(found)] ^= 1
-        self.snapshots[number] = bytes(found)
+        damaged = bytearray(self.snapshots[number])
+        damaged[at % len(damaged)] ^= 1
+        self.snapshots[number] = bytes(damaged)
 
 
 class World:
@@ -171,12 +171,12 @@ class World:
 
     async def turn(self) -> None:
         """Run one turn of the worker or the members; after a failed append, recover."""
-        one = self.worker if self.chance.random() < 0.6 else self.members
+        participant = self.worker if self.chance.random() < 0.6 else self.members
         try:
-            await one.turn()
+            await participant.turn()
         except port.LogError:
             await self._end_reports()
-            await one.recover()
+            await participant.recover()
 
     async def crash(self) -> None:
         """Restart worker and members from the log and the snapshots."""
@@ -214,14 +214,14 @@ class World:
 
         A rollout that waits for capacity runs former pods beside the new ones; then the replicas that it works towards.
         """
-        found: dict[tuple[str, str], int] = {}
-        for each in self.members.workloads():
-            workload = self.members.state_of(each.cluster).workloads.get(each.key)
+        replicas: dict[tuple[str, str], int] = {}
+        for entry in self.members.workloads():
+            workload = self.members.state_of(entry.cluster).workloads.get(entry.key)
             is_rolling = workload is not None and workload.outdated
-            found[each.cluster, each.key] = (
-                workload.replicas if workload and is_rolling else each.replicas
+            replicas[entry.cluster, entry.key] = (
+                workload.replicas if workload and is_rolling else entry.replicas
             ) or 0
-        return found
+        return replicas
 
     def _renew_worker(self) -> None:
         self.worker = worker.Worker(

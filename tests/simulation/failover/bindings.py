@@ -51,8 +51,8 @@ class Tracked(msgspec.Struct):
 
 
 def runs(binding: Tracked, cluster: str) -> bool:
-    said = binding.reports.get(cluster)
-    return said is not None and (said.ready > 0 or said.healthy)
+    report = binding.reports.get(cluster)
+    return report is not None and (report.ready > 0 or report.healthy)
 
 
 def is_last_copy(binding: Tracked, task: decisions.EvictionStarted) -> bool:

@@ -28,21 +28,21 @@ Fleet = dict[str, Seen]
 
 def is_crowd(fleet: Fleet) -> bool:
     """Whether so many clusters fail at once that none may be emptied."""
-    troubled = sum(each.status not in ("", "True") for each in fleet.values())
+    troubled = sum(seen.status not in ("", "True") for seen in fleet.values())
     return troubled >= _CROWD_MIN and troubled * 100 >= _CROWD_PERCENT * len(fleet)
 
 
 def wrong_taints(fleet: Fleet, taken: Iterable[verdicts.Taken]) -> Iterator[str]:
     """Yield the taints that policies demand but a cluster lacks, and those that should have been removed."""
     wanting: dict[str, dict[str, Any]] = {}
-    for each in taken:
-        match each.data:
-            case policies.ConfigurationApplied(manifest=manifest) if each.record.key.startswith(
+    for verdict in taken:
+        match verdict.data:
+            case policies.ConfigurationApplied(manifest=manifest) if verdict.record.key.startswith(
                 "clustertaintpolicy:"
             ):
-                wanting[each.record.key] = msgspec.json.decode(manifest)["spec"]
+                wanting[verdict.record.key] = msgspec.json.decode(manifest)["spec"]
             case policies.ConfigurationDeleted():
-                wanting.pop(each.record.key, None)
+                wanting.pop(verdict.record.key, None)
             case _:
                 pass
     crowd = is_crowd(fleet)
@@ -51,9 +51,9 @@ def wrong_taints(fleet: Fleet, taken: Iterable[verdicts.Taken]) -> Iterator[str]
         is_held = crowd and seen.status not in ("", "True")
         marks = {"addOnConditions": set[tuple[str, str]](), "removeOnConditions": set[tuple[str, str]]()}
         for spec in wanting.values():
-            for when, found in marks.items():
-                if any(_status(seen, each) in each["statusValues"] for each in spec[when]):
-                    found.update((taint["key"], taint["effect"]) for taint in spec["taints"])
+            for when, taints in marks.items():
+                if any(_status(seen, condition) in condition["statusValues"] for condition in spec[when]):
+                    taints.update((taint["key"], taint["effect"]) for taint in spec["taints"])
         due = {mark for mark in marks["addOnConditions"] if mark[1] != "NoExecute" or not is_held}
         if due - seen.taints.keys():
             yield f"rest: {name} is {seen.status} without the taints {due - seen.taints.keys()}"
@@ -70,10 +70,10 @@ def _status(seen: Seen, matched: dict[str, Any]) -> str | None:
 def fleets(taken: list[verdicts.Taken]) -> Iterator[tuple[int, Fleet]]:
     """Yield the clusters after each accepted record of ``clusters``."""
     now: Fleet = {}
-    for each in taken:
-        if each.record.topic == topics.CLUSTERS:
-            now = _moved(now, each)
-            yield each.record.offset, now
+    for verdict in taken:
+        if verdict.record.topic == topics.CLUSTERS:
+            now = _moved(now, verdict)
+            yield verdict.record.offset, now
 
 
 def _moved(fleet: Fleet, taken: verdicts.Taken) -> Fleet:
@@ -96,8 +96,8 @@ def _moved(fleet: Fleet, taken: verdicts.Taken) -> Fleet:
                 if mark[0] != key or effect not in ("", mark[1])
             }
             return fleet | {name: replace(fleet[name], taints=marks)}
-        case clusters.ClusterHealthChanged(name=name) as said:
-            return fleet | {name: _after_report(fleet[name], said, at_ms, offset)}
+        case clusters.ClusterHealthChanged(name=name) as report:
+            return fleet | {name: _after_report(fleet[name], report, at_ms, offset)}
         case clusters.ClusterConditionsReported(name=name, conditions=reported):
             statuses = {condition.type: condition.status for condition in reported}
             return fleet | {name: replace(fleet[name], conditions=statuses)}
@@ -105,10 +105,10 @@ def _moved(fleet: Fleet, taken: verdicts.Taken) -> Fleet:
             return fleet
 
 
-def _after_report(seen: Seen, said: clusters.ClusterHealthChanged, at_ms: int, offset: int) -> Seen:
-    if said.silent and (not seen.status or seen.heard_ms > said.heard_ms):
+def _after_report(seen: Seen, report: clusters.ClusterHealthChanged, at_ms: int, offset: int) -> Seen:
+    if report.silent and (not seen.status or seen.heard_ms > report.heard_ms):
         return seen
-    status = "Unknown" if said.silent else str(said.ready)
+    status = "Unknown" if report.silent else str(report.ready)
     since = seen.since if status == seen.status else offset
-    heard_ms = seen.heard_ms if said.silent else at_ms
+    heard_ms = seen.heard_ms if report.silent else at_ms
     return msgspec.structs.replace(seen, status=status, since=since, heard_ms=heard_ms)

@@ -73,11 +73,11 @@ class _Model:
         self._reports: dict[int, list[verdicts.Taken]] = {}
         self._allowances: dict[int, list[verdicts.Taken]] = {}
         self._emptied: list[tuple[int, str]] = []
-        for each in taken:
-            if each.record.topic == topics.HEALTH:
-                self._reports.setdefault(each.record.partition, []).append(each)
-            elif isinstance(each.data, specs.DeletionAllowed):
-                self._allowances.setdefault(each.record.partition, []).append(each)
+        for verdict in taken:
+            if verdict.record.topic == topics.HEALTH:
+                self._reports.setdefault(verdict.record.partition, []).append(verdict)
+            elif isinstance(verdict.data, specs.DeletionAllowed):
+                self._allowances.setdefault(verdict.record.partition, []).append(verdict)
 
     @property
     def fleet(self) -> Fleet:
@@ -103,8 +103,8 @@ class _Model:
                 yield from self._begin(now, now.bindings[key], data)
             case decisions.EvictionFinished(key=key, cluster=name):
                 yield from self._end(now, now.bindings[key], data)
-            case decisions.BindingDispatched(key=key, works=told):
-                yield from self._tell(now, key, told)
+            case decisions.BindingDispatched(key=key, works=works):
+                yield from self._tell(now, key, works)
             case _:
                 fold_decision(now.bindings, data)
 
@@ -127,8 +127,12 @@ class _Model:
                     if not task.suppress_deletion and is_over and not is_last_copy(binding, task):
                         yield f"rest: {key} still leaves {name}"
                 for name in binding.clusters if binding.failover else ():
-                    said = binding.reports.get(name)
-                    if said and said.unhealthy_ms and said.unhealthy_ms + tolerated_ms(binding) < rested_ms:
+                    report = binding.reports.get(name)
+                    if (
+                        report
+                        and report.unhealthy_ms
+                        and report.unhealthy_ms + tolerated_ms(binding) < rested_ms
+                    ):
                         yield f"rest: {key} is unhealthy in {name} for too long"
 
     def _open(self, shard: int, step: decisions.StepTaken) -> None:
@@ -143,20 +147,20 @@ class _Model:
             if keys.shard_of(name) == shard and now.known.get(name, (-1, 0))[0] != seen.since:
                 now.known[name] = (seen.since, step.time_ms)
         start = former.step.ends[topics.SPECS] if former else 0
-        for each in self._allowances.get(shard, []):
-            binding = now.bindings.get(each.record.key)
+        for verdict in self._allowances.get(shard, []):
+            binding = now.bindings.get(verdict.record.key)
             if (
                 binding is not None
-                and isinstance(each.data, specs.DeletionAllowed)
-                and start <= each.record.offset < step.ends[topics.SPECS]
+                and isinstance(verdict.data, specs.DeletionAllowed)
+                and start <= verdict.record.offset < step.ends[topics.SPECS]
             ):
-                binding.allowed |= {each.data.cluster} & {
+                binding.allowed |= {verdict.data.cluster} & {
                     name for name, task in binding.tasks.items() if not task.held
                 }
         start = former.step.ends[topics.HEALTH] if former else 0
-        for each in self._reports.get(shard, []):
-            if start <= each.record.offset < step.ends[topics.HEALTH]:
-                fold_report(now.bindings, each.data)
+        for verdict in self._reports.get(shard, []):
+            if start <= verdict.record.offset < step.ends[topics.HEALTH]:
+                fold_report(now.bindings, verdict.data)
 
     def _close(self, shard: int) -> Iterator[str]:
         now = self._shards.get(shard)
@@ -167,17 +171,19 @@ class _Model:
             # A reschedule request in the same step may place it there again.
             if mode != "Directly" or binding is None or name in binding.clusters:
                 continue
-            if name in binding.works and not any(name in each for each in binding.required.values()):
+            if name in binding.works and not any(
+                name in required_clusters for required_clusters in binding.required.values()
+            ):
                 yield f"budget: {key} leaves {name} directly, which is told nothing of it"
         now.begun, now.ended = {}, set()
         for binding in now.bindings.values():
-            for said in binding.reports.values():
-                if not said.healthy and not said.unhealthy_ms:
-                    said.unhealthy_ms = now.step.time_ms
+            for report in binding.reports.values():
+                if not report.healthy and not report.unhealthy_ms:
+                    report.unhealthy_ms = now.step.time_ms
 
     def _fleet(self, step: decisions.StepTaken) -> Fleet:
-        place = bisect.bisect_left(self._offsets, step.ends[topics.CLUSTERS])
-        return self._fleets[place - 1][1] if place else {}
+        index = bisect.bisect_left(self._offsets, step.ends[topics.CLUSTERS])
+        return self._fleets[index - 1][1] if index else {}
 
     def _judge(self, now: Shard, judged: cluster_decisions.ClusterJudged) -> Iterator[str]:
         fleet = self._fleet(now.step)
@@ -199,17 +205,17 @@ class _Model:
         time_ms = now.step.time_ms
         name, key = begun.cluster, begun.key
         if begun.reason == "ApplicationFailure":
-            said = binding.reports.get(name)
-            if said is None or not said.unhealthy_ms:
+            report = binding.reports.get(name)
+            if report is None or not report.unhealthy_ms:
                 yield f"flap: {key} leaves {name}, which does not say that it is unhealthy"
-            elif time_ms < said.unhealthy_ms + tolerated_ms(binding):
-                yield f"flap: {key} leaves {name} after {time_ms - said.unhealthy_ms} ms"
+            elif time_ms < report.unhealthy_ms + tolerated_ms(binding):
+                yield f"flap: {key} leaves {name} after {time_ms - report.unhealthy_ms} ms"
         elif begun.reason == "ClusterTerminating":
             if not self._fleet(now.step).get(name, Seen()).is_leaving:
                 yield f"flap: {key} leaves {name}, which is not leaving"
         elif begun.reason != "Preempted":
             seen = self._fleet(now.step).get(name, Seen())
-            if not any(evicts(binding.applied, *each, time_ms) for each in seen.taints.items()):
+            if not any(evicts(binding.applied, *taint, time_ms) for taint in seen.taints.items()):
                 yield f"flap: {key} leaves {name}, whose taints {seen.taints} it tolerates"
         if name not in binding.clusters or name in binding.tasks:
             yield f"budget: {key} leaves {name}, where it is not placed"
@@ -236,14 +242,14 @@ class _Model:
             yield from _is_replaced(binding, ended)
         binding.allowed.discard(name)
         now.ended.add((key, name))
-        said = binding.reports.get(name)
-        if said is not None:
-            said.unhealthy_ms = 0
+        report = binding.reports.get(name)
+        if report is not None:
+            report.unhealthy_ms = 0
 
-    def _tell(self, now: Shard, key: str, told: Iterable[decisions.DispatchedWork]) -> Iterator[str]:
+    def _tell(self, now: Shard, key: str, works: Iterable[decisions.DispatchedWork]) -> Iterator[str]:
         binding = now.bindings[key]
         version = (now.step.term, now.step.number)
-        for work in told:
+        for work in works:
             name = work.cluster
             if work.state != "removed":
                 known = binding.works.get(name)
@@ -270,7 +276,7 @@ def _end_by_time(now: Shard, binding: Tracked, task: decisions.EvictionStarted) 
 def _recover(seen: Seen, now: Shard, binding: Tracked, task: decisions.EvictionStarted) -> Iterator[str]:
     """An eviction is undone only if its taints are tolerated, it runs there, and has no other assignment."""
     where = f"budget: {task.key} comes back to {task.cluster}"
-    if any(evicts(binding.applied, *each, now.step.time_ms) for each in seen.taints.items()):
+    if any(evicts(binding.applied, *taint, now.step.time_ms) for taint in seen.taints.items()):
         yield f"{where}, whose taints {seen.taints} it does not tolerate"
     # Earlier evictions of the same step may have been undone.
     others = binding.clusters.keys() - {name for key, name in now.ended if key == task.key}
@@ -287,13 +293,19 @@ def _is_replaced(binding: Tracked, ended: decisions.EvictionFinished) -> Iterato
         yield f"{where}, and runs nowhere"
     ready = 0
     for name in binding.clusters:
-        said, work = binding.reports.get(name), binding.works.get(name)
-        if said is None or work is None or said.version < work.version or not said.healthy or said.fault:
-            yield f"{where}, while {name} says {said} of {work}"
+        report, work = binding.reports.get(name), binding.works.get(name)
+        if (
+            report is None
+            or work is None
+            or report.version < work.version
+            or not report.healthy
+            or report.fault
+        ):
+            yield f"{where}, while {name} says {report} of {work}"
             continue
-        here = binding.clusters[name] if work.is_overridden else said.ready
-        ready += here
-        if not binding.divided and here < binding.replicas:
-            yield f"{where}, with {here} of {binding.replicas} replicas ready in {name}"
+        ready_replicas = binding.clusters[name] if work.is_overridden else report.ready
+        ready += ready_replicas
+        if not binding.divided and ready_replicas < binding.replicas:
+            yield f"{where}, with {ready_replicas} of {binding.replicas} replicas ready in {name}"
     if binding.divided and ready < binding.replicas:
         yield f"{where}, with {ready} of {binding.replicas} replicas ready"

@@ -53,8 +53,8 @@ async def report_health(world: World) -> str:
     """Report a cluster's health as an external observer, sometimes with a promise to report again."""
     name, ready = world.chance.choice(world.names), world.chance.random() < 0.6
     grace = world.chance.choice([0, 0, 5, 40])
-    said = clusters.ClusterHealthChanged(name=name, ready=ready, grace_seconds=grace)
-    await world.submit(said, name, 0)
+    report = clusters.ClusterHealthChanged(name=name, ready=ready, grace_seconds=grace)
+    await world.submit(report, name, 0)
     return f"{name} is {'ready' if ready else 'not ready'}, next in {grace} s"
 
 

@@ -30,8 +30,8 @@ async def hostile(world: World) -> str:
     else:
         written = raw(template(world, "Deployment", "api"))
         key = keys.binding_key("Deployment", "default", "api")
-        home = keys.shard_of(key)
-        wrong = (home + 1) % topics.SHARDS if kind == "misplaced" else home
+        shard = keys.shard_of(key)
+        wrong = (shard + 1) % topics.SHARDS if kind == "misplaced" else shard
         expects = 999_999 if kind == "late" else None
         repeated = "said-1" if kind == "repeated" else ""
         await world.submit(

@@ -17,9 +17,9 @@ def _affinity(world: World) -> dict[str, object]:
 
 def placement(world: World) -> dict[str, object]:
     chance = world.chance
-    found: dict[str, object] = _affinity(world) if world.scope.is_grouped else {}
+    fields: dict[str, object] = _affinity(world) if world.scope.is_grouped else {}
     names = chance.sample(world.names, chance.randrange(1, 1 + len(world.names)))
-    found |= chance.choice(
+    fields |= chance.choice(
         [
             {},
             {"clusterAffinity": {"clusterNames": names}},
@@ -33,7 +33,7 @@ def placement(world: World) -> dict[str, object]:
             },
         ]
     )
-    found |= chance.choice(
+    fields |= chance.choice(
         [
             {},
             {"replicaScheduling": {"replicaSchedulingType": "Duplicated"}},
@@ -45,8 +45,8 @@ def placement(world: World) -> dict[str, object]:
     )
     if chance.random() < 0.5:
         seconds = chance.choice([{}, {"tolerationSeconds": 0}, {"tolerationSeconds": 30}])
-        found["clusterTolerations"] = [{"key": chance.choice(TAINTS), "operator": "Exists", **seconds}]
-    return found
+        fields["clusterTolerations"] = [{"key": chance.choice(TAINTS), "operator": "Exists", **seconds}]
+    return fields
 
 
 def divided(preference: str, weights: dict[str, str] | None = None) -> dict[str, object]:
@@ -61,11 +61,11 @@ def failover(world: World) -> dict[str, object]:
     """Failover settings that tolerate at least the start-up time; shorter ones would move workloads forever."""
     chance = world.chance
     mode = chance.choice(["Gracefully", "Directly", "Never"])
-    found: dict[str, object] = {
+    behavior: dict[str, object] = {
         "decisionConditions": {"tolerationSeconds": chance.choice([5, 30, 60])},
         "purgeMode": mode,
     }
-    return found | {"gracePeriodSeconds": chance.choice([1, 30])} if mode == "Gracefully" else found
+    return behavior | {"gracePeriodSeconds": chance.choice([1, 30])} if mode == "Gracefully" else behavior
 
 
 async def apply_policy(world: World) -> str:

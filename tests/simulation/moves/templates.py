@@ -10,7 +10,7 @@ from tests.simulation.world import World
 
 def template(world: World, kind: str, name: str) -> dict[str, object]:
     chance = world.chance
-    found = manifest(
+    document = manifest(
         "apps/v1" if kind == "Deployment" else "v1",
         kind,
         name,
@@ -20,23 +20,23 @@ def template(world: World, kind: str, name: str) -> dict[str, object]:
     if kind == "Deployment":
         requests = chance.choice(world.scope.requests)
         container = {"name": "main", "image": "nginx", "resources": {"requests": requests}}
-        found["spec"] = {
+        document["spec"] = {
             "replicas": chance.choice(world.scope.replicas),
             "template": {
                 "spec": {"containers": [container], "volumes": _volumes(world), **classes.of_pod(world)}
             },
         }
     else:
-        found["data"] = {"value": str(chance.randrange(3))}
-    return found
+        document["data"] = {"value": str(chance.randrange(3))}
+    return document
 
 
 def _volumes(world: World) -> list[dict[str, object]]:
     """References to a random choice of ConfigMaps, existing or not."""
     if "ConfigMap" not in world.scope.kinds:
         return []
-    wanted = world.chance.sample(world.scope.workloads, world.chance.randrange(3))
-    return [{"name": name, "configMap": {"name": name}} for name in wanted]
+    names = world.chance.sample(world.scope.workloads, world.chance.randrange(3))
+    return [{"name": name, "configMap": {"name": name}} for name in names]
 
 
 async def apply_template(world: World) -> str:
