@@ -68,11 +68,15 @@ class Compose(Struct):
 
     @property
     def brokers(self) -> dict[str, Service]:
-        return {name: each for name, each in self.services.items() if each.image.startswith("apache/kafka:")}
+        return {
+            name: service
+            for name, service in self.services.items()
+            if service.image.startswith("apache/kafka:")
+        }
 
     @property
     def ours(self) -> dict[str, Service]:
-        return {name: each for name, each in self.services.items() if each.build is not None}
+        return {name: service for name, service in self.services.items() if service.build is not None}
 
 
 class Query(Struct, rename="camel"):
@@ -121,8 +125,10 @@ class Scrape(Struct):
     @property
     def places(self) -> list[str]:
         """host:port of all targets."""
-        found = [place for each in self.static_configs for place in each.targets]
-        return found + [f"{name}:{each.port}" for each in self.dns_sd_configs for name in each.names]
+        targets = [target for static_config in self.static_configs for target in static_config.targets]
+        return targets + [
+            f"{name}:{dns_config.port}" for dns_config in self.dns_sd_configs for name in dns_config.names
+        ]
 
 
 class Scrapes(Struct):
@@ -154,7 +160,7 @@ def expressions() -> list[str]:
 
 def metrics_named() -> set[str]:
     """Return our metrics in the dashboard's queries."""
-    return {name for each in expressions() for name in re.findall(r"\breballast_\w+", each)}
+    return {name for expression in expressions() for name in re.findall(r"\breballast_\w+", expression)}
 
 
 def properties(environment: Mapping[str, str | int]) -> dict[str, str]:

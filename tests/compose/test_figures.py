@@ -27,11 +27,11 @@ OF_PROMETHEUS = {"up", "instance", "job"}
 
 def labels(metrics: Iterable[Metric]) -> dict[str, set[str]]:
     """Return the labels of each metric by name."""
-    found: dict[str, set[str]] = {}
+    labels_by_name: dict[str, set[str]] = {}
     for metric in metrics:
         for sample in metric.samples:
-            found.setdefault(sample.name, set()).update(sample.labels)
-    return found
+            labels_by_name.setdefault(sample.name, set()).update(sample.labels)
+    return labels_by_name
 
 
 async def shown() -> dict[str, set[str]]:
@@ -39,22 +39,22 @@ async def shown() -> dict[str, set[str]]:
     story = Story()
     await story.worker.recover()
     await story.submit(joined("member1"), policy("p", on("member1")), deployment("web", 2))
-    found = labels(WorkerMetrics(story.worker, story.log).collect())
-    found |= labels(LoopLag().collect())
-    found |= labels(Figures(["member1"]).collect())
-    found |= labels(SequenceMetrics(lambda: sequence.Counts(7, 3, 0, 2)).collect())
+    labels_by_name = labels(WorkerMetrics(story.worker, story.log).collect())
+    labels_by_name |= labels(LoopLag().collect())
+    labels_by_name |= labels(Figures(["member1"]).collect())
+    labels_by_name |= labels(SequenceMetrics(lambda: sequence.Counts(7, 3, 0, 2)).collect())
     observed = observing.Observed(
         "karmada", Access(server="http://127.0.0.1:1"), observing.Scheduling("reballast", "karmada-system")
     )
-    found |= labels(observing.Observing(story.log, observed, lambda: 0, "a").collect())
+    labels_by_name |= labels(observing.Observing(story.log, observed, lambda: 0, "a").collect())
     outage = drills.Outage("cluster", "member1", ("member1",))
     result = drills.Result(
         outage, moved=1, missing=0, needed={}, recovered_ms=1, suffering=[], assumptions=[]
     )
-    found |= labels(drilling.metrics([result], 1))
+    labels_by_name |= labels(drilling.metrics([result], 1))
     async with serving(placed(Pen())) as services, client(services) as http:
         text = (await http.get("/metrics")).text
-    return found | labels(text_string_to_metric_families(text))
+    return labels_by_name | labels(text_string_to_metric_families(text))
 
 
 async def test_every_metric_is_exported() -> None:
@@ -66,20 +66,20 @@ async def test_every_metric_has_the_labels_of_its_queries() -> None:
     for panel in documents.dashboard().panels:
         for target in panel.targets:
             names = re.findall(r"\b(?:reballast_\w+|up\b)", target.expr)
-            found = OF_PROMETHEUS.union(*(known.get(name, set()) for name in names))
+            available = OF_PROMETHEUS.union(*(known.get(name, set()) for name in names))
             grouped = [
                 word for words in re.findall(r"by \(([^)]*)\)", target.expr) for word in words.split(", ")
             ]
             chosen = re.findall(r"[{,](\w+)=~?\"", target.expr)
-            told = re.findall(r"\{\{(\w+)\}\}", target.legend_format)
-            assert {*grouped, *chosen, *told} <= found, f"{panel.title}: {target.expr}"
+            legend = re.findall(r"\{\{(\w+)\}\}", target.legend_format)
+            assert {*grouped, *chosen, *legend} <= available, f"{panel.title}: {target.expr}"
             # Grouping drops all other labels, so a legend cannot show them.
-            assert not grouped or set(told) <= set(grouped), f"{panel.title}: {target.legend_format}"
+            assert not grouped or set(legend) <= set(grouped), f"{panel.title}: {target.legend_format}"
 
 
 def test_queried_jobs_are_scraped() -> None:
-    jobs = {job for each in documents.expressions() for job in re.findall(r'job="(\w+)"', each)}
-    assert jobs <= {each.job_name for each in documents.scrapes()}
+    jobs = {job for expression in documents.expressions() for job in re.findall(r'job="(\w+)"', expression)}
+    assert jobs <= {scrape.job_name for scrape in documents.scrapes()}
     assert jobs
 
 
@@ -92,7 +92,7 @@ def test_totals_are_queried_as_rates_and_other_metrics_directly(expression: str)
 
 
 async def test_readme_lists_every_metric_and_no_other() -> None:
-    told: set[str] = set()
+    listed: set[str] = set()
     for line in (documents.FOLDER / "README.md").read_text().splitlines():
         family = ""
         # A name with a leading underscore continues the family of the full name before it.
@@ -100,7 +100,9 @@ async def test_readme_lists_every_metric_and_no_other() -> None:
             whole = f"{family}{name}" if name.startswith("_") else name
             if whole.startswith("reballast_"):
                 family = "_".join(whole.split("_")[:2])
-                told.add(whole)
+                listed.add(whole)
     # A histogram has three metrics; their creation times are not used here.
-    names = {re.sub(r"_(?:bucket|count|sum)$", "", each) for each in await shown()}
-    assert told == {each for each in names if each.startswith("reballast_") and not each.endswith("_created")}
+    names = {re.sub(r"_(?:bucket|count|sum)$", "", name) for name in await shown()}
+    assert listed == {
+        name for name in names if name.startswith("reballast_") and not name.endswith("_created")
+    }

@@ -53,7 +53,7 @@ def test_each_service_is_pinned_health_checked_and_restarted(name: str) -> None:
 
 
 def test_own_image_is_tagged_with_the_release() -> None:
-    assert {each.image for each in COMPOSE.ours.values()} == {f"reballast:{release.RELEASE}"}
+    assert {service.image for service in COMPOSE.ours.values()} == {f"reballast:{release.RELEASE}"}
     assert f"reballast:{release.RELEASE}" in (documents.FOLDER / "Containerfile").read_text()
 
 
@@ -68,37 +68,39 @@ def test_each_own_command_line_is_parsed(name: str, monkeypatch: pytest.MonkeyPa
     assert command.__name__ == service.command[0]
     assert bound.arguments["log"] == service.environment["REBALLAST_LOG"]
     assert not ignored
-    given = {word[2:].replace("-", "_") for word in service.command if OPTION.fullmatch(word)}
+    option_names = {word[2:].replace("-", "_") for word in service.command if OPTION.fullmatch(word)}
     groups = [value for value in bound.arguments.values() if dataclasses.is_dataclass(value)]
     names = {field.name for group in groups for field in dataclasses.fields(group)}
-    assert given <= bound.arguments.keys() | names
+    assert option_names <= bound.arguments.keys() | names
 
 
 def test_each_own_variable_is_read_by_the_program() -> None:
     sources = "".join(path.read_text() for path in trees.modules() if "engine" in path.parts)
-    named = {name for each in COMPOSE.ours.values() for name in each.environment}
-    named |= {each.environment for each in COMPOSE.secrets.values()}
+    named = {name for service in COMPOSE.ours.values() for name in service.environment}
+    named |= {secret.environment for secret in COMPOSE.secrets.values()}
     assert {name for name in named if f'"{name}"' not in sources} == set()
 
 
 def test_mounted_files_and_volumes_exist() -> None:
-    kept = [place.split(":")[0] for each in COMPOSE.services.values() for place in each.volumes]
+    kept = [volume.split(":")[0] for service in COMPOSE.services.values() for volume in service.volumes]
     files = {name for name in kept if name.startswith(".")}
     assert sorted(set(kept) - files) == sorted(COMPOSE.volumes)
     assert all((documents.FOLDER / name).is_file() for name in files)
-    mounted = [place for each in COMPOSE.services.values() for place in each.volumes if place[0] == "."]
-    assert all(place.endswith(":ro") for place in mounted)
-    assert {name for each in COMPOSE.services.values() for name in each.secrets} == set(COMPOSE.secrets)
-    assert all(set(each.depends_on) <= set(COMPOSE.services) for each in COMPOSE.services.values())
+    mounted = [
+        volume for service in COMPOSE.services.values() for volume in service.volumes if volume[0] == "."
+    ]
+    assert all(volume.endswith(":ro") for volume in mounted)
+    assert {name for service in COMPOSE.services.values() for name in service.secrets} == set(COMPOSE.secrets)
+    assert all(set(service.depends_on) <= set(COMPOSE.services) for service in COMPOSE.services.values())
     assert all(
         needed.condition == "service_healthy"
-        for each in COMPOSE.services.values()
-        for needed in each.depends_on.values()
+        for service in COMPOSE.services.values()
+        for needed in service.depends_on.values()
     )
 
 
 def test_nothing_listens_beyond_the_loopback() -> None:
-    published = [port for each in COMPOSE.services.values() for port in each.ports]
+    published = [port for service in COMPOSE.services.values() for port in service.ports]
     assert all(re.fullmatch(r"127\.0\.0\.1:(\d+):\1", port) for port in published), published
     assert len(set(published)) == len(published)
 
@@ -106,12 +108,16 @@ def test_nothing_listens_beyond_the_loopback() -> None:
 def test_brokers_form_one_cluster_at_their_advertised_addresses() -> None:
     voters: set[str] = set()
     for number, (name, broker) in enumerate(COMPOSE.brokers.items(), 1):
-        said = {key: str(value) for key, value in broker.environment.items()}
-        listeners = dict(each.split("://") for each in said["KAFKA_LISTENERS"].split(","))
-        advertised = dict(each.split("://") for each in said["KAFKA_ADVERTISED_LISTENERS"].split(","))
-        protocols = dict(each.split(":") for each in said["KAFKA_LISTENER_SECURITY_PROTOCOL_MAP"].split(","))
+        settings = {key: str(value) for key, value in broker.environment.items()}
+        listeners = dict(listener.split("://") for listener in settings["KAFKA_LISTENERS"].split(","))
+        advertised = dict(
+            listener.split("://") for listener in settings["KAFKA_ADVERTISED_LISTENERS"].split(",")
+        )
+        protocols = dict(
+            entry.split(":") for entry in settings["KAFKA_LISTENER_SECURITY_PROTOCOL_MAP"].split(",")
+        )
         assert broker.hostname == name
-        assert said["KAFKA_NODE_ID"] == str(number)
+        assert settings["KAFKA_NODE_ID"] == str(number)
         assert listeners.keys() == protocols.keys() == {"HOST", "INTERNAL", "CONTROLLER"}
         assert advertised == {
             "HOST": f"localhost{listeners['HOST']}",
@@ -124,20 +130,20 @@ def test_brokers_form_one_cluster_at_their_advertised_addresses() -> None:
         assert f"{name}{listeners['INTERNAL']}" in str(
             COMPOSE.services["worker"].environment["REBALLAST_LOG"]
         )
-        assert broker.volumes == [f"{name}:{said['KAFKA_LOG_DIRS']}"]
+        assert broker.volumes == [f"{name}:{settings['KAFKA_LOG_DIRS']}"]
     others = [
-        {key: value for key, value in each.environment.items() if key not in {"KAFKA_NODE_ID"} | _LISTENERS}
-        for each in COMPOSE.brokers.values()
+        {key: value for key, value in broker.environment.items() if key not in {"KAFKA_NODE_ID"} | _LISTENERS}
+        for broker in COMPOSE.brokers.values()
     ]
-    assert all(each == others[0] for each in others)
+    assert all(settings == others[0] for settings in others)
     assert set(str(others[0]["KAFKA_CONTROLLER_QUORUM_VOTERS"]).split(",")) == voters
 
 
 def test_cluster_id_has_the_format_of_kafka() -> None:
-    (found,) = {str(each.environment["CLUSTER_ID"]) for each in COMPOSE.brokers.values()}
-    uuid = base64.urlsafe_b64decode(f"{found}==")
+    (cluster_id,) = {str(broker.environment["CLUSTER_ID"]) for broker in COMPOSE.brokers.values()}
+    uuid = base64.urlsafe_b64decode(f"{cluster_id}==")
     assert len(uuid) == 16
-    assert base64.urlsafe_b64encode(uuid).decode().rstrip("=") == found
+    assert base64.urlsafe_b64encode(uuid).decode().rstrip("=") == cluster_id
 
 
 @pytest.mark.parametrize("name", COMPOSE.ours)
@@ -150,40 +156,40 @@ def test_each_health_check_queries_the_port_of_its_process(name: str) -> None:
 
 
 def test_prometheus_scrapes_each_process_at_its_port() -> None:
-    scrapes = {each.job_name: each for each in documents.scrapes()}
+    scrapes = {scrape.job_name: scrape for scrape in documents.scrapes()}
     assert set(scrapes) == {"worker", "api", "agent"} == {*COMPOSE.ours, "agent"}
     for name in COMPOSE.ours:
         assert scrapes[name].places == [f"{name}:{listens_on(COMPOSE.services[name])}"]
     # Agents are not started here; their documented address is used.
-    (place,) = scrapes["agent"].places
-    port = place.removeprefix("agent:")
+    (address,) = scrapes["agent"].places
+    port = address.removeprefix("agent:")
     readme = (documents.FOLDER / "README.md").read_text()
-    assert f"`{place}/metrics`" in readme
+    assert f"`{address}/metrics`" in readme
     assert f"--metrics-port {port}" in readme
     # One address per worker, for any number of workers.
     assert scrapes["worker"].dns_sd_configs[0].type == "A"
 
 
 def test_prometheus_has_the_token_of_the_api() -> None:
-    authorization = next(each for each in documents.scrapes() if each.job_name == "api").authorization
+    authorization = next(scrape for scrape in documents.scrapes() if scrape.job_name == "api").authorization
     assert authorization is not None
     secret = authorization.credentials_file.removeprefix("/run/secrets/")
     assert COMPOSE.services["prometheus"].secrets == [secret]
     variable = COMPOSE.secrets[secret].environment
-    wanted = str(COMPOSE.services["api"].environment[variable])
+    expected = str(COMPOSE.services["api"].environment[variable])
     # Without a token nothing starts.
-    assert re.fullmatch(rf"\$\{{{variable}:\?[^}}]+\}}", wanted)
+    assert re.fullmatch(rf"\$\{{{variable}:\?[^}}]+\}}", expected)
 
 
 def test_grafana_finds_prometheus_and_the_dashboard() -> None:
-    listed = [place.split(":") for place in COMPOSE.services["grafana"].volumes]
+    listed = [volume.split(":") for volume in COMPOSE.services["grafana"].volumes]
     mounted = {inside: Path(outside).name for outside, inside, *_ in listed}
     assert mounted["/etc/grafana/provisioning/datasources/reballast.yml"] == "datasources.yml"
     assert mounted["/etc/grafana/provisioning/dashboards/reballast.yml"] == "dashboards.yml"
-    home = COMPOSE.services["grafana"].environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
-    assert mounted[str(home)] == "reballast.json"
+    dashboard = COMPOSE.services["grafana"].environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+    assert mounted[str(dashboard)] == "reballast.json"
     folder = documents.FOLDER / "grafana"
-    assert f"path: {Path(str(home)).parent}" in (folder / "dashboards.yml").read_text()
+    assert f"path: {Path(str(dashboard)).parent}" in (folder / "dashboards.yml").read_text()
     sources = (folder / "datasources.yml").read_text()
     assert "url: http://prometheus:9090" in sources
     used = {panel.datasource["uid"] for panel in documents.dashboard().panels if panel.targets}
@@ -194,10 +200,10 @@ def test_panels_do_not_overlap() -> None:
     panels = documents.dashboard().panels
     assert len({panel.id for panel in panels}) == len(panels)
     assert len({panel.title for panel in panels}) == len(panels)
-    for one, other in itertools.combinations([panel.grid_pos for panel in panels], 2):
-        beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
-        above = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
-        assert beside or above, f"{one} lies on {other}"
+    for position, other in itertools.combinations([panel.grid_pos for panel in panels], 2):
+        beside = position["x"] + position["w"] <= other["x"] or other["x"] + other["w"] <= position["x"]
+        above = position["y"] + position["h"] <= other["y"] or other["y"] + other["h"] <= position["y"]
+        assert beside or above, f"{position} lies on {other}"
     assert all(panel.grid_pos["x"] + panel.grid_pos["w"] <= 24 for panel in panels)
 
 

@@ -64,10 +64,10 @@ class Part(Process):
 
     def is_ready(self) -> bool:
         """Query the health check of the compose file."""
-        found = re.search(r"url=http://127\.0\.0\.1:(\d+)|monitoring started\s+.*port=(\d+)", self.plain())
-        if found is None:
+        match = re.search(r"url=http://127\.0\.0\.1:(\d+)|monitoring started\s+.*port=(\d+)", self.plain())
+        if match is None:
             return False
-        self.http.base_url = f"http://127.0.0.1:{found[1] or found[2]}"
+        self.http.base_url = f"http://127.0.0.1:{match[1] or match[2]}"
         try:
             return self.http.get("/readyz").is_success
         except httpx.TransportError:
@@ -88,7 +88,7 @@ class Part(Process):
 
     def figure(self, name: str) -> float:
         """Return the sum of a metric over its labels."""
-        return sum(value for (found, _), value in self.figures().items() if found == f"reballast_{name}")
+        return sum(value for (metric, _), value in self.figures().items() if metric == f"reballast_{name}")
 
 
 class Topology:
@@ -101,12 +101,12 @@ class Topology:
         self.parts = [*self.workers, self.api]
 
     def shards(self) -> list[float]:
-        return [each.figure("worker_shards") for each in self.workers]
+        return [worker.figure("worker_shards") for worker in self.workers]
 
     def until(self, is_so: Callable[[], bool]) -> None:
         until_s = time.monotonic() + WAIT_S
         while not is_so():
-            assert time.monotonic() < until_s, "\n".join(each.last_lines() for each in self.parts)
+            assert time.monotonic() < until_s, "\n".join(part.last_lines() for part in self.parts)
             time.sleep(0.1)
 
     def placed(self) -> dict[str, int]:
@@ -114,16 +114,16 @@ class Topology:
         answer = self.api.http.get(f"/api/v1/bindings/{KEY}")
         if not answer.is_success:
             return {}
-        return {each["name"]: each["replicas"] for each in answer.json()["spec"].get("clusters", [])}
+        return {cluster["name"]: cluster["replicas"] for cluster in answer.json()["spec"].get("clusters", [])}
 
     def traces(self) -> dict[str, str]:
         """Return the trace of the first event of each type about the binding."""
-        found: dict[str, str] = {}
+        traces: dict[str, str] = {}
         answer = self.api.http.get(f"/api/v1/timeline/{KEY}")
         # Under load the replica may answer 503 until it has caught up with the brokers.
-        for each in answer.json()["items"] if answer.is_success else ():
-            found.setdefault(each["type"], each.get("trace", ""))
-        return found
+        for event in answer.json()["items"] if answer.is_success else ():
+            traces.setdefault(event["type"], event.get("trace", ""))
+        return traces
 
 
 @pytest.fixture(scope="module")
@@ -131,56 +131,56 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[Topology]:
     """The whole topology, ready, with an applied and decided Deployment."""
     (broker, *_) = COMPOSE.brokers.values()
     with LocalBrokers(len(COMPOSE.brokers), properties=documents.properties(broker.environment)) as brokers:
-        found = Topology(brokers, tmp_path_factory.mktemp("compose"))
+        topology = Topology(brokers, tmp_path_factory.mktemp("compose"))
         try:
-            for part in found.parts:
+            for part in topology.parts:
                 part.launch()
-            for part in found.parts:
+            for part in topology.parts:
                 part.wait_until(part.is_ready)
             for path, manifest in zip(PATHS, yaml.safe_load_all(SHOP), strict=True):
                 headers = {"traceparent": TRACE}
-                answer = found.api.http.post(f"/kubernetes/apis/{path}", json=manifest, headers=headers)
+                answer = topology.api.http.post(f"/kubernetes/apis/{path}", json=manifest, headers=headers)
                 assert answer.is_success, answer.text
-            found.until(lambda: sum(found.placed().values()) == 6)
-            yield found
+            topology.until(lambda: sum(topology.placed().values()) == 6)
+            yield topology
         finally:
-            for part in found.parts:
+            for part in topology.parts:
                 part.kill()
                 part.http.close()
 
 
 def test_every_setting_is_valid_for_brokers(running: Topology) -> None:
     words = ["--describe", "--all", "--broker", "1", "--bootstrap-server", running.brokers.servers]
-    told = running.brokers.run_tool("kafka.admin.ConfigCommand", *words)
+    output = running.brokers.run_tool("kafka.admin.ConfigCommand", *words)
     (broker, *_) = COMPOSE.brokers.values()
     for name, value in documents.properties(broker.environment).items():
-        assert f" {name}={value} " in told
+        assert f" {name}={value} " in output
 
 
 def test_applied_object_is_decided_and_each_shard_has_one_owner(running: Topology) -> None:
     running.until(lambda: sum(running.shards()) == topics.SHARDS and min(running.shards()) > 0)
     owner = ("reballast_worker_owns", (("shard", str(keys.shard_of(KEY))),))
-    assert [owner in each.figures() for each in running.workers].count(True) == 1
+    assert [owner in worker.figures() for worker in running.workers].count(True) == 1
 
     # A restarted worker counts from zero, but then the other one has decided something.
-    assert sum(each.figure("worker_decided_keys_total") for each in running.workers) >= 1
-    assert sum(each.figure("worker_decision_latency_seconds_count") for each in running.workers) >= 1
+    assert sum(worker.figure("worker_decided_keys_total") for worker in running.workers) >= 1
+    assert sum(worker.figure("worker_decision_latency_seconds_count") for worker in running.workers) >= 1
     assert running.api.figure("sequence_numbers_total") > 0
     running.until(lambda: running.api.figure("shard_lag_records") == 0)
 
 
 def test_decisions_works_and_reports_have_the_trace_of_the_request(running: Topology) -> None:
     names = ("template-applied", "schedule-decided", "work-applied", "workload-reported")
-    wanted = {f"io.reballast.{name}.v1" for name in names}
+    types = {f"io.reballast.{name}.v1" for name in names}
     # The members report when their pods have started.
-    found: dict[str, str] = {}
+    traces: dict[str, str] = {}
 
     def is_complete() -> bool:
-        found.update(running.traces())
-        return wanted <= found.keys()
+        traces.update(running.traces())
+        return types <= traces.keys()
 
     running.until(is_complete)
-    assert {name: found[name] for name in wanted} == dict.fromkeys(wanted, TRACE)
+    assert {name: traces[name] for name in types} == dict.fromkeys(types, TRACE)
 
 
 def test_each_metric_of_the_dashboard_is_exported_by_a_process(running: Topology) -> None:
