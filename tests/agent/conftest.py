@@ -31,9 +31,9 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
     """A real cluster with a namespace of this test, which is created at first use and deleted afterwards."""
-    found = Cluster(Path(os.environ[VARIABLE]), f"{PREFIX}-{secrets.token_hex(3)}")
-    yield found
-    found("delete", "namespace", found.namespace, "--ignore-not-found", "--wait=false")
+    cluster = Cluster(Path(os.environ[VARIABLE]), f"{PREFIX}-{secrets.token_hex(3)}")
+    yield cluster
+    cluster("delete", "namespace", cluster.namespace, "--ignore-not-found", "--wait=false")
 
 
 @pytest.fixture

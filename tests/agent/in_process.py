@@ -127,7 +127,7 @@ class Gateway:
     async def _manifest(self, request: Request) -> Response:
         key, step = request.query_params["key"], int(request.query_params["step"])
         work = next(
-            each.work for each in self._lines if each.work and (each.work.key, each.work.step) == (key, step)
+            line.work for line in self._lines if line.work and (line.work.key, line.work.step) == (key, step)
         )
         assert work.template is not None
         manifest = {
@@ -211,21 +211,21 @@ class Member:
 
     async def _object(self, request: Request) -> Response:
         name, method = request.path_params["name"], request.method
-        found = self.objects.get(name)
+        stored = self.objects.get(name)
         if method == "PATCH":
             body = msgspec.json.decode(await request.body(), type=Json)
-            found = self._store(name, {**body, "status": (found or {}).get("status", {})})
-        elif method == "DELETE" and found is not None:
+            stored = self._store(name, {**body, "status": (stored or {}).get("status", {})})
+        elif method == "DELETE" and stored is not None:
             self._version += 1
             del self.objects[name]
-            gone = {**found, "metadata": {**found["metadata"], "resourceVersion": str(self._version)}}
-            self._note("DELETED", gone)
-        if found is None:
+            deleted = {**stored, "metadata": {**stored["metadata"], "resourceVersion": str(self._version)}}
+            self._note("DELETED", deleted)
+        if stored is None:
             return karmada_api.status(404, "NotFound")
         if method != "GET":
             self.writes.append((method, name))
             await self.before_answer(method, name)
-        return JSONResponse(found)
+        return JSONResponse(stored)
 
     async def _list(self, request: Request) -> Response:
         if request.query_params.get("watch") != "true":
@@ -245,10 +245,13 @@ class Member:
 @asynccontextmanager
 async def running(gateway: Gateway, member: Member, checkpoint: Path) -> AsyncGenerator[MemberAgent]:
     """An agent between the two, until the block ends."""
-    async with karmada_api.serving(gateway.routes()) as there, karmada_api.serving(member.routes()) as here:
+    async with (
+        karmada_api.serving(gateway.routes()) as gateway_url,
+        karmada_api.serving(member.routes()) as member_url,
+    ):
         kept = await asyncio.to_thread(Checkpoint, checkpoint)
-        configuration = Configuration(cluster=NAME, server=there, token="t")  # noqa: S106  # a test's
-        agent = MemberAgent(configuration, Access(server=here), kept, Settings(), Counts())
+        configuration = Configuration(cluster=NAME, server=gateway_url, token="t")  # noqa: S106  # a test's
+        agent = MemberAgent(configuration, Access(server=member_url), kept, Settings(), Counts())
         task = asyncio.create_task(agent.run())
         try:
             yield agent
@@ -288,11 +291,11 @@ def discovery(group: str, kinds: list[tuple[str, str, list[str]]]) -> Response:
 def groups(kinds: dict[str, list[tuple[str, str, list[str]]]]) -> Response:
     """Return a response of aggregated discovery with the kinds of several groups, each in the version v1."""
     items: list[Json] = []
-    for group, its in kinds.items():
+    for group, group_kinds in kinds.items():
         scope = "Namespaced" if group else "Cluster"
         resources = [
             {"resource": plural, "responseKind": {"kind": kind}, "scope": scope, "verbs": verbs}
-            for kind, plural, verbs in its
+            for kind, plural, verbs in group_kinds
         ]
         versions = [{"version": "v1", "resources": resources}]
         items.append({"metadata": {"name": group}, "versions": versions})

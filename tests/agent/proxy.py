@@ -94,14 +94,14 @@ class Proxy:
             for name, text in request.headers.items()
             if name in {"authorization", "content-type", "accept"}
         }
-        asked = client.build_request(
+        forwarded = client.build_request(
             request.method,
             request.url.path,
             params=dict(request.query_params),
             content=await request.body(),
             headers=headers,
         )
-        answer = await client.send(asked, stream=True)
+        answer = await client.send(forwarded, stream=True)
 
         async def body() -> AsyncGenerator[bytes]:
             task: asyncio.Task[object] | None = asyncio.current_task()

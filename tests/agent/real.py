@@ -45,10 +45,10 @@ class Cluster:
         self.namespace = namespace
         self.errors = ""
 
-    def __call__(self, *words: str, given: Json | None = None) -> str:
+    def __call__(self, *words: str, document: Json | None = None) -> str:
         """Run kubectl and return its output; empty if it fails, with the message in ``errors``."""
         command = ["kubectl", "--kubeconfig", str(self.kubeconfig), "--namespace", self.namespace, *words]
-        content = None if given is None else json.dumps(given).encode()
+        content = None if document is None else json.dumps(document).encode()
         ended = subprocess.run(command, input=content, capture_output=True, check=False, timeout=120)
         self.errors = ended.stderr.decode()
         return ended.stdout.decode()
@@ -63,7 +63,7 @@ class Cluster:
 
     def make(self, value: Json) -> None:
         """Create an object with kubectl."""
-        assert self("create", "--filename", "-", given=value), self.errors
+        assert self("create", "--filename", "-", document=value), self.errors
 
     def merge(self, kind: str, name: str, change: Json, *options: str) -> None:
         """Merge-patch an object with kubectl."""
@@ -100,9 +100,9 @@ class Real:
     def send(self, *objects: Json, to: list[str] | None = None, **spec: object) -> None:
         """Apply objects, and a policy that places them on the cluster or on those in ``to``."""
         own: list[Json] = []
-        for each in objects:
-            each["metadata"].setdefault("namespace", self.namespace)
-            own.append(selector_of(each))
+        for document in objects:
+            document["metadata"].setdefault("namespace", self.namespace)
+            own.append(selector_of(document))
         placed = policy(
             objects[0]["metadata"]["name"],
             on(*(to or [self.name])),
@@ -128,9 +128,9 @@ class Real:
         """Wait until the control plane reports the object as healthy with these status fields."""
 
         def is_so() -> bool:
-            found = self.status(kind, name)
-            shown: Json = found.get("status") or {}
-            return found.get("health") == "Healthy" and counts.items() <= shown.items()
+            status = self.status(kind, name)
+            shown: Json = status.get("status") or {}
+            return status.get("health") == "Healthy" and counts.items() <= shown.items()
 
         eventually(is_so, f"{kind} {name}, healthy, {counts}")
 

@@ -33,11 +33,11 @@ PATIENCE_S: Final = 90.0
 Json = dict[str, Any]
 
 
-def eventually(holds: Callable[[], object], what: str = "it") -> None:
+def eventually(holds: Callable[[], object], description: str = "it") -> None:
     """Poll until ``holds`` returns true; fail after ``PATIENCE_S`` seconds."""
     deadline = time.monotonic() + PATIENCE_S
     while not holds():
-        assert time.monotonic() < deadline, f"{what} did not come to be"
+        assert time.monotonic() < deadline, f"{description} did not come to be"
         time.sleep(0.05)
 
 
@@ -65,7 +65,7 @@ class Server:
         """Apply objects as the command line does; fail if one is refused."""
         with Client(self.directory) as client:
             results = writes.apply(client, yaml.safe_dump_all(objects).encode())
-        assert not any(each.problems for each in results), results
+        assert not any(result.problems for result in results), results
 
     def delete(self, kind: str, name: str, namespace: str = "default") -> None:
         """Delete an object as the command line does."""
@@ -81,14 +81,14 @@ class Server:
 
     def records(self, topic: str, key: str) -> list[Json]:
         """Return the records with a key from the server's log."""
-        found: list[Json] = []
+        records: list[Json] = []
         after = 0
         while True:
             page = self.ask("log", topic=topic, key=key, after=str(after), limit="1000")
-            found += page.get("items", [])
+            records += page.get("items", [])
             after = page.get("after", 0)
             if not after:
-                return found
+                return records
 
     def get(self, path: str) -> Json | None:
         """Return an object of the Kubernetes API, or None if it does not exist."""
@@ -123,8 +123,8 @@ class Server:
     def member_status(self, key: str, cluster: str) -> Json:
         """Return the aggregated status of a workload in a cluster; empty if there is none."""
         items: list[Json] = self.ask(f"bindings/{key}").get("status", {}).get("aggregatedStatus", [])
-        found = [each for each in items if each["clusterName"] == cluster]
-        return found[0] if found else {}
+        statuses = [status for status in items if status["clusterName"] == cluster]
+        return statuses[0] if statuses else {}
 
 
 def up(directory: Path, stack: ExitStack, *options: str) -> Server:
@@ -158,9 +158,9 @@ class Agent:
     def watched_at(self) -> str:
         """Return the address of its metrics endpoint; waits for the log line that names it."""
         eventually(lambda: b"monitoring started" in self._log.read_bytes(), "an agent that is monitored")
-        found = re.search(r"monitoring started\s.*?port\S*?=\S*?(\d{2,5})", self._log.read_text())
-        assert found is not None
-        return f"http://127.0.0.1:{found[1]}"
+        match = re.search(r"monitoring started\s.*?port\S*?=\S*?(\d{2,5})", self._log.read_text())
+        assert match is not None
+        return f"http://127.0.0.1:{match[1]}"
 
     def kill(self) -> None:
         """Kill the agent (SIGKILL)."""
@@ -206,8 +206,8 @@ def command(control: Server, *words: str, code: int = 0) -> str:
     """
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-        found = main.run([*words, "--data", str(control.directory)])
-    assert found == code, printed.getvalue()
+        exit_code = main.run([*words, "--data", str(control.directory)])
+    assert exit_code == code, printed.getvalue()
     return printed.getvalue()
 
 
@@ -218,8 +218,8 @@ def deployment_path(name: str) -> str:
 
 def replicas_of(server: Server, name: str) -> int | None:
     """Return the replicas of a Deployment in a cluster, or None if it does not exist."""
-    found = server.get(deployment_path(name))
-    return None if found is None else found["spec"]["replicas"]
+    deployment = server.get(deployment_path(name))
+    return None if deployment is None else deployment["spec"]["replicas"]
 
 
 def label_of(server: Server, name: str, label: str) -> str:
@@ -228,9 +228,9 @@ def label_of(server: Server, name: str, label: str) -> str:
 
 
 @contextmanager
-def _process(said: Path, *words: str) -> Generator[subprocess.Popen[bytes]]:
+def _process(log_path: Path, *words: str) -> Generator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "engine.cli", *words]
-    with said.open("ab") as output, subprocess.Popen(command, stdout=output, stderr=output) as process:
+    with log_path.open("ab") as output, subprocess.Popen(command, stdout=output, stderr=output) as process:
         try:
             yield process
         finally:

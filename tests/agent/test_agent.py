@@ -50,16 +50,16 @@ def test_workload_is_applied_scaled_reported_and_removed(installation: Installat
     with serving(tmp_path, join(control, "plain", member.kubeconfig, tmp_path)):
         control.apply(deployment("plain", 2), policy("plain", on("plain"), selector("plain")))
         eventually(lambda: replicas_of(member, "plain") == 2, "the Deployment")
-        found = member.get(deployment_path("plain")) or {}
-        assert found["metadata"]["labels"]["karmada.io/managed"] == "true"
-        annotations = found["metadata"]["annotations"]
+        applied = member.get(deployment_path("plain")) or {}
+        assert applied["metadata"]["labels"]["karmada.io/managed"] == "true"
+        annotations = applied["metadata"]["annotations"]
         assert annotations["work.karmada.io/namespace"] == "karmada-es-plain"
         assert annotations["work.karmada.io/name"] == marks.work_name("Deployment", "default", "plain")
         template = control.kube.get(deployment_path("plain")).json()["metadata"]
         assert annotations["resourcetemplate.karmada.io/uid"] == template["uid"]
         binding = control.kube.get(BINDINGS + "plain-deployment").json()["metadata"]
         identity = "resourcebinding.karmada.io/permanent-id"
-        assert found["metadata"]["labels"][identity] == binding["labels"][identity]
+        assert applied["metadata"]["labels"][identity] == binding["labels"][identity]
 
         control.apply(deployment("plain", 3))
         eventually(lambda: replicas_of(member, "plain") == 3, "the scaled Deployment")
@@ -94,7 +94,7 @@ def test_join_prints_one_json_value_and_reports_a_file_that_cannot_be_written(
     words = ["join", "printed", "--kubeconfig", str(installation.member.kubeconfig), "--json", "--data"]
     words += [str(installation.control.directory), "--to"]
     assert main.run([*words, str(tmp_path / "agent.json")]) == 0
-    assert [each["name"] for each in json.loads(capsys.readouterr().out)] == ["printed"]
+    assert [joined["name"] for joined in json.loads(capsys.readouterr().out)] == ["printed"]
     assert main.run([*words, str(tmp_path / "absent" / "agent.json")]) == 1
     assert "No such file or directory" in capsys.readouterr().err
 
@@ -245,7 +245,7 @@ def test_suspended_work_is_left_unchanged(installation: Installation, tmp_path: 
         control.apply(policy("held", on("held"), selector("held"), suspension={"dispatching": True}))
         eventually(
             lambda: (
-                [each.get("suspended") for each in control.ask("works", cluster="held").get("items", [])]
+                [work.get("suspended") for work in control.ask("works", cluster="held").get("items", [])]
                 == [True]
             ),
             "the suspension",
@@ -271,10 +271,10 @@ def test_override_policies_apply_to_the_cluster(installation: Installation, tmp_
     override = override_policy("mirror", {"overriders": image}, resourceSelectors=[selector("mirrored")])
 
     def image_of() -> str:
-        found = member.get(deployment_path("mirrored")) or {
+        mirrored = member.get(deployment_path("mirrored")) or {
             "spec": {"template": {"spec": {"containers": [{}]}}}
         }
-        return found["spec"]["template"]["spec"]["containers"][0].get("image", "")
+        return mirrored["spec"]["template"]["spec"]["containers"][0].get("image", "")
 
     with serving(tmp_path, join(control, "mirrored", member.kubeconfig, tmp_path)):
         control.apply(
@@ -291,11 +291,11 @@ def test_missing_namespace_is_created_and_missing_kind_is_reported(
 ) -> None:
     control, member = installation.control, installation.member
     configuration = config_map("far", "far", a="b")
-    there = policy("far", on("far"), selector("far", CONFIG_MAP), namespace="far")
+    far_policy = policy("far", on("far"), selector("far", CONFIG_MAP), namespace="far")
     namespace = manifest(*NAMESPACE, "far")
     with serving(tmp_path, join(control, "far", member.kubeconfig, tmp_path)):
         assert member.get("/api/v1/namespaces/far") is None
-        control.apply(namespace, configuration, there)
+        control.apply(namespace, configuration, far_policy)
         eventually(lambda: member.get("/api/v1/namespaces/far/configmaps/far"), "the ConfigMap")
         eventually(
             lambda: control.member_status("far/far-configmap", "far").get("health") == "Healthy", "the report"
@@ -339,14 +339,14 @@ def test_unjoin_waits_for_a_dead_agent(installation: Installation, tmp_path: Pat
         control.apply(deployment("killed", 2), policy("killed", on("killed"), selector("killed")))
         eventually(lambda: replicas_of(member, "killed") == 2, "the Deployment")
         agent.kill()
-        told = command(control, "unjoin", "killed", "--wait", "1", code=1)
-        assert "is not removed after 1 s: no report yet that all works are removed" in told
+        output = command(control, "unjoin", "killed", "--wait", "1", code=1)
+        assert "is not removed after 1 s: no report yet that all works are removed" in output
         shown = control.get(CLUSTERS + "killed")
         assert shown is not None
         assert shown["metadata"]["deletionTimestamp"]
         # The restarted agent has lost its state; the server sends the pending removals again.
-        for each in tmp_path.glob("agent.sqlite*"):
-            each.unlink()
+        for path in tmp_path.glob("agent.sqlite*"):
+            path.unlink()
         agent.start()
         assert "cluster/killed removed" in command(control, "unjoin", "killed")
         assert replicas_of(member, "killed") is None
@@ -361,8 +361,8 @@ def test_cluster_without_agent_leaves_by_force(installation: Installation, tmp_p
         control.apply(deployment("forced", 2), policy("forced", on("forced"), selector("forced")))
         eventually(lambda: replicas_of(member, "forced") == 2, "the Deployment")
         agent.kill()
-        told = command(control, "unjoin", "forced", "--wait", "0", "--force")
-        assert "cluster/forced removed by force" in told
+        output = command(control, "unjoin", "forced", "--wait", "0", "--force")
+        assert "cluster/forced removed by force" in output
         assert control.get(CLUSTERS + "forced") is None
         assert replicas_of(member, "forced") == 2
         # A returning agent learns that its cluster is no longer a member.

@@ -21,16 +21,16 @@ Told = Literal["applied", "removed", "suspended"]
 
 def work(
     step: int,
-    told: Told = "applied",
+    state: Told = "applied",
     *,
     digest: str = "d1",
     replicas: int | None = 2,
     preserved: bool = False,
 ) -> messages.Work:
-    ref = REF if told == "applied" else None
+    ref = REF if state == "applied" else None
     return messages.Work(
         key="default/web-deployment",
-        state=told,
+        state=state,
         term=1,
         step=step,
         template=ref,
@@ -58,10 +58,10 @@ def done(entry: Entry) -> Entry:
     return entry
 
 
-def taken(entry: Entry | None, told: messages.Work) -> Entry:
-    found = reconciliation.take(entry, told)
-    assert found is not None
-    return found
+def taken(entry: Entry | None, work: messages.Work) -> Entry:
+    updated = reconciliation.take(entry, work)
+    assert updated is not None
+    return updated
 
 
 def test_work_is_applied_once() -> None:
@@ -134,10 +134,10 @@ def test_fault_is_reported_once_until_a_newer_work() -> None:
 
 
 @given(st.permutations([work(1), work(2, replicas=3), work(3, "suspended"), work(4, digest="d2"), work(6)]))
-def test_newest_work_wins_in_any_order(told: list[messages.Work]) -> None:
+def test_newest_work_wins_in_any_order(works: list[messages.Work]) -> None:
     entry: Entry | None = None
-    for each in told:
-        entry = reconciliation.take(entry, each) or entry
+    for update in works:
+        entry = reconciliation.take(entry, update) or entry
     assert entry is not None
     assert entry.work == work(6)
 

@@ -48,9 +48,9 @@ def test_throttled_api_receives_all_works_in_the_end(installation: Installation,
 def test_unreachable_api_makes_only_its_cluster_unready(installation: Installation, tmp_path: Path) -> None:
     control, member = installation.control, installation.member
     with proxy.before(member) as between:
-        gone = join(control, "gone", between.kubeconfig(tmp_path / "kubeconfig"), tmp_path)
-        there = join(control, "there", member.kubeconfig, tmp_path)
-        with serving(tmp_path, gone, there, grace=20):
+        gone_config = join(control, "gone", between.kubeconfig(tmp_path / "kubeconfig"), tmp_path)
+        there_config = join(control, "there", member.kubeconfig, tmp_path)
+        with serving(tmp_path, gone_config, there_config, grace=20):
             eventually(lambda: control.condition("gone").get("status") == "True", "a ready cluster")
             between.fall()
             eventually(lambda: control.condition("gone").get("status") == "False", "one that is not")
@@ -78,8 +78,8 @@ def test_killed_agent_continues_without_repeated_writes(installation: Installati
             policy("load", on("load"), selector(labelSelector=LOADED)),
             *(deployment(name, 2, metadata={"labels": {"load": "yes"}}) for name in names),
         )
-        for some in (3, 12, 25):
-            eventually(lambda: sum(written(member, name) for name in names) >= some, "some of them")  # noqa: B023
+        for minimum in (3, 12, 25):
+            eventually(lambda: sum(written(member, name) for name in names) >= minimum, "some of them")  # noqa: B023
             agent.kill()
             agent.start()
         eventually(lambda: all(replicas_of(member, name) == 2 for name in names), "all of them")
@@ -166,7 +166,7 @@ def test_capacity_is_reported_and_a_dead_agent_is_silenced(
         assert summary(control)["allocatable"] == {"cpu": "4", "memory": "8Gi", "pods": "110"}
         member.post("/api/v1/namespaces/default/pods", pod("waits", ""))
         eventually(lambda: summary(control).get("allocating", {}).get("cpu") == "500m", "what waits for room")
-        enabled = {each["groupVersion"] for each in status["apiEnablements"]}
+        enabled = {enablement["groupVersion"] for enablement in status["apiEnablements"]}
         assert {"v1", "apps/v1", "batch/v1"} <= enabled
         eventually(lambda: control.condition("room").get("status") == "True", "a ready cluster")
 
@@ -185,8 +185,8 @@ NODE_STATUS: Json = {
 
 def written(member: Server, name: str) -> int:
     """Return how often a Deployment was written in a cluster, according to the cluster's own log."""
-    found = member.records("specs", f"default/{name}-deployment")
-    return sum("template-applied" in each["type"] for each in found)
+    records = member.records("specs", f"default/{name}-deployment")
+    return sum("template-applied" in record["type"] for record in records)
 
 
 def summary(control: Server) -> Json:

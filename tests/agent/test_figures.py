@@ -29,8 +29,8 @@ def test_agent_metrics_count_writes_and_show_member_reachability(
             where = agent.watched_at()
 
             def count(name: str) -> float:
-                told = httpx.get(f"{where}/metrics").text
-                (line,) = (each for each in told.splitlines() if each.startswith(f"reballast_agent_{name}{{"))
+                text = httpx.get(f"{where}/metrics").text
+                (line,) = (line for line in text.splitlines() if line.startswith(f"reballast_agent_{name}{{"))
                 return float(line.rpartition(" ")[2])
 
             control.apply(deployment("ours", 2), policy("ours", on("seen"), selector("ours")))

@@ -123,7 +123,7 @@ async def test_capacity_is_reported_once_nodes_and_pods_are_listed(tmp_path: Pat
             assert not gateway.capacities
             member.held[path].set()
         await until(lambda: gateway.capacities)
-    assert [(each.nodes, each.allocated["cpu"]) for each in gateway.capacities] == [(1, "3")]
+    assert [(capacity.nodes, capacity.allocated["cpu"]) for capacity in gateway.capacities] == [(1, "3")]
 
 
 async def test_capacity_is_reported_without_the_right_to_list_pods(tmp_path: Path) -> None:

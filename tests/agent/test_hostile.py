@@ -78,13 +78,13 @@ WORK = messages.Work(key="default/web-deployment", state="applied", term=1, step
 
 @given(OBJECTS)
 def test_arbitrary_templates_are_prepared(value: dict[str, object]) -> None:
-    place = object_preparation.Owner(cluster="one", work=WORK)
-    found = object_preparation.prepared(msgspec.json.encode(value), place)
-    assert object_preparation.has_our_marks(found, "one")
-    assert "status" not in found.document
-    retained = object_preparation.retained(found, None, is_scaled=True)
-    kept = object_preparation.retaining(found, KubeObject(value), retained).document
-    assert kept.keys() == found.document.keys() | {"spec"} or "spec" not in found.document
+    owner = object_preparation.Owner(cluster="one", work=WORK)
+    prepared = object_preparation.prepared(msgspec.json.encode(value), owner)
+    assert object_preparation.has_our_marks(prepared, "one")
+    assert "status" not in prepared.document
+    retained = object_preparation.retained(prepared, None, is_scaled=True)
+    kept = object_preparation.retaining(prepared, KubeObject(value), retained).document
+    assert kept.keys() == prepared.document.keys() | {"spec"} or "spec" not in prepared.document
 
 
 @given(OBJECTS)

@@ -116,8 +116,8 @@ async def test_every_removal_of_many_is_reported_at_once(tmp_path: Path) -> None
     """Reports on the cluster have the first places in a request; the removals that find none follow in the next."""
     gateway, kept = Gateway(), await asyncio.to_thread(Checkpoint, tmp_path / "agent.sqlite")
     ledger = Ledger(kept, NAME)
-    async with karmada_api.serving(gateway.routes()) as there:
-        control = Control(there, "t", NAME)
+    async with karmada_api.serving(gateway.routes()) as url:
+        control = Control(url, "t", NAME)
         reporter = Reporter(control, ledger, lambda _cluster: None, Counts())
         for number in range(messages.REPORTS_MAX):
             work = messages.Work(key=f"k{number}", state="removed", term=1, step=1)
@@ -142,10 +142,8 @@ async def test_response_with_a_strange_content_type_is_passed_on() -> None:
     async def chunks() -> AsyncGenerator[bytes]:
         yield b"body"
 
-    async with karmada_api.serving(
-        [Route(f"/api/v1/agents/{NAME}/replies", reply, methods=["POST"])]
-    ) as there:
-        control = Control(there, "t", NAME)
+    async with karmada_api.serving([Route(f"/api/v1/agents/{NAME}/replies", reply, methods=["POST"])]) as url:
+        control = Control(url, "t", NAME)
         # Bytes that are not UTF-8 come from aiohttp as surrogates.
         for content_type in ("text/\u00fc", b"text/\xfc".decode("utf-8", "surrogateescape")):
             await control.reply("1", 200, content_type, chunks())

@@ -26,21 +26,21 @@ def test_works_and_reports_pass_between_replicas(
 ) -> None:
     member, log = installation.member, f"kafka://{kafka}/a{secrets.token_hex(4)}"
     worker = Worker("worker", log, tmp_path)
-    apis = [control_planes.replica(name, log, tmp_path) for name in ("theirs", "ours")]
+    apis = [control_planes.replica(name, log, tmp_path) for name in ("agents", "users")]
     with ExitStack() as stack, control_planes.launched(worker, *apis):
         worker.wait_until(worker.has_shards)
         for api in apis:
             api.wait_until(api.answers)
-        theirs, ours = (Server(api.data, stack) for api in apis)
-        with serving(tmp_path, join(theirs, "far", member.kubeconfig, tmp_path)) as agent:
-            ours.apply(deployment("by-kafka", 2), policy("by-kafka", on("far"), selector("by-kafka")))
+        agent_api, user_api = (Server(api.data, stack) for api in apis)
+        with serving(tmp_path, join(agent_api, "far", member.kubeconfig, tmp_path)) as agent:
+            user_api.apply(deployment("by-kafka", 2), policy("by-kafka", on("far"), selector("by-kafka")))
             eventually(lambda: replicas_of(member, "by-kafka") == 2, "the Deployment")
             key = "default/by-kafka-deployment"
-            eventually(lambda: ours.member_status(key, "far").get("applied") is True, "the report")
+            eventually(lambda: user_api.member_status(key, "far").get("applied") is True, "the report")
             agent.kill()
-            ours.apply(deployment("by-kafka", 3))
+            user_api.apply(deployment("by-kafka", 3))
             agent.start()
             eventually(lambda: replicas_of(member, "by-kafka") == 3, "what came meanwhile")
-            ours.delete("deployment", "by-kafka")
+            user_api.delete("deployment", "by-kafka")
             eventually(lambda: replicas_of(member, "by-kafka") is None, "the removal")
-            eventually(lambda: not ours.ask("works", cluster="far").get("items"), "no work any more")
+            eventually(lambda: not user_api.ask("works", cluster="far").get("items"), "no work any more")

@@ -50,8 +50,8 @@ def test_inline_data_and_relative_files_are_read(tmp_path: Path) -> None:
         {"certificate-authority": "ca.pem", "tls-server-name": "there.example"},
         {"client-certificate-data": data, "tokenFile": "token"},
     )
-    found = kubeconfigs.read(path)
-    assert found == Access(
+    access = kubeconfigs.read(path)
+    assert access == Access(
         server="https://there:6443",
         authority="authority",
         authority_file=str(tmp_path / "ca.pem"),
@@ -224,12 +224,12 @@ async def test_exec_plugin_is_called_again_after_its_token_expires(tmp_path: Pat
         "if len(path.read_text()) == 1: status['expirationTimestamp'] = '2020-01-01T00:00:00Z'\n"
         "print(json.dumps({'status': status}))\n"
     )
-    asked: Json = {
+    exec_config: Json = {
         "command": sys.executable,
         "args": [str(script), "-1"],
         "env": [{"name": "WORD", "value": "secret"}],
     }
-    credentials = Credentials(Access(server="https://there", exec=asked))
+    credentials = Credentials(Access(server="https://there", exec=exec_config))
     assert [await credentials.header() for _ in range(3)] == ["Bearer secret-1"] * 3
     assert count.read_text() == "xx"
     credentials.forget()
@@ -251,9 +251,9 @@ async def test_output_of_an_exec_plugin_that_is_not_understood_is_an_error(
     output, script = tmp_path / "output", tmp_path / "plugin.py"
     output.write_text(printed)
     script.write_text(f"import pathlib\nprint(pathlib.Path({os.fspath(output)!r}).read_text())\n")
-    asked: Json = {"command": sys.executable, "args": [str(script)]}
+    exec_config: Json = {"command": sys.executable, "args": [str(script)]}
     with pytest.raises(KubeconfigError, match="exec plugin"):
-        await Credentials(Access(server="https://there", exec=asked)).header()
+        await Credentials(Access(server="https://there", exec=exec_config)).header()
 
 
 async def test_exec_plugin_may_print_null_for_what_it_does_not_have(tmp_path: Path) -> None:

@@ -27,12 +27,12 @@ def ours(name: str, **labels: str) -> KubeObject:
 
 
 def test_missing_and_changed_namespaces_are_applied_and_former_ones_deleted() -> None:
-    wanted = {"new": ours("new"), "same": ours("same"), "changed": ours("changed", team="red")}
+    desired = {"new": ours("new"), "same": ours("same"), "changed": ours("changed", team="red")}
     live = [ours("same", theirs="kept"), ours("changed", team="blue"), ours("former"), namespace("theirs")]
-    todo = namespaces.plan(wanted, live, "one", keeps_others=False)
-    assert todo.applied == (wanted["changed"], wanted["new"])
+    todo = namespaces.plan(desired, live, "one", keeps_others=False)
+    assert todo.applied == (desired["changed"], desired["new"])
     assert todo.deleted == (("former", "uid-former"),)
-    assert namespaces.plan(wanted, live, "one", keeps_others=True).deleted == ()
+    assert namespaces.plan(desired, live, "one", keeps_others=True).deleted == ()
     assert namespaces.plan({}, live, "two", keeps_others=False).deleted == ()
 
 
@@ -44,8 +44,8 @@ def test_namespace_follows_that_of_the_control_plane(installation: Installation,
     member.post("/api/v1/namespaces", namespace("space-theirs").document)
 
     def labels(name: str) -> Json | None:
-        found = member.get(f"/api/v1/namespaces/{name}")
-        return None if found is None else found["metadata"]["labels"]
+        namespace = member.get(f"/api/v1/namespaces/{name}")
+        return None if namespace is None else namespace["metadata"]["labels"]
 
     def team(name: str) -> str | None:
         return (labels(name) or {}).get("team")

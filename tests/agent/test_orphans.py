@@ -86,7 +86,7 @@ async def test_removal_is_reported_once_the_object_of_a_forgotten_work_is_remove
     leaving.send("web", 2, None)
     leaving.send("never", 3, None)
     async with running(leaving, member, tmp_path / "new.sqlite"):
-        await until(lambda: any(each.key == key_of("web") for each in leaving.gone))
+        await until(lambda: any(removal.key == key_of("web") for removal in leaving.gone))
         assert not member.objects
         removals = {(key_of("web"), 2), (key_of("never"), 3)}
-        await until(lambda: {(each.key, each.step) for each in leaving.gone} >= removals)
+        await until(lambda: {(removal.key, removal.step) for removal in leaving.gone} >= removals)

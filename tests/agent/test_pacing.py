@@ -55,18 +55,18 @@ def test_backoff_doubles_up_to_a_limit_with_jitter() -> None:
 
 
 async def test_throttled_api_is_paused_for_its_retry_time() -> None:
-    asked: list[float] = []
+    call_times_s: list[float] = []
     gate = Gate(lambda: None)
 
     async def ask() -> None:
-        asked.append(anyio.current_time())
-        if len(asked) == 1:
+        call_times_s.append(anyio.current_time())
+        if len(call_times_s) == 1:
             raise ThrottledError("busy", 0.3)
 
     with pytest.raises(ThrottledError):
         await gate.call(ask)
     await gate.call(ask)
-    assert asked[1] - asked[0] >= 0.3
+    assert call_times_s[1] - call_times_s[0] >= 0.3
     assert gate.is_reachable
 
 

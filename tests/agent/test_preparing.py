@@ -38,8 +38,8 @@ def prepared(manifest: Json) -> KubeObject:
         name="web-x",
         template=ref,
     )
-    place = object_preparation.Owner(cluster="one", work=work)
-    return object_preparation.prepared(msgspec.json.encode(manifest), place)
+    owner = object_preparation.Owner(cluster="one", work=work)
+    return object_preparation.prepared(msgspec.json.encode(manifest), owner)
 
 
 def named(api_version: str, kind: str, **fields: object) -> Json:
@@ -48,8 +48,8 @@ def named(api_version: str, kind: str, **fields: object) -> Json:
 
 
 def test_prepared_object_has_managed_marks_and_no_server_fields() -> None:
-    found = prepared(named("apps/v1", "Deployment", spec={"replicas": 3}, status={"replicas": 1}))
-    assert found.metadata == {
+    deployment = prepared(named("apps/v1", "Deployment", spec={"replicas": 3}, status={"replicas": 1}))
+    assert deployment.metadata == {
         "name": "web",
         "namespace": "default",
         "labels": {"karmada.io/managed": "true"},
@@ -62,10 +62,10 @@ def test_prepared_object_has_managed_marks_and_no_server_fields() -> None:
             "resourcetemplate.karmada.io/managed-labels": "karmada.io/managed",
         },
     }
-    assert found.at("spec") == {"replicas": 3}
-    assert "status" not in found.document
-    assert object_preparation.has_our_marks(found, "one")
-    assert not object_preparation.has_our_marks(found, "two")
+    assert deployment.at("spec") == {"replicas": 3}
+    assert "status" not in deployment.document
+    assert object_preparation.has_our_marks(deployment, "one")
+    assert not object_preparation.has_our_marks(deployment, "two")
 
 
 @pytest.mark.parametrize(
@@ -98,10 +98,10 @@ def test_prepared_object_has_managed_marks_and_no_server_fields() -> None:
     ],
 )
 def test_fields_set_by_the_member_are_left_out(manifest: Json, left: Json) -> None:
-    found = prepared(manifest)
+    applied = prepared(manifest)
     rest = {
         name: value
-        for name, value in found.document.items()
+        for name, value in applied.document.items()
         if name not in {"apiVersion", "kind", "metadata"}
     }
     assert rest == left
@@ -114,13 +114,13 @@ def entry(manager: str, operation: str, *fields: str) -> Json:
 
 def test_member_replicas_are_applied_until_another_manager_owns_them() -> None:
     manifest = KubeObject(named("apps/v1", "Deployment", spec={"replicas": 2}))
-    ours = KubeObject(
+    owned_by_agent = KubeObject(
         {
             "metadata": {"managedFields": [entry("reballast", "Apply", "replicas")]},
             "spec": {"replicas": 6},
         }
     )
-    theirs = KubeObject(
+    owned_by_hpa = KubeObject(
         {
             "metadata": {"managedFields": [entry("hpa", "Update", "replicas")]},
             "spec": {"replicas": 6},
@@ -129,12 +129,12 @@ def test_member_replicas_are_applied_until_another_manager_owns_them() -> None:
     scaled = object_preparation.retained(manifest, None, is_scaled=True)
     assert (
         object_preparation.retaining(
-            manifest, ours, object_preparation.retained(manifest, None, is_scaled=False)
+            manifest, owned_by_agent, object_preparation.retained(manifest, None, is_scaled=False)
         )
         == manifest
     )
-    assert object_preparation.retaining(manifest, ours, scaled).at("spec") == {"replicas": 6}
-    assert object_preparation.retaining(manifest, theirs, scaled).at("spec") == {}
+    assert object_preparation.retaining(manifest, owned_by_agent, scaled).at("spec") == {"replicas": 6}
+    assert object_preparation.retaining(manifest, owned_by_hpa, scaled).at("spec") == {}
     assert object_preparation.retaining(manifest, None, scaled).at("spec") == {"replicas": 2}
 
 
@@ -180,10 +180,10 @@ def test_digest_of_owned_fields_ignores_other_fields() -> None:
             KubeObject({"metadata": {"managedFields": list(entries)}}), "reballast", paths
         )
 
-    ours = entry("reballast", "Apply", "replicas", "paused")
-    assert digest(ours) == digest(entry("kubectl", "Update", "paused"), ours)
-    assert digest(ours) != digest(entry("reballast", "Apply", "paused"))
-    assert digest(ours, without="replicas") == digest(
+    our_fields = entry("reballast", "Apply", "replicas", "paused")
+    assert digest(our_fields) == digest(entry("kubectl", "Update", "paused"), our_fields)
+    assert digest(our_fields) != digest(entry("reballast", "Apply", "paused"))
+    assert digest(our_fields, without="replicas") == digest(
         entry("reballast", "Apply", "paused"), without="replicas"
     )
     assert digest(entry("reballast", "Update", "paused")) == ""

@@ -72,17 +72,17 @@ def test_service_keeps_its_cluster_ip_and_node_port(real: Real) -> None:
     service: Json = manifest("v1", "Service", "open", spec={"type": "NodePort", "ports": ports})
     real.send(service)
     real.wait_healthy("Service", "open")
-    given = [
+    initial = [
         cluster.field("service", "open", path) for path in (".spec.clusterIP", ".spec.ports[0].nodePort")
     ]
-    assert all(given)
+    assert all(initial)
     service["spec"]["ports"] = [*ports, {"name": "metrics", "port": 9100}]
     real.send(service)
     eventually(lambda: cluster.field("service", "open", ".spec.ports[1].nodePort"), "the second port")
-    found = [
+    later = [
         cluster.field("service", "open", path) for path in (".spec.clusterIP", ".spec.ports[0].nodePort")
     ]
-    assert found == given
+    assert later == initial
 
 
 def test_claim_and_volume_stay_bound(real: Real) -> None:
@@ -99,8 +99,8 @@ def test_claim_and_volume_stay_bound(real: Real) -> None:
     real.send(claim)
     real.wait_healthy("PersistentVolumeClaim", "data")
     assert cluster.field("pvc", "data", ".spec.volumeName") == volume_name
-    for each in (volume, claim):
-        each["metadata"]["labels"] = {"edited": "yes"}
+    for document in (volume, claim):
+        document["metadata"]["labels"] = {"edited": "yes"}
     real.send_whole(volume)
     real.send(claim)
     for kind, name in (("pv", volume_name), ("pvc", "data")):
@@ -143,15 +143,15 @@ def test_workloads_of_each_kind_run_and_report_their_status(real: Real) -> None:
     eventually(lambda: shown("batch", "jobs", "once").get("completionTime"), "the Job's end")
     ended = shown("batch", "jobs", "once")
     assert ended["succeeded"] == 2
-    assert [each["type"] for each in ended["conditions"]] == ["Complete"]
+    assert [condition["type"] for condition in ended["conditions"]] == ["Complete"]
     real.wait_healthy("CronJob", "often")
     eventually(lambda: cluster.field("cronjob", "often", ".status.lastScheduleTime"), "its first run")
     # The shown status equals the cluster's own status of the DaemonSet.
     numbers = ("desiredNumberScheduled", "numberReady")
 
     def is_told() -> bool:
-        told, there = shown("apps", "daemonsets", "each"), cluster.get("daemonset", "each")["status"]
-        return [told.get(name) for name in numbers] == [there[name] for name in numbers]
+        reported, live = shown("apps", "daemonsets", "each"), cluster.get("daemonset", "each")["status"]
+        return [reported.get(name) for name in numbers] == [live[name] for name in numbers]
 
     eventually(is_told, "the numbers of the DaemonSet")
 
@@ -201,7 +201,7 @@ def test_free_capacity_is_that_of_the_nodes_minus_their_pods(real: Real) -> None
 
     def why() -> str:
         conditions = control.ask(f"bindings/{key}").get("status", {}).get("conditions", [])
-        return next((each["message"] for each in conditions if each["status"] == "False"), "")
+        return next((condition["message"] for condition in conditions if condition["status"] == "False"), "")
 
     eventually(lambda: "not enough" in why(), "a refusal by the scheduler")
     assert not cluster.get("deployment", "fits-not")

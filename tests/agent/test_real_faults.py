@@ -34,7 +34,7 @@ README: Final = Path(engine.agent.__file__).with_name("README.md")
 def documented_rules() -> list[Json]:
     """Return the rules of the ClusterRole in the agent's documentation."""
     blocks = re.findall(r"```yaml\n(.*?)```", README.read_text(), re.DOTALL)
-    (role,) = (each for each in map(yaml.safe_load, blocks) if each["kind"] == "ClusterRole")
+    (role,) = (document for document in map(yaml.safe_load, blocks) if document["kind"] == "ClusterRole")
     return role["rules"]
 
 

@@ -31,8 +31,8 @@ class Propagating(Gateway):
             for name in self._names
         ]
         manifests = [
-            msgspec.Raw(msgspec.json.encode({"apiVersion": "v1", "kind": "Namespace", "metadata": each}))
-            for each in metadata
+            msgspec.Raw(msgspec.json.encode({"apiVersion": "v1", "kind": "Namespace", "metadata": fields}))
+            for fields in metadata
         ]
         return Response(msgspec.json.encode(messages.Namespaces(manifests=tuple(manifests))))
 
@@ -59,9 +59,9 @@ class Refusing(Member):
 
     async def _namespace(self, request: Request) -> Response:
         name = request.path_params["name"]
-        found = self.namespaces.get(name)
+        namespace = self.namespaces.get(name)
         if request.method == "GET":
-            return karmada_api.status(404, "NotFound") if found is None else JSONResponse(found)
+            return karmada_api.status(404, "NotFound") if namespace is None else JSONResponse(namespace)
         if name == self._refused:
             return karmada_api.status(self._code, "Fault")
         if request.method == "DELETE":

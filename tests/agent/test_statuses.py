@@ -169,21 +169,21 @@ def test_capacity_is_that_of_schedulable_nodes_minus_the_requests_of_their_pods(
         clusters.ResourceGrade(grade=grade, ranges=(clusters.Quantities(name="cpu", min=least),))
         for grade, least in enumerate(("0", "2", "4"))
     )
-    found = member_capacity.report(nodes, [each for each in pods if each is not None], models)
-    assert found.allocatable == {"cpu": "12", "pods": "20"}
-    assert found.allocated == {"cpu": "2500m", "pods": "2"}
-    assert found.allocating == {"cpu": "250m", "pods": "1"}
-    assert (found.nodes, found.nodes_ready) == (4, 3)
-    assert {each.grade: each.count for each in found.modelings} == {0: 0, 1: 1, 2: 1}
+    capacity = member_capacity.report(nodes, [pod for pod in pods if pod is not None], models)
+    assert capacity.allocatable == {"cpu": "12", "pods": "20"}
+    assert capacity.allocated == {"cpu": "2500m", "pods": "2"}
+    assert capacity.allocating == {"cpu": "250m", "pods": "1"}
+    assert (capacity.nodes, capacity.nodes_ready) == (4, 3)
+    assert {modeling.grade: modeling.count for modeling in capacity.modelings} == {0: 0, 1: 1, 2: 1}
 
 
 def test_reading_returns_requested_values_and_health() -> None:
     flink = value("flink.example.io/v1", "FlinkJob", {}, {"job": {"id": "a1", "state": "FAILED", "n": 3}})
     rule = shapes.HealthRule(path=".job.state", values=("RUNNING", "FINISHED"))
     reading = shapes.Reading(values=("{.job.id}", ".job.n", ".job.nothing"), health=rule)
-    found = statuses.object_state(KubeObject(flink), reading)
-    assert found.values == {"{.job.id}": "a1", ".job.n": "3"}
-    assert not found.healthy
+    state = statuses.object_state(KubeObject(flink), reading)
+    assert state.values == {"{.job.id}": "a1", ".job.n": "3"}
+    assert not state.healthy
     flink["status"]["job"]["state"] = "RUNNING"
     assert statuses.object_state(KubeObject(flink), reading).healthy
     assert statuses.object_state(KubeObject(flink)) == ObjectState(
@@ -193,8 +193,8 @@ def test_reading_returns_requested_values_and_health() -> None:
 
 def test_long_values_are_truncated() -> None:
     long = value("v1", "ConfigMap", {}, {"text": "x" * 1000})
-    found = statuses.object_state(KubeObject(long), shapes.Reading(values=(".text",)))
-    assert found.values == {".text": "x" * limits.STATUS_VALUE_CHARS_MAX}
+    state = statuses.object_state(KubeObject(long), shapes.Reading(values=(".text",)))
+    assert state.values == {".text": "x" * limits.STATUS_VALUE_CHARS_MAX}
 
 
 def test_unreadable_quantities_count_as_zero() -> None:
@@ -206,8 +206,8 @@ def test_unreadable_quantities_count_as_zero() -> None:
 
 
 def test_null_fields_of_a_status_count_as_absent() -> None:
-    found = value("apps/v1", "Deployment", {"replicas": None}, {**REPLICAS, "conditions": None})
-    old = KubeObject({**found, "metadata": {"generation": 0}})
+    document = value("apps/v1", "Deployment", {"replicas": None}, {**REPLICAS, "conditions": None})
+    old = KubeObject({**document, "metadata": {"generation": 0}})
     assert statuses.object_state(old).ready == REPLICAS["readyReplicas"]
 
 

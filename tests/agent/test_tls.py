@@ -21,9 +21,9 @@ def test_agent_trusts_the_authority_written_by_join(tmp_path: Path) -> None:
     with ExitStack() as stack:
         control, member = up(tmp_path / "control", stack, "--tls"), up(tmp_path / "member", stack)
         path = join(control, "edge", member.kubeconfig, tmp_path)
-        found = configuration.read(path)
-        assert found.server.startswith("https://")
-        assert found.authority.encode() == (tmp_path / "control" / "kube-ca.pem").read_bytes()
+        written = configuration.read(path)
+        assert written.server.startswith("https://")
+        assert written.authority.encode() == (tmp_path / "control" / "kube-ca.pem").read_bytes()
         assert path.stat().st_mode & 0o777 == 0o600
         with serving(tmp_path, path):
             control.apply(deployment("secured", 2), policy("secured", on("edge"), selector("secured")))

@@ -40,9 +40,9 @@ def proxied(installation: Installation, tmp_path_factory: pytest.TempPathFactory
     directory = tmp_path_factory.mktemp("calls")
     name = f"calls-{secrets.token_hex(3)}"
     with serving(directory, join(installation.control, name, installation.member.kubeconfig, directory)):
-        found = Proxied(installation.control, installation.member, name)
-        eventually(lambda: found.get("/version").status_code == 200, "an agent that is connected")
-        yield found
+        member_proxy = Proxied(installation.control, installation.member, name)
+        eventually(lambda: member_proxy.get("/version").status_code == 200, "an agent that is connected")
+        yield member_proxy
 
 
 def config_map(name: str) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def test_objects_of_the_member_are_written_and_read(proxied: Proxied) -> None:
     )
     assert patched.json()["data"] == {"a": "2"}
     listed = proxied.control.kube.get(proxied.path + MAPS, params={"fieldSelector": "metadata.name=through"})
-    assert [each["metadata"]["name"] for each in listed.json()["items"]] == ["through"]
+    assert [config_map["metadata"]["name"] for config_map in listed.json()["items"]] == ["through"]
     assert proxied.control.kube.delete(f"{proxied.path}{MAPS}/through").status_code == 200
     assert proxied.member.get(f"{MAPS}/through") is None
 
@@ -140,11 +140,11 @@ def test_cluster_whose_agent_is_not_connected_is_unavailable(
 ) -> None:
     name = f"alone-{secrets.token_hex(3)}"
     configuration = join(installation.control, name, installation.member.kubeconfig, tmp_path)
-    found = Proxied(installation.control, installation.member, name)
-    answer = found.get("/version")
+    member_proxy = Proxied(installation.control, installation.member, name)
+    answer = member_proxy.get("/version")
     assert answer.status_code == 503
     assert answer.json()["message"].endswith(f"the agent of cluster {name} is not connected to this server")
     with ExitStack() as stack:
         stack.enter_context(serving(tmp_path, configuration))
-        eventually(lambda: found.get("/version").status_code == 200, "an agent that is connected")
-    eventually(lambda: found.get("/version").status_code == 503, "an agent that has left")
+        eventually(lambda: member_proxy.get("/version").status_code == 200, "an agent that is connected")
+    eventually(lambda: member_proxy.get("/version").status_code == 503, "an agent that has left")
