@@ -124,7 +124,7 @@ class Disturbing:
                 if not message.get("more_body"):
                     value = msgspec.json.decode(b"".join(parts))
                     if "metadata" in value and "items" in value:
-                        value["items"] += [each for each in value["items"] if self._happens("doubled", 0.5)]
+                        value["items"] += [item for item in value["items"] if self._happens("doubled", 0.5)]
                         self.chance.shuffle(value["items"])
                     code = 404 if value.get("code") == 404 else 200
                     await JSONResponse(value, code)(scope, receive, send)

@@ -66,11 +66,11 @@ class Playback:
 
     def objects(self, kind: str) -> list[Change]:
         """The newest change of each object of a kind that exists."""
-        found: dict[tuple[str, str, str], Change] = {}
+        newest: dict[tuple[str, str, str], Change] = {}
         for change in self.changes[: self.shown]:
             if change.head.kind == kind:
-                found[change.place] = change
-        return [change for change in found.values() if not change.is_gone]
+                newest[change.place] = change
+        return [change for change in newest.values() if not change.is_gone]
 
     def routes(self) -> list[Route]:
         return [
@@ -121,7 +121,7 @@ class Playback:
         if self.faults:
             return status(self.faults.pop(0), "Fault")
         plural = request.path_params["path"].rpartition("/")[2]
-        kind = next((each for each in self._kinds() if _plural(each) == plural), "")
+        kind = next((kind for kind in self._kinds() if _plural(kind) == plural), "")
         if not kind:
             return status(404, "NotFound")
         if request.method != "GET":
@@ -145,7 +145,7 @@ class Playback:
         content = {
             "kind": f"{kind}List",
             "metadata": metadata,
-            "items": [each.manifest for each in items[begin : begin + page]],
+            "items": [change.manifest for change in items[begin : begin + page]],
         }
         return Response(msgspec.json.encode(content), media_type="application/json")
 

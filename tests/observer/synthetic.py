@@ -112,7 +112,7 @@ class ControlPlane:
     def evict(self, key: Key, cluster: str) -> None:
         """Evict a binding from a cluster gracefully, as a taint or a failover does, and schedule it."""
         spec = self.bindings[key]["spec"]
-        spec["clusters"] = [each for each in spec["clusters"] if each["name"] != cluster]
+        spec["clusters"] = [target for target in spec["clusters"] if target["name"] != cluster]
         task = {"fromCluster": cluster, "reason": "TaintUntolerated", "producer": "TaintManager"}
         spec.setdefault("gracefulEvictionTasks", []).append(task)
         self._change(key)
@@ -178,7 +178,9 @@ class ControlPlane:
 
     def _is_due(self, spec: Object, before: dict[str, int], annotations: Object, applied: str) -> bool:
         is_divided = spec["placement"]["replicaScheduling"]["replicaSchedulingType"] == "Divided"
-        leaving = {name for name, each in self.clusters.items() if "deletionTimestamp" in each["metadata"]}
+        leaving = {
+            name for name, cluster in self.clusters.items() if "deletionTimestamp" in cluster["metadata"]
+        }
         return (
             not is_divided
             or annotations.get("policy.karmada.io/applied-placement") != applied
@@ -189,10 +191,10 @@ class ControlPlane:
     def _fitting(self, before: dict[str, int], evicting: Sequence[str]) -> list[str]:
         return [
             name
-            for name, each in sorted(self.clusters.items())
-            if "deletionTimestamp" not in each["metadata"]
+            for name, cluster in sorted(self.clusters.items())
+            if "deletionTimestamp" not in cluster["metadata"]
             and name not in evicting
-            and (name in before or not each["spec"].get("taints"))
+            and (name in before or not cluster["spec"].get("taints"))
         ]
 
     def _change(self, key: Key) -> None:
@@ -213,7 +215,7 @@ class ControlPlane:
 
 
 def _placed(binding: Object) -> dict[str, int]:
-    return {each["name"]: each.get("replicas", 0) for each in binding["spec"].get("clusters", ())}
+    return {target["name"]: target.get("replicas", 0) for target in binding["spec"].get("clusters", ())}
 
 
 def _divided(spec: Object, fitting: Sequence[str]) -> dict[str, int]:

@@ -76,8 +76,8 @@ async def newest_decision(directory: Path) -> dict[str, Any]:
     text = await run(
         directory, "log", "tail", "--topic", "observations", "--no-follow", "-n", "100000", "--json"
     )
-    found = [json.loads(line)["data"] for line in text.splitlines() if "decision-compared" in line]
-    return [data for data in found if data.get("namespace") and data["observed"]["clusters"]][-1]
+    decisions = [json.loads(line)["data"] for line in text.splitlines() if "decision-compared" in line]
+    return [data for data in decisions if data.get("namespace") and data["observed"]["clusters"]][-1]
 
 
 async def observed(directory: Path) -> int:
@@ -145,7 +145,7 @@ async def test_existing_control_plane_is_observed(tmp_path: Path) -> None:
             cluster = next(iter(compared["observed"]["clusters"]))
             plan = json.loads(await run(directory, "plan", "fail", cluster, "--json", code=None))
             assert plan["prediction"]["workloads"] > 0
-            moved = any(cluster in each["before"] for each in plan["prediction"]["changed"])
+            moved = any(cluster in workload["before"] for workload in plan["prediction"]["changed"])
             assert moved or not recordings.ARE_OWN
         finally:
             process.terminate()
@@ -158,9 +158,9 @@ async def test_existing_control_plane_is_observed(tmp_path: Path) -> None:
 async def test_kubeconfig_without_access_is_refused(tmp_path: Path) -> None:
     kubeconfig = tmp_path / "karmada.config"
     await asyncio.to_thread(kubeconfig.write_text, "{}")
-    found = await asyncio.create_subprocess_exec(
+    process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "engine.cli", "observe", "--kubeconfig", str(kubeconfig), stderr=subprocess.PIPE
     )
-    _, errors = await found.communicate()
-    assert found.returncode == 1
+    _, errors = await process.communicate()
+    assert process.returncode == 1
     assert b"use a kubeconfig that can read" in errors

@@ -94,11 +94,11 @@ async def observed_once(fault: str, seed: int, directory: Path) -> None:
         await level(playback, log)
         await disturb(fault, api, relay, changing(playback, api))
         await level(playback, log)
-    found = await versions(log)
-    repeated = [change for change in set(found) if found.count(change) > 1]
+    appended = await versions(log)
+    repeated = [change for change in set(appended) if appended.count(change) > 1]
     assert not repeated, f"{fault} in round {seed}: twice in the log"
     if not api.happened["gone"]:
         # After a 410, and only then, several changes of an object are one.
         later = {(change.place, change.version) for change in playback.changes[FIRST:]}
-        assert later <= set(found), f"{fault} in round {seed}: lost"
+        assert later <= set(appended), f"{fault} in round {seed}: lost"
     assert playback.refused == 0, f"{fault} in round {seed}: the API was written to"

@@ -41,7 +41,7 @@ def test_kinds_of_one_name_have_keys_of_their_own() -> None:
             )
         )
     ]
-    assert [each.record_key for each in seen] == [
+    assert [event.record_key for event in seen] == [
         "service:shop/web",
         f"service.{KNATIVE}:shop/web",
         "deployment:shop/web",
@@ -55,10 +55,10 @@ def test_list_of_a_kind_ends_no_object_of_another_group() -> None:
     known = Observations()
     observed(known, made("v1", "Service", 5))
     observed(known, made(f"{KNATIVE}/v1", "Service", 6))
-    assert [each.record_key for each in known.listed(KNATIVE, "Service", [])] == [
+    assert [event.record_key for event in known.listed(KNATIVE, "Service", [])] == [
         f"service.{KNATIVE}:shop/web"
     ]
-    assert [each.record_key for each in known.listed("", "Service", [])] == ["service:shop/web"]
+    assert [event.record_key for event in known.listed("", "Service", [])] == ["service:shop/web"]
 
 
 def test_cluster_of_another_group_is_no_member() -> None:

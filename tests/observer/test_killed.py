@@ -91,13 +91,13 @@ async def level(playback: Playback, data: Path) -> list[tuple[Place, int, bool]]
 
 def newest(changes: list[tuple[Place, int, bool]]) -> dict[Place, int]:
     """The newest version of each object that exists."""
-    found: dict[Place, int] = {}
-    for place, version, is_gone in changes:
+    newest_versions: dict[Place, int] = {}
+    for identity, version, is_gone in changes:
         if is_gone:
-            found.pop(place, None)
+            newest_versions.pop(identity, None)
         else:
-            found[place] = version
-    return found
+            newest_versions[identity] = version
+    return newest_versions
 
 
 async def observed(data: Path) -> list[tuple[Place, int, bool]]:

@@ -50,27 +50,27 @@ async def observing(access: Access, log: port.NumberedLog) -> AsyncGenerator[Obs
 
 
 async def observed(log: port.NumberedLog) -> list[shapes.Event]:
-    found: list[shapes.Event] = []
+    events: list[shapes.Event] = []
     start = 0
     while batch := await log.read(topics.OBSERVATIONS, 0, start, 1_000):
         decoded = map(codec.decode, batch)
-        found += [each.data for each in decoded if isinstance(each, codec.Decoded)]
+        events += [event.data for event in decoded if isinstance(event, codec.Decoded)]
         start = batch[-1].offset + 1
-    return found
+    return events
 
 
 async def known(log: port.NumberedLog) -> dict[tuple[str, str, str], int]:
     """The newest version of each object in the log that exists."""
-    found: dict[tuple[str, str, str], int] = {}
+    known_versions: dict[tuple[str, str, str], int] = {}
     for data in await observed(log):
         match data:
             case observations.ObjectObserved():
-                found[data.kind, data.namespace, data.name] = data.version
+                known_versions[data.kind, data.namespace, data.name] = data.version
             case observations.ObjectVanished():
-                found.pop((data.kind, data.namespace, data.name), None)
+                known_versions.pop((data.kind, data.namespace, data.name), None)
             case _:
                 pass
-    return found
+    return known_versions
 
 
 def shown(playback: Playback) -> dict[tuple[str, str, str], int]:
@@ -105,10 +105,10 @@ async def test_every_change_is_appended_once_while_watches_are_cut() -> None:
                 playback.cut()
             await asyncio.sleep(0.05)
         await level(playback, log)
-    found = await versions(log)
-    assert len(found) == len(set(found))
+    appended = await versions(log)
+    assert len(appended) == len(set(appended))
     later = {(change.place, change.version) for change in playback.changes[FIRST:]}
-    assert later <= set(found)
+    assert later <= set(appended)
     assert playback.refused == 0
 
 
@@ -117,19 +117,19 @@ async def test_object_missing_from_a_later_list_is_deleted() -> None:
     playback.shown = FIRST
     async with playing(playback) as access, observing(access, log) as observer:
         await level(playback, log)
-        gone, *others = playback.objects("ResourceBinding")
-        value = KubeObject(msgspec.json.decode(gone.manifest, type=dict[str, object]))
+        missing, *others = playback.objects("ResourceBinding")
+        value = KubeObject(msgspec.json.decode(missing.manifest, type=dict[str, object]))
         later = value.with_metadata({"resourceVersion": str(10**6)})
         count = log.last_number()
         observer.changed(later, is_gone=False)
         observer.listed(
             "work.karmada.io",
             "ResourceBinding",
-            [KubeObject(msgspec.json.decode(each.manifest)) for each in others],
+            [KubeObject(msgspec.json.decode(change.manifest)) for change in others],
         )
         while log.last_number() < count + 2:
             await log.wait(log.last_number())
-        assert set(shown(playback)) - set(await known(log)) == {gone.place}
+        assert set(shown(playback)) - set(await known(log)) == {missing.place}
 
 
 async def test_partition_of_a_minute_loses_and_repeats_nothing() -> None:
@@ -148,10 +148,10 @@ async def test_partition_of_a_minute_loses_and_repeats_nothing() -> None:
         assert await known(log) != shown(playback)
         relay.passing.set()
         await level(playback, log)
-    found = await versions(log)
-    assert len(found) == len(set(found))
+    appended = await versions(log)
+    assert len(appended) == len(set(appended))
     later = {(change.place, change.version) for change in playback.changes[FIRST:]}
-    assert later <= set(found)
+    assert later <= set(appended)
 
 
 async def test_decisions_are_compared_as_in_the_recording() -> None:
@@ -168,11 +168,11 @@ async def test_decisions_are_compared_as_in_the_recording() -> None:
         if decided is not None and change.version > playback.changes[FIRST - 1].version:
             expected[decided.version] = decided.verdict
     compared = [data for data in await observed(log) if isinstance(data, observations.DecisionCompared)]
-    found = {data.version: data.verdict for data in compared}
+    verdicts = {data.version: data.verdict for data in compared}
     # The first decision on a binding after the list was made from a version that the observer did not see.
-    assert len(found) > len(expected) * 0.5
-    assert found.keys() <= expected.keys()
-    assert {version for version, verdict in found.items() if verdict == "unexplained"} == set()
+    assert len(verdicts) > len(expected) * 0.5
+    assert verdicts.keys() <= expected.keys()
+    assert {version for version, verdict in verdicts.items() if verdict == "unexplained"} == set()
 
 
 async def test_watch_continues_from_a_bookmark_without_a_list() -> None:
@@ -257,9 +257,9 @@ async def test_restarted_observer_continues(is_compacted: bool) -> None:
         async with observing(access, log) as observer:
             await level(playback, log)
             assert (playback.lists > lists) == is_compacted or observer.report.decisions
-        found = await versions(log)
-    assert found[: len(before)] == before
-    assert len(found) == len(set(found))
+        appended = await versions(log)
+    assert appended[: len(before)] == before
+    assert len(appended) == len(set(appended))
 
 
 @pytest.mark.parametrize("is_running", [True, False])
@@ -343,8 +343,8 @@ def test_list_gives_deletions_first_since_a_killed_observer_continues_from_its_n
     ]
     assert len([*seen.listed("", "ConfigMap", first[:1])]) == 1
     later = first[1].with_metadata({"name": "t"})
-    gone, new = seen.listed("", "ConfigMap", [later])
-    assert isinstance(gone, observations.ObjectVanished)
+    vanished, new = seen.listed("", "ConfigMap", [later])
+    assert isinstance(vanished, observations.ObjectVanished)
     assert isinstance(new, observations.ObjectObserved)
 
 
@@ -371,6 +371,6 @@ async def test_nothing_is_lost_or_repeated_under_random_faults(seed: int) -> Non
                     await asyncio.sleep(chance.random() / 20)
                 playback.faults = []
                 await level(playback, log)
-    found = await versions(log)
-    assert len(found) == len(set(found))
+    appended = await versions(log)
+    assert len(appended) == len(set(appended))
     assert playback.refused == 0

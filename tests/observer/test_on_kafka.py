@@ -21,8 +21,8 @@ async def test_observations_are_numbered_and_continued(kafka: str) -> None:
             playback.shown = shown
             async with numbered_log.opened(address) as log, observing(access, log):
                 await level(playback, log)
-                found = await versions(log)
-                assert len(found) == len(set(found))
+                appended = await versions(log)
+                assert len(appended) == len(set(appended))
     async with numbered_log.opened(address) as log:
         await log.level()
         assert log.last_number() >= len(await observed(log))

@@ -31,7 +31,10 @@ async def written(directory: Path, verdicts: list[str]) -> None:
         )
         for number, verdict in enumerate(verdicts)
     ]
-    records = [observation.record(each, str(each.version), "/observed/karmada", 1) for each in compared]
+    records = [
+        observation.record(comparison, str(comparison.version), "/observed/karmada", 1)
+        for comparison in compared
+    ]
     await log.append(records)
     await log.aclose()
 
@@ -46,5 +49,5 @@ def test_exit_code_says_whether_a_decision_is_unexplained(
     assert ("shop/web-deployment at 3: a reason" in shown) == (worst != "same")
     assert ("Reballast: nowhere (NoClusterFit: 0/1 clusters are available)" in shown) == (worst != "same")
     assert main.run(["shadow", "report", "--log", str(tmp_path), "--json"]) == code
-    found = json.loads(capsys.readouterr().out)
-    assert (found["decisions"], found["verdicts"][worst]) == (4, 4 if worst == "same" else 1)
+    report = json.loads(capsys.readouterr().out)
+    assert (report["decisions"], report["verdicts"][worst]) == (4, 4 if worst == "same" else 1)

@@ -17,21 +17,21 @@ from tests import recordings
 @pytest.mark.parametrize("recording", recordings.names())
 def test_recorded_decisions_are_explained(recording: str) -> None:
     shadow = Shadow()
-    found: list[DecisionCompared] = []
+    decisions: list[DecisionCompared] = []
     for change in recordings.changes(recording):
         compared = recordings.compare(shadow, change)
         if compared is not None:
-            found.append(compared)
-    assert len(found) > 100
-    counts = Counter(each.verdict for each in found)
+            decisions.append(compared)
+    assert len(decisions) > 100
+    counts = Counter(decision.verdict for decision in decisions)
     assert not counts[UNEXPLAINED], counts
     # In a recording whose moves settle, hardly a decision depends on a cache that lags.
-    assert counts[RACE] <= len(found) * (0.001 if recording.startswith("calm") else 0.01), counts
-    assert counts[SAME] + counts[KNOWN] + counts[RACE] == len(found)
+    assert counts[RACE] <= len(decisions) * (0.001 if recording.startswith("calm") else 0.01), counts
+    assert counts[SAME] + counts[KNOWN] + counts[RACE] == len(decisions)
     assert all(
-        each.reasons
-        for each in found
-        if each.verdict != SAME and (each.observed.clusters or each.computed.clusters)
+        decision.reasons
+        for decision in decisions
+        if decision.verdict != SAME and (decision.observed.clusters or decision.computed.clusters)
     )
 
 
@@ -45,14 +45,14 @@ def test_race_is_explained_from_both_states() -> None:
             break
         if change.head.kind == "Cluster" or change.head.metadata.name == name:
             recordings.compare(shadow, change)
-    found = shadow.explanation
-    assert found is not None
-    assert found.explanation is not None
-    assert (found.compared.verdict, found.clusters, found.latest) == (RACE, 31_464, 31_466)
-    assert found.compared.why == "decided with the clusters of 31464, before tok-265 changed"
-    (then,) = [each for each in found.explanation.groups[0].clusters if each.name == "tok-265"]
+    explanation = shadow.explanation
+    assert explanation is not None
+    assert explanation.explanation is not None
+    assert (explanation.compared.verdict, explanation.clusters, explanation.latest) == (RACE, 31_464, 31_466)
+    assert explanation.compared.why == "decided with the clusters of 31464, before tok-265 changed"
+    (then,) = [cluster for cluster in explanation.explanation.groups[0].clusters if cluster.name == "tok-265"]
     assert then.failed == ("cluster(s) had untolerated taint {cluster.karmada.io/not-ready:NoSchedule}",)
-    (now,) = differing(found.compared)
+    (now,) = differing(explanation.compared)
     assert (now.cluster, now.failed) == ("tok-265", ())
 
 

@@ -20,15 +20,17 @@ MOVES = 200
 
 def compared(plane: synthetic.ControlPlane) -> list[DecisionCompared]:
     shadow = Shadow()
-    return [each for change in plane.changes if (each := recordings.compare(shadow, change)) is not None]
+    return [
+        decision for change in plane.changes if (decision := recordings.compare(shadow, change)) is not None
+    ]
 
 
 @pytest.mark.parametrize("seed", range(10 * ROUNDS))
 def test_each_decision_is_found_and_is_the_same(seed: int) -> None:
     plane = synthetic.played(seed, MOVES)
-    found = compared(plane)
-    assert [each.version for each in found] == plane.decided
-    wrong = [each for each in found if each.verdict != SAME]
+    decisions = compared(plane)
+    assert [decision.version for decision in decisions] == plane.decided
+    wrong = [decision for decision in decisions if decision.verdict != SAME]
     assert not wrong, wrong[0]
 
 
@@ -41,10 +43,10 @@ def test_suspended_binding_is_not_decided_until_it_is_resumed() -> None:
     plane.report(key)
     before = len(compared(plane))
     plane.suspend(key, is_suspended=False)
-    found = compared(plane)
-    assert (before, len(found)) == (1, 2)
-    assert found[-1].observed.clusters == {"east": synthetic.REPLICAS, "west": synthetic.REPLICAS}
-    assert found[-1].verdict == SAME
+    decisions = compared(plane)
+    assert (before, len(decisions)) == (1, 2)
+    assert decisions[-1].observed.clusters == {"east": synthetic.REPLICAS, "west": synthetic.REPLICAS}
+    assert decisions[-1].verdict == SAME
 
 
 def test_binding_of_a_cluster_that_left_is_decided_without_it() -> None:
@@ -56,13 +58,13 @@ def test_binding_of_a_cluster_that_left_is_decided_without_it() -> None:
     plane.begin_leaving("west")
     plane.leave("west")
     plane.evict(divided, "east")
-    found = compared(plane)
-    assert [each.verdict for each in found] == [SAME] * 5
-    assert {each.name: each.observed.clusters for each in found} == {
+    decisions = compared(plane)
+    assert [decision.verdict for decision in decisions] == [SAME] * 5
+    assert {decision.name: decision.observed.clusters for decision in decisions} == {
         divided[1]: {},
         role[1]: {"east": 0},
     }
-    assert found[-1].observed.reason == "NoClusterFit"
+    assert decisions[-1].observed.reason == "NoClusterFit"
 
 
 @pytest.mark.parametrize(
@@ -75,19 +77,19 @@ def test_decision_by_the_clusters_of_other_workloads_is_a_known_difference(
     for name in ("east", "west"):
         plane.join(name)
     key = plane.bind("ResourceBinding", "web")
-    shadow, found = Shadow(), list[DecisionCompared]()
+    shadow, decisions = Shadow(), list[DecisionCompared]()
     for change in plane.changes:
         manifest = msgspec.json.decode(change.manifest, type=dict[str, Any])
         if change.head.kind == key[0]:
             manifest["spec"]["workloadAffinityGroups"] = groups
             # Karmada leaves out the cluster of another workload.
-            left = [each for each in manifest["spec"].get("clusters", ()) if each["name"] != "east"]
+            left = [target for target in manifest["spec"].get("clusters", ()) if target["name"] != "east"]
             manifest["spec"]["clusters"] = left
         rewritten = msgspec.Raw(msgspec.json.encode(manifest))
         if decision := recordings.compare(shadow, msgspec.structs.replace(change, manifest=rewritten)):
-            found.append(decision)
-    assert [each.verdict for each in found] == [verdict]
-    assert ("workloadAffinity" in found[0].why) == (verdict == KNOWN)
+            decisions.append(decision)
+    assert [decision.verdict for decision in decisions] == [verdict]
+    assert ("workloadAffinity" in decisions[0].why) == (verdict == KNOWN)
 
 
 def test_decision_before_the_change_that_it_follows_from_is_explained_later() -> None:
@@ -101,14 +103,16 @@ def test_decision_before_the_change_that_it_follows_from_is_explained_later() ->
     shadow = Shadow()
     for change in plane.changes[:began]:
         recordings.compare(shadow, change)
-    found = [each for change in decision if (each := recordings.compare(shadow, change))]
-    assert [each.verdict for each in found] == [UNEXPLAINED]
+    decisions = [
+        compared_decision for change in decision if (compared_decision := recordings.compare(shadow, change))
+    ]
+    assert [decision.verdict for decision in decisions] == [UNEXPLAINED]
     recordings.compare(shadow, late)
     (doubtful,) = shadow.doubtful
-    assert doubtful == (key[0], "", key[1], found[0].version)
+    assert doubtful == (key[0], "", key[1], decisions[0].version)
     again = shadow.reconsider(doubtful)
     assert again is not None
-    assert (again.verdict, again.version) == (SAME, found[0].version)
+    assert (again.verdict, again.version) == (SAME, decisions[0].version)
     assert shadow.reconsider(doubtful) is None
 
 
@@ -140,7 +144,7 @@ async def test_compaction_in_the_middle_loses_no_state_and_invents_no_difference
         (change.place, change.version) for change in plane.changes if not gap < change.version <= end
     } - {(change.place, change.version) for change in plane.changes[: count // 4]}
     assert watched <= set(seen)
-    found = [data for data in await observed(log) if isinstance(data, observations.DecisionCompared)]
-    assert found
-    assert {each.version for each in found} <= set(plane.decided)
-    assert not [each for each in found if each.verdict == UNEXPLAINED]
+    decisions = [data for data in await observed(log) if isinstance(data, observations.DecisionCompared)]
+    assert decisions
+    assert {decision.version for decision in decisions} <= set(plane.decided)
+    assert not [decision for decision in decisions if decision.verdict == UNEXPLAINED]

@@ -77,13 +77,13 @@ def test_name_is_left_out_of_a_timeline_only() -> None:
 
 def test_compared_decision_is_shown_with_both_results_if_they_differ() -> None:
     karmada: Json = {"clusters": {"a": 2}, "reason": "Success", "message": "done"}
-    ours: Json = {"clusters": {}, "reason": "NoClusterFit", "message": "no"}
+    reballast: Json = {"clusters": {}, "reason": "NoClusterFit", "message": "no"}
     data: Json = {
         "kind": "ResourceBinding",
         "name": "web",
         "verdict": "same",
         "observed": karmada,
-        "computed": ours,
+        "computed": reballast,
     }
     assert summaries.summary(entry("decision-compared", data), is_named=False) == "same: a: 2"
     raced = {**data, "verdict": "race", "why": "decided earlier"}

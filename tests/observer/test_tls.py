@@ -87,13 +87,13 @@ class Secured:
 
 @asynccontextmanager
 async def secured(playback: Playback, directory: Path) -> AsyncGenerator[Secured]:
-    async with playing(playback) as there:
-        found = Secured(there.server, directory)
-        await found.renew()
+    async with playing(playback) as access:
+        secured_api = Secured(access.server, directory)
+        await secured_api.renew()
         try:
-            yield found
+            yield secured_api
         finally:
-            await found.close()
+            await secured_api.close()
 
 
 async def test_renewed_files_of_the_kubeconfig_are_used(tmp_path: Path) -> None:
