@@ -10,9 +10,9 @@ SMALL = observe.Sizes(changes=50, decided=10)
 
 
 def test_benchmark_reports_each_figure_with_its_baseline() -> None:
-    found = observe.run(60, sizes=SMALL)
-    assert found["writes_per_binding"] == 2.0
+    figures = observe.run(60, sizes=SMALL)
+    assert figures["writes_per_binding"] == 2.0
     for name in ("baseline_per_s", "observed_per_s", "kb_per_binding", "restart_s", "decided_per_s"):
-        assert float(str(found[name])) > 0
+        assert float(str(figures[name])) > 0
     for name in ("lag", "decided"):
-        assert 0 < float(str(found[f"{name}_p50_ms"])) <= float(str(found[f"{name}_p99_ms"]))
+        assert 0 < float(str(figures[f"{name}_p50_ms"])) <= float(str(figures[f"{name}_p99_ms"]))

@@ -57,13 +57,13 @@ async def test_binding_that_becomes_unreadable_stops_nothing() -> None:
         api.faults = ["500", "500"]
         api.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
         await until(lambda: len(api.faults) < 2)
-        found = api.objects["resourcebindings", "default", "web-deployment"]
-        api.put("resourcebindings", {**found, "status": {"conditions": [{"type": "Scheduled"}]}})
+        stored = api.objects["resourcebindings", "default", "web-deployment"]
+        api.put("resourcebindings", {**stored, "status": {"conditions": [{"type": "Scheduled"}]}})
         await until(lambda: not api.faults)
         await asyncio.sleep(0.5)
         api.put("resourcebindings", binding("api", 2, divided("member1")))
         await until(lambda: scheduled(api, "api") == "Success")
-        api.put("resourcebindings", {**found, "status": {}})
+        api.put("resourcebindings", {**stored, "status": {}})
         await until(lambda: scheduled(api, "web") == "Success")
 
 
@@ -71,8 +71,8 @@ def test_binding_that_fails_again_and_again_has_one_retry() -> None:
     api, decider = Api(), Decider(NAME)
     api.put("clusters", cluster("member1", cpu="0"))
     api.put("resourcebindings", binding("web", 4, dynamic()))
-    for each in (*api.of_kind("clusters"), *api.of_kind("resourcebindings")):
-        decider.take(observed(each))
+    for document in (*api.of_kind("clusters"), *api.of_kind("resourcebindings")):
+        decider.take(observed(document))
     for changes in range(10):
         decider.take(observed(api.put("clusters", cluster("member1", "0", number=str(changes)))))
         decider.decide(HOUR_MS, changes, 10)

@@ -33,8 +33,8 @@ class Round:
         """Create bindings of our scheduler, and one of another scheduler."""
         for _ in range(BURST):
             self.names.append(f"web{len(self.names)}")
-            ours = binding(self.names[-1], 4, divided("member1", "member2"))
-            self.karmada.put("resourcebindings", ours)
+            own_binding = binding(self.names[-1], 4, divided("member1", "member2"))
+            self.karmada.put("resourcebindings", own_binding)
         other = binding(f"other{len(self.names)}", 4, divided("member1"), "default-scheduler")
         self.karmada.put("resourcebindings", other)
 
@@ -56,18 +56,18 @@ async def test_each_decision_is_written_once(fault: str, tmp_path: Path) -> None
 
 
 async def written_once(fault: str, seed: int, directory: Path) -> None:
-    each, log = Round(seed, directory), memory.MemoryLog()
+    current_round, log = Round(seed, directory), memory.MemoryLog()
     async with (
-        each.api.serving() as relay,
-        scheduling(each.api.access(relay), log, clock_ms=lambda: each.api.clock_ms),
+        current_round.api.serving() as relay,
+        scheduling(current_round.api.access(relay), log, clock_ms=lambda: current_round.api.clock_ms),
     ):
-        each.burst()
-        await each.written()
-        await disturb(fault, each.api, relay, (each.burst() for _ in range(BURSTS)))
-        await each.written()
-    each.check(f"{fault} in round {seed}")
+        current_round.burst()
+        await current_round.written()
+        await disturb(fault, current_round.api, relay, (current_round.burst() for _ in range(BURSTS)))
+        await current_round.written()
+    current_round.check(f"{fault} in round {seed}")
     made = sorted(decision.name for decision in await decided(log))
-    assert made == sorted(f"{name}-deployment" for name in each.names), f"{fault} in round {seed}"
+    assert made == sorted(f"{name}-deployment" for name in current_round.names), f"{fault} in round {seed}"
 
 
 async def test_one_of_two_schedulers_writes_while_leaders_stop_or_are_cut_off(tmp_path: Path) -> None:
@@ -76,34 +76,36 @@ async def test_one_of_two_schedulers_writes_while_leaders_stop_or_are_cut_off(tm
 
 async def one_writes(seed: int, directory: Path) -> None:
     """The leader gives the Lease up, or in odd rounds is cut off until the other one leads."""
-    each = Round(seed, directory)
+    current_round = Round(seed, directory)
     async with (
-        each.api.serving() as mine,
-        relayed(mine.url) as other,
+        current_round.api.serving() as relay,
+        relayed(relay.url) as other,
         AsyncExitStack() as leading,
     ):
-        await leading.enter_async_context(scheduling(each.api.access(other), memory.MemoryLog(), "a"))
-        each.burst()
-        await each.written()
-        async with scheduling(each.api.access(mine), memory.MemoryLog(), "b"):
-            each.burst()
-            await each.api.pause()
+        await leading.enter_async_context(
+            scheduling(current_round.api.access(other), memory.MemoryLog(), "a")
+        )
+        current_round.burst()
+        await current_round.written()
+        async with scheduling(current_round.api.access(relay), memory.MemoryLog(), "b"):
+            current_round.burst()
+            await current_round.api.pause()
             if seed % 2:
-                await _cut_off(each, other)
+                await _cut_off(current_round, other)
             else:
                 await leading.aclose()
-            each.burst()
-            await each.written()
+            current_round.burst()
+            await current_round.written()
             # What the former leader still had to write would come now.
             await asyncio.sleep(0.5)
-            (lease,) = each.karmada.of_kind("leases")
+            (lease,) = current_round.karmada.of_kind("leases")
             assert lease["spec"]["holderIdentity"] == "b", f"round {seed}"
-    each.check(f"round {seed}")
+    current_round.check(f"round {seed}")
 
 
-async def _cut_off(each: Round, relay: Relay) -> None:
+async def _cut_off(current_round: Round, relay: Relay) -> None:
     """Cut the leader off until another one has written."""
     relay.passing.clear()
-    each.burst()
-    await each.written()
+    current_round.burst()
+    await current_round.written()
     relay.passing.set()

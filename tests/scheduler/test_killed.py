@@ -39,7 +39,7 @@ async def running(kubeconfig: Path, directory: Path) -> AsyncGenerator[asyncio.s
 
 
 def unscheduled(api: Api) -> list[str]:
-    names = [each["spec"]["resource"]["name"] for each in api.of_kind("resourcebindings")]
+    names = [binding["spec"]["resource"]["name"] for binding in api.of_kind("resourcebindings")]
     return [name for name in names if scheduled(api, name) != "Success"]
 
 
@@ -64,9 +64,9 @@ async def test_killed_scheduler_loses_nothing_and_writes_nothing_twice(tmp_path:
             )
     assert set(writes(api).values()) == {2}
     records = [json.loads(line) for line in text.splitlines()]
-    observed = [each["data"]["name"] for each in records if "object-observed" in each["type"]]
-    assert {each["metadata"]["name"] for each in api.of_kind("resourcebindings")} <= set(observed)
-    made = [each["data"]["name"] for each in records if "decision-made" in each["type"]]
+    observed = [record["data"]["name"] for record in records if "object-observed" in record["type"]]
+    assert {binding["metadata"]["name"] for binding in api.of_kind("resourcebindings")} <= set(observed)
+    made = [record["data"]["name"] for record in records if "decision-made" in record["type"]]
     assert len(made) >= len(set(made)) == 5 * ROUNDS
 
 

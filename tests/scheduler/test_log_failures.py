@@ -54,7 +54,7 @@ async def test_observer_and_scheduler_continue_after_failed_appends(lands: bool)
         await running
     assert all(placed(api, name) == {"member1": 2, "member2": 2} for name in names)
     assert writes(api) == {f"{name}-deployment": 2 for name in names}
-    assert {each.name for each in await decided(log)} == {f"{name}-deployment" for name in names}
+    assert {decision.name for decision in await decided(log)} == {f"{name}-deployment" for name in names}
 
 
 async def test_damaged_log_ends_the_observer() -> None:

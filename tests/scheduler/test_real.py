@@ -61,10 +61,10 @@ def definition(group: str, version: str, kind: str, scope: str) -> Json:
     )
 
 
-def eventually(holds: Callable[[], bool], what: str, seconds: float = 60) -> None:
+def eventually(holds: Callable[[], bool], description: str, seconds: float = 60) -> None:
     limit_s = time.monotonic() + seconds
     while not holds():
-        assert time.monotonic() < limit_s, what
+        assert time.monotonic() < limit_s, description
         time.sleep(0.1)
 
 
@@ -76,10 +76,10 @@ class Karmada:
         self.kubeconfig = kubeconfig
 
     def join(self, name: str) -> None:
-        given = {"apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", **member(name)}
-        self.cluster.make(given)
+        cluster = {"apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", **member(name)}
+        self.cluster.make(cluster)
         self.cluster.merge(
-            "clusters.cluster.karmada.io", name, {"status": given["status"]}, "--subresource=status"
+            "clusters.cluster.karmada.io", name, {"status": cluster["status"]}, "--subresource=status"
         )
 
     def bind(self, *names: str) -> None:
@@ -99,9 +99,10 @@ class Karmada:
     def scheduled(self) -> list[str]:
         """The names of the bindings whose decision is written to its end."""
         return [
-            each["metadata"]["name"]
-            for each in self.bindings()
-            if each.get("status", {}).get("schedulerObservedGeneration") == each["metadata"]["generation"]
+            binding["metadata"]["name"]
+            for binding in self.bindings()
+            if binding.get("status", {}).get("schedulerObservedGeneration")
+            == binding["metadata"]["generation"]
         ]
 
 
@@ -131,10 +132,10 @@ def karmada(cluster: Cluster, tmp_path: Path) -> Iterator[Karmada]:
         cluster("wait", "--for=condition=Established", f"customresourcedefinition/{made['metadata']['name']}")
     for namespace in (cluster.namespace, LEASES):
         cluster.make(manifest(*NAMESPACE, namespace))
-    found = Karmada(cluster, cluster.account("scheduler", rules(), tmp_path / "account"))
+    karmada = Karmada(cluster, cluster.account("scheduler", rules(), tmp_path / "account"))
     for name in ("member1", "member2"):
-        found.join(name)
-    yield found
+        karmada.join(name)
+    yield karmada
     for group in ("clusters.cluster", "resourcebindings.work", "clusterresourcebindings.work"):
         cluster("delete", "customresourcedefinition", f"{group}.karmada.io", "--ignore-not-found")
     cluster("delete", "namespace", LEASES, "--wait=true")
@@ -149,10 +150,12 @@ def test_bindings_are_decided_with_the_documented_rights(karmada: Karmada, tmp_p
     with running(karmada, tmp_path / "data"):
         karmada.bind("web")
         eventually(lambda: karmada.scheduled() == ["web-deployment"], "the decision")
-        (found,) = karmada.bindings()
-        assert found["spec"]["clusters"] == [{"name": name, "replicas": 2} for name in ("member1", "member2")]
-        assert found["metadata"]["generation"] == 2
-        (condition,) = found["status"]["conditions"]
+        (binding,) = karmada.bindings()
+        assert binding["spec"]["clusters"] == [
+            {"name": name, "replicas": 2} for name in ("member1", "member2")
+        ]
+        assert binding["metadata"]["generation"] == 2
+        (condition,) = binding["status"]["conditions"]
         assert (condition["type"], condition["status"], condition["reason"]) == (
             "Scheduled",
             "True",
@@ -175,6 +178,6 @@ def test_killed_scheduler_continues_and_writes_nothing_twice(karmada: Karmada, t
     with running(karmada, directory):
         eventually(lambda: set(karmada.scheduled()) == names, "all decisions")
         lines = log(directory, "tail", "--topic", "observations", "--no-follow", "-n", "100000").splitlines()
-    assert {each["metadata"]["generation"] for each in karmada.bindings()} == {2}
+    assert {binding["metadata"]["generation"] for binding in karmada.bindings()} == {2}
     made = [json.loads(line)["data"] for line in lines if "decision-made" in line]
     assert len({data["name"] for data in made}) == len(names)

@@ -56,8 +56,8 @@ class Recorded:
         self.calls: set[Call] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if (found := call_of(Request(scope))) is not None:
-            self.calls.add(found)
+        if (call := call_of(Request(scope))) is not None:
+            self.calls.add(call)
         await self._app(scope, receive, send)
 
     def outside(self, *files: Path) -> set[Call]:

@@ -54,9 +54,9 @@ async def scheduling(
     finally:
         for part in parts:
             part.cancel()
-        found = await asyncio.gather(*parts, return_exceptions=True)
+        outcomes = await asyncio.gather(*parts, return_exceptions=True)
         await client.aclose()
-    assert all(isinstance(each, asyncio.CancelledError) for each in found), found
+    assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes), outcomes
 
 
 async def until(holds: Callable[[], bool], seconds: float = 20) -> None:
@@ -68,7 +68,7 @@ async def until(holds: Callable[[], bool], seconds: float = 20) -> None:
 def placed(api: Api, name: str) -> dict[str, int]:
     """Replicas by cluster in a binding's spec."""
     spec = api.objects["resourcebindings", "default", f"{name}-deployment"]["spec"]
-    return {each["name"]: each.get("replicas", 0) for each in spec.get("clusters", ())}
+    return {target["name"]: target.get("replicas", 0) for target in spec.get("clusters", ())}
 
 
 def status(api: Api, name: str) -> Json:
@@ -78,7 +78,9 @@ def status(api: Api, name: str) -> Json:
 def scheduled(api: Api, name: str) -> str:
     """The reason of the Scheduled condition."""
     return "".join(
-        each["reason"] for each in status(api, name).get("conditions", ()) if each["type"] == "Scheduled"
+        condition["reason"]
+        for condition in status(api, name).get("conditions", ())
+        if condition["type"] == "Scheduled"
     )
 
 
@@ -88,11 +90,11 @@ def writes(api: Api) -> Counter[str]:
 
 
 async def decided(log: memory.MemoryLog) -> list[observations.DecisionMade]:
-    found = [codec.decode(record) for record in await log.read(topics.OBSERVATIONS, 0, 0, 100_000)]
+    decoded = [codec.decode(record) for record in await log.read(topics.OBSERVATIONS, 0, 0, 100_000)]
     return [
-        each.data
-        for each in found
-        if isinstance(each, codec.Decoded) and isinstance(each.data, observations.DecisionMade)
+        event.data
+        for event in decoded
+        if isinstance(event, codec.Decoded) and isinstance(event.data, observations.DecisionMade)
     ]
 
 
@@ -111,12 +113,12 @@ async def test_binding_is_decided_and_written_with_two_writes() -> None:
         await until(lambda: scheduled(api, "web") == "Success")
         await until(lambda: len(api.of_kind("events")) == 2)
     assert placed(api, "web") == {"member1": 2, "member2": 2}
-    found = api.objects["resourcebindings", "default", "web-deployment"]
-    assert found["status"]["schedulerObservedGeneration"] == found["metadata"]["generation"] == 2
-    assert found["status"]["lastScheduledTime"].endswith("Z")
+    written = api.objects["resourcebindings", "default", "web-deployment"]
+    assert written["status"]["schedulerObservedGeneration"] == written["metadata"]["generation"] == 2
+    assert written["status"]["lastScheduledTime"].endswith("Z")
     assert (
         '"clusterNames":["member1","member2"]'
-        in found["metadata"]["annotations"]["policy.karmada.io/applied-placement"]
+        in written["metadata"]["annotations"]["policy.karmada.io/applied-placement"]
     )
     assert writes(api) == {"web-deployment": 2}
     assert placed(api, "other") == {}
@@ -126,10 +128,10 @@ async def test_binding_is_decided_and_written_with_two_writes() -> None:
         placed(api, "web"),
         1,
     )
-    assert {each["message"] for each in api.of_kind("events")} == {
+    assert {event["message"] for event in api.of_kind("events")} == {
         "Binding has been scheduled successfully. Result: {member1:2, member2:2}"
     }
-    assert {each["involvedObject"]["kind"] for each in api.of_kind("events")} == {
+    assert {event["involvedObject"]["kind"] for event in api.of_kind("events")} == {
         "Deployment",
         "ResourceBinding",
     }
@@ -166,8 +168,8 @@ async def test_writes_are_limited_to_a_rate() -> None:
 async def test_decision_that_a_restored_backup_lacks_is_made_again() -> None:
     api, log = karmada(), memory.MemoryLog()
     async with (
-        serving(api) as there,
-        relayed(there.server) as relay,
+        serving(api) as access,
+        relayed(access.server) as relay,
         scheduling(Access(server=relay.url), log),
     ):
         api.put("resourcebindings", binding("old", 4, divided("member1", "member2")))
@@ -198,7 +200,7 @@ async def test_changes_are_followed_until_nothing_is_due() -> None:
         assert placed(api, "web") == {}
         await asyncio.sleep(0.3)
     assert writes(api)["web-deployment"] == 6
-    assert [each.reason for each in await decided(log)] == ["Success", "Success", "NoClusterFit"]
+    assert [decision.reason for decision in await decided(log)] == ["Success", "Success", "NoClusterFit"]
 
 
 async def test_eviction_follows_the_placement_of_the_binding_and_not_a_newer_one_of_its_policy() -> None:
@@ -256,8 +258,8 @@ def test_binding_that_depends_on_other_workloads_is_refused() -> None:
     api.put("clusters", cluster("member1"))
     grouped = binding("web", 4, divided("member1"), workloadAffinityGroups={"affinityGroup": "app=web"})
     api.put("resourcebindings", grouped)
-    for each in (*api.of_kind("clusters"), *api.of_kind("resourcebindings")):
-        decider.take(observed(each))
+    for document in (*api.of_kind("clusters"), *api.of_kind("resourcebindings")):
+        decider.take(observed(document))
     (refused,) = decider.decide(HOUR_MS, 0, 10)
     assert (refused.status, refused.reason, refused.places) == ("False", "SchedulerError", False)
     assert "workloadAffinity" in refused.message
@@ -268,8 +270,8 @@ def test_retry_follows_no_correction_of_the_clock() -> None:
     api, decider = Api(), Decider(NAME)
     api.put("clusters", cluster("member1", cpu="0"))
     api.put("resourcebindings", binding("web", 4, dynamic()))
-    for each in (*api.of_kind("clusters"), *api.of_kind("resourcebindings")):
-        decider.take(observed(each))
+    for document in (*api.of_kind("clusters"), *api.of_kind("resourcebindings")):
+        decider.take(observed(document))
     (failed,) = decider.decide(HOUR_MS, 0, 10)
     assert failed.reason == "Unschedulable"
     assert decider.due_ms() == UNSCHEDULABLE_MS
@@ -346,7 +348,7 @@ async def test_only_one_of_two_schedulers_writes_and_the_other_takes_over() -> N
             api.put("resourcebindings", binding("late", 4, divided("member1", "member2")))
             await until(lambda: scheduled(api, "late") == "Success")
     assert set(writes(api).values()) == {2}
-    assert [each.name for each in await decided(second)] == ["late-deployment"]
+    assert [decision.name for decision in await decided(second)] == ["late-deployment"]
 
 
 @pytest.mark.parametrize("seed", range(20))
