@@ -39,7 +39,7 @@ class LogContract:
         stored += await log.append([record(partition=1, text="c")])
 
         first, second, third = stored
-        assert [each.partition for each in stored] == [1, 2, 1]
+        assert [record.partition for record in stored] == [1, 2, 1]
         assert first.offset == second.offset == 0 < third.offset
         assert 0 < first.number < second.number < third.number == log.last_number()
         assert dict(log.ends()) == {(topics.SPECS, 1): third.offset + 1, (topics.SPECS, 2): 1}
@@ -61,7 +61,7 @@ class LogContract:
     async def test_read_respects_start_and_limit(self, log: port.NumberedLog) -> None:
         stored = await log.append([record(text=str(index)) for index in range(10)])
 
-        values = [each.value for each in await log.read(topics.SPECS, 0, 4, 3)]
+        values = [record.value for record in await log.read(topics.SPECS, 0, 4, 3)]
         assert values == [b"4", b"5", b"6"]
         assert await log.read_all(stored[7].number, 5) == stored[8:]
         assert await log.read_all(stored[3].number, 2) == stored[4:6]
@@ -75,16 +75,16 @@ class LogContract:
         ends = [0]
         while batch := await log.read(topics.SPECS, 0, ends[-1], 1_000):
             assert len(batch) < len(large)
-            assert [each.offset for each in batch] == list(range(ends[-1], ends[-1] + len(batch)))
+            assert [record.offset for record in batch] == list(range(ends[-1], ends[-1] + len(batch)))
             ends.append(batch[-1].offset + 1)
         assert ends[-1] == len(large)
 
-        found: list[int] = [0]
-        while batch := await log.read_all(found[-1], 1_000):
+        numbers: list[int] = [0]
+        while batch := await log.read_all(numbers[-1], 1_000):
             assert len(batch) < len(large)
-            found += [each.number for each in batch]
-        assert len(found) == len(large) + 1
-        assert found == sorted(set(found))
+            numbers += [record.number for record in batch]
+        assert len(numbers) == len(large) + 1
+        assert numbers == sorted(set(numbers))
 
     async def test_empty_batch_changes_nothing(self, log: port.NumberedLog) -> None:
         assert await log.append([]) == []
@@ -116,8 +116,8 @@ class LogContract:
 
         await asyncio.gather(*(write(writer) for writer in range(10)))
         everything = await log.read_all(0, 1_000)
-        assert sorted({each.number for each in everything}) == [each.number for each in everything]
-        assert set(Counter(each.value for each in everything).values()) == {5}
+        assert sorted({record.number for record in everything}) == [record.number for record in everything]
+        assert set(Counter(record.value for record in everything).values()) == {5}
         assert len(everything) == 500
 
     async def test_append_continues_after_its_caller_was_cancelled(self, log: port.NumberedLog) -> None:
@@ -126,7 +126,7 @@ class LogContract:
         task.cancel()
         async with asyncio.timeout(60):
             await log.wait(0)
-        assert [each.value for each in await log.read_all(0, 10)] == [b"x"]
+        assert [record.value for record in await log.read_all(0, 10)] == [b"x"]
 
     @pytest.mark.parametrize("seed", range(10))
     async def test_partitions_keep_the_order_of_the_whole_log(self, log: port.NumberedLog, seed: int) -> None:
@@ -137,8 +137,10 @@ class LogContract:
             await log.append(batch)
         everything = await log.read_all(0, 1_000)
         for (topic, partition), end in log.ends().items():
-            mine = [each for each in everything if (each.topic, each.partition) == (topic, partition)]
-            assert mine == await log.read(topic, partition, 0, 1_000)
-            offsets = [each.offset for each in mine]
+            records = [
+                record for record in everything if (record.topic, record.partition) == (topic, partition)
+            ]
+            assert records == await log.read(topic, partition, 0, 1_000)
+            offsets = [record.offset for record in records]
             assert offsets == sorted(set(offsets))
             assert offsets[-1] == end - 1

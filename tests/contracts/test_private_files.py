@@ -36,9 +36,9 @@ async def written(directory: Path) -> dict[str, str]:
     """Return the modes of an open log's files."""
     log = await sqlite.SqliteLog.open(directory)
     await log.append([log_contract.record()])
-    found = modes(directory)
+    file_modes = modes(directory)
     await log.aclose()
-    return found
+    return file_modes
 
 
 def write(directory: Path) -> dict[str, str]:
@@ -47,9 +47,9 @@ def write(directory: Path) -> dict[str, str]:
 
 def test_log_files_are_private_in_an_existing_directory(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    found = write(tmp_path)
-    assert set(found) == {"log.lock", "log.sqlite", "log.sqlite-shm", "log.sqlite-wal"}
-    assert set(found.values()) == {"600"}
+    file_modes = write(tmp_path)
+    assert set(file_modes) == {"log.lock", "log.sqlite", "log.sqlite-shm", "log.sqlite-wal"}
+    assert set(file_modes.values()) == {"600"}
 
 
 def test_created_directories_are_private(tmp_path: Path) -> None:
@@ -72,9 +72,9 @@ def test_files_of_a_former_release_become_private(tmp_path: Path) -> None:
         (tmp_path / name).touch()
         (tmp_path / name).chmod(0o644)
     (tmp_path / "notes.txt").touch(mode=0o644)
-    found = write(tmp_path)
-    assert found.pop("notes.txt") == "644"  # a foreign file
-    assert set(found.values()) == {"600"}
+    file_modes = write(tmp_path)
+    assert file_modes.pop("notes.txt") == "644"  # a foreign file
+    assert set(file_modes.values()) == {"600"}
 
 
 def test_caches_and_checkpoints_are_private(tmp_path: Path) -> None:
@@ -85,11 +85,11 @@ def test_caches_and_checkpoints_are_private(tmp_path: Path) -> None:
     ]
     snapshot_storage.SnapshotFiles(tmp_path).write(7, [b"a snapshot"])
     private_files.write(tmp_path / "kubeconfig", b"{}")
-    found = modes(tmp_path)
-    for each in opened:
-        each.close()
-    assert {"views.sqlite-wal", "sequence.sqlite-shm", "agent.sqlite", "snapshot-7.bin"} <= set(found)
-    assert set(found.values()) == {"600"}
+    file_modes = modes(tmp_path)
+    for store in opened:
+        store.close()
+    assert {"views.sqlite-wal", "sequence.sqlite-shm", "agent.sqlite", "snapshot-7.bin"} <= set(file_modes)
+    assert set(file_modes.values()) == {"600"}
 
 
 def test_open_directory_causes_a_warning_with_path_mode_and_remedy(
@@ -101,11 +101,11 @@ def test_open_directory_causes_a_warning_with_path_mode_and_remedy(
         private_files, "_log", structlog.wrap_logger(structlog.PrintLogger(), wrapper_class=everything)
     )
     tmp_path.chmod(0o750)
-    with structlog.testing.capture_logs() as said:
+    with structlog.testing.capture_logs() as log_events:
         private_files.directory(tmp_path)
         tmp_path.chmod(0o700)
         private_files.directory(tmp_path)
-    assert said == [
+    assert log_events == [
         {
             "event": "data directory accessible by other users",
             "log_level": "warning",
@@ -143,12 +143,12 @@ def test_log_of_another_program_is_refused_and_left_unchanged(tmp_path: Path, st
     path = tmp_path / "log.sqlite"
     connection = foreign(path, *statements)
     path.chmod(0o644)
-    before = {each.name: each.read_bytes() for each in tmp_path.iterdir() if not each.name.endswith("-shm")}
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir() if not file.name.endswith("-shm")}
     with pytest.raises(port.LogError, match=r"log\.sqlite belongs to another program .*tables: "):
         asyncio.run(sqlite.SqliteLog.open(tmp_path))
     with pytest.raises(port.LogError, match="belongs to another program"):
         sqlite_reading.SqliteReader(tmp_path)
-    after = {each.name: each.read_bytes() for each in tmp_path.iterdir() if not each.name.endswith("-shm")}
+    after = {file.name: file.read_bytes() for file in tmp_path.iterdir() if not file.name.endswith("-shm")}
     connection.close()
     assert after == before
     assert modes(tmp_path)["log.sqlite"] == "644"

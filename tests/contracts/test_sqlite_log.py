@@ -64,8 +64,8 @@ async def test_old_and_new_records_are_read_together(tmp_path: Path) -> None:
         await log.append([log_contract.record(text=str(index)) for index in range(5)])
     async with opened(tmp_path) as log:
         await log.append([log_contract.record(text=str(index)) for index in range(5, 10)])
-        assert [each.value for each in await log.read(topics.SPECS, 0, 3, 4)] == [b"3", b"4", b"5", b"6"]
-        assert [each.number for each in await log.read_all(2, 100)] == list(range(3, 11))
+        assert [record.value for record in await log.read(topics.SPECS, 0, 3, 4)] == [b"3", b"4", b"5", b"6"]
+        assert [record.number for record in await log.read_all(2, 100)] == list(range(3, 11))
 
 
 async def test_log_is_locked_by_one_process(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ async def test_checksum_covers_key_headers_and_value() -> None:
         records.record("specs", 0, "k", {"a": "2"}, b"v"),
         records.record("specs", 0, "k", {"a": "1"}, b"w"),
     ]
-    assert len({each.checksum for each in [same, *others]}) == len(others) + 1
+    assert len({record.checksum for record in [same, *others]}) == len(others) + 1
 
 
 @pytest.mark.parametrize("size", [3, 127, 128, 129, 400])
@@ -130,7 +130,7 @@ async def test_failed_append_leaves_nothing(tmp_path: Path, size: int) -> None:
         assert log.last_number() == 1
         await asyncio.to_thread(tamper, tmp_path, "DROP TRIGGER full")
         stored = await log.append(batch)
-        assert [each.number for each in stored] == list(range(2, size + 2))
+        assert [record.number for record in stored] == list(range(2, size + 2))
         assert await log.read_all(1, size) == stored
 
 
@@ -145,7 +145,7 @@ async def test_deleted_records_are_reported_as_not_kept(tmp_path: Path, gone: st
         if gone != "number > 0":
             with pytest.raises(port.LogCutError, match=rf"specs/0 no longer has offset {first - 1}"):
                 await log.read(topics.SPECS, 0, 0, 10)
-            assert [each.value for each in await log.read(topics.SPECS, 0, 3, 10)] == [b"3", b"4", b"5"]
+            assert [record.value for record in await log.read(topics.SPECS, 0, 3, 10)] == [b"3", b"4", b"5"]
 
 
 @pytest.mark.parametrize(("topic", "partition"), [("unknown", 0), (topics.SPECS, 256), (topics.SPECS, -1)])

@@ -24,12 +24,12 @@ def stored(partitions: int, value: bytes = b"x" * 10_000) -> Iterator[records.St
 def kept(newest: tail.Tail, partitions: int, numbers: int) -> int:
     """Return how many records can be read by their offset; asserts that the same ones can be read by number."""
     by_offset = {
-        each.number
+        record.number
         for partition in range(partitions)
         for start in range(numbers)
-        for each in newest.read(topics.SPECS, partition, start, 1) or ()
+        for record in newest.read(topics.SPECS, partition, start, 1) or ()
     }
-    by_number = {each.number for after in range(numbers) for each in newest.after(after, 1) or ()}
+    by_number = {record.number for after in range(numbers) for record in newest.after(after, 1) or ()}
     assert by_offset == by_number
     return len(by_offset)
 
@@ -46,7 +46,7 @@ def test_records_up_to_the_byte_limit_are_kept_for_any_number_of_partitions(part
 def test_newest_record_is_kept_at_any_size() -> None:
     newest = tail.Tail(bytes_max=1)
     newest.extend(record for record, _ in zip(stored(1), range(3), strict=False))
-    assert [each.number for each in newest.after(2, 10) or ()] == [3]
+    assert [record.number for record in newest.after(2, 10) or ()] == [3]
     assert newest.after(1, 10) is None
     assert newest.read(topics.SPECS, 0, 1, 10) is None
 
@@ -55,6 +55,8 @@ async def test_records_no_longer_in_memory_are_read_from_the_file(tmp_path: Path
     log = await sqlite.SqliteLog.open(tmp_path)
     large = "x" * (tail.BYTES_MAX // 4)
     written = [await log.append([log_contract.record(partition=index % 2, text=large)]) for index in range(8)]
-    assert await log.read_all(0, 10) == [each for (each,) in written]
-    assert await log.read(topics.SPECS, 1, 0, 10) == [each for (each,) in written if each.partition == 1]
+    assert await log.read_all(0, 10) == [record for (record,) in written]
+    assert await log.read(topics.SPECS, 1, 0, 10) == [
+        record for (record,) in written if record.partition == 1
+    ]
     await log.aclose()
