@@ -116,7 +116,7 @@ class Writer(threading.Thread):
     def _command(self, write: Callable[[], list[Result]], name: str, state: str) -> None:
         self._ledger.tried[name] = state
         for result in write():
-            if any(each.verdict == _UNKNOWN for each in result.problems):
+            if any(problem.verdict == _UNKNOWN for problem in result.problems):
                 raise failures.Failure("the outcome is unknown")
             self.wrong.extend(result.problems)
         self._ledger.acknowledged[name] = state

@@ -31,8 +31,8 @@ class Server:
     def launch(self) -> subprocess.Popen[bytes]:
         """Start the process without waiting until it is ready."""
         command = [sys.executable, "-m", "engine.cli", "up", "--data", str(self.directory)]
-        with self._said.open("wb") as said:
-            self._process = subprocess.Popen(command, stdout=said, stderr=said)
+        with self._said.open("wb") as output:
+            self._process = subprocess.Popen(command, stdout=output, stderr=output)
         return self._process
 
     def start(self) -> None:

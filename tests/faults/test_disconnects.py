@@ -52,10 +52,10 @@ def test_disconnected_client_is_logged_in_one_line_without_secrets(
             vanish(endpoint["url"], path, endpoint["token"])
         for path in OBJECTS:
             vanish(endpoint["kube_url"], path, endpoint["token"])
-    said = output_of(data).read_text()
-    assert re.findall(r"client disconnected +method=POST path=(\S+)", said) == [*COMMANDS, *OBJECTS]
-    assert "Traceback" not in said
-    assert endpoint["token"] not in said
+    output = output_of(data).read_text()
+    assert re.findall(r"client disconnected +method=POST path=(\S+)", output) == [*COMMANDS, *OBJECTS]
+    assert "Traceback" not in output
+    assert endpoint["token"] not in output
     assert leaks.leaks(tmp_path) == []
 
 
@@ -63,7 +63,7 @@ def test_leaked_secrets_in_logs_are_found(tmp_path: Path) -> None:
     token = "s3cr3t-s3cr3t-s3cr3t-s3cr3t"  # noqa: S105  # it opens nothing
     (tmp_path / "server.token").write_text(token + "\n")
     (tmp_path / "output").write_text(f"a line\nheaders={{'x': b'{token}'}}\n╭──── locals ────╮\n")
-    found = [each.partition(":")[2] for each in leaks.leaks(tmp_path)]
+    masked = [leak.partition(":")[2] for leak in leaks.leaks(tmp_path)]
     # Otherwise the check at the end of the run would find them too.
     (tmp_path / "output").unlink()
-    assert found == ["2: headers={'x': b'[secret]'}", "3: ╭──── [secret]───╮"]
+    assert masked == ["2: headers={'x': b'[secret]'}", "3: ╭──── [secret]───╮"]

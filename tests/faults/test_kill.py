@@ -38,10 +38,10 @@ _Thing = TypeVar("_Thing")
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     """A running server, stopped after the test."""
-    found = Server(tmp_path / "data")
-    found.start()
-    yield found
-    found.kill()
+    server = Server(tmp_path / "data")
+    server.start()
+    yield server
+    server.kill()
 
 
 @pytest.mark.slow
@@ -98,10 +98,10 @@ def _until_applied(ledger: Ledger, kind: str) -> None:
 
 def _assert_nothing_is_lost(directory: Path, ledger: Ledger) -> None:
     with Client(directory) as client:
-        found = _states(client)
-        keys = [bindings.of(each).key for each in server_reads.objects(client, "bindings")]
+        states = _states(client)
+        keys = [bindings.of(binding).key for binding in server_reads.objects(client, "bindings")]
     for name in {*ledger.acknowledged, *ledger.tried}:
-        state = found.get(name, ABSENT)
+        state = states.get(name, ABSENT)
         assert ledger.allows(name, state), (
             name,
             state,
@@ -114,38 +114,41 @@ def _assert_nothing_is_lost(directory: Path, ledger: Ledger) -> None:
 
 def _states(client: Client) -> dict[str, str]:
     """Return the count of each Deployment and rebalancer, and the taint of each cluster."""
-    found: dict[str, str] = {}
+    states: dict[str, str] = {}
     for path, query in (("objects", {"kind": "deploy"}), ("rebalancers", {})):
-        for each in server_reads.objects(client, path, **query):
-            annotations = each.annotations
-            found[each.name] = str(annotations.get(COUNT, ABSENT))
-    for each in server_reads.objects(client, "clusters"):
-        taints = each.objects_at("spec", "taints")
+        for kube_object in server_reads.objects(client, path, **query):
+            annotations = kube_object.annotations
+            states[kube_object.name] = str(annotations.get(COUNT, ABSENT))
+    for kube_object in server_reads.objects(client, "clusters"):
+        taints = kube_object.objects_at("spec", "taints")
         values = [str(taint["value"]) for taint in taints if taint["key"] == TAINT]
         assert len(values) <= 1
-        found[each.name] = values[0] if values else ABSENT
-    return found
+        states[kube_object.name] = values[0] if values else ABSENT
+    return states
 
 
 def _until_members_run_what_bindings_say(directory: Path) -> None:
     deadline = time.monotonic() + _SETTLE_SECONDS
     with Client(directory) as client:
-        while (wanted := _wanted(client)) != (running := _running(client)):
-            assert time.monotonic() < deadline, (wanted, running)
+        while (expected := _wanted(client)) != (running := _running(client)):
+            assert time.monotonic() < deadline, (expected, running)
             time.sleep(0.1)
 
 
 def _wanted(client: Client) -> dict[tuple[str, str], int]:
     return {
-        (binding.key, each.name): each.replicas or 0
+        (binding.key, target.name): target.replicas or 0
         for binding in map(bindings.of, server_reads.objects(client, "bindings"))
-        for each in binding.spec.clusters
+        for target in binding.spec.clusters
     }
 
 
 def _running(client: Client) -> dict[tuple[str, str], int]:
     workloads = objects_at(client.get("members/workloads", Json, limit=10_000), "items")
-    return {(str(each["key"]), str(each["cluster"])): int(str(each["ready"])) for each in workloads}
+    return {
+        (str(workload["key"]), str(workload["cluster"])): int(str(workload["ready"]))
+        for workload in workloads
+    }
 
 
 async def _assert_nothing_is_there_twice(directory: Path, ledger: Ledger) -> None:
@@ -164,11 +167,11 @@ async def _assert_nothing_is_there_twice(directory: Path, ledger: Ledger) -> Non
     finished = [
         event.data for event in events if isinstance(event.data, rebalance_decisions.RebalanceFinished)
     ]
-    _assert_once(Counter((each.uid, each.generation) for each in finished))
+    _assert_once(Counter((event.uid, event.generation) for event in finished))
     results = [
         event.data for event in events if isinstance(event.data, rebalance_decisions.WorkloadRebalanced)
     ]
-    _assert_once(Counter((each.uid, each.generation, each.workload) for each in results))
+    _assert_once(Counter((event.uid, event.generation, event.workload) for event in results))
     assert finished
 
 
@@ -183,4 +186,4 @@ def _applied(event: codec.Decoded) -> tuple[str, str]:
 
 
 def _assert_once(counted: Mapping[_Thing, int]) -> None:
-    assert [each for each, count in counted.items() if count > 1] == []
+    assert [key for key, count in counted.items() if count > 1] == []

@@ -37,10 +37,10 @@ WAIT_SECONDS: Final = 60.0
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     """A running server, stopped after the test."""
-    found = Server(tmp_path / "data")
-    found.start()
-    yield found
-    found.kill()
+    server = Server(tmp_path / "data")
+    server.start()
+    yield server
+    server.kill()
 
 
 def command(server: Server, *words: str) -> subprocess.CompletedProcess[str]:
@@ -66,16 +66,16 @@ async def _counts(directory: Path) -> tuple[int, int]:
     """Return the numbers of applied and of decided Deployments."""
     log = await sqlite.SqliteLog.open(directory)
     try:
-        found = [codec.decode(record) for record in await log.read_all(0, log.last_number())]
+        decoded = [codec.decode(record) for record in await log.read_all(0, log.last_number())]
     finally:
         await log.aclose()
-    events = [each.data for each in found if isinstance(each, codec.Decoded)]
+    events = [event.data for event in decoded if isinstance(event, codec.Decoded)]
     # The engine writes its own Secrets.
     templates = [
-        kube_objects.read_head(each.manifest) for each in events if isinstance(each, specs.TemplateApplied)
+        kube_objects.read_head(event.manifest) for event in events if isinstance(event, specs.TemplateApplied)
     ]
-    applied = sum(each.kind == "Deployment" for each in templates)
-    return applied, len({each.key for each in events if isinstance(each, decisions.ScheduleDecided)})
+    applied = sum(template.kind == "Deployment" for template in templates)
+    return applied, len({event.key for event in events if isinstance(event, decisions.ScheduleDecided)})
 
 
 def test_second_server_on_the_same_data_is_refused(server: Server) -> None:
@@ -156,10 +156,10 @@ def test_full_disk_refuses_writes_serves_queries_and_loses_nothing(tmp_path: Pat
 def _views_child(pid: int) -> int:
     """Return the process id of a server's views process."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    (found,) = [
-        each for each in children if b"engine.process.views" in Path(f"/proc/{each}/cmdline").read_bytes()
+    (views_pid,) = [
+        child for child in children if b"engine.process.views" in Path(f"/proc/{child}/cmdline").read_bytes()
     ]
-    return int(found)
+    return int(views_pid)
 
 
 def test_full_views_disk_refuses_queries_with_a_reason_until_there_is_space(
@@ -208,8 +208,8 @@ def _until(is_so: Callable[[], bool]) -> None:
 
 def _texts(client: Client) -> dict[str, str]:
     """Return the text of each object."""
-    found = server_reads.objects(client, "objects", kind="cm")
-    return {each.name: str(each.object_at("data")["text"])[:4] for each in found}
+    config_maps = server_reads.objects(client, "objects", kind="cm")
+    return {config_map.name: str(config_map.object_at("data")["text"])[:4] for config_map in config_maps}
 
 
 def _fill(client: Client) -> tuple[dict[str, str], str]:
