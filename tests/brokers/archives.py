@@ -15,8 +15,8 @@ _AOT_MAJOR_MIN: Final = 25
 def file() -> Path:
     """Return the path of the archive for this Java and these jars; the file may not exist."""
     program = java.java().resolve()
-    told = f"{program}\0{program.stat().st_mtime_ns}\0{jars.class_path(jars.KAFKA)}"
-    return caches.directory() / f"classes-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+    description = f"{program}\0{program.stat().st_mtime_ns}\0{jars.class_path(jars.KAFKA)}"
+    return caches.directory() / f"classes-{hashlib.sha256(description.encode()).hexdigest()[:12]}"
 
 
 def reading() -> list[str]:

@@ -63,20 +63,20 @@ def clients(directory: Path, names: Sequence[str]) -> tuple[dict[str, str], list
     )
     trusted = directory / "clients.pem"
     trusted.write_bytes(authority.public_bytes(serialization.Encoding.PEM))
-    found: list[Client] = []
+    issued: list[Client] = []
     for name in names:
         key = ec.generate_private_key(ec.SECP256R1())
-        mine = Client(directory / f"{name}.pem", directory / f"{name}.key")
+        client = Client(directory / f"{name}.pem", directory / f"{name}.key")
         certificate = _builder(_named(name), subject, key).sign(authority_key, hashes.SHA256())
-        mine.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-        mine.key.write_bytes(
+        client.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        client.key.write_bytes(
             key.private_bytes(
                 serialization.Encoding.PEM,
                 serialization.PrivateFormat.PKCS8,
                 serialization.NoEncryption(),
             )
         )
-        found.append(mine)
+        issued.append(client)
     properties = {
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURED:SSL",
         "listener.name.secured.ssl.client.auth": "required",
@@ -84,7 +84,7 @@ def clients(directory: Path, names: Sequence[str]) -> tuple[dict[str, str], list
         "ssl.truststore.location": str(trusted),
         "ssl.principal.mapping.rules": "RULE:^CN=(.*)$/$1/",
     }
-    return properties, found
+    return properties, issued
 
 
 def _builder(

@@ -37,8 +37,10 @@ async def create_topics(
     try:
         size = str(limits.RECORD_BYTES_MAX + limits.HEADER_BYTES_MAX + limits.KEY_BYTES_MAX + 1024)
         all_settings = {"retention.ms": "-1", "max.message.bytes": size, **(settings or {})}
-        wanted = [NewTopic(name, count, replicas, None, all_settings) for name, count in partitions.items()]
-        answer = await admin.create_topics(wanted)
+        new_topics = [
+            NewTopic(name, count, replicas, None, all_settings) for name, count in partitions.items()
+        ]
+        answer = await admin.create_topics(new_topics)
         failed = [error for error in answer.to_object()["topic_errors"] if error["error_code"] != 0]
         assert not failed, failed
     finally:
@@ -80,24 +82,24 @@ async def read(servers: str, topic: str, partition: int, count: int) -> list[See
 
 async def read_all(servers: str, topic: str, partitions: int) -> list[Seen]:
     """Return all current records of a topic, partition by partition."""
-    places = [TopicPartition(topic, partition) for partition in range(partitions)]
-    found: list[Seen] = []
-    async with _reader(servers, places) as consumer, asyncio.timeout(READ_S_MAX):
-        for place, end in (await consumer.end_offsets(places)).items():
-            while await consumer.position(place) < end:
-                found.append(_seen(await consumer.getone(place)))
-    return found
+    assignment = [TopicPartition(topic, partition) for partition in range(partitions)]
+    records: list[Seen] = []
+    async with _reader(servers, assignment) as consumer, asyncio.timeout(READ_S_MAX):
+        for partition, end in (await consumer.end_offsets(assignment)).items():
+            while await consumer.position(partition) < end:
+                records.append(_seen(await consumer.getone(partition)))
+    return records
 
 
 @contextlib.asynccontextmanager
-async def _reader(servers: str, places: list[TopicPartition]) -> AsyncGenerator[AIOKafkaConsumer]:
+async def _reader(servers: str, assignment: list[TopicPartition]) -> AsyncGenerator[AIOKafkaConsumer]:
     consumer = AIOKafkaConsumer(
         bootstrap_servers=servers,
         auto_offset_reset="earliest",
         enable_auto_commit=False,
         isolation_level="read_committed",
     )
-    consumer.assign(places)
+    consumer.assign(assignment)
     await consumer.start()
     try:
         yield consumer

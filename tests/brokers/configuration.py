@@ -101,7 +101,7 @@ def properties(
     """Return all properties of a node; ``extra`` overrides the others."""
     replicas = min(_REPLICAS_MAX, len(nodes))
     in_sync = max(1, replicas - 1)
-    found = _QUICK | {
+    settings = _QUICK | {
         "node.id": str(node.number),
         "log.dirs": str(node.data),
         "controller.quorum.voters": ",".join(f"{n.number}@127.0.0.1:{n.controller_port}" for n in nodes),
@@ -113,13 +113,13 @@ def properties(
         "offsets.topic.replication.factor": str(replicas),
     }
     for topic in ("transaction.state.log", "share.coordinator.state.topic"):
-        found[f"{topic}.replication.factor"] = str(replicas)
-        found[f"{topic}.min.isr"] = str(in_sync)
+        settings[f"{topic}.replication.factor"] = str(replicas)
+        settings[f"{topic}.min.isr"] = str(in_sync)
     if len(nodes) == 1:
-        found |= _ALONE
+        settings |= _ALONE
     if users:
-        found |= _secured(node, users, mechanisms, found)
-    return {**found, **extra}
+        settings |= _secured(node, users, mechanisms, settings)
+    return {**settings, **extra}
 
 
 def text(properties: Mapping[str, str]) -> str:
@@ -136,12 +136,12 @@ def _secured(
     """
     known = " ".join(f'user_{name}="{password}"' for name, password in users.items())
     entries = {
-        f"listener.name.secured.{each.lower()}.sasl.jaas.config": (
+        f"listener.name.secured.{mechanism.lower()}.sasl.jaas.config": (
             f"{_MODULES}.scram.ScramLoginModule required;"
-            if each.startswith(SCRAM)
+            if mechanism.startswith(SCRAM)
             else f"{_MODULES}.plain.PlainLoginModule required {known};"
         )
-        for each in mechanisms
+        for mechanism in mechanisms
     }
     address = f"SECURED://127.0.0.1:{node.secured_port}"
     return {

@@ -108,7 +108,7 @@ def _fetch_by_jgo(into: Path, jars: list[Jar]) -> None:
     maven = MavenContext(timeout=_ANSWER_S_MAX)
     for jar in jars:
         try:
-            found = maven.project(jar.group, jar.artifact).at_version(jar.version).artifact().resolve()
+            resolved = maven.project(jar.group, jar.artifact).at_version(jar.version).artifact().resolve()
         except Exception as error:
             raise JarsMissingError(f"{jar.file}: not to be had from Maven Central: {error}") from error
-        shutil.copy(found, into / jar.file)
+        shutil.copy(resolved, into / jar.file)

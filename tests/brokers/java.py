@@ -38,14 +38,14 @@ def keytool() -> Path:
 def major(program: Path) -> int:
     """Return the major version of a ``java`` program, or 0 if it does not start."""
     try:
-        told = subprocess.run([program, "-version"], capture_output=True, text=True, check=False).stderr
+        output = subprocess.run([program, "-version"], capture_output=True, text=True, check=False).stderr
     except OSError:
         return 0
-    found = _VERSION.search(told)
-    return int(found[1]) if found else 0
+    match = _VERSION.search(output)
+    return int(match[1]) if match else 0
 
 
 def _candidates(name: str) -> list[Path]:
-    home, on_path = os.environ.get("JAVA_HOME"), shutil.which(name)
-    found = [Path(home, "bin", name)] if home else []
-    return [*found, Path(on_path)] if on_path else found
+    java_home, on_path = os.environ.get("JAVA_HOME"), shutil.which(name)
+    candidates = [Path(java_home, "bin", name)] if java_home else []
+    return [*candidates, Path(on_path)] if on_path else candidates

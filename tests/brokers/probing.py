@@ -43,11 +43,13 @@ def ask(port: int) -> Seen:
                 _size, _correlation, brokers = _read(answer, ">iii")
                 alive = frozenset(_broker(answer) for _ in range(brokers))
                 _controller, topics = _read(answer, ">ii")
-                partitions = [each for _ in range(topics) for each in _partitions(answer)]
+                partitions = [partition for _ in range(topics) for partition in _partitions(answer)]
                 return Seen(
                     alive,
-                    {place: leader for place, leader, _is_lagging in partitions},
-                    frozenset(place for place, _leader, is_lagging in partitions if is_lagging),
+                    {topic_partition: leader for topic_partition, leader, _is_lagging in partitions},
+                    frozenset(
+                        topic_partition for topic_partition, _leader, is_lagging in partitions if is_lagging
+                    ),
                 )
     except (OSError, struct.error) as error:
         raise NoAnswerError(f"port {port}: {error}") from None
@@ -67,14 +69,14 @@ def _partitions(answer: BinaryIO) -> list[tuple[tuple[str, int], int, bool]]:
     _read(answer, ">h")
     topic = _text(answer)
     _internal, partitions = _read(answer, ">bi")
-    found: list[tuple[tuple[str, int], int, bool]] = []
+    entries: list[tuple[tuple[str, int], int, bool]] = []
     for _ in range(partitions):
         _error, partition, leader, replicas = _read(answer, ">hiii")
         _read(answer, f">{replicas}i")
         (in_sync,) = _read(answer, ">i")
         _read(answer, f">{in_sync}i")
-        found.append(((topic, partition), leader, in_sync < replicas))
-    return found
+        entries.append(((topic, partition), leader, in_sync < replicas))
+    return entries
 
 
 def _text(answer: BinaryIO) -> str:

@@ -293,14 +293,14 @@ def guard(directory: Path) -> subprocess.Popen[bytes]:
 
 
 def free_ports(count: int) -> list[int]:
-    found: list[int] = []
+    ports: list[int] = []
     for port in random.SystemRandom().sample(_PORTS, len(_PORTS)):
         with socket.socket() as tried:
             try:
                 tried.bind(("127.0.0.1", port))
             except OSError:
                 continue
-        found.append(port)
-        if len(found) == count:
+        ports.append(port)
+        if len(ports) == count:
             break
-    return found
+    return ports

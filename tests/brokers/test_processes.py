@@ -55,8 +55,8 @@ async def test_ended_broker_restarts_with_all_acknowledged_records(
     await asyncio.to_thread(brokers.up, 2)
     await asyncio.to_thread(brokers.heal)
     assert not probing.ask(brokers.nodes[0].port).lagging
-    found = await clients.read(brokers.servers, topic, 0, count=2)
-    assert [record.value for record in found] == [b"before", b"meanwhile"]
+    records = await clients.read(brokers.servers, topic, 0, count=2)
+    assert [record.value for record in records] == [b"before", b"meanwhile"]
 
 
 @pytest.mark.kafka
