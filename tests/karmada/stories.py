@@ -46,10 +46,10 @@ class Story:
         for member in _MEMBERS:
             self._taint(member, [])
 
-    def kubectl(self, *words: str, given: object = None) -> str:
+    def kubectl(self, *words: str, document: object = None) -> str:
         """Return what kubectl prints; it must not fail."""
         command = ["kubectl", "--kubeconfig", str(self._kubeconfig), *words]
-        content = None if given is None else json.dumps(given).encode()
+        content = None if document is None else json.dumps(document).encode()
         ended = subprocess.run(command, input=content, capture_output=True, check=False, timeout=_WAIT_S)
         assert ended.returncode == 0, (words, ended.stderr)
         return ended.stdout.decode()
@@ -57,7 +57,7 @@ class Story:
     def bindings(self) -> list[dict[str, Any]]:
         """The bindings of this story's templates."""
         listed = json.loads(self.kubectl("get", "resourcebindings", "-n", "default", "-o", "json"))["items"]
-        return [each for each in listed if each["spec"]["resource"]["name"] in self.names]
+        return [binding for binding in listed if binding["spec"]["resource"]["name"] in self.names]
 
     def _move(self, number: int) -> None:
         chance = self._chance
@@ -66,11 +66,11 @@ class Story:
             name = f"{self._prefix}-{number}"
             self.names.append(name)
             both = [self._policy(name), self._template(name)]
-            self.kubectl("apply", "-f", "-", given={"apiVersion": "v1", "kind": "List", "items": both})
+            self.kubectl("apply", "-f", "-", document={"apiVersion": "v1", "kind": "List", "items": both})
         elif kind < 0.6:
             self.kubectl("scale", "deploy", chance.choice(self.names), f"--replicas={chance.randint(0, 15)}")
         elif kind < 0.7:
-            self.kubectl("apply", "-f", "-", given=self._policy(chance.choice(self.names)))
+            self.kubectl("apply", "-f", "-", document=self._policy(chance.choice(self.names)))
         elif kind < 0.76:
             label = chance.choice([f"{_LABEL}=gold", f"{_LABEL}-"])
             self.kubectl("label", "cluster", chance.choice(_MEMBERS), label, "--overwrite")
@@ -78,7 +78,7 @@ class Story:
             effect = chance.choice(["NoSchedule", "NoExecute", ""])
             self._taint(chance.choice(_MEMBERS), [{"key": _TAINT, "effect": effect}] if effect else [])
         elif kind < 0.92:
-            self.kubectl("create", "-f", "-", given=self._rebalancer(number))
+            self.kubectl("create", "-f", "-", document=self._rebalancer(number))
         else:
             name = self.names.pop(chance.randrange(len(self.names)))
             self.kubectl("delete", f"deploy/{name}", f"pp/{name}", "--wait=false")
@@ -100,7 +100,11 @@ class Story:
                 {},
                 {"clusterAffinity": {"clusterNames": chance.sample(_MEMBERS, chance.choice([1, 2]))}},
                 {"clusterAffinity": {"labelSelector": {"matchLabels": {_LABEL: "gold"}}}},
-                {"clusterAffinities": [{"affinityName": each, "clusterNames": [each]} for each in _MEMBERS]},
+                {
+                    "clusterAffinities": [
+                        {"affinityName": member, "clusterNames": [member]} for member in _MEMBERS
+                    ]
+                },
             ]
         )
         if chance.random() < 0.3:
@@ -112,8 +116,8 @@ class Story:
 
     def _division(self) -> Json:
         static = [
-            {"targetCluster": {"clusterNames": [each]}, "weight": self._chance.randint(1, 4)}
-            for each in _MEMBERS
+            {"targetCluster": {"clusterNames": [member]}, "weight": self._chance.randint(1, 4)}
+            for member in _MEMBERS
         ]
         return self._chance.choice(
             [DUPLICATED, AGGREGATED, DYNAMIC, {**EVEN, "weightPreference": {"staticWeightList": static}}]

@@ -54,7 +54,7 @@ async def test_scheduler_that_is_killed_decides_every_binding_of_its_own(
     kubeconfig: Path, tmp_path: Path
 ) -> None:
     story, others = Story(kubeconfig, 2, "ours", OURS), Story(kubeconfig, 3, "theirs")
-    playing = asyncio.gather(*(asyncio.to_thread(each.play, MOVES) for each in (story, others)))
+    playing = asyncio.gather(*(asyncio.to_thread(player.play, MOVES) for player in (story, others)))
     for _ in range(KILLS):
         async with started("scheduler", kubeconfig, tmp_path / "data") as process:
             await asyncio.sleep(MOVES * 0.4 / KILLS)
@@ -63,9 +63,9 @@ async def test_scheduler_that_is_killed_decides_every_binding_of_its_own(
         await playing
         bindings = await decided(story)
         report = await settled(tmp_path / "data")
-    assert {each["spec"]["schedulerName"] for each in bindings} == {OURS}
-    assert any(each["spec"].get("clusters") for each in bindings)
-    assert {each["spec"]["schedulerName"] for each in others.bindings()} == {"default-scheduler"}
+    assert {binding["spec"]["schedulerName"] for binding in bindings} == {OURS}
+    assert any(binding["spec"].get("clusters") for binding in bindings)
+    assert {binding["spec"]["schedulerName"] for binding in others.bindings()} == {"default-scheduler"}
     assert report["verdicts"]["unexplained"] == 0, report
     assert "no findings" in await run(tmp_path / "data", "log", "verify")
 
@@ -78,11 +78,11 @@ async def test_import_moves_nothing(
     before = await decided(story)
     with servers.running(tmp_path / "data", "--no-members"):
         shell = servers.Shell(tmp_path / "data", capsys)
-        told = await asyncio.to_thread(shell, "import", "--kubeconfig", str(kubeconfig))
-        here = Story(tmp_path / "data/kubeconfig", 4, "moved")
-        here.names.extend(story.names)
-        after = await asyncio.to_thread(here.bindings)
-    assert "are placed as before" in told
+        output = await asyncio.to_thread(shell, "import", "--kubeconfig", str(kubeconfig))
+        moved = Story(tmp_path / "data/kubeconfig", 4, "moved")
+        moved.names.extend(story.names)
+        after = await asyncio.to_thread(moved.bindings)
+    assert "are placed as before" in output
     assert placed(after) == placed(before)
 
 
@@ -130,7 +130,7 @@ async def settled(data: Path) -> dict[str, Any]:
 def is_decided(binding: dict[str, Any]) -> bool:
     """Whether the newest generation of a binding is placed, or known to have no place."""
     status = binding.get("status", {})
-    scheduled = [each for each in status.get("conditions", ()) if each["type"] == "Scheduled"]
+    scheduled = [condition for condition in status.get("conditions", ()) if condition["type"] == "Scheduled"]
     if not scheduled:
         return False
     is_level = status.get("schedulerObservedGeneration") == binding["metadata"]["generation"]
@@ -140,8 +140,8 @@ def is_decided(binding: dict[str, Any]) -> bool:
 def placed(bindings: Sequence[dict[str, Any]]) -> dict[str, dict[str, int]]:
     """Replicas by cluster of each binding."""
     return {
-        each["metadata"]["name"]: {
-            target["name"]: target.get("replicas", 0) for target in each["spec"].get("clusters", ())
+        binding["metadata"]["name"]: {
+            target["name"]: target.get("replicas", 0) for target in binding["spec"].get("clusters", ())
         }
-        for each in bindings
+        for binding in bindings
     }
