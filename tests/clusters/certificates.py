@@ -36,7 +36,7 @@ def make(directory: Path, url: str) -> Files:
     """Create all files, for a server at a URL."""
     now = dt.datetime.now(dt.UTC)
     server = certificates.make(directory, now, (_LOOPBACK,))
-    found = Files(
+    files = Files(
         directory / "ca.pem",
         directory / "kube-ca.key",
         server.certificate,
@@ -45,18 +45,18 @@ def make(directory: Path, url: str) -> Files:
         directory / "tokens.pub",
         directory / "kubeconfig",
     )
-    found.authority.write_bytes(server.authority)
+    files.authority.write_bytes(server.authority)
     key = ec.generate_private_key(ec.SECP256R1())
-    private_files.write(found.tokens_key, _key_bytes(key))
-    found.tokens_public.write_bytes(
+    private_files.write(files.tokens_key, _key_bytes(key))
+    files.tokens_public.write_bytes(
         key.public_key().public_bytes(
             serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
         )
     )
     own, own_key = client(directory, "administrator", group=_ADMINISTRATORS)
     user = {"client-certificate-data": base64_of(own), "client-key-data": base64_of(own_key)}
-    private_files.write(found.kubeconfig, _kubeconfig(url, server.authority, user))
-    return found
+    private_files.write(files.kubeconfig, _kubeconfig(url, server.authority, user))
+    return files
 
 
 def client(directory: Path, name: str, *, group: str = "") -> tuple[bytes, bytes]:

@@ -49,15 +49,15 @@ def main(words: list[str]) -> int:
     """Run the tests whose texts match regular expressions, or all that can pass; return 1 if one of these fails."""
     where = programs.karmada()
     excused = _excused()
-    chosen = [f"--focus={each}" for each in words if each != _ALL]
+    chosen = [f"--focus={word}" for word in words if word != _ALL]
     if _ALL not in words:
         chosen += ["--skip=" + _SPECIAL.sub(r"\\\1", text) for text in excused]
     with tempfile.TemporaryDirectory(prefix="reballast-conformance-") as named:
         directory = Path(named)
         with servers.running(directory / "data"):
             report = _run(where, directory, chosen)
-        found = list(_specs(json.loads(report.read_text())))
-    return _tell(found, excused)
+        specs = list(_specs(json.loads(report.read_text())))
+    return _tell(specs, excused)
 
 
 def _excused() -> dict[str, str]:
@@ -69,7 +69,7 @@ def _excused() -> dict[str, str]:
 def _run(where: Path, directory: Path, chosen: Sequence[str]) -> Path:
     """Run the tests in parallel processes; return their report."""
     config = json.loads((directory / "data/kubeconfig").read_text())
-    context = next(each["context"] for each in config["contexts"] if each["name"] == _KARMADA)
+    context = next(entry["context"] for entry in config["contexts"] if entry["name"] == _KARMADA)
     # The tests look at Karmada's own pods through this context; here it is the control plane again.
     config["contexts"].append({"name": _HOST, "context": context})
     kubeconfig = directory / "kubeconfig"
@@ -96,34 +96,36 @@ def _run(where: Path, directory: Path, chosen: Sequence[str]) -> Path:
 
 
 def _specs(report: Sequence[Mapping[str, Any]]) -> Iterator[Spec]:
-    for each in report[0]["SpecReports"]:
-        if each["LeafNodeType"] == "It":
-            at = each["LeafNodeLocation"]
+    for spec_report in report[0]["SpecReports"]:
+        if spec_report["LeafNodeType"] == "It":
+            at = spec_report["LeafNodeLocation"]
             yield Spec(
                 f"{Path(at['FileName']).name}:{at['LineNumber']}",
-                " ".join([*(each["ContainerHierarchyTexts"] or []), each["LeafNodeText"]]),
-                each["State"],
-                str(each["Failure"]["Message"]).partition("\n")[0] if each.get("Failure") else "",
+                " ".join([*(spec_report["ContainerHierarchyTexts"] or []), spec_report["LeafNodeText"]]),
+                spec_report["State"],
+                str(spec_report["Failure"]["Message"]).partition("\n")[0]
+                if spec_report.get("Failure")
+                else "",
             )
 
 
-def _tell(found: Sequence[Spec], excused: Mapping[str, str]) -> int:
+def _tell(specs: Sequence[Spec], excused: Mapping[str, str]) -> int:
     """Print what failed, and the tests that pass and cannot pass; return the exit code."""
     reasons: Counter[str] = Counter()
     states: Counter[str] = Counter()
     failed = 0
-    for each in found:
-        reason = next((why for text, why in excused.items() if each.text.startswith(text)), "")
-        states[each.state] += 1
-        if each.state == _PASSED:
+    for spec in specs:
+        reason = next((why for text, why in excused.items() if spec.text.startswith(text)), "")
+        states[spec.state] += 1
+        if spec.state == _PASSED:
             continue
         if reason:
             reasons[reason] += 1
-        elif each.state != _SKIPPED or each.message:
+        elif spec.state != _SKIPPED or spec.message:
             failed += 1
-            sys.stdout.write(f"{each.state}  {each.place}  {each.text}\n    {each.message}\n")
+            sys.stdout.write(f"{spec.state}  {spec.place}  {spec.text}\n    {spec.message}\n")
     for reason, count in reasons.most_common():
         sys.stdout.write(f"{count:4} cannot pass: {reason}\n")
     ran = states.total() - states[_SKIPPED]
-    sys.stdout.write(f"{states[_PASSED]} of {ran} passed, {states[_SKIPPED]} of {len(found)} were left out\n")
+    sys.stdout.write(f"{states[_PASSED]} of {ran} passed, {states[_SKIPPED]} of {len(specs)} were left out\n")
     return 1 if failed else 0

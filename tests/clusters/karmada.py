@@ -71,8 +71,8 @@ class Karmada(Cluster):
 
     def close(self) -> None:
         """Kill all processes of the control plane and the members, and delete their data."""
-        for each in self.members.values():
-            each.close()
+        for member in self.members.values():
+            member.close()
         super().close()
 
     def karmadactl(self, *words: str) -> str:
@@ -167,8 +167,8 @@ class Karmada(Cluster):
 
     def _apply(self, objects: Sequence[Mapping[str, object]]) -> None:
         listed = {"apiVersion": "v1", "kind": "List", "items": objects}
-        if not self.kubectl("apply", "--filename", "-", given=listed):
-            raise ClusterError(f"cannot apply {json.dumps([each['kind'] for each in objects])}")
+        if not self.kubectl("apply", "--filename", "-", document=listed):
+            raise ClusterError(f"cannot apply {json.dumps([manifest['kind'] for manifest in objects])}")
 
     def _join(self, name: str, member: LocalCluster) -> None:
         self.karmadactl("join", name, f"--cluster-kubeconfig={member.kubeconfig}")

@@ -121,10 +121,10 @@ class Cluster:
         """Continue a frozen process."""
         self._processes[name].send_signal(signal.SIGCONT)
 
-    def kubectl(self, *words: str, given: object = None) -> str:
-        """Return the output of the administrator's kubectl; empty if it fails. ``given`` is its input, as JSON."""
+    def kubectl(self, *words: str, document: object = None) -> str:
+        """Return the output of the administrator's kubectl; empty if it fails. ``document`` is its input, as JSON."""
         command = ["kubectl", "--kubeconfig", str(self.kubeconfig), *words]
-        content = None if given is None else json.dumps(given).encode()
+        content = None if document is None else json.dumps(document).encode()
         ended = subprocess.run(command, input=content, capture_output=True, check=False, timeout=READY_S)
         return ended.stdout.decode() if ended.returncode == 0 else ""
 
@@ -191,7 +191,7 @@ class LocalCluster(Cluster):
         self.launch(where / programs.CONTROLLERS, [*self.controllers_options(), *_FREQUENT])
         self.launch(where / programs.SCHEDULER, self.alone())
         self.kubectl(
-            "create", "--filename", "-", given={"apiVersion": "v1", "kind": "List", "items": self._nodes}
+            "create", "--filename", "-", document={"apiVersion": "v1", "kind": "List", "items": self._nodes}
         )
         self.launch(
             where / programs.KWOK,

@@ -68,11 +68,11 @@ def _built(variable: str, name: str, build: Callable[[Path], None]) -> Path:
     named = os.environ.get(variable)
     if named:
         return Path(named)
-    found = caches.directory() / name
+    program = caches.directory() / name
     with caches.exclusive(name.partition("-")[0]):
-        if not found.exists():
-            build(found)
-    return found
+        if not program.exists():
+            build(program)
+    return program
 
 
 def _build_karmada(into: Path) -> None:
@@ -126,8 +126,8 @@ def _writable(source: str, target: str) -> str:
 
 def _digest() -> str:
     """Return a digest of everything that determines the build."""
-    found = hashlib.sha256(f"{_KWOK_MODULE} {_RELEASE}".encode())
-    for each in sorted(_SOURCES.rglob("*")):
-        if each.is_file():
-            found.update(each.read_bytes())
-    return found.hexdigest()[:12]
+    digest = hashlib.sha256(f"{_KWOK_MODULE} {_RELEASE}".encode())
+    for path in sorted(_SOURCES.rglob("*")):
+        if path.is_file():
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
