@@ -53,9 +53,9 @@ class Scenario(World):
     def __init__(self) -> None:
         super().__init__(0, MEMBERS)
 
-    async def inputs(self, *given: shapes.Event) -> None:
+    async def inputs(self, *events: shapes.Event) -> None:
         """Append these inputs, and process their immediate consequences."""
-        for data in given:
+        for data in events:
             manifest = getattr(data, "manifest", None)
             name = verdicts.key_of(data, None if manifest is None else kube_objects.read_head(manifest))
             topic = catalogue.BY_STRUCT[type(data)].topic
@@ -103,7 +103,7 @@ class Scenario(World):
 
     async def event_types(self) -> list[str]:
         """Return the types of all decisions and reports about the binding, and of judgements of its clusters."""
-        found: list[str] = []
+        types: list[str] = []
         for record in await self.log.read_all(0, self.log.last_number()):
             decoded = codec.decode(record)
             if isinstance(decoded, codec.Decoded) and isinstance(
@@ -115,8 +115,8 @@ class Scenario(World):
                 | decisions.RescheduleTriggered
                 | rebalance_decisions.RebalanceFinished,
             ):
-                found.append(type(decoded.data).__name__)
-        return found
+                types.append(type(decoded.data).__name__)
+        return types
 
 
 @pytest.fixture
@@ -151,8 +151,8 @@ async def test_scenario_1_replicas_return_to_the_recovered_cluster(scene: Scenar
     await scene.passes(2)
     assert scene.runs() == {"member1": 2, "member2": 2}
 
-    told = await scene.event_types()
-    assert [name for place, name in enumerate(told) if name not in told[:place]] == [
+    event_types = await scene.event_types()
+    assert [name for index, name in enumerate(event_types) if name not in event_types[:index]] == [
         "ScheduleDecided",
         "ClusterJudged",
         "EvictionStarted",
