@@ -74,8 +74,8 @@ def names() -> list[str]:
 
 def of_scenario(scenario: str) -> str:
     """Return the name of the first recording of a scenario (calm, burst, storm); without one, of the longest one."""
-    found = [name for name in names() if name.startswith(scenario)]
-    return found[0] if found else max(names(), key=lambda name: _file(name).stat().st_size)
+    matching = [name for name in names() if name.startswith(scenario)]
+    return matching[0] if matching else max(names(), key=lambda name: _file(name).stat().st_size)
 
 
 def _directory() -> Path:
@@ -127,12 +127,12 @@ def observed(changes: Iterable[Change]) -> list[Record]:
     known = observation.Observations()
     seen = (
         known.changed(
-            KubeObject(msgspec.json.decode(each.manifest, type=dict[str, object])), is_gone=each.is_gone
+            KubeObject(msgspec.json.decode(change.manifest, type=dict[str, object])), is_gone=change.is_gone
         )
-        for each in changes
+        for change in changes
     )
     return [
-        observation.record(each, str(number), "/observed/karmada", 1)
-        for number, each in enumerate(seen)
-        if each is not None
+        observation.record(event, str(number), "/observed/karmada", 1)
+        for number, event in enumerate(seen)
+        if event is not None
     ]
