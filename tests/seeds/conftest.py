@@ -32,6 +32,6 @@ def documented_on_kafka(kafka: str, tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.fixture(params=["documented", pytest.param("documented_on_kafka", marks=pytest.mark.kafka)])
 def user(request: pytest.FixtureRequest) -> Iterator[User]:
     """A user of either server: both must show the same."""
-    found = User(request.getfixturevalue(request.param))
-    yield found
-    found.clean_up()
+    user = User(request.getfixturevalue(request.param))
+    yield user
+    user.clean_up()

@@ -44,8 +44,8 @@ def test_result_is_unset_while_a_workload_is_rescheduled(user: User) -> None:
     user.apply("rebalance/single")
     uid = str(part(finished(user), "metadata")["uid"])
 
-    asked = next(event for event in decided(user, "rebalance-started") if part(event, "data")["uid"] == uid)
-    between = user("get", *DEMO, "-o", "yaml", "--as-of", str(asked["number"]))
+    started = next(event for event in decided(user, "rebalance-started") if part(event, "data")["uid"] == uid)
+    between = user("get", *DEMO, "-o", "yaml", "--as-of", str(started["number"]))
 
     _assert_like("rebalance/single-retrying", cast("Json", yaml.safe_load(between)))
 
@@ -186,14 +186,16 @@ def finished(user: User, generation: int = 1) -> Json:
     """Return the rebalancer once it has finished a generation."""
     deadline = time.monotonic() + 90
     while True:
-        found = user.document(*DEMO)
-        status = part(found, "status")
+        rebalancer = user.document(*DEMO)
+        status = part(rebalancer, "status")
         # Its finishTime may still be that of the previous generation.
         seen = cast("list[Json]", status.get("observedWorkloads", []))
-        is_seen = status.get("observedGeneration") == generation and all("result" in each for each in seen)
+        is_seen = status.get("observedGeneration") == generation and all(
+            "result" in workload for workload in seen
+        )
         if "finishTime" in status and is_seen:
-            return found
-        assert time.monotonic() < deadline, found
+            return rebalancer
+        assert time.monotonic() < deadline, rebalancer
         time.sleep(0.05)
 
 
@@ -209,18 +211,18 @@ def decided(user: User, kind: str) -> list[Json]:
     return [event for event in events if f".{kind}." in str(event["type"])]
 
 
-def _assert_like(document: str, found: Json) -> None:
+def _assert_like(document: str, actual: Json) -> None:
     """Assert that the object equals the document, except for times, which must exist where the document has them."""
-    wanted = cast("Json", yaml.safe_load(text(document).replace("  ...\n", "  {}\n")))
-    for each in (wanted, found):
-        status = part(each, "status")
+    expected = cast("Json", yaml.safe_load(text(document).replace("  ...\n", "  {}\n")))
+    for rebalancer in (expected, actual):
+        status = part(rebalancer, "status")
         if "finishTime" in status:
             status["finishTime"] = "a time"
-    assert found["status"] == wanted["status"]
+    assert actual["status"] == expected["status"]
     for field in ("name", "generation"):
-        assert part(found, "metadata")[field] == part(wanted, "metadata")[field]
-    if part(wanted, "spec"):
-        assert found["spec"] == wanted["spec"]
+        assert part(actual, "metadata")[field] == part(expected, "metadata")[field]
+    if part(expected, "spec"):
+        assert actual["spec"] == expected["spec"]
 
 
 def fill(user: User, *weights: str) -> None:
@@ -242,8 +244,8 @@ def free_capacity(user: User) -> None:
 def _nodes_taken(user: User) -> int:
     """Return how many nodes the members report as taken; their own pods need a small part of one."""
     cpu = (
-        quantity.ceil_milli(quantity.nano_units(str(at(each, part, "cpu") or 0)))
-        for each in user.taken().values()
-        for part in each
+        quantity.ceil_milli(quantity.nano_units(str(at(summary, part, "cpu") or 0)))
+        for summary in user.taken().values()
+        for part in summary
     )
     return sum(cpu) // NODE_MILLI_CORES

@@ -52,9 +52,9 @@ class User:
             contextlib.redirect_stderr(errors),
         ):
             patches.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-            found = main.run([*words, "--data", str(self._directory)])
+            exit_code = main.run([*words, "--data", str(self._directory)])
         self.errors = errors.getvalue()
-        assert code in {None, found}, f"{words}: {found}\n{printed.getvalue()}{self.errors}"
+        assert code in {None, exit_code}, f"{words}: {exit_code}\n{printed.getvalue()}{self.errors}"
         return printed.getvalue()
 
     def apply(self, manifest: str, *options: str, code: int = 0) -> str:
@@ -84,9 +84,9 @@ class User:
         }
 
     def _is_as_planned(self, file: str) -> bool:
-        found = self("plan", "check", file, "--json", code=None)
-        return bool(found) and all(
-            each["actual"] == each["predicted"] for each in json.loads(found)["workloads"]
+        output = self("plan", "check", file, "--json", code=None)
+        return bool(output) and all(
+            workload["actual"] == workload["predicted"] for workload in json.loads(output)["workloads"]
         )
 
     def taint(self, cluster: str, taint: str) -> str:
@@ -94,14 +94,14 @@ class User:
         self._tainted.add(cluster)
         return self("taint", "clusters", cluster, taint)
 
-    def until(self, wanted: Sequence[str], *words: str) -> None:
+    def until(self, expected: Sequence[str], *words: str) -> None:
         """Repeat a command until it prints this table, without ages and random suffixes of pods.
 
         An object requested by name may not exist yet.
         """
-        code = None if wanted else 0
+        code = None if expected else 0
         self.until_true(
-            lambda: plain(self(*words, code=code)) == list(wanted),
+            lambda: plain(self(*words, code=code)) == list(expected),
             lambda: f"{words}\n{self(*words, code=None)}",
         )
 
@@ -125,11 +125,13 @@ class User:
         )
 
     def _runs(self, binding: str) -> bool:
-        found = self.document("rb", binding)
-        placed = {each["name"] for each in cast("list[Json]", object_at(found, "spec").get("clusters", []))}
-        told = cast("list[Json]", object_at(found, "status").get("aggregatedStatus", []))
+        document = self.document("rb", binding)
+        placed = {
+            cluster["name"] for cluster in cast("list[Json]", object_at(document, "spec").get("clusters", []))
+        }
+        statuses = cast("list[Json]", object_at(document, "status").get("aggregatedStatus", []))
         return bool(placed) and placed <= {
-            each["clusterName"] for each in told if each.get("health") == "Healthy"
+            status["clusterName"] for status in statuses if status.get("health") == "Healthy"
         }
 
     def until_true(self, holds: Callable[[], bool], message: Callable[[], str] = lambda: "") -> None:
@@ -141,9 +143,9 @@ class User:
 
     def placed(self, binding: str) -> str:
         """Return the placement of a binding; empty if it has none."""
-        found = self.document("rb", binding)
-        clusters = cast("list[Json]", object_at(found, "spec").get("clusters", []))
-        return ", ".join(f"{each['name']}:{each.get('replicas', 0)}" for each in clusters)
+        document = self.document("rb", binding)
+        clusters = cast("list[Json]", object_at(document, "spec").get("clusters", []))
+        return ", ".join(f"{cluster['name']}:{cluster.get('replicas', 0)}" for cluster in clusters)
 
     def document(self, *words: str) -> Json:
         """Return an object as ``get -o yaml`` prints it; empty if it does not exist."""
@@ -169,9 +171,10 @@ class User:
 
     def taken(self) -> dict[str, Json]:
         """Return the capacity that each cluster reports as allocated or being allocated."""
-        found = cast("list[Json]", self.document("clusters")["items"])
+        clusters = cast("list[Json]", self.document("clusters")["items"])
         summaries = {
-            str(at(each, "metadata", "name")): object_at(each, "status", "resourceSummary") for each in found
+            str(at(cluster, "metadata", "name")): object_at(cluster, "status", "resourceSummary")
+            for cluster in clusters
         }
         return {
             name: {part: summary.get(part) for part in _TAKEN}
@@ -181,10 +184,10 @@ class User:
 
     def _is_idle(self) -> bool:
         """Whether the members are there alone and equal: each runs the same pods of its own."""
-        found = cast("list[Json]", self.document("clusters")["items"])
-        is_leaving = any(at(each, "metadata", "deletionTimestamp") for each in found)
+        clusters = cast("list[Json]", self.document("clusters")["items"])
+        is_leaving = any(at(cluster, "metadata", "deletionTimestamp") for cluster in clusters)
         first, *others = self.taken().values()
-        return not is_leaving and all(each == first for each in others)
+        return not is_leaving and all(summary == first for summary in others)
 
     def _taints(self, cluster: str) -> list[dict[str, str]]:
         return cast(
