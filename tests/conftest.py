@@ -84,8 +84,8 @@ def _characters_are_known() -> None:
 def _no_secret_is_logged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Fail the run if a process of any test logged a token, a key, or local variables."""
     yield
-    found = leaks.leaks(tmp_path_factory.getbasetemp())
-    assert not found, "secrets in logs:\n" + "\n".join(found)
+    leaked = leaks.leaks(tmp_path_factory.getbasetemp())
+    assert not leaked, "secrets in logs:\n" + "\n".join(leaked)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -107,7 +107,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     ids = Counter(item.nodeid for item in items)
     if len(ids) < len(items):
-        raise pytest.UsageError(f"tests with the same id: {[each for each in ids if ids[each] > 1]}")
+        raise pytest.UsageError(f"tests with the same id: {[test_id for test_id in ids if ids[test_id] > 1]}")
     folders: dict[Path, tuple[int, int]] = {}
     for item in items:
         folder = item.path.parent

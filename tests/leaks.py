@@ -27,17 +27,17 @@ _ALWAYS: Final = (
 
 def secrets(root: Path) -> set[str]:
     """Return the tokens of all servers and agents below a directory."""
-    found = {path.read_text("ascii", errors="replace").strip() for path in root.rglob("server.token")}
+    tokens = {path.read_text("ascii", errors="replace").strip() for path in root.rglob("server.token")}
     for path in (*root.rglob("endpoint.json"), *root.rglob("*agent.json")):
         with suppress(ValueError):
-            found.add(str(json.loads(path.read_bytes()).get("token", "")))
-    return found - {""}
+            tokens.add(str(json.loads(path.read_bytes()).get("token", "")))
+    return tokens - {""}
 
 
 def leaks(root: Path) -> list[str]:
     """Return each line of a log with a secret, with its position; the secret itself is masked."""
-    wanted = [*map(re.escape, sorted(secrets(root))), *_ALWAYS]
-    pattern = re.compile("|".join(wanted))
+    patterns = [*map(re.escape, sorted(secrets(root))), *_ALWAYS]
+    pattern = re.compile("|".join(patterns))
     return [f"{path}:{number}: {line}" for path in _logs(root) for number, line in _lines(path, pattern)]
 
 

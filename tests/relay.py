@@ -41,11 +41,11 @@ class Relay:
         if self._is_stopped:
             writer.transport.abort()
             return
-        there, back = await asyncio.open_connection(self._url.hostname, self._url.port)
+        target_reader, back = await asyncio.open_connection(self._url.hostname, self._url.port)
         self._open |= {writer, back}
         # Cancelled if a test ends during a partition.
         with contextlib.suppress(ConnectionError, asyncio.CancelledError):
-            await asyncio.gather(self._pass(reader, back), self._pass(there, writer))
+            await asyncio.gather(self._pass(reader, back), self._pass(target_reader, writer))
         self._open -= {writer, back}
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
