@@ -53,8 +53,10 @@ class LogInquiry:
         """See ``services.Inquiry``."""
         report = await verification.verify(self._log)
         if views:
-            found = await view_verification.differing(self._log, self._store, manifests.check)
-            report.findings += [verification.Finding("views", name, said) for name, said in found.items()]
+            differences = await view_verification.differing(self._log, self._store, manifests.check)
+            report.findings += [
+                verification.Finding("views", name, difference) for name, difference in differences.items()
+            ]
         return report
 
 

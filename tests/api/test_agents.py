@@ -45,12 +45,12 @@ def applied(cluster: str, step: int) -> works.WorkApplied:
 
 
 def opening() -> list[records.Record]:
-    said: Sequence[tuple[shapes.Event, str]] = [
+    events: Sequence[tuple[shapes.Event, str]] = [
         (clusters.ClusterJoined(name="one"), "one"),
         (clusters.ClusterJoined(name="two"), "two"),
         (specs.TemplateApplied(manifest=msgspec.Raw(MANIFEST)), KEY),
     ]
-    return [record(event, key, count) for count, (event, key) in enumerate(said)]
+    return [record(event, key, count) for count, (event, key) in enumerate(events)]
 
 
 @asynccontextmanager
@@ -58,8 +58,8 @@ async def agent_of(services: Services, name: str) -> AsyncGenerator[httpx.AsyncC
     """Yield a client with the agent token that the server issued for a cluster."""
     async with client(services) as own:
         made = await own.post(f"/api/v1/agents/{name}/token")
-    async with client(services, made.json()["token"]) as found:
-        yield found
+    async with client(services, made.json()["token"]) as agent:
+        yield agent
 
 
 async def test_agent_token_is_limited_to_its_own_cluster() -> None:
@@ -71,12 +71,12 @@ async def test_agent_token_is_limited_to_its_own_cluster() -> None:
             await agent.post("/api/v1/agents/two/reports", json={"id": "a", "reports": []}),
             await agent.post("/api/v1/agents/one/token"),
         ]
-        assert [each.status_code for each in refused] == [403] * 4
+        assert [answer.status_code for answer in refused] == [403] * 4
         others = [
             await agent.get("/api/v1/bindings"),
             await agent.post("/kubernetes/api/v1/namespaces", content=b"{}"),
         ]
-        assert [each.status_code for each in others] == [401] * 2
+        assert [answer.status_code for answer in others] == [401] * 2
     async with serving(opening()) as services, client(services, "") as nobody:
         assert (await nobody.get("/api/v1/agents/one")).status_code == 401
 
@@ -98,8 +98,8 @@ async def test_other_tokens_are_refused_by_the_agent_api(claims: service_tokens.
 async def test_work_without_a_valid_step_is_not_shown() -> None:
     async with serving(opening()) as services, agent_of(services, "one") as agent:
         await services.log.append([record(applied("one", 2), "one", 10)])
-        found = await agent.get("/api/v1/agents/one/manifest", params={"key": KEY, "term": 1, "step": 2})
-        assert found.status_code == 404
+        answer = await agent.get("/api/v1/agents/one/manifest", params={"key": KEY, "term": 1, "step": 2})
+        assert answer.status_code == 404
         services.stopping.set()
         feed = await agent.get("/api/v1/agents/one/works")
         lines = [msgspec.json.decode(line, type=messages.Line) for line in feed.content.splitlines()]
@@ -130,9 +130,9 @@ async def test_feed_with_line_separators_in_a_name_is_read() -> None:
     records_of_step = Pen().step(keys.shard_of(key), [work])
     with on_a_port([*opening(), *records_of_step]) as served:
         control = Control(served.url, TOKEN, "one")
-        found = [line async for line in _until_listed(control)]
+        lines = [line async for line in _until_listed(control)]
         await control.aclose()
-    assert [line.work.key for line in found if line.work is not None] == [key]
+    assert [line.work.key for line in lines if line.work is not None] == [key]
 
 
 async def _until_listed(control: Control) -> AsyncGenerator[messages.Line]:
@@ -145,7 +145,7 @@ async def _until_listed(control: Control) -> AsyncGenerator[messages.Line]:
 
 async def test_repeated_reports_are_counted_once_and_only_for_the_own_cluster() -> None:
     async with serving(opening()) as services, agent_of(services, "one") as agent:
-        said = messages.Reports(
+        reports = messages.Reports(
             id="boot-1",
             reports=(
                 messages.WorkloadReport(key=KEY, term=1, step=2, replicas=2, ready=1, healthy=False),
@@ -155,18 +155,18 @@ async def test_repeated_reports_are_counted_once_and_only_for_the_own_cluster() 
             ),
         )
         for _ in range(2):
-            answer = await agent.post("/api/v1/agents/one/reports", content=msgspec.json.encode(said))
+            answer = await agent.post("/api/v1/agents/one/reports", content=msgspec.json.encode(reports))
             assert answer.status_code == 200
-        found = [codec.decode(each) for each in await services.log.read_all(3, 100)]
-        events = [each.data for each in found if isinstance(each, codec.Decoded)]
+        decoded = [codec.decode(stored) for stored in await services.log.read_all(3, 100)]
+        events = [entry.data for entry in decoded if isinstance(entry, codec.Decoded)]
         reported = events[0]
         assert isinstance(reported, health.WorkloadReported)
         assert (reported.cluster, reported.ready, reported.healthy) == ("one", 1, False)
-        sources = {each.envelope.source for each in found if isinstance(each, codec.Decoded)}
+        sources = {entry.envelope.source for entry in decoded if isinstance(entry, codec.Decoded)}
         assert sources == {"/reballast/agents/one"}
         # The same ids are sent twice: a fold counts them once.
-        ids = [each.envelope.id for each in found if isinstance(each, codec.Decoded)]
-        assert ids == [f"boot-1-{place}" for place in range(4)] * 2
+        ids = [entry.envelope.id for entry in decoded if isinstance(entry, codec.Decoded)]
+        assert ids == [f"boot-1-{index}" for index in range(4)] * 2
 
 
 @pytest.mark.parametrize(

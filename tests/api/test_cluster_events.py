@@ -15,18 +15,18 @@ HELD: Json = {"key": "held", "effect": "NoSchedule", "value": "a"}
 
 async def events(services: Services) -> list[object]:
     """Return the events of clusters after the first one."""
-    found: list[object] = []
+    payloads: list[object] = []
     for record in await services.log.read(topics.CLUSTERS, 0, 1, 100):
         decoded = codec.decode(record)
         assert isinstance(decoded, codec.Decoded)
-        found.append(decoded.data)
-    return found
+        payloads.append(decoded.data)
+    return payloads
 
 
 def tainted(*taints: Json) -> Json:
     """Return a Cluster with these taints."""
-    found = cluster("member1")
-    return {**found, "spec": {"syncMode": "Pull", "taints": list(taints)}}
+    member = cluster("member1")
+    return {**member, "spec": {"syncMode": "Pull", "taints": list(taints)}}
 
 
 @pytest.mark.parametrize("way", ["merge patch", "JSON patch", "apply", "replace"])
@@ -35,8 +35,8 @@ async def test_taint_writes_the_same_event_with_every_kind_of_write(way: str) ->
         await kube.post(CLUSTERS, json=tainted(HELD))
         match way:
             case "merge patch":
-                wanted: Json = {"spec": {"taints": [HELD, TAINT]}}
-                answer = await kube.patch(MEMBER1, json=wanted, headers=MERGE)
+                patch: Json = {"spec": {"taints": [HELD, TAINT]}}
+                answer = await kube.patch(MEMBER1, json=patch, headers=MERGE)
             case "JSON patch":
                 added = [{"op": "add", "path": "/spec/taints/-", "value": TAINT}]
                 answer = await kube.patch(MEMBER1, json=added, headers=JSON_PATCH)
@@ -52,11 +52,11 @@ async def test_taint_writes_the_same_event_with_every_kind_of_write(way: str) ->
         assert isinstance(event, clusters.ClusterTainted)
         assert (event.taint.key, event.taint.effect) == ("maintenance", "NoExecute")
         assert event.expects == 1
-        assert {each.manager for each in event.managed_fields} >= ({"shop"} if way == "apply" else set())
+        assert {entry.manager for entry in event.managed_fields} >= ({"shop"} if way == "apply" else set())
         shown = (await kube.get(MEMBER1)).json()
-        assert [each["key"] for each in shown["spec"]["taints"]] == ["held", "maintenance"]
-        owned = [each for each in shown["metadata"]["managedFields"] if each["manager"] != "reballast"]
-        assert any("f:taints" in str(each["fieldsV1"]) for each in owned)
+        assert [taint["key"] for taint in shown["spec"]["taints"]] == ["held", "maintenance"]
+        owned = [entry for entry in shown["metadata"]["managedFields"] if entry["manager"] != "reballast"]
+        assert any("f:taints" in str(entry["fieldsV1"]) for entry in owned)
 
 
 async def test_single_changes_are_small_events_and_combined_changes_replace_the_cluster() -> None:

@@ -122,7 +122,7 @@ async def test_history_of_a_rule_is_bounded() -> None:
         for _ in range(4):
             await world.after(1)
         (history,) = await world.histories()
-        times = [each["scheduleTime"] for each in objects_at(history, "successfulExecutions")]
+        times = [execution["scheduleTime"] for execution in objects_at(history, "successfulExecutions")]
         assert times == ["2024-05-25T09:53:00Z", "2024-05-25T09:52:00Z"]
 
 
@@ -139,7 +139,7 @@ async def test_execution_is_repeated_after_a_failed_append(
         await world.after(0)
         assert await world.replicas() == 4
         (history,) = await world.histories()
-        times = [each["scheduleTime"] for each in objects_at(history, "successfulExecutions")]
+        times = [execution["scheduleTime"] for execution in objects_at(history, "successfulExecutions")]
         assert times == ["2024-05-25T09:50:00Z"]
 
 

@@ -36,8 +36,8 @@ def written(labels: dict[str, str] | None = None, **placement: object) -> Json:
 
 @pytest.fixture
 async def services() -> AsyncIterator[Services]:
-    async with serving(tolerated=TolerationSeconds(not_ready=60, unreachable=90)) as found:
-        yield found
+    async with serving(tolerated=TolerationSeconds(not_ready=60, unreachable=90)) as services:
+        yield services
 
 
 @pytest.fixture
@@ -77,6 +77,6 @@ async def test_removed_default_tolerations_are_added_again_and_own_tolerations_a
     nothing: Json = {"spec": {"placement": {"clusterTolerations": None}}}
     await kube.patch(f"{PATH}/one", json=nothing, headers=merge)
     assert await tolerations(kube) == ADDED
-    mine: Json = {"spec": {"placement": {"clusterTolerations": own}}}
-    await kube.patch(f"{PATH}/one", json=mine, headers=merge)
+    patch: Json = {"spec": {"placement": {"clusterTolerations": own}}}
+    await kube.patch(f"{PATH}/one", json=patch, headers=merge)
     assert await tolerations(kube) == own

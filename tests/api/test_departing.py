@@ -45,7 +45,7 @@ def metadata(answer: httpx.Response) -> Json:
 async def event_types(services: Services) -> list[str]:
     """Return the types of all events of clusters."""
     records = await services.log.read(topics.CLUSTERS, 0, 0, 100)
-    return [catalogue.BY_TYPE[each.headers["ce_type"]].struct.__name__ for each in records]
+    return [catalogue.BY_TYPE[record.headers["ce_type"]].struct.__name__ for record in records]
 
 
 async def test_deleted_cluster_gets_a_deletion_timestamp_and_stays() -> None:
@@ -56,9 +56,9 @@ async def test_deleted_cluster_gets_a_deletion_timestamp_and_stays() -> None:
         answer = await kube.delete(f"{CLUSTERS}/edge")
         assert (answer.status_code, answer.json()["kind"]) == (200, "Cluster")
         standing = metadata(await kube.get(f"{CLUSTERS}/edge"))
-        for each in (metadata(answer), standing):
-            assert each["deletionTimestamp"] == "2024-05-25T09:49:51Z"
-            assert (each["deletionGracePeriodSeconds"], each["finalizers"]) == (0, [FINALIZER])
+        for fields in (metadata(answer), standing):
+            assert fields["deletionTimestamp"] == "2024-05-25T09:49:51Z"
+            assert (fields["deletionGracePeriodSeconds"], fields["finalizers"]) == (0, [FINALIZER])
         assert int(str(standing["resourceVersion"])) > int(str(new["resourceVersion"]))
         again = await kube.delete(f"{CLUSTERS}/edge")
         assert (again.status_code, metadata(again)) == (200, standing)
@@ -97,8 +97,8 @@ async def test_terminating_cluster_can_be_edited_and_keeps_terminating() -> None
         await made(kube)
         await kube.delete(f"{CLUSTERS}/edge")
         labels = {"metadata": {"labels": {"a": "b"}}, "spec": {"region": "east"}}
-        found = await kube.patch(f"{CLUSTERS}/edge", json=labels, headers=MERGE)
-        assert (found.status_code, metadata(found)["labels"]) == (200, {"a": "b"})
+        answer = await kube.patch(f"{CLUSTERS}/edge", json=labels, headers=MERGE)
+        assert (answer.status_code, metadata(answer)["labels"]) == (200, {"a": "b"})
         assert "deletionTimestamp" in metadata(await kube.get(f"{CLUSTERS}/edge"))
 
 

@@ -25,11 +25,11 @@ def _client(services: Services) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers)
 
 
-async def _apply(client: httpx.AsyncClient, manager: str, said: Json, query: str = "") -> httpx.Response:
+async def _apply(client: httpx.AsyncClient, manager: str, status: Json, query: str = "") -> httpx.Response:
     head = manifest("apps/v1", "Deployment", "web")
     return await client.patch(
         f"{AT}/status?fieldManager={manager}{query}",
-        json={**head, "status": said},
+        json={**head, "status": status},
         headers={"content-type": "application/apply-patch+yaml"},
     )
 

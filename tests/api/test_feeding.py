@@ -24,13 +24,13 @@ PATCH = {"content-type": "application/merge-patch+json"}
 
 
 def maps() -> Resource:
-    found = control_plane().resource("", "v1", "configmaps")
-    assert found is not None
-    return found
+    resource = control_plane().resource("", "v1", "configmaps")
+    assert resource is not None
+    return resource
 
 
 def changes_of(happened: list[ObjectChange]) -> list[tuple[str, int]]:
-    return [(each.change_type, each.number) for each in happened]
+    return [(change.change_type, change.number) for change in happened]
 
 
 async def changed(client: httpx.AsyncClient, value: str) -> int:
@@ -88,16 +88,18 @@ async def test_each_event_has_its_own_number_even_after_the_object_is_deleted() 
     async with api() as (client, services):
         came = int(version(await made(client, config_map("one"))))
         number = await changed(client, "b")
-        gone = int((await client.delete(f"{MAPS}/one")).json()["metadata"].get("resourceVersion", 0))
+        deletion_number = int(
+            (await client.delete(f"{MAPS}/one")).json()["metadata"].get("resourceVersion", 0)
+        )
         end = services.views.folded
         behind = await looked_at(services, came, end)
 
         assert [word for word, _ in changes_of(behind.changes)] == ["MODIFIED", "DELETED"]
-        assert [int(each.value.resource_version) for each in behind.changes] == [
-            each.number for each in behind.changes
+        assert [int(change.value.resource_version) for change in behind.changes] == [
+            change.number for change in behind.changes
         ]
         assert behind.changes[0].number == number < behind.changes[1].number
-        assert gone in {0, behind.changes[1].number}
+        assert deletion_number in {0, behind.changes[1].number}
 
 
 class SlowFeed:

@@ -77,8 +77,11 @@ class Replica:
             await self.log.elsewhere(_as_written(await services.log.read_all(before, 1_000)))
 
 
-def _as_written(found: Sequence[StoredRecord]) -> list[Record]:
-    return [records.record(each.topic, each.partition, each.key, each.headers, each.value) for each in found]
+def _as_written(stored: Sequence[StoredRecord]) -> list[Record]:
+    return [
+        records.record(record.topic, record.partition, record.key, record.headers, record.value)
+        for record in stored
+    ]
 
 
 @pytest.fixture
@@ -87,9 +90,9 @@ async def replica() -> AsyncIterator[Replica]:
     async with serving(log=log) as services, client(services) as queries:
         transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS))
         async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=HEADERS) as kube:
-            found = Replica(log, kube, queries)
-            await found.written_elsewhere(MAPS, {"metadata": {"name": "one"}, "data": {"a": "1"}})
-            yield found
+            replica = Replica(log, kube, queries)
+            await replica.written_elsewhere(MAPS, {"metadata": {"name": "one"}, "data": {"a": "1"}})
+            yield replica
 
 
 async def test_get_shows_writes_of_another_replica(replica: Replica) -> None:
@@ -98,36 +101,36 @@ async def test_get_shows_writes_of_another_replica(replica: Replica) -> None:
 
 async def test_list_shows_writes_of_another_replica(replica: Replica) -> None:
     listed = (await replica.kube.get(MAPS)).json()
-    assert "one" in [each["metadata"]["name"] for each in listed["items"]]
+    assert "one" in [item["metadata"]["name"] for item in listed["items"]]
 
 
 @pytest.mark.parametrize("path", ["configmaps/one", "configmaps"])
 async def test_read_of_any_version_does_not_query_the_log_end(replica: Replica, path: str) -> None:
     await replica.kube.get(MAPS)
     before = replica.log.asked
-    found = await replica.kube.get(f"/api/v1/namespaces/default/{path}?resourceVersion=0")
-    assert found.status_code == 200
+    answer = await replica.kube.get(f"/api/v1/namespaces/default/{path}?resourceVersion=0")
+    assert answer.status_code == 200
     assert replica.log.asked == before
 
 
 async def test_watch_without_a_version_begins_after_writes_of_another_replica(replica: Replica) -> None:
-    found = await replica.kube.get(f"{MAPS}?watch=1&timeoutSeconds=1")
-    assert '"name":"one"' in found.text
+    answer = await replica.kube.get(f"{MAPS}?watch=1&timeoutSeconds=1")
+    assert '"name":"one"' in answer.text
 
 
 async def test_list_of_the_query_api_shows_writes_of_another_replica(replica: Replica) -> None:
     listed = (await replica.queries.get("/api/v1/objects?kind=configmap")).json()
-    assert "one" in [each["metadata"]["name"] for each in listed["items"]]
+    assert "one" in [item["metadata"]["name"] for item in listed["items"]]
 
 
 async def test_number_issued_by_another_replica_is_accepted(replica: Replica) -> None:
-    found = await replica.queries.get("/api/v1/objects?asOf=1")
-    assert found.status_code == 200
+    answer = await replica.queries.get("/api/v1/objects?asOf=1")
+    assert answer.status_code == 200
 
 
 async def test_log_pages_show_records_of_another_replica(replica: Replica) -> None:
-    found = (await replica.queries.get("/api/v1/log")).json()
-    assert "one" in str(found["items"])
+    page = (await replica.queries.get("/api/v1/log")).json()
+    assert "one" in str(page["items"])
 
 
 async def test_object_created_by_another_replica_is_patched_and_deleted(replica: Replica) -> None:
@@ -139,8 +142,8 @@ async def test_object_created_by_another_replica_is_patched_and_deleted(replica:
 
 
 async def test_create_of_an_object_of_another_replica_is_a_conflict(replica: Replica) -> None:
-    found = await replica.kube.post(MAPS, json={"metadata": {"name": "one"}})
-    assert (found.status_code, found.json()["reason"]) == (409, "AlreadyExists")
+    answer = await replica.kube.post(MAPS, json={"metadata": {"name": "one"}})
+    assert (answer.status_code, answer.json()["reason"]) == (409, "AlreadyExists")
 
 
 async def test_successful_write_does_not_query_the_log_end(replica: Replica) -> None:
@@ -156,5 +159,5 @@ async def test_kind_defined_through_another_replica_is_served(replica: Replica) 
     spec = {"group": "stable.example.com", "names": names, "scope": "Namespaced", "versions": [version]}
     definition = {"metadata": {"name": "crontabs.stable.example.com"}, "spec": spec}
     await replica.written_elsewhere("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
-    found = await replica.kube.get("/apis/stable.example.com/v1/namespaces/default/crontabs")
-    assert found.status_code == 200
+    answer = await replica.kube.get("/apis/stable.example.com/v1/namespaces/default/crontabs")
+    assert answer.status_code == 200

@@ -32,9 +32,9 @@ async def gapped() -> AsyncGenerator[tuple[Services, GappedLog]]:
 async def test_feed_yields_each_folded_record_once_in_order() -> None:
     async with gapped() as (services, log):
         feed = live_feed.follow(services, 0, "", "")
-        told = [int((await anext(feed)).id or 0) for _ in log.records]
+        numbers = [int((await anext(feed)).id or 0) for _ in log.records]
 
-        assert told == [record.number for record in log.records]
+        assert numbers == [record.number for record in log.records]
 
 
 async def test_known_records_end_where_the_views_have_folded() -> None:
@@ -81,7 +81,9 @@ class MarkedLog(MemoryLog):
     """A log in which one offset of a partition has no record, as at the end of a transaction on Kafka."""
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        return [each for each in await super().read(topic, partition, start, limit + 1) if each.offset != 1]
+        return [
+            record for record in await super().read(topic, partition, start, limit + 1) if record.offset != 1
+        ]
 
 
 async def test_position_without_a_record_is_refused() -> None:

@@ -33,17 +33,17 @@ def first_events(
 ) -> list[ServerSentEvent]:
     """Return the first events of a feed; a record is written while it is open."""
     headers = {"authorization": f"Bearer {TOKEN}"} | ({"last-event-id": last_id} if last_id else {})
-    found: list[ServerSentEvent] = []
+    events: list[ServerSentEvent] = []
     with (
         httpx.Client(base_url=server.url, headers=headers, timeout=60, trust_env=False) as http,
         connect_sse(http, "GET", path) as feed,
     ):
         server.append(Pen().decide(decided("default/other-deployment", member1=1)))
         for event in feed.iter_sse():
-            found.append(event)
-            if len(found) == count:
+            events.append(event)
+            if len(events) == count:
                 break
-    return found
+    return events
 
 
 def test_feed_begins_at_the_end_of_the_log(server: Served) -> None:

@@ -24,16 +24,16 @@ class CutLog(memory.MemoryLog):
     cut = 0
 
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
-        found = await super().read_all(after, limit)
-        if found and found[0].number <= self.cut:
+        stored = await super().read_all(after, limit)
+        if stored and stored[0].number <= self.cut:
             raise port.LogCutError(f"specs/0 is not kept from {after} on any more; restore its records")
-        return found
+        return stored
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        found = await super().read(topic, partition, start, limit)
-        if found and found[0].number <= self.cut:
+        stored = await super().read(topic, partition, start, limit)
+        if stored and stored[0].number <= self.cut:
             raise port.LogCutError(f"{topic}/{partition} is not kept from {start} on any more")
-        return found
+        return stored
 
 
 @asynccontextmanager
@@ -78,10 +78,10 @@ async def test_request_that_needs_no_cut_records_is_served(path: str) -> None:
 async def test_feed_that_reaches_cut_records_reports_it_and_ends() -> None:
     async with cut() as services:
         feed = live_feed.follow(services, 0, "", "")
-        told = [event async for event in feed]
+        events = [event async for event in feed]
 
-    assert [event.event for event in told] == ["not-kept"]
-    assert "not kept" in json.loads(str(told[0].data))["reason"]
+    assert [event.event for event in events] == ["not-kept"]
+    assert "not kept" in json.loads(str(events[0].data))["reason"]
 
 
 async def test_kubernetes_api_answers_expired_and_still_lists_namespaces() -> None:
@@ -96,4 +96,4 @@ async def test_kubernetes_api_answers_expired_and_still_lists_namespaces() -> No
 
     assert (events.status_code, events.json()["reason"]) == (410, "Expired")
     assert "not kept" in events.json()["message"]
-    assert "default" in {each["metadata"]["name"] for each in namespaces.json()["items"]}
+    assert "default" in {namespace["metadata"]["name"] for namespace in namespaces.json()["items"]}

@@ -81,8 +81,8 @@ OBJECTS: dict[str, Json] = {
 
 def nulls_in(value: object, path: str = "") -> list[str]:
     below = as_object(value) or dict(enumerate(as_list(value) or ()))
-    found = [each for name, item in below.items() for each in nulls_in(item, f"{path}.{name}")]
-    return [path] if value is None else found
+    paths = [null_path for name, item in below.items() for null_path in nulls_in(item, f"{path}.{name}")]
+    return [path] if value is None else paths
 
 
 def checked(answer: httpx.Response, code: int = 200) -> dict[str, Any]:

@@ -50,7 +50,7 @@ PATIENT: Any = list(HealthCheck)
 
 
 # The operations alone: to generate the cases takes seconds, and each process of a run collects all tests.
-OPERATIONS: list[str] = [each.ok().label for each in API.get_all_operations()]
+OPERATIONS: list[str] = [operation.ok().label for operation in API.get_all_operations()]
 
 
 @settings(max_examples=10 * ROUNDS, derandomize=True, database=None, suppress_health_check=PATIENT)

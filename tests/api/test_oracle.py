@@ -30,14 +30,14 @@ async def answers_of(story: str) -> list[Answer]:
             return await play(client, story, STORIES[story])
 
 
-def differing(story: str, ours: list[Answer]) -> set[int]:
+def differing(story: str, answers: list[Answer]) -> set[int]:
     """Return the steps with other answers; requests contain the tokens and versions of their server."""
-    theirs = RECORDED[story]
-    assert len(ours) == len(theirs)
+    recorded = RECORDED[story]
+    assert len(answers) == len(recorded)
     return {
-        one.step
-        for one, other in zip(theirs, ours, strict=True)
-        if one != structs.replace(other, request=one.request)
+        expected.step
+        for expected, actual in zip(recorded, answers, strict=True)
+        if expected != structs.replace(actual, request=expected.request)
     }
 
 
@@ -45,7 +45,7 @@ def differing(story: str, ours: list[Answer]) -> set[int]:
     "story", [pytest.param(name, marks=pytest.mark.slow if name in _SLOW else ()) for name in STORIES]
 )
 async def test_answers_equal_those_of_a_real_server(story: str) -> None:
-    found = differing(story, await answers_of(story))
+    steps = differing(story, await answers_of(story))
     listed = {int(step) for name, step in KNOWN if name == story}
-    assert found - listed == set(), "otherwise than a real server"
-    assert listed - found == set(), f"as a real server now: take them off {Path(LISTED).name}"
+    assert steps - listed == set(), "otherwise than a real server"
+    assert listed - steps == set(), f"as a real server now: take them off {Path(LISTED).name}"

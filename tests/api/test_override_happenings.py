@@ -34,7 +34,7 @@ def report(step: int, fault: str = "") -> health.WorkloadReported:
 
 def events_of(*data: shapes.Event) -> list[tuple[bool, str]]:
     overrides = Overrides()
-    return [said for each in data for said in overrides.take(each)]
+    return [occurrence for event in data for occurrence in overrides.take(event)]
 
 
 EVERYWHERE = (True, "Apply cluster override policy(all) for cluster(member1) succeed.")
@@ -42,8 +42,8 @@ HERE = "Apply override policy(default/here) for cluster(member1)"
 
 
 def test_each_policy_is_reported_with_the_first_report_of_its_work() -> None:
-    said = events_of(work(1, ref("all", ""), ref("here")), report(1), report(1))
-    assert said == [EVERYWHERE, (True, f"{HERE} succeed.")]
+    events = events_of(work(1, ref("all", ""), ref("here")), report(1), report(1))
+    assert events == [EVERYWHERE, (True, f"{HERE} succeed.")]
 
 
 def test_work_without_policies_and_unreported_work_cause_no_event() -> None:

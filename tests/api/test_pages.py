@@ -30,25 +30,27 @@ from tests.projections.stories import decided, declared
 WEB = key("web")
 
 
-async def written(told: Story) -> list[records.Record]:
+async def written(story: Story) -> list[records.Record]:
     """Return the records of a story, to be served."""
     return [
-        records.record(each.topic, each.partition, each.key, each.headers, each.value)
-        for each in await told.log.read_all(0, 10_000)
+        records.record(record.topic, record.partition, record.key, record.headers, record.value)
+        for record in await story.log.read_all(0, 10_000)
     ]
 
 
 async def moved() -> list[records.Record]:
     """Records of an engine: web runs on two members, leaves one for a taint, is rebalanced; lost fits nowhere."""
-    told = Story()
-    await told.submit(
+    story = Story()
+    await story.submit(
         joined("member1", {"tier": "gold"}), joined("member2"), capacity("member1", 6), capacity("member2", 3)
     )
-    await told.submit(deployment("web", 3), policy("p", on("member1", "member2", scheduling=DYNAMIC)))
-    await told.submit(tainted("member1", "NoExecute"))
-    await told.submit(rebalancer("demo", ref("web")), tainted("member2", "NoSchedule", "soon"))
-    await told.submit(deployment("lost", 2), policy("elsewhere", on("member9"), selector("lost"), priority=9))
-    return await written(told)
+    await story.submit(deployment("web", 3), policy("p", on("member1", "member2", scheduling=DYNAMIC)))
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.submit(rebalancer("demo", ref("web")), tainted("member2", "NoSchedule", "soon"))
+    await story.submit(
+        deployment("lost", 2), policy("elsewhere", on("member9"), selector("lost"), priority=9)
+    )
+    return await written(story)
 
 
 def binding(*targets: tuple[str, int], **ready: int) -> bindings.Binding:
@@ -147,13 +149,13 @@ async def test_list_page_shows_replicas_and_scheduling_failures() -> None:
 
 
 async def test_unclaimed_workload_that_runs_nowhere_is_shown_as_failed() -> None:
-    told = Story()
-    await told.submit(joined("member1"), capacity("member1", 6))
-    await told.submit(deployment("web", 1), policy("p", on("member1")))
-    await told.submit(policy_deleted("p"))
-    await told.submit(tainted("member1", "NoExecute"))
-    await told.submit(clusters.ClusterLeft(name="member1"))
-    async with serving(await written(told)) as services, client(services) as http:
+    story = Story()
+    await story.submit(joined("member1"), capacity("member1", 6))
+    await story.submit(deployment("web", 1), policy("p", on("member1")))
+    await story.submit(policy_deleted("p"))
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.submit(clusters.ClusterLeft(name="member1"))
+    async with serving(await written(story)) as services, client(services) as http:
         for path in ("/", f"/bindings/{WEB}"):
             page = (await http.get(path)).text
             assert '<span class="badge failed">Unclaimed</span>' in page
@@ -179,7 +181,7 @@ async def test_binding_page_shows_placement_reason_and_events() -> None:
 
 async def test_binding_page_before_the_binding_exists_shows_its_timeline() -> None:
     async with serving(await moved()) as services, client(services) as http:
-        numbers = [each["number"] for each in (await http.get(f"/api/v1/timeline/{WEB}")).json()["items"]]
+        numbers = [entry["number"] for entry in (await http.get(f"/api/v1/timeline/{WEB}")).json()["items"]]
         page = (await http.get(f"/bindings/{WEB}?asOf={numbers[0]}")).text
 
     assert "This binding does not exist at this number of the log." in page
@@ -188,7 +190,7 @@ async def test_binding_page_before_the_binding_exists_shows_its_timeline() -> No
 
 async def test_pages_show_the_snapshot_at_a_position() -> None:
     batch = await moved()
-    taint = next(at for at, each in enumerate(batch, start=1) if "tainted" in each.headers["ce_type"])
+    taint = next(at for at, record in enumerate(batch, start=1) if "tainted" in record.headers["ce_type"])
     async with serving(batch) as services, client(services) as http:
         now = (await http.get(f"/bindings/{WEB}")).text
         then = (await http.get(f"/bindings/{WEB}?asOf={taint}")).text

@@ -46,10 +46,10 @@ async def test_planned_request_is_predicted_and_not_made() -> None:
         plan = await finished(caller, await make(caller, requests=[WEB]))
         assert plan["state"] == "done"
         events = plan["prediction"]["events"]
-        assert [each["type"] for each in events] == ["io.reballast.template-applied.v1"]
+        assert [event["type"] for event in events] == ["io.reballast.template-applied.v1"]
         assert (await caller.get("/api/v1/objects", params={"kind": "deploy"})).json()["items"] == []
         listed = (await caller.get("/api/v1/plans")).json()["items"]
-        assert [each["id"] for each in listed] == [plan["id"]]
+        assert [summary["id"] for summary in listed] == [plan["id"]]
         assert "prediction" not in listed[0]
 
 
@@ -69,7 +69,7 @@ async def test_requests_build_on_the_ones_before() -> None:
     async with running() as caller:
         plan = await finished(caller, await make(caller, requests=requests))
         assert (plan["state"], plan["prediction"]["refused"]) == ("done", [])
-        kinds = [each["type"].removeprefix("io.reballast.") for each in plan["prediction"]["events"]]
+        kinds = [event["type"].removeprefix("io.reballast.") for event in plan["prediction"]["events"]]
         assert kinds == [*["template-applied.v1"] * 5, "template-deleted.v1", "template-applied.v1"]
         third = plan["prediction"]["events"][2]["data"]["manifest"]
         assert (third["spec"]["replicas"], third["metadata"]["labels"]) == (5, {"tier": "front"})
@@ -93,7 +93,7 @@ async def test_changes_of_one_cluster_build_on_the_ones_before() -> None:
     async with running() as caller:
         plan = await finished(caller, await make(caller, requests=requests))
         assert (plan["state"], plan["prediction"]["refused"]) == ("done", [])
-        joined = [each["data"] for each in plan["prediction"]["events"] if "joined" in each["type"]]
+        joined = [event["data"] for event in plan["prediction"]["events"] if "joined" in event["type"]]
         assert len(joined) == 3
         last = joined[-1]
         assert (last["annotations"], last["labels"], last["region"]) == (

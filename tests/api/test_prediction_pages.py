@@ -147,8 +147,8 @@ async def test_plan_page_shows_each_workload_before_and_after() -> None:
         "<li>starts take 2 s</li>",
     ):
         assert text in page, text
-    gone = page.index('<rect class="gone" x="0" width="192"')
-    assert gone < page.index('<rect class="wanted" x="96" width="144"'), "all bars have one scale"
+    gone_bar = page.index('<rect class="gone" x="0" width="192"')
+    assert gone_bar < page.index('<rect class="wanted" x="96" width="144"'), "all bars have one scale"
 
 
 async def test_failed_and_unknown_plans_have_pages() -> None:
@@ -196,13 +196,13 @@ async def test_drill_page_shows_the_drill_of_a_client() -> None:
 
 
 async def test_drill_page_shows_failures_that_cost_most_first() -> None:
-    told = Story()
-    await told.submit(joined("member1"), joined("member2"), capacity("member1", 8), capacity("member2", 2))
-    await told.submit(policy("p", on("member1", "member2", scheduling=DYNAMIC)), deployment("web", 5))
-    await told.submit(joined("empty"))
-    await told.report(key("web"), "member1")
-    await told.report(key("web"), "member2")
-    async with serving(await written(told)) as services, client(services) as http:
+    story = Story()
+    await story.submit(joined("member1"), joined("member2"), capacity("member1", 8), capacity("member2", 2))
+    await story.submit(policy("p", on("member1", "member2", scheduling=DYNAMIC)), deployment("web", 5))
+    await story.submit(joined("empty"))
+    await story.report(key("web"), "member1")
+    await story.report(key("web"), "member2")
+    async with serving(await written(story)) as services, client(services) as http:
         assert "No drill has ended yet." in (await http.get("/drills")).text
         await drilling.Drills(services, 60.0, lambda: START_MS + 60_000).drill()
         page = (await http.get("/drills")).text
@@ -239,14 +239,14 @@ async def test_drills_continue_after_the_views_were_damaged(damaged: store.Reade
 
 @pytest.mark.parametrize("name", ["web-deployment", "<b>web</b>"])
 async def test_shadow_page_shows_verdicts_and_differences(name: str) -> None:
-    found = report.Report()
+    comparison = report.Report()
     async with serving() as services:
         async with client(services) as http:
             assert "observes no other control plane" in (await http.get("/shadow")).text
-        async with client(dataclasses.replace(services, compared=found)) as http:
+        async with client(dataclasses.replace(services, compared=comparison)) as http:
             assert "No decisions compared yet" in (await http.get("/shadow")).text
             for verdict in (shadow.SAME, shadow.SAME, shadow.SAME, shadow.RACE):
-                found.take(compared(name, verdict))
+                comparison.take(compared(name, verdict))
             page = (await http.get("/shadow")).text
     assert "4 decisions of Karmada" in page
     assert "75.00%" in page

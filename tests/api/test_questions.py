@@ -64,7 +64,7 @@ async def test_kubernetes_api_below_a_prefix_needs_the_token() -> None:
             for command in ("apply", "delete", "scale", "patch", "label", "clusters/member1/taint"):
                 answer = await http.post(f"/api/v1/{command}", json={}, headers=headers)
                 assert answer.status_code in (404, 405), "what reads does not write"
-    assert [each["data"] for each in listing["items"]] == [{"a": "b"}]
+    assert [config_map["data"] for config_map in listing["items"]] == [{"a": "b"}]
 
 
 async def test_bindings_are_paged_and_filtered_by_cluster() -> None:
@@ -132,12 +132,13 @@ async def test_missing_position_is_refused_with_the_existing_end() -> None:
 async def test_label_selectors_work_as_in_kubectl(selector: str, names: list[str]) -> None:
     pen, labels = Pen(), ({"tier": "gold"}, {"tier": "silver"}, {"old": "yes"})
     joined = [
-        clusters.ClusterJoined(name=f"member{at}", labels=each) for at, each in enumerate(labels, start=1)
+        clusters.ClusterJoined(name=f"member{at}", labels=member_labels)
+        for at, member_labels in enumerate(labels, start=1)
     ]
-    async with serving([pen.input(each) for each in joined]) as services, client(services) as http:
-        found = (await http.get("/api/v1/clusters", params={"labelSelector": selector})).json()["items"]
+    async with serving([pen.input(event) for event in joined]) as services, client(services) as http:
+        members = (await http.get("/api/v1/clusters", params={"labelSelector": selector})).json()["items"]
 
-    assert [each["metadata"]["name"] for each in found] == names
+    assert [member["metadata"]["name"] for member in members] == names
 
 
 async def test_instant_maps_to_the_same_position_despite_a_producer_with_a_slow_clock() -> None:
@@ -159,24 +160,22 @@ async def test_instant_maps_to_the_same_position_despite_a_producer_with_a_slow_
 
 async def test_timeline_lists_the_events_of_a_binding_with_their_causes() -> None:
     async with serving(placed(Pen())) as services, client(services) as http:
-        found = (await http.get(f"/api/v1/timeline/{KEY}")).json()
+        timeline = (await http.get(f"/api/v1/timeline/{KEY}")).json()
         early = (await http.get(f"/api/v1/timeline/{KEY}?asOf=4")).json()
 
-    assert [item["number"] for item in found["items"]] == [1, 3, 4, 5, 7]
-    assert found["items"][3]["type"] == "io.reballast.schedule-decided.v1"
-    assert found["items"][3]["cause"] == "specs/3/0"
-    assert found["items"][3]["data"]["clusters"][0] == {"name": "member1", "replicas": 2}
+    assert [item["number"] for item in timeline["items"]] == [1, 3, 4, 5, 7]
+    assert timeline["items"][3]["type"] == "io.reballast.schedule-decided.v1"
+    assert timeline["items"][3]["cause"] == "specs/3/0"
+    assert timeline["items"][3]["data"]["clusters"][0] == {"name": "member1", "replicas": 2}
     assert [item["number"] for item in early["items"]] == [1, 3, 4]
 
 
 async def test_log_is_filtered_by_the_subject_of_records_in_structured_content_mode() -> None:
-    about = structs.replace(envelope(), subject=KEY)
+    head = structs.replace(envelope(), subject=KEY)
     async with serving() as services, client(services) as http:
-        await services.log.append(
-            [structured(record(deployment("other"), about)), record(deployment("more"))]
-        )
-        found = (await http.get("/api/v1/log", params={"key": KEY})).json()
-        assert [entry["subject"] for entry in found["items"]] == [KEY]
+        await services.log.append([structured(record(deployment("other"), head)), record(deployment("more"))])
+        page = (await http.get("/api/v1/log", params={"key": KEY})).json()
+        assert [entry["subject"] for entry in page["items"]] == [KEY]
 
 
 async def test_log_with_undecodable_records_is_readable() -> None:
@@ -391,4 +390,4 @@ async def test_deleted_template_is_only_in_earlier_as_of_views() -> None:
         now = (await http.get("/api/v1/objects")).json()
         then = (await http.get("/api/v1/objects?asOf=1")).json()
 
-    assert [len(found["items"]) for found in (now, then)] == [0, 1]
+    assert [len(listing["items"]) for listing in (now, then)] == [0, 1]

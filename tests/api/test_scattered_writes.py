@@ -81,7 +81,7 @@ def _deleted(name: str) -> Removal:
 
 
 def _actions(answers: Sequence[Written | Problem]) -> set[Action | Problem]:
-    return {each.mutated.action if isinstance(each, Written) else each for each in answers}
+    return {answer.mutated.action if isinstance(answer, Written) else answer for answer in answers}
 
 
 async def test_objects_created_and_deleted_together_do_not_conflict(write_api: WriteApi) -> None:

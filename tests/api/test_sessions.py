@@ -22,11 +22,11 @@ def browser(services: Services, url: str = "http://localhost:8080") -> httpx.Asy
 
 async def test_cookie_is_a_random_id_and_not_the_token() -> None:
     async with serving(login=KEY) as services, browser(services) as http:
-        found = [
+        jars = [
             (await http.get(path)).cookies for path in (f"/?token={TOKEN}", f"/?login={KEY}") for _ in "ab"
         ]
 
-    values = [cookies["reballast-8080"] for cookies in found]
+    values = [cookies["reballast-8080"] for cookies in jars]
     assert len(set(values)) == 4
     assert not any(TOKEN in value or KEY in value for value in values)
 
@@ -46,7 +46,7 @@ async def test_cookie_authorises_reads_and_no_writes() -> None:
         introduced = await http.get(f"/?token={cookie}")
 
     assert read.status_code == 200
-    assert {each.status_code for each in writes} <= {401, 405}
+    assert {answer.status_code for answer in writes} <= {401, 405}
     assert (as_token.status_code, introduced.status_code) == (401, 400)
     assert "set-cookie" not in introduced.headers
 
@@ -72,9 +72,9 @@ async def test_cookie_is_bound_to_its_port_and_with_tls_to_its_host() -> None:
 
 def test_session_expires_and_cannot_be_forged() -> None:
     now = [1_000.0]
-    ours = sessions.Sessions(TOKEN, sessions.Login(), lambda: now[0])
-    session = ours.new()
-    assert ours.is_open(session)
+    own_sessions = sessions.Sessions(TOKEN, sessions.Login(), lambda: now[0])
+    session = own_sessions.new()
+    assert own_sessions.is_open(session)
     assert sessions.Sessions(TOKEN, sessions.Login(), lambda: now[0]).is_open(
         session
     )  # the session of another replica, or from before a restart
@@ -82,18 +82,18 @@ def test_session_expires_and_cannot_be_forged() -> None:
     name, expires, signature = session.split(".")
     later = f"{name}.{int(expires) + 1}.{signature}"
     forged = ("", ".", "..", "a.b.c", f"{name}.{expires}.", later, f"x{session}", session + "é", "9" * 10_000)
-    assert not any(map(ours.is_open, forged))
+    assert not any(map(own_sessions.is_open, forged))
     now[0] += sessions.SESSION_SECONDS
-    assert not ours.is_open(session)
+    assert not own_sessions.is_open(session)
 
 
 def test_login_code_expires() -> None:
     now = [0.0]
-    ours = sessions.Sessions(TOKEN, sessions.Login(KEY, 900.0), lambda: now[0])
-    assert ours.is_login(KEY)
-    assert not ours.is_token(KEY)
+    own_sessions = sessions.Sessions(TOKEN, sessions.Login(KEY, 900.0), lambda: now[0])
+    assert own_sessions.is_login(KEY)
+    assert not own_sessions.is_token(KEY)
     now[0] = 900.0
-    assert not ours.is_login(KEY)
+    assert not own_sessions.is_login(KEY)
 
 
 def test_empty_login_code_is_refused() -> None:
@@ -105,15 +105,15 @@ def test_empty_login_code_is_refused() -> None:
 )
 async def test_foreign_host_is_refused_by_both_apis(host: str) -> None:
     async with serving() as services:
-        asked = {"host": host, "authorization": f"Bearer {TOKEN}"}
+        headers = {"host": host, "authorization": f"Bearer {TOKEN}"}
         async with browser(services) as http:
-            page = await http.get("/", headers=asked)
-            answer = await http.get("/api/v1/bindings", headers={**asked, "accept": "*/*"})
+            page = await http.get("/", headers=headers)
+            answer = await http.get("/api/v1/bindings", headers={**headers, "accept": "*/*"})
         transport = httpx.ASGITransport(kube_app.create_app(services, lambda: NOW_MS))
         async with httpx.AsyncClient(transport=transport, base_url="https://localhost:6443") as http:
-            status = await http.get("/api/v1/namespaces", headers=asked)
+            status = await http.get("/api/v1/namespaces", headers=headers)
 
-    assert [each.status_code for each in (page, answer, status)] == [421, 421, 421]
+    assert [response.status_code for response in (page, answer, status)] == [421, 421, 421]
     assert "is not allowed" in page.text
     name = incoming_requests.normal_host(host)
     assert f"--allowed-host {name}" in answer.json()["error"]["remedy"]

@@ -56,8 +56,8 @@ async def test_replicas_that_start_together_agree_on_keys(tmp_path: Path) -> Non
             return keys
 
         answering: list[asyncio.Task[None]] = []
-        found = await asyncio.gather(*(started(f"replica{index}") for index in range(4)))
-        assert len({each.fingerprint for each in found}) == 1
+        all_keys = await asyncio.gather(*(started(f"replica{index}") for index in range(4)))
+        assert len({keys.fingerprint for keys in all_keys}) == 1
         services.stopping.set()
         await asyncio.gather(*answering)
 
@@ -146,16 +146,16 @@ async def test_only_administrators_can_request_keys() -> None:
 
 def test_sealed_text_opens_with_its_reader_key_and_label_only() -> None:
     reader, other = X25519PrivateKey.generate(), X25519PrivateKey.generate()
-    found = sealing.sealed(b"a secret", reader.public_key().public_bytes_raw(), b"label")
-    assert sealing.opened(found, reader, b"label") == b"a secret"
-    assert b"a secret" not in found
-    changed = bytearray(found)
+    sealed = sealing.sealed(b"a secret", reader.public_key().public_bytes_raw(), b"label")
+    assert sealing.opened(sealed, reader, b"label") == b"a secret"
+    assert b"a secret" not in sealed
+    changed = bytearray(sealed)
     changed[-1] ^= 1
     for text, key, label in (
-        (found, other, b"label"),
-        (found, reader, b"another"),
+        (sealed, other, b"label"),
+        (sealed, reader, b"another"),
         (bytes(changed), reader, b"label"),
-        (found[:40], reader, b"label"),
+        (sealed[:40], reader, b"label"),
         (b"", reader, b"label"),
     ):
         with pytest.raises(sealing.SealError):

@@ -52,8 +52,8 @@ async def test_response_that_the_agent_does_not_complete_is_not_shown_as_complet
 
     await PassedOn(reply)(SCOPE, receive, send)
     assert await upload
-    assert [each.get("body") for each in sent[1:]] == [b"half"]
-    assert all(each["more_body"] for each in sent[1:])
+    assert [message.get("body") for message in sent[1:]] == [b"half"]
+    assert all(message["more_body"] for message in sent[1:])
 
 
 @pytest.mark.parametrize(

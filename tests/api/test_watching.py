@@ -53,8 +53,8 @@ async def test_worker_is_ready_while_it_owns_its_shards_and_turns_succeed() -> N
         of.assign([1, 2])
         assert (await http.get("/readyz")).status_code == 503
         # The worker takes over its new shards in its next turn, which this record starts.
-        said = statements.Statement(data=joined("member1"), at_ms=1)
-        await log.append([statements.record_of(said, "/tests", 1, "")])
+        statement = statements.Statement(data=joined("member1"), at_ms=1)
+        await log.append([statements.record_of(statement, "/tests", 1, "")])
         await until(http, "/readyz", "ok")
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

@@ -21,27 +21,29 @@ class BlockedWriter:
         await self.opened.wait()
         if 404 in group:
             raise LookupError("the log is away")
-        return [ValueError("13 is refused") if each == 13 else each * each for each in group]
+        return [ValueError("13 is refused") if number == 13 else number * number for number in group]
 
 
 async def test_write_during_other_appends_joins_the_next_batch() -> None:
     writer = BlockedWriter()
-    asked: list[asyncio.Task[int]] = []
+    tasks: list[asyncio.Task[int]] = []
     for number in range(8):
-        asked.append(asyncio.create_task(writer.joining.submit(number)))
+        tasks.append(asyncio.create_task(writer.joining.submit(number)))
         for _ in range(3):
             await asyncio.sleep(0)
     assert writer.groups == [[0], [1]]
     writer.opened.set()
-    assert await asyncio.gather(*asked) == [number * number for number in range(8)]
+    assert await asyncio.gather(*tasks) == [number * number for number in range(8)]
     assert writer.groups == [[0], [1], [2, 3, 4, 5, 6, 7]]
 
 
 async def test_concurrent_writes_share_a_batch() -> None:
     writer = BlockedWriter()
     writer.opened.set()
-    asked = range(20, MEMBERS_MAX + 30)
-    assert await asyncio.gather(*map(writer.joining.submit, asked)) == [number * number for number in asked]
+    numbers = range(20, MEMBERS_MAX + 30)
+    assert await asyncio.gather(*map(writer.joining.submit, numbers)) == [
+        number * number for number in numbers
+    ]
     assert [len(group) for group in writer.groups] == [MEMBERS_MAX, 10]
     assert len(writer.groups) <= GROUPS_MAX
 
@@ -49,22 +51,24 @@ async def test_concurrent_writes_share_a_batch() -> None:
 async def test_refusal_fails_one_write_and_an_error_fails_its_batch() -> None:
     writer = BlockedWriter()
     writer.opened.set()
-    one, refused, two = await asyncio.gather(*map(writer.joining.submit, (1, 13, 2)), return_exceptions=True)
-    assert (one, two) == (1, 4)
+    first, refused, second = await asyncio.gather(
+        *map(writer.joining.submit, (1, 13, 2)), return_exceptions=True
+    )
+    assert (first, second) == (1, 4)
     assert isinstance(refused, ValueError)
     failed = await asyncio.gather(*map(writer.joining.submit, (1, 404)), return_exceptions=True)
-    assert [type(each) for each in failed] == [LookupError, LookupError]
+    assert [type(error) for error in failed] == [LookupError, LookupError]
     assert await writer.joining.submit(3) == 9, "and the writer continues"
 
 
 async def test_cancelled_write_does_not_block_others() -> None:
     writer = BlockedWriter()
-    gone = asyncio.create_task(writer.joining.submit(5))
+    cancelled = asyncio.create_task(writer.joining.submit(5))
     kept = asyncio.create_task(writer.joining.submit(6))
     await asyncio.sleep(0)
-    gone.cancel()
+    cancelled.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await gone
+        await cancelled
     writer.opened.set()
     assert await kept == 36
 

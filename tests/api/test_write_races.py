@@ -37,8 +37,8 @@ def overtake_once(monkeypatch: pytest.MonkeyPatch, services: Services) -> None:
         if not overtaken:
             overtaken.append("once")
             head = records.Envelope(id="o", source="/other", type="t", time="2024-05-25T09:50:00Z")
-            place = keys.partition_of(KEY, topics.SHARDS)
-            await append([codec.encode(applied(paused), head, partition=place, key=KEY)])
+            partition = keys.partition_of(KEY, topics.SHARDS)
+            await append([codec.encode(applied(paused), head, partition=partition, key=KEY)])
         return list(await append(batch))
 
     monkeypatch.setattr(services.log, "append", overtaking)
@@ -95,13 +95,13 @@ async def test_write_succeeds_if_the_views_already_know_its_later_deletion(
             await services.views.wait_folded(log.last_number())
             return stored
 
-        async def asked() -> int:
+        async def caught_up_newest() -> int:
             known.clear()
             return await newest()
 
         monkeypatch.setattr(log, "append", followed)
         monkeypatch.setattr(log, "ends", lambda: known[-1] if known else ends())
-        monkeypatch.setattr(log, "newest", asked)
+        monkeypatch.setattr(log, "newest", caught_up_newest)
         answer = await kube.patch(f"{DEPLOYMENTS}/foo", json={"spec": {"replicas": 9}}, headers=MERGE)
         assert answer.status_code == 200, answer.text
 
@@ -116,12 +116,12 @@ async def test_watch_from_a_number_known_only_to_the_views_is_accepted(
         last_number, newest = log.last_number, log.newest
         is_behind = [True]
 
-        async def asked() -> int:
+        async def caught_up_newest() -> int:
             is_behind.clear()
             return await newest()
 
         monkeypatch.setattr(log, "last_number", lambda: last_number() - len(is_behind))
-        monkeypatch.setattr(log, "newest", asked)
+        monkeypatch.setattr(log, "newest", caught_up_newest)
         query = {"watch": "1", "resourceVersion": version, "timeoutSeconds": "1"}
         assert (await kube.get(DEPLOYMENTS, params=query)).status_code == 200
 

@@ -67,20 +67,20 @@ class FuzzRequest(Struct, frozen=True, kw_only=True):
 
 def resources() -> list[Resource]:
     """Return the kinds that can be written, without reviews."""
-    return [each for each in control_plane().resources if {"create", "update"} <= set(each.verbs)]
+    return [resource for resource in control_plane().resources if {"create", "update"} <= set(resource.verbs)]
 
 
 def schemas(catalogue: Catalogue) -> dict[str, Json]:
     """Return all components of all documents by name."""
-    found: dict[str, Json] = {}
+    schema_by_name: dict[str, Json] = {}
     for group in catalogue.groups:
         for version, _resources in group.versions:
             document = openapi.document(catalogue, group.name, version) or {}
             components = object_at(document, "components")
             for name, schema in object_at(components, "schemas").items():
                 # A document that only refers to a component does not name its kind.
-                found[name] = {**object_at(schema), **found.get(name, {})}
-    return found
+                schema_by_name[name] = {**object_at(schema), **schema_by_name.get(name, {})}
+    return schema_by_name
 
 
 SCHEMAS: Final = schemas(control_plane())
@@ -101,10 +101,10 @@ def asked(draw: st.DrawFn, resource: Resource) -> FuzzRequest:
     kind = draw(st.sampled_from(PATCHES if method == "PATCH" else ("application/json", "application/yaml")))
     if kind == PATCHES[0]:
         operation = draw(st.sampled_from(("add", "remove", "replace", "test", "move", "?")))
-        place = draw(
+        pointer = draw(
             st.sampled_from(("/spec", "/metadata/labels/a~1b", "/spec/replicas", "/x/-", "", "/metadata"))
         )
-        body: object = [{"op": operation, "path": place, "value": value.get("spec"), "from": "/metadata"}]
+        body: object = [{"op": operation, "path": pointer, "value": value.get("spec"), "from": "/metadata"}]
     else:
         body = value
     return FuzzRequest(
@@ -119,20 +119,20 @@ def asked(draw: st.DrawFn, resource: Resource) -> FuzzRequest:
 @st.composite
 def _objects(draw: st.DrawFn, resource: Resource, name: str, namespace: str) -> Json:
     component = next(
-        each
-        for each in SCHEMAS.values()
+        schema
+        for schema in SCHEMAS.values()
         if {"group": resource.group, "version": resource.version, "kind": resource.kind}
-        in list_at(each, "x-kubernetes-group-version-kind")
+        in list_at(schema, "x-kubernetes-group-version-kind")
     )
-    found = object_at(draw(_values(component, 0)))
-    found |= {"apiVersion": resource.api_version, "kind": resource.kind}
+    manifest = object_at(draw(_values(component, 0)))
+    manifest |= {"apiVersion": resource.api_version, "kind": resource.kind}
     if draw(st.integers(0, 9)):
-        metadata = {**object_at(found, "metadata"), "name": name}
+        metadata = {**object_at(manifest, "metadata"), "name": name}
         # Drawn values of server-set fields are invalid more often than not.
-        for each in ("namespace", "resourceVersion", "uid", "managedFields", "deletionTimestamp"):
-            metadata.pop(each, None)
-        found["metadata"] = metadata | ({"namespace": namespace} if namespace else {})
-    return found
+        for field in ("namespace", "resourceVersion", "uid", "managedFields", "deletionTimestamp"):
+            metadata.pop(field, None)
+        manifest["metadata"] = metadata | ({"namespace": namespace} if namespace else {})
+    return manifest
 
 
 @st.composite
@@ -165,15 +165,15 @@ def _values(draw: st.DrawFn, schema: Json, depth: int) -> object:
 @st.composite
 def _fields(draw: st.DrawFn, schema: Json, depth: int) -> Json:
     properties = object_at(schema, "properties")
-    required = {str(each) for each in list_at(schema, "required")}
-    found: Json = {}
+    required = {str(name) for name in list_at(schema, "required")}
+    fields: Json = {}
     for name, below in properties.items():
-        wanted = name in required or (depth <= _DEPTH_MAX and not draw(st.integers(0, 2)))
-        if wanted and (depth <= _DEPTH_MAX or name in required) and depth < 2 * _DEPTH_MAX:
-            found[name] = draw(_values(object_at(below), depth + 1))
+        is_included = name in required or (depth <= _DEPTH_MAX and not draw(st.integers(0, 2)))
+        if is_included and (depth <= _DEPTH_MAX or name in required) and depth < 2 * _DEPTH_MAX:
+            fields[name] = draw(_values(object_at(below), depth + 1))
     more = as_object(schema.get("additionalProperties"))
     if more is not None and depth <= _DEPTH_MAX:
-        found[draw(st.sampled_from(_TEXTS))] = draw(_values(more, depth + 1))
+        fields[draw(st.sampled_from(_TEXTS))] = draw(_values(more, depth + 1))
     if not draw(st.integers(0, 29)):
-        found["unknown"] = 1
-    return found
+        fields["unknown"] = 1
+    return fields

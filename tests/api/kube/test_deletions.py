@@ -83,11 +83,11 @@ def _field(number: int, value: bytes) -> bytes:
 
 async def test_delete_options_are_read_from_protobuf() -> None:
     async with api() as (client, _):
-        one = await made(client, config_map("one"))
-        uid = str(cast("Json", one["metadata"])["uid"])
+        created = await made(client, config_map("one"))
+        uid = str(cast("Json", created["metadata"])["uid"])
 
-        async def delete(wanted: str) -> httpx.Response:
-            options = _field(2, _field(1, wanted.encode())) + _field(4, b"Background")
+        async def delete(expected_uid: str) -> httpx.Response:
+            options = _field(2, _field(1, expected_uid.encode())) + _field(4, b"Background")
             kind = _field(1, b"v1") + _field(2, b"DeleteOptions")
             body = b"k8s\0" + _field(1, kind) + _field(2, options)
             head = {"content-type": "application/vnd.kubernetes.protobuf"}

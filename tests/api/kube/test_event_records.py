@@ -22,7 +22,7 @@ async def test_record_in_structured_mode_gives_events_at_its_time() -> None:
         await services.log.append([structured(record(inputs.joined("member1")))])
         answer = await client.get(EVENTS)
         assert answer.status_code == 200, answer.text
-        events = {each["reason"]: each["lastTimestamp"] for each in answer.json()["items"]}
+        events = {event["reason"]: event["lastTimestamp"] for event in answer.json()["items"]}
         assert events["CreateExecutionSpaceSucceed"] == "2024-05-25T09:49:51Z"
 
 
@@ -32,7 +32,7 @@ async def test_quota_without_a_time_has_events() -> None:
         await services.log.append([record(inputs.quota("small"), untimed)])
         answer = await client.get(EVENTS)
         assert answer.status_code == 200, answer.text
-        assert {each["involvedObject"]["name"] for each in answer.json()["items"]} == {"small"}
+        assert {event["involvedObject"]["name"] for event in answer.json()["items"]} == {"small"}
 
 
 async def test_list_keeps_no_records_of_policies_without_events(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,7 +47,7 @@ async def test_list_keeps_no_records_of_policies_without_events(monkeypatch: pyt
         policies = [inputs.override("one"), inputs.policy("two"), inputs.quota("three")]
         await services.log.append([record(data) for data in [*policies, inputs.joined("member1")]])
         assert (await client.get(EVENTS)).json()["items"]
-    assert [each.key for each in kept if each.topic == topics.POLICIES] == [record(policies[2]).key]
+    assert [stored.key for stored in kept if stored.topic == topics.POLICIES] == [record(policies[2]).key]
 
 
 async def test_log_that_begins_with_a_malformed_time_has_namespaces() -> None:

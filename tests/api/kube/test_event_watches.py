@@ -91,6 +91,6 @@ async def test_custom_kind_may_be_named_event() -> None:
         made = await client.post(path, json=value)
         assert made.status_code == 201, made.text
         listed = (await client.get(path)).json()["items"]
-        assert [each["metadata"]["name"] for each in listed] == ["one"]
+        assert [event["metadata"]["name"] for event in listed] == ["one"]
         assert (await client.delete(f"{path}/one")).status_code == 200
         assert (await client.get(f"{path}/one")).status_code == 404

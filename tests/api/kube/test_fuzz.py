@@ -20,7 +20,7 @@ REFUSED = 400
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("resource", resources(), ids=lambda each: each.qualified)
+@pytest.mark.parametrize("resource", resources(), ids=lambda resource: resource.qualified)
 @settings(
     max_examples=EXAMPLES,
     derandomize=True,
@@ -35,22 +35,24 @@ async def test_every_answer_is_a_valid_kubernetes_answer(resource: Resource, dat
         transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS), raise_app_exceptions=False)
         headers = {"authorization": f"Bearer {TOKEN}"}
         async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
-            for each in requests:
+            for request in requests:
                 before = services.log.last_number()
-                answer = await _answer(client, each)
-                assert answer.status_code < 500, (each, answer.text)
+                answer = await _answer(client, request)
+                assert answer.status_code < 500, (request, answer.text)
                 if answer.status_code >= REFUSED:
                     status = answer.json()
-                    assert (status["kind"], status["code"]) == ("Status", answer.status_code), each
-                    assert status["message"], each
-                if answer.status_code >= REFUSED or each.is_dry or each.method == "GET":
-                    assert services.log.last_number() == before, (each, answer.text)
+                    assert (status["kind"], status["code"]) == ("Status", answer.status_code), request
+                    assert status["message"], request
+                if answer.status_code >= REFUSED or request.is_dry or request.method == "GET":
+                    assert services.log.last_number() == before, (request, answer.text)
             listed = await client.get(
                 requests[0].path.rpartition("/" + resource.plural)[0] + f"/{resource.plural}"
             )
             assert listed.status_code == 200, listed.text
 
 
-async def _answer(client: httpx.AsyncClient, each: FuzzRequest) -> httpx.Response:
-    headers = {"content-type": each.type} if each.body else {}
-    return await client.request(each.method, each.path, params=each.query, content=each.body, headers=headers)
+async def _answer(client: httpx.AsyncClient, request: FuzzRequest) -> httpx.Response:
+    headers = {"content-type": request.type} if request.body else {}
+    return await client.request(
+        request.method, request.path, params=request.query, content=request.body, headers=headers
+    )

@@ -87,22 +87,22 @@ def test_open_watches_are_limited_per_user() -> None:
 async def test_rate_limited_request_is_answered_429_with_retry_after() -> None:
     async with on_a_port(Limits(requests_per_second=0.1, burst=3)) as port, client(port, AS_ALICE) as alice:
         answers = [await alice.get("/apis") for _ in range(4)]
-        assert [each.status_code for each in answers] == [200, 200, 200, 429]
+        assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
         assert answers[-1].json()["reason"] == "TooManyRequests"
         assert 1 <= int(answers[-1].headers["retry-after"]) <= 10
         async with client(port) as admin:
             assert (await admin.get("/apis")).status_code == 200
 
 
-async def _lines(port: int, wanted: int) -> list[str]:
+async def _lines(port: int, count: int) -> list[str]:
     """Return the object names that a reading watcher receives."""
-    found: list[str] = []
+    names: list[str] = []
     async with client(port) as reader, reader.stream("GET", f"{MAPS}?watch=true") as answer:
         async for line in answer.aiter_lines():
-            found.append(json.loads(line)["object"]["metadata"]["name"])
-            if len(found) == wanted:
+            names.append(json.loads(line)["object"]["metadata"]["name"])
+            if len(names) == count:
                 break
-    return found
+    return names
 
 
 @pytest.mark.slow
@@ -124,8 +124,8 @@ async def test_slow_watcher_is_cut_off_and_does_not_delay_others() -> None:
                     body = {"metadata": {"name": f"map-{number:03}"}, "data": {"text": "x" * 30_000}}
                     answer = await writer.post(MAPS, json={"apiVersion": "v1", "kind": "ConfigMap", **body})
                     assert answer.status_code == 201
-            told = await asyncio.wait_for(quick, SECONDS)
-            assert told == [f"map-{number:03}" for number in range(count)]
+            names = await asyncio.wait_for(quick, SECONDS)
+            assert names == [f"map-{number:03}" for number in range(count)]
             # Now the slow watcher reads: some events, a bookmark to continue from, and the end.
             received = bytearray()
             async with asyncio.timeout(SECONDS):

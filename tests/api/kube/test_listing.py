@@ -15,9 +15,9 @@ from tests.builders.manifests import config_map
 
 async def listed(client: httpx.AsyncClient, path: str, **query: str) -> tuple[int, str]:
     answer = await client.get(path, params=query)
-    told = answer.json()
-    return answer.status_code, str(told.get("message", "")) or " ".join(
-        each["metadata"]["name"] for each in told["items"]
+    body = answer.json()
+    return answer.status_code, str(body.get("message", "")) or " ".join(
+        item["metadata"]["name"] for item in body["items"]
     )
 
 
@@ -69,9 +69,9 @@ async def test_labels_can_be_compared_as_numbers() -> None:
 )
 async def test_invalid_list_query_is_refused(query: dict[str, str], code: int, why: str) -> None:
     async with api() as (client, _):
-        answered, told = await listed(client, MAPS, **query)
+        answered, message = await listed(client, MAPS, **query)
         assert answered == code
-        assert why in told
+        assert why in message
 
 
 async def test_namespaces_cannot_be_deleted_as_a_collection() -> None:
@@ -107,11 +107,11 @@ async def test_large_list_is_sent_in_pieces() -> None:
 
         answer = await client.get(MAPS)
         assert "content-length" not in answer.headers
-        found = answer.json()
-        assert [each["data"]["text"] for each in found["items"]] == [name * 900_000 for name in "abc"]
+        body = answer.json()
+        assert [item["data"]["text"] for item in body["items"]] == [name * 900_000 for name in "abc"]
         first = await client.get(MAPS, params={"limit": "1"})
         assert int(first.headers["content-length"]) == len(first.content)
-        assert first.json()["items"] == found["items"][:1]
+        assert first.json()["items"] == body["items"][:1]
 
 
 JSON_VALUES = st.recursive(

@@ -93,10 +93,10 @@ async def test_patch_to_a_value_of_wrong_type_is_invalid() -> None:
         await made(client, config_map("one", a="1"))
         before = services.log.last_number()
         answer = await client.patch(f"{MAPS}/one", json={"immutable": "yes"}, headers=MERGE)
-        told = answer.json()
-        assert (answer.status_code, told["reason"]) == (422, "Invalid")
-        assert told["details"]["causes"][0]["field"] == "patch"
-        assert "Go struct field ConfigMap.immutable of type bool" in told["message"]
+        status = answer.json()
+        assert (answer.status_code, status["reason"]) == (422, "Invalid")
+        assert status["details"]["causes"][0]["field"] == "patch"
+        assert "Go struct field ConfigMap.immutable of type bool" in status["message"]
         assert services.log.last_number() == before
 
 

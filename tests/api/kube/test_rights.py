@@ -23,11 +23,13 @@ async def api(**headers: str) -> AsyncGenerator[httpx.AsyncClient]:
     """Yield a client with the server's token; ``_`` in header names means ``-``."""
     async with serving() as services:
         transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS), raise_app_exceptions=False)
-        given = {
+        sent_headers = {
             "authorization": f"Bearer {TOKEN}",
             **{name.replace("_", "-"): text for name, text in headers.items()},
         }
-        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=given) as client:
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://kube", headers=sent_headers
+        ) as client:
             yield client
 
 
@@ -67,8 +69,8 @@ async def test_access_review_of_another_user() -> None:
         assert (await client.post(path, json=binding)).status_code == 201
         for groups, allowed in ((["team"], True), (["others"], False), (["system:masters"], True)):
             spec = {"user": "alice", "groups": groups, "resourceAttributes": attributes}
-            told = await client.post(f"{REVIEWS}/subjectaccessreviews", json={"spec": spec})
-            assert (told.status_code, told.json()["status"]["allowed"]) == (201, allowed)
+            answer = await client.post(f"{REVIEWS}/subjectaccessreviews", json={"spec": spec})
+            assert (answer.status_code, answer.json()["status"]["allowed"]) == (201, allowed)
         local = f"{REVIEWS}/namespaces/other/localsubjectaccessreviews"
         spec = {"user": "alice", "groups": ["team"], "resourceAttributes": attributes}
         elsewhere = await client.post(local, json={"spec": spec})
@@ -80,33 +82,33 @@ async def test_token_review_returns_the_user() -> None:
     async with api() as client:
         path = "/apis/authentication.k8s.io/v1/tokenreviews"
         made = (await client.post(TOKENS, json={"spec": {}})).json()["status"]["token"]
-        told = (await client.post(path, json={"spec": {"token": made}})).json()["status"]
-        assert told["user"]["username"] == "system:serviceaccount:default:default"
-        assert "system:serviceaccounts:default" in told["user"]["groups"]
+        status = (await client.post(path, json={"spec": {"token": made}})).json()["status"]
+        assert status["user"]["username"] == "system:serviceaccount:default:default"
+        assert "system:serviceaccounts:default" in status["user"]["groups"]
         nobody = (await client.post(path, json={"spec": {"token": "x"}})).json()["status"]
         assert nobody["authenticated"] is False
 
 
 async def test_token_for_another_audience_is_valid_there_only() -> None:
     review = "/apis/authentication.k8s.io/v1/tokenreviews"
-    here = "https://kubernetes.default.svc.cluster.local"
+    own_audience = "https://kubernetes.default.svc.cluster.local"
     async with api() as client:
-        for wanted in ([], [here], ["vault"], ["vault", here]):
-            made = await client.post(TOKENS, json={"spec": {"audiences": wanted}})
+        for audiences in ([], [own_audience], ["vault"], ["vault", own_audience]):
+            made = await client.post(TOKENS, json={"spec": {"audiences": audiences}})
             token = made.json()["status"]["token"]
             headers = {"authorization": f"Bearer {token}"}
-            is_here = not wanted or here in wanted
+            is_here = not audiences or own_audience in audiences
             assert (await client.get("/apis", headers=headers)).status_code == (200 if is_here else 401)
-            for named, valid in (([], is_here), (["vault"], "vault" in wanted), (["other"], False)):
+            for named, valid in (([], is_here), (["vault"], "vault" in audiences), (["other"], False)):
                 spec = {"token": token, "audiences": named}
-                told = (await client.post(review, json={"spec": spec})).json()["status"]
-                assert told["authenticated"] is valid
-                assert told.get("audiences") == ((named or [here]) if valid else None)
-        told = (await client.post(review, json={"spec": {"token": TOKEN}})).json()["status"]
-        assert told["audiences"] == [here]
+                status = (await client.post(review, json={"spec": spec})).json()["status"]
+                assert status["authenticated"] is valid
+                assert status.get("audiences") == ((named or [own_audience]) if valid else None)
+        status = (await client.post(review, json={"spec": {"token": TOKEN}})).json()["status"]
+        assert status["audiences"] == [own_audience]
         spec = {"token": TOKEN, "audiences": ["vault"]}
-        told = (await client.post(review, json={"spec": spec})).json()["status"]
-        assert told["authenticated"] is False
+        status = (await client.post(review, json={"spec": spec})).json()["status"]
+        assert status["authenticated"] is False
 
 
 async def test_unknown_kinds_are_subject_to_authorization() -> None:
@@ -161,9 +163,9 @@ async def test_default_service_account_is_listed_once_per_listed_namespace() -> 
         assert joined.status_code == 201, joined.text
         spaces = (await client.get("/api/v1/namespaces")).json()["items"]
         accounts = (await client.get("/api/v1/serviceaccounts")).json()["items"]
-        names = {each["metadata"]["name"] for each in spaces}
+        names = {namespace["metadata"]["name"] for namespace in spaces}
         assert "karmada-es-far" in names
-        assert {each["metadata"]["namespace"] for each in accounts} == names
+        assert {account["metadata"]["namespace"] for account in accounts} == names
 
 
 async def test_uid_is_impersonated_together_with_a_group() -> None:
@@ -193,10 +195,10 @@ async def test_uid_is_impersonated_together_with_a_group() -> None:
 
 
 async def test_keys_of_impersonated_extra_values_are_decoded() -> None:
-    given = {"impersonate-user": "alice", "impersonate-extra-example.com%2Fteam": "blue"}
+    headers = {"impersonate-user": "alice", "impersonate-extra-example.com%2Fteam": "blue"}
     async with api() as client:
         path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-        answer = await client.post(path, json={}, headers=given)
+        answer = await client.post(path, json={}, headers=headers)
     assert answer.json()["status"]["userInfo"]["extra"] == {"example.com/team": ["blue"]}
 
 
@@ -214,7 +216,7 @@ async def test_keys_of_impersonated_extra_values_are_decoded() -> None:
 async def test_impersonated_user_is_authenticated_unless_anonymous(
     name: str, group: str, groups: list[str]
 ) -> None:
-    given = {"impersonate-user": name} | ({"impersonate-group": group} if group else {})
+    headers = {"impersonate-user": name} | ({"impersonate-group": group} if group else {})
     async with api() as client:
         path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
         admin = {"metadata": {"name": "reviewers"}}
@@ -225,7 +227,7 @@ async def test_impersonated_user_is_authenticated_unless_anonymous(
         assert (await client.post(f"{roles}/clusterroles", json={**admin, "rules": [rule]})).is_success
         binding = {**admin, "roleRef": reference, "subjects": [subject]}
         assert (await client.post(f"{roles}/clusterrolebindings", json=binding)).is_success
-        answer = await client.post(path, json={}, headers=given)
+        answer = await client.post(path, json={}, headers=headers)
     assert answer.json()["status"]["userInfo"]["groups"] == groups
 
 

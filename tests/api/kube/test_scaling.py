@@ -37,7 +37,7 @@ def scale(replicas: object, **metadata: str) -> Json:
 def owners(value: Json) -> dict[object, bool]:
     """Return the managers, and whether each owns the replicas."""
     entries = managed_fields.entries(KubeObject(value))
-    return {each["manager"]: "f:replicas" in str(each["fieldsV1"]) for each in entries}
+    return {entry["manager"]: "f:replicas" in str(entry["fieldsV1"]) for entry in entries}
 
 
 async def test_apply_of_owned_replicas_through_the_scale_is_a_conflict() -> None:

@@ -19,14 +19,14 @@ CLUSTER_POLICIES = "/apis/policy.karmada.io/v1alpha1/clusterpropagationpolicies"
 
 async def test_object_is_created_updated_and_deleted() -> None:
     async with api() as (client, _):
-        one = await made(client, config_map("one", a="1"))
+        created = await made(client, config_map("one", a="1"))
         again = await client.post(MAPS, json=config_map("one"))
         assert (again.status_code, again.json()["reason"]) == (409, "AlreadyExists")
 
-        one["data"] = {"a": "2"}
-        replaced = (await client.put(f"{MAPS}/one", json=one)).json()
-        assert int(version(replaced)) > int(version(one))
-        late = await client.put(f"{MAPS}/one", json=one)
+        created["data"] = {"a": "2"}
+        replaced = (await client.put(f"{MAPS}/one", json=created)).json()
+        assert int(version(replaced)) > int(version(created))
+        late = await client.put(f"{MAPS}/one", json=created)
         assert (late.status_code, late.json()["reason"]) == (409, "Conflict")
 
         wrong = {"preconditions": {"uid": "another"}}
@@ -34,8 +34,8 @@ async def test_object_is_created_updated_and_deleted() -> None:
         assert kept.status_code == 409
         deleted = await client.delete(f"{MAPS}/one")
         assert deleted.json()["status"] == "Success"
-        gone = await client.get(f"{MAPS}/one")
-        assert gone.json()["message"] == 'configmaps "one" not found'
+        missing = await client.get(f"{MAPS}/one")
+        assert missing.json()["message"] == 'configmaps "one" not found'
 
 
 async def test_concurrent_creates_each_get_their_own_answer() -> None:
@@ -146,9 +146,9 @@ async def test_invalid_field_of_a_stored_kind_is_reported_once() -> None:
     wrong = override_policy("wrong", {"overriders": {"imageOverrider": [image]}}, {})
     async with api() as (client, _):
         answer = (await client.post(overrides, json=wrong)).json()
-    told = [each["field"] for each in answer["details"]["causes"]]
+    fields = [cause["field"] for cause in answer["details"]["causes"]]
     rules = "spec.overrideRules"
-    assert told == [f"{rules}[0].overriders.imageOverrider[0].component", f"{rules}[1].overriders"]
+    assert fields == [f"{rules}[0].overriders.imageOverrider[0].component", f"{rules}[1].overriders"]
 
 
 TWICE = """
@@ -172,17 +172,17 @@ TWICE_IN_BRACES = (
 async def test_duplicate_yaml_fields_are_reported(text: str, method: str, path: str, kind: str) -> None:
     async with api() as (client, _):
 
-        async def asked(validation: str) -> httpx.Response:
+        async def write(validation: str) -> httpx.Response:
             query = {"fieldValidation": validation, "fieldManager": "one"}
             headers = {"content-type": kind}
             spaced = text.replace(":", ": ")
             return await client.request(method, path, params=query, content=spaced, headers=headers)
 
-        refused = await asked("Strict")
+        refused = await write("Strict")
         assert (refused.status_code, refused.json()["reason"]) == (400, "BadRequest")
         assert 'strict decoding error: duplicate field "data.a"' in refused.json()["message"]
         for validation, warnings in (("Warn", ['299 - "duplicate field \\"data.a\\""']), ("Ignore", [])):
-            answer = await asked(validation)
+            answer = await write(validation)
             assert answer.status_code == 201, answer.text
             assert answer.json()["data"] == {"a": "two"}
             assert answer.headers.get_list("warning") == warnings
