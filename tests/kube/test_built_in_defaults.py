@@ -127,10 +127,10 @@ def test_sticky_sessions_of_services_end_after_three_hours() -> None:
 
 def test_limit_range_requests_default_to_limits_or_minimum() -> None:
     value: Json = {"apiVersion": "v1", "kind": "LimitRange"}
-    given = {"type": "Container", "default": {"cpu": "1"}, "max": {"memory": "2Gi"}, "min": {"storage": "1"}}
-    assert shown({**value, "spec": {"limits": [given, {"type": "Pod", "max": {"cpu": "1"}}]}})["limits"] == [
+    limit = {"type": "Container", "default": {"cpu": "1"}, "max": {"memory": "2Gi"}, "min": {"storage": "1"}}
+    assert shown({**value, "spec": {"limits": [limit, {"type": "Pod", "max": {"cpu": "1"}}]}})["limits"] == [
         {
-            **given,
+            **limit,
             "default": {"cpu": "1", "memory": "2Gi"},
             "defaultRequest": {"cpu": "1", "memory": "2Gi", "storage": "1"},
         },
@@ -165,10 +165,10 @@ def test_probes_volumes_and_requests_get_defaults() -> None:
     volumes: list[Json] = [{"name": "v", "configMap": {"name": "c"}}, {"name": "w", "emptyDir": {}}]
     pod: Json = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [container], "volumes": volumes}}
     spec = shown(pod)
-    found = cast("list[dict[str, dict[str, object]]]", spec["containers"])[0]
-    assert found["livenessProbe"]["httpGet"] == {"port": 80, "path": "/", "scheme": "HTTP"}
-    assert found["livenessProbe"]["failureThreshold"] == 3
-    assert found["resources"]["requests"] == {"cpu": "100m", "memory": "1Gi"}
+    defaulted = cast("list[dict[str, dict[str, object]]]", spec["containers"])[0]
+    assert defaulted["livenessProbe"]["httpGet"] == {"port": 80, "path": "/", "scheme": "HTTP"}
+    assert defaulted["livenessProbe"]["failureThreshold"] == 3
+    assert defaulted["resources"]["requests"] == {"cpu": "100m", "memory": "1Gi"}
     assert cast("list[dict[str, object]]", spec["volumes"])[0]["configMap"] == {
         "name": "c",
         "defaultMode": 420,

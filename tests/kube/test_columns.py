@@ -90,7 +90,11 @@ ROWS: dict[str, tuple[str, Json, dict[str, object]]] = {
     "limit range": ("/v1/limitranges", {}, {"Created At": CREATED}),
     "endpoints": (
         "/v1/endpoints",
-        {"subsets": [{"addresses": [{"ip": f"1.2.3.{each}"} for each in range(5)], "ports": [{"port": 80}]}]},
+        {
+            "subsets": [
+                {"addresses": [{"ip": f"1.2.3.{number}"} for number in range(5)], "ports": [{"port": 80}]}
+            ]
+        },
         {"Endpoints": "1.2.3.0:80,1.2.3.1:80,1.2.3.2:80 + 2 more...", "Age": "7s"},
     ),
     "empty endpoints": ("/v1/endpoints", {}, {"Endpoints": "<none>", "Age": "7s"}),
@@ -161,7 +165,7 @@ def test_row_equals_that_of_a_real_server(path: str, value: Json, row: dict[str,
 
     answer = tables.table(resource, [KubeObject({**value, "metadata": metadata})], NOW_MS, metadata={})
 
-    names = [str(object_at(each)["name"]) for each in list_at(answer, "columnDefinitions")]
+    names = [str(object_at(column)["name"]) for column in list_at(answer, "columnDefinitions")]
     cells = list_at(list_at(answer, "rows")[0], "cells")
     assert dict(zip(names, cells, strict=True)) == {"Name": "one", **row}
 

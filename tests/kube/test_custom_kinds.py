@@ -56,8 +56,8 @@ VERSION: Json = {
 
 def _definition(**spec: object) -> KubeObject:
     names: Json = {"plural": "houses", "kind": "House", "shortNames": ["ho"]}
-    held: Json = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [VERSION]}
-    return KubeObject({"metadata": {"name": "houses.example.com"}, "spec": {**held, **spec}})
+    defaults: Json = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [VERSION]}
+    return KubeObject({"metadata": {"name": "houses.example.com"}, "spec": {**defaults, **spec}})
 
 
 def _house(**spec: object) -> Json:
@@ -105,7 +105,7 @@ def test_newest_stable_version_is_preferred() -> None:
     group = discovery.api_group(catalogue, "example.com")
     assert group
     assert object_at(group, "preferredVersion")["version"] == "v2"
-    listed = [str(each["version"]) for each in objects_at(group, "versions")]
+    listed = [str(version["version"]) for version in objects_at(group, "versions")]
     assert " ".join(listed) == "v2 v1 v10beta10 v10beta2 v2beta1 v11alpha2 v1alpha1 azure blue"
 
 
@@ -128,8 +128,8 @@ def test_lists_with_keys_are_merged_by_key() -> None:
             time="",
             untouched=server_side_apply.untouched(house),
         )
-        wanted = KubeObject(_house(doors=[{"name": name}], labels={name: "x"}))
-        live = server_side_apply.applied(live, wanted, house.schema, write)
+        desired = KubeObject(_house(doors=[{"name": name}], labels={name: "x"}))
+        live = server_side_apply.applied(live, desired, house.schema, write)
     assert live
     spec = live.object_at("spec")
     assert spec["doors"] == [{"name": "front"}, {"name": "back"}]

@@ -19,8 +19,8 @@ def words(value: Json) -> str:
     group, _slash, version = str(value["apiVersion"]).rpartition("/")
     resource = resources.built_in().resource(group, version, PLURALS[str(value["kind"])])
     assert resource
-    found = type_errors.mistyped(value, resource.schema)
-    return "" if found is None else found.message
+    fault = type_errors.mistyped(value, resource.schema)
+    return "" if fault is None else fault.message
 
 
 def of_core(kind: str, **fields: object) -> Json:
@@ -98,8 +98,8 @@ def test_first_value_of_a_wrong_type_is_reported(value: Json, told: str) -> None
     ],
 )
 def test_secret_data_must_be_base64_and_may_have_line_breaks(text: str, place: int) -> None:
-    told = "" if place < 0 else f"illegal base64 data at input byte {place}"
-    assert words(of_core("Secret", data={"a": text})) == told
+    expected = "" if place < 0 else f"illegal base64 data at input byte {place}"
+    assert words(of_core("Secret", data={"a": text})) == expected
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ def test_secret_data_must_be_base64_and_may_have_line_breaks(text: str, place: i
 )
 def test_quantities_are_validated(amount: object, told: str) -> None:
     container = {"name": "main", "resources": {"requests": {"cpu": amount}}}
-    found = words(deployment("one", template={"spec": {"containers": [container]}}))
-    assert found.startswith(told)
-    assert bool(found) == bool(told)
+    message = words(deployment("one", template={"spec": {"containers": [container]}}))
+    assert message.startswith(told)
+    assert bool(message) == bool(told)
 
 
 @pytest.mark.parametrize(
@@ -134,6 +134,6 @@ def test_quantities_are_validated(amount: object, told: str) -> None:
     ],
 )
 def test_instants_are_validated(instant: str, told: str) -> None:
-    found = words(of_core("ConfigMap", metadata={"creationTimestamp": instant}))
-    assert found.endswith(told)
-    assert bool(found) == bool(told)
+    message = words(of_core("ConfigMap", metadata={"creationTimestamp": instant}))
+    assert message.endswith(told)
+    assert bool(message) == bool(told)

@@ -37,7 +37,7 @@ def test_kubectl_lists_the_kinds(tmp_path: Path, program: str, old: bool) -> Non
     assert rows["deployments"] == ["deploy", "apps/v1", "true", "Deployment"]
     assert rows["workloadrebalancers"] == ["apps.karmada.io/v1alpha1", "false", "WorkloadRebalancer"]
     assert rows["resourcebindings"] == ["rb", "work.karmada.io/v1alpha2", "true", "ResourceBinding"]
-    names = {(each.group, each.plural) for each in resources.control_plane().resources}
+    names = {(resource.group, resource.plural) for resource in resources.control_plane().resources}
     assert len(lines) == len(names)  # each in its preferred version
 
 
@@ -45,10 +45,10 @@ def test_kubectl_lists_the_kinds(tmp_path: Path, program: str, old: bool) -> Non
 def test_short_name_resolves_to_the_first_group(tmp_path: Path, program: str) -> None:
     with recording.kubectl(tmp_path) as kubectl:
         kubectl.prints(program, "get", "deploy,ev,crb", "-n", "shop")
-        asked = [request.path.partition("?")[0] for request in kubectl.requests]
-    assert "/apis/apps/v1/namespaces/shop/deployments" in asked
-    assert "/api/v1/namespaces/shop/events" in asked
-    assert "/apis/work.karmada.io/v1alpha2/clusterresourcebindings" in asked
+        paths = [request.path.partition("?")[0] for request in kubectl.requests]
+    assert "/apis/apps/v1/namespaces/shop/deployments" in paths
+    assert "/api/v1/namespaces/shop/events" in paths
+    assert "/apis/work.karmada.io/v1alpha2/clusterresourcebindings" in paths
 
 
 def test_unknown_version_has_no_document() -> None:

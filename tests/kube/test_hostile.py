@@ -52,14 +52,14 @@ def values(draw: st.DrawFn, schema: Schema, depth: int = DEPTH, *, patch: bool =
         case Fields():
             names = list(schema.fields)
             chosen = draw(st.lists(st.sampled_from(names), max_size=4, unique=True)) if names else []
-            found = {
+            drawn = {
                 name: draw(values(schema.fields[name].schema, depth - 1, patch=patch)) for name in chosen
             }
             if patch and names and draw(st.integers(0, 3)) == 0:
                 directive = draw(st.sampled_from(DIRECTIVES))
                 suffix = draw(st.sampled_from(names)) if directive.endswith("/") else ""
-                found[directive + suffix] = draw(JUNK)
-            return found
+                drawn[directive + suffix] = draw(JUNK)
+            return drawn
         case ListOf():
             return draw(st.lists(values(schema.item, depth - 1, patch=patch), max_size=3))
         case MapOf():
@@ -72,11 +72,11 @@ def values(draw: st.DrawFn, schema: Schema, depth: int = DEPTH, *, patch: bool =
 def objects(draw: st.DrawFn, resource: resources.Resource, *, patch: bool = False) -> Json:
     fields = resolved(resource.schema)
     assert isinstance(fields, Fields)
-    found: Json = {"apiVersion": resource.api_version, "kind": resource.kind}
+    drawn: Json = {"apiVersion": resource.api_version, "kind": resource.kind}
     for name in ("metadata", "spec", "status"):
         if name in fields.fields and draw(st.booleans()):
-            found[name] = draw(values(fields.fields[name].schema, patch=patch))
-    return found
+            drawn[name] = draw(values(fields.fields[name].schema, patch=patch))
+    return drawn
 
 
 WRITE = server_side_apply.Write(
@@ -141,17 +141,17 @@ def test_first_writer_owns_what_a_blank_object_does_not_have(
     value, schema = data.draw(objects(resource)), resource.schema
     before = field_paths.survey(parsing.blank(schema), schema)
     owned = frozenset(
-        path for path, held in field_paths.survey(value, schema).items() if _is_new(before, path, held)
+        path for path, current in field_paths.survey(value, schema).items() if _is_new(before, path, current)
     )
     assert server_side_apply.of_first_write(value, schema) == managed_fields.fields_v1(owned)
 
 
-def _is_new(before: Mapping[managed_fields.Path, object], path: managed_fields.Path, held: object) -> bool:
+def _is_new(before: Mapping[managed_fields.Path, object], path: managed_fields.Path, current: object) -> bool:
     inner = (field_paths.HELD, field_paths.INNER)
     if path not in before:
         return True
     was = before[path]
-    return was not in inner and held not in inner and not field_paths.same(was, held)
+    return was not in inner and current not in inner and not field_paths.same(was, current)
 
 
 @pytest.mark.slow
@@ -174,10 +174,10 @@ def test_arbitrary_definitions_are_read_or_refused(data: st.DataObject) -> None:
     assert DEFINITIONS
     value = KubeObject(data.draw(objects(DEFINITIONS)))
     try:
-        found = custom_kinds.read(value)
+        kinds = custom_kinds.read(value)
     except custom_kinds.DefinitionError:
         return
-    assert found
+    assert kinds
 
 
 @given(

@@ -19,13 +19,13 @@ SELECTOR: Json = {"apiVersion": "apps/v1", "kind": "Deployment"}
 
 def _policy(kind: str = "PropagationPolicy", **spec: object) -> Json:
     metadata: Json = {"name": "one"} if kind.startswith("Cluster") else {"name": "one", "namespace": "shop"}
-    held: Json = {"resourceSelectors": [SELECTOR], **spec}
-    return {"apiVersion": "policy.karmada.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": held}
+    fields: Json = {"resourceSelectors": [SELECTOR], **spec}
+    return {"apiVersion": "policy.karmada.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": fields}
 
 
 def _cluster(name: str = "member1", **spec: object) -> Json:
-    held: Json = {"syncMode": "Push", **spec}
-    return manifest("cluster.karmada.io/v1alpha1", "Cluster", name, spec=held)
+    fields: Json = {"syncMode": "Push", **spec}
+    return manifest("cluster.karmada.io/v1alpha1", "Cluster", name, spec=fields)
 
 
 def _filled(value: Json) -> Json:
@@ -78,8 +78,8 @@ def test_policy_gets_default_tolerations_of_failing_clusters() -> None:
         assert _tolerations(_policy(kind), TolerationSeconds()) is None
         assert _tolerations(_policy(kind), both) == [not_ready, unreachable]
         assert _tolerations(_policy(kind), TolerationSeconds(unreachable=0)) == [unreachable]
-        given = _policy(kind, placement={"clusterTolerations": [other]})
-        assert _tolerations(given, both) == [other, not_ready, unreachable]
+        policy = _policy(kind, placement={"clusterTolerations": [other]})
+        assert _tolerations(policy, both) == [other, not_ready, unreachable]
 
 
 @pytest.mark.parametrize(
@@ -91,16 +91,16 @@ def test_policy_gets_default_tolerations_of_failing_clusters() -> None:
     ],
 )
 def test_existing_toleration_is_kept(own: Json) -> None:
-    given = _policy(placement={"clusterTolerations": [own]})
-    assert _tolerations(given, TolerationSeconds(not_ready=300)) == [own]
+    policy = _policy(placement={"clusterTolerations": [own]})
+    assert _tolerations(policy, TolerationSeconds(not_ready=300)) == [own]
     elsewhere = _policy(placement={"clusterTolerations": [{**own, "key": "x", "effect": "NoSchedule"}]})
     assert _tolerations(elsewhere, TolerationSeconds(not_ready=300)) != [own]
 
 
 @pytest.mark.parametrize("placement", ["nowhere", {"clusterTolerations": "all"}])
 def test_malformed_placement_is_left_for_validation(placement: object) -> None:
-    given = KubeObject(_policy(placement=placement))
-    assert defaults.with_defaults(given, NOW_MS, TolerationSeconds(not_ready=300)).at("spec") == {
+    policy = KubeObject(_policy(placement=placement))
+    assert defaults.with_defaults(policy, NOW_MS, TolerationSeconds(not_ready=300)).at("spec") == {
         **_filled(_policy()),
         "placement": placement,
     }

@@ -31,9 +31,9 @@ def _deployment(**spec: object) -> KubeObject:
 
 
 def _apply(
-    live: KubeObject | None, wanted: KubeObject, name: str, *, force: bool = False, time: str = NOON
+    live: KubeObject | None, desired: KubeObject, name: str, *, force: bool = False, time: str = NOON
 ) -> KubeObject:
-    return server_side_apply.applied(live, wanted, DEPLOYMENT, _write(name, time=time), force=force)
+    return server_side_apply.applied(live, desired, DEPLOYMENT, _write(name, time=time), force=force)
 
 
 def _spec(value: KubeObject) -> Json:
@@ -42,9 +42,9 @@ def _spec(value: KubeObject) -> Json:
 
 def _owned(value: KubeObject, name: str) -> object:
     for entry in list_at(value.metadata.get("managedFields")):
-        held = object_at(entry)
-        if held["manager"] == name:
-            return held["fieldsV1"]
+        fields = object_at(entry)
+        if fields["manager"] == name:
+            return fields["fieldsV1"]
     return None
 
 
@@ -94,11 +94,11 @@ def test_change_of_an_owned_field_is_a_conflict() -> None:
 
 
 def test_creator_owns_all_new_fields() -> None:
-    wanted = _deployment(
+    desired = _deployment(
         replicas=1, template=_containers(web="nginx"), strategy={"rollingUpdate": {"maxSurge": 1}}
     )
-    wanted = wanted.with_metadata({"labels": {"a": "b"}})
-    live = server_side_apply.updated(None, wanted, DEPLOYMENT, _write("kubectl-create", "Update"))
+    desired = desired.with_metadata({"labels": {"a": "b"}})
+    live = server_side_apply.updated(None, desired, DEPLOYMENT, _write("kubectl-create", "Update"))
     containers: Json = {'k:{"name":"web"}': {".": {}, "f:name": {}, "f:image": {}}}
     assert _owned(live, "kubectl-create") == {
         "f:metadata": {"f:labels": {".": {}, "f:a": {}}},
@@ -146,18 +146,18 @@ def test_untracked_fields_belong_to_before_first_apply() -> None:
 
 
 def test_repeated_apply_changes_nothing() -> None:
-    wanted = _deployment(replicas=1, template=_containers(web="nginx", side="redis"))
-    live = _apply(None, wanted, "me")
-    assert _apply(live, wanted, "me", time=LATER) is live
+    desired = _deployment(replicas=1, template=_containers(web="nginx", side="redis"))
+    live = _apply(None, desired, "me")
+    assert _apply(live, desired, "me", time=LATER) is live
 
 
 def test_null_field_is_ignored() -> None:
-    wanted = _deployment(
+    desired = _deployment(
         replicas=1, paused=None, template={"metadata": {"creationTimestamp": None, "labels": {"a": "b"}}}
     )
-    live = _apply(None, wanted, "me")
+    live = _apply(None, desired, "me")
     assert _spec(live) == {"replicas": 1, "template": {"metadata": {"labels": {"a": "b"}}}}
-    assert _apply(live, wanted, "me", time=LATER) is live
+    assert _apply(live, desired, "me", time=LATER) is live
 
 
 def test_status_is_ignored_by_an_apply_to_the_object() -> None:
@@ -193,9 +193,9 @@ def test_ports_are_distinguished_by_number_and_protocol() -> None:
 
 
 def test_labels_are_merged_and_selectors_are_atomic() -> None:
-    wanted = _deployment(selector={"matchLabels": {"a": "b"}})
-    wanted = wanted.with_metadata({"labels": {"a": "b"}, "finalizers": ["x/y"]})
-    assert _owned(_apply(None, wanted, "me"), "me") == {
+    desired = _deployment(selector={"matchLabels": {"a": "b"}})
+    desired = desired.with_metadata({"labels": {"a": "b"}, "finalizers": ["x/y"]})
+    assert _owned(_apply(None, desired, "me"), "me") == {
         "f:metadata": {"f:labels": {"f:a": {}}, "f:finalizers": {'v:"x/y"': {}}},
         "f:spec": {"f:selector": {}},
     }

@@ -35,8 +35,8 @@ def test_finalizers_of_an_ending_object_are_looked_up() -> None:
     config_maps = control_plane().resource("", "v1", "configmaps")
     assert config_maps
     value = KubeObject(manifest("v1", "ConfigMap", "one"))
-    held = [_Finalizer(f"example.com/f{index}") for index in range(100)]
-    before = value.with_metadata({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": held})
-    after = value.with_metadata({"finalizers": [str(each) for each in reversed(held)]})
+    finalizers = [_Finalizer(f"example.com/f{index}") for index in range(100)]
+    before = value.with_metadata({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": finalizers})
+    after = value.with_metadata({"finalizers": [str(finalizer) for finalizer in reversed(finalizers)]})
     assert built_in.faults(config_maps, after, before) == []
     assert _Finalizer.comparisons < 1_000

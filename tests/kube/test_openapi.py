@@ -21,15 +21,15 @@ def _kubectl() -> str:
 
 
 def _answers() -> dict[str, Json]:
-    found = {"/openapi/v3": openapi.index(CATALOGUE)}
+    answers = {"/openapi/v3": openapi.index(CATALOGUE)}
     for group, version, root in (
         ("apps", "v1", "apis/apps/v1"),
         ("policy.karmada.io", "v1alpha1", "apis/policy.karmada.io/v1alpha1"),
     ):
         document = openapi.document(CATALOGUE, group, version)
         assert document
-        found[f"/openapi/v3/{root}"] = document
-    return found
+        answers[f"/openapi/v3/{root}"] = document
+    return answers
 
 
 def test_kubectl_explains_fields(tmp_path: Path) -> None:
@@ -72,11 +72,11 @@ def test_every_reference_is_defined() -> None:
 
 
 def _references(value: object) -> list[str]:
-    held, items = as_object(value), as_list(value)
-    if held is not None:
-        own = [str(held["$ref"])] if "$ref" in held else []
-        return own + [found for item in held.values() for found in _references(item)]
-    return [found for item in items or [] for found in _references(item)]
+    fields, items = as_object(value), as_list(value)
+    if fields is not None:
+        own = [str(fields["$ref"])] if "$ref" in fields else []
+        return own + [reference for item in fields.values() for reference in _references(item)]
+    return [reference for item in items or [] for reference in _references(item)]
 
 
 def test_unserved_version_has_no_document() -> None:
@@ -111,19 +111,19 @@ def components(group: str, version: str) -> Iterator[tuple[str, Json]]:
     document = openapi.document(resources.control_plane(), group, version) or {}
     schemas = object_at(document, "components", "schemas")
     package = group.removesuffix(".io") + "."
-    return ((name, object_at(each)) for name, each in schemas.items() if name.startswith(package))
+    return ((name, object_at(schema)) for name, schema in schemas.items() if name.startswith(package))
 
 
 @pytest.mark.parametrize(("group", "version"), GROUPS)
 def test_every_type_and_field_has_a_description(group: str, version: str) -> None:
-    found = dict(components(group, version))
+    types = dict(components(group, version))
 
-    assert found
-    for name, component in found.items():
+    assert types
+    for name, component in types.items():
         properties = object_at(component, "properties")
-        told = {field for field, each in properties.items() if object_at(each).get("description")}
+        described = {field for field, schema in properties.items() if object_at(schema).get("description")}
         assert component.get("description"), name
-        assert properties.keys() - told == set(), name
+        assert properties.keys() - described == set(), name
 
 
 @pytest.mark.parametrize(("group", "version"), GROUPS)

@@ -9,13 +9,13 @@ from engine.kubeapi.wire import protobuf
 
 def below(message: bytes, *numbers: int) -> list[bytes]:
     """Return the values at the end of a path of field numbers."""
-    found = [message]
+    values = [message]
     for number in numbers:
-        found = [
-            value for each in found for at, value in protobuf.values(each) if at == number and value != 0
+        values = [
+            value for parent in values for at, value in protobuf.values(parent) if at == number and value != 0
         ]
-        found = [value for value in found if isinstance(value, bytes)]
-    return found
+        values = [value for value in values if isinstance(value, bytes)]
+    return values
 
 
 def test_patch_of_each_kind_declares_its_kind_and_field_validation() -> None:

@@ -22,8 +22,8 @@ def pods(*names: str, **more: object) -> Json:
 
 def workload(kind: str = "Deployment", /, **metadata: object) -> Json:
     spec = pods("web", "side", initContainers=[{"name": "init", "image": "init:1"}])
-    held: Json = spec if kind == "Pod" else {"replicas": 2, "template": {"spec": spec}}
-    return manifest("v1", kind, "web", metadata=metadata, spec=held)
+    workload_spec: Json = spec if kind == "Pod" else {"replicas": 2, "template": {"spec": spec}}
+    return manifest("v1", kind, "web", metadata=metadata, spec=workload_spec)
 
 
 def applied(value: Json, **overriders: object) -> Json:
@@ -45,8 +45,8 @@ def fault(value: Json, **overriders: object) -> str:
 
 def images_of(value: Json) -> list[object]:
     at_pods = "/spec" if value["kind"] == "Pod" else "/spec/template/spec"
-    places = [f"{at_pods}/{part}/image" for part in ("initContainers/0", "containers/0", "containers/1")]
-    return [at(value, place) for place in places]
+    paths = [f"{at_pods}/{part}/image" for part in ("initContainers/0", "containers/0", "containers/1")]
+    return [at(value, path) for path in paths]
 
 
 # --- images ---
@@ -73,8 +73,8 @@ def test_other_kinds_need_a_predicate_for_images() -> None:
 def test_image_overriders_are_applied_in_sequence() -> None:
     mirror = {"component": "Registry", "operator": "add", "value": "mirror.example"}
     port = {"component": "Registry", "operator": "add", "value": ":5000"}
-    found = images_of(applied(workload(), imageOverrider=[mirror, port, _TAG_2]))
-    assert found[1] == "mirror.example:5000/web:2"
+    images = images_of(applied(workload(), imageOverrider=[mirror, port, _TAG_2]))
+    assert images[1] == "mirror.example:5000/web:2"
 
 
 def test_invalid_image_is_a_fault() -> None:
@@ -112,9 +112,9 @@ def test_command_and_args_are_added_and_removed(
     if old is not None:
         before = applied(before, plaintext=[{"path": path, "operator": "add", "value": old}])
     change = {"containerName": "web", "operator": operator, "value": value}
-    found = applied(before, **{f"{part}Overrider": [change]})
-    assert at(found, path) == new
-    assert at(found, "/spec/template/spec/containers/1") == {"name": "side", "image": "side:1"}
+    after = applied(before, **{f"{part}Overrider": [change]})
+    assert at(after, path) == new
+    assert at(after, "/spec/template/spec/containers/1") == {"name": "side", "image": "side:1"}
 
 
 def test_missing_container_is_ignored() -> None:
@@ -146,8 +146,8 @@ def test_labels_and_annotations_are_added_replaced_and_removed(
     part: str, old: dict[str, str] | None, operator: str, value: dict[str, str], new: dict[str, str] | None
 ) -> None:
     before = workload("Deployment", **_of(part, old))
-    found = applied(before, **{f"{part}Overrider": [{"operator": operator, "value": value}]})
-    assert found == workload("Deployment", **_of(part, new))
+    after = applied(before, **{f"{part}Overrider": [{"operator": operator, "value": value}]})
+    assert after == workload("Deployment", **_of(part, new))
 
 
 # --- embedded documents ---
@@ -167,8 +167,8 @@ def config(text: str) -> Json:
 )
 def test_json_in_a_field_is_patched(operator: str, path: str, value: object, new: str) -> None:
     patch = {"subPath": path, "operator": operator, "value": value}
-    found = applied(config('{"a": 1}'), fieldOverrider=[{"fieldPath": "/data/app", "json": [patch]}])
-    assert at(found, "/data/app") == new
+    after = applied(config('{"a": 1}'), fieldOverrider=[{"fieldPath": "/data/app", "json": [patch]}])
+    assert at(after, "/data/app") == new
 
 
 @pytest.mark.parametrize(
@@ -181,10 +181,10 @@ def test_json_in_a_field_is_patched(operator: str, path: str, value: object, new
 )
 def test_yaml_in_a_field_is_patched(operator: str, path: str, value: object, new: str) -> None:
     patch = {"subPath": path, "operator": operator, "value": value}
-    found = applied(
+    after = applied(
         config("list: [x]\na: 1  # words\n"), fieldOverrider=[{"fieldPath": "/data/app", "yaml": [patch]}]
     )
-    assert at(found, "/data/app") == new
+    assert at(after, "/data/app") == new
 
 
 @pytest.mark.parametrize(
@@ -200,8 +200,8 @@ def test_yaml_in_a_field_is_patched(operator: str, path: str, value: object, new
 )
 def test_unpatchable_field_is_a_fault(text: str, form: str, path: str) -> None:
     patch = {"subPath": "/a/b", "operator": "replace", "value": 1}
-    told = fault(config(text), fieldOverrider=[{"fieldPath": path, form: [patch]}])
-    assert told.startswith("fieldOverrider[0]")
+    message = fault(config(text), fieldOverrider=[{"fieldPath": path, form: [patch]}])
+    assert message.startswith("fieldOverrider[0]")
 
 
 # --- plaintext ---
@@ -227,8 +227,8 @@ def test_unpatchable_field_is_a_fault(text: str, form: str, path: str) -> None:
     ],
 )
 def test_plaintext_is_a_json_patch(patch: Json, path: str, new: object) -> None:
-    found = applied(workload(labels={"a/b": "1", "c~d": "2"}), plaintext=[patch])
-    assert at(found, path) == new
+    after = applied(workload(labels={"a/b": "1", "c~d": "2"}), plaintext=[patch])
+    assert at(after, path) == new
 
 
 @pytest.mark.parametrize(
@@ -265,9 +265,9 @@ def test_kinds_of_overriders_have_a_fixed_order() -> None:
         "labelsOverrider": [{"operator": "add", "value": {"first": "labels"}}],
         "imageOverrider": [_TAG_2],
     }
-    found = applied(workload(), **everything)
-    assert at(found, "/metadata/labels") == {"last": "plaintext"}
-    assert images_of(found)[1] == "web:2"
+    after = applied(workload(), **everything)
+    assert at(after, "/metadata/labels") == {"last": "plaintext"}
+    assert images_of(after)[1] == "web:2"
 
 
 _NAMES = st.sampled_from(["a", "b", "c"])
@@ -377,7 +377,7 @@ def test_excessive_growth_of_an_object_is_a_fault(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(application, "COST_MAX", 100_000)
     assert fault(many, argsOverrider=[{**words, "value": ["v"]}] * 50).endswith("is too much for one object")
     marks = {"operator": "add", "value": {"a": "b"}}
-    labelled = workload(labels={str(place): "" for place in range(5_000)})
+    labelled = workload(labels={str(index): "" for index in range(5_000)})
     assert fault(labelled, labelsOverrider=[marks] * 30).endswith("is too much for one object")
     document = {"fieldPath": "/data/app", "yaml": [{"subPath": "/c", "operator": "add", "value": 1}]}
     long = config("a: " + "b" * 30_000)

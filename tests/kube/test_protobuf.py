@@ -100,8 +100,8 @@ def test_kind_without_field_numbers_is_refused() -> None:
 
 
 @given(st.binary(max_size=200), st.integers(0, len(RECORDED) - 5))
-def test_any_bytes_are_decoded_or_refused(noise: bytes, place: int) -> None:
-    damaged = RECORDED[: place + 4] + noise + RECORDED[place + 4 + len(noise) :]
+def test_any_bytes_are_decoded_or_refused(noise: bytes, offset: int) -> None:
+    damaged = RECORDED[: offset + 4] + noise + RECORDED[offset + 4 + len(noise) :]
     for body in (protobuf.MAGIC + noise, damaged):
         try:
             read = protobuf.decode(body, DEPLOYMENT, depth_max=16)

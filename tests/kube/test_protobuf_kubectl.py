@@ -44,8 +44,8 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Generator[recording.Kub
     if shutil.which("kubectl") is None:
         pytest.fail("no kubectl on the PATH; install one (1.32 or later sends protobuf)")
     folder: Path = tmp_path_factory.mktemp("kubectl")
-    with recording.kubectl(folder) as found:
-        yield found
+    with recording.kubectl(folder) as kubectl:
+        yield kubectl
 
 
 def _compare(kubectl: recording.Kubectl, program: str, command: str) -> str:
@@ -62,9 +62,9 @@ def _compare(kubectl: recording.Kubectl, program: str, command: str) -> str:
 
 def _without_namespace(value: object) -> object:
     """Drop the namespace: the client fills it in only in its output."""
-    found = object_at(value)
-    metadata = object_at(found, "metadata")
-    return {**found, "metadata": {name: item for name, item in metadata.items() if name != "namespace"}}
+    fields = object_at(value)
+    metadata = object_at(fields, "metadata")
+    return {**fields, "metadata": {name: item for name, item in metadata.items() if name != "namespace"}}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

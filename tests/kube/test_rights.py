@@ -22,8 +22,8 @@ def role(name: str, *rules: Json, namespace: str = "", **more: object) -> KubeOb
 
 
 def rule(verbs: str, resources: str, groups: str = "", names: str = "") -> Json:
-    found: Json = {"verbs": verbs.split(), "apiGroups": [groups], "resources": resources.split()}
-    return {**found, "resourceNames": names.split()} if names else found
+    fields: Json = {"verbs": verbs.split(), "apiGroups": [groups], "resources": resources.split()}
+    return {**fields, "resourceNames": names.split()} if names else fields
 
 
 def binding(
@@ -43,9 +43,9 @@ def user(name: str) -> Json:
     return {"kind": "User", "name": name}
 
 
-def may(values: list[KubeObject], who: User, verb: str, resource: str, **more: str) -> bool:
+def may(values: list[KubeObject], user: User, verb: str, resource: str, **more: str) -> bool:
     resource, _slash, part = resource.partition("/")
-    return parsing.rights(values).may(who, Act(verb=verb, resource=resource, part=part, **more))
+    return parsing.rights(values).may(user, Act(verb=verb, resource=resource, part=part, **more))
 
 
 def test_nothing_is_permitted_without_a_binding() -> None:
@@ -231,12 +231,12 @@ _ACTS = st.builds(
 )
 
 
-@given(own=st.lists(_RULES, max_size=3), wanted=st.lists(_RULES, max_size=3), act=_ACTS)
-def test_grantable_rules_permit_nothing_new(own: list[Rule], wanted: list[Rule], act: Act) -> None:
-    held = rbac.Role(name="own", rules=tuple(own))
+@given(own=st.lists(_RULES, max_size=3), requested=st.lists(_RULES, max_size=3), act=_ACTS)
+def test_grantable_rules_permit_nothing_new(own: list[Rule], requested: list[Rule], act: Act) -> None:
+    role = rbac.Role(name="own", rules=tuple(own))
     bound = rbac.Binding(
         name="b", role="own", of_cluster=True, subjects=(rbac.Subject(kind="User", name="alice"),)
     )
-    known = rbac.Rights([held], [bound])
-    if not known.beyond(ALICE, wanted, "") and any(each.allows(act) for each in wanted):
+    known = rbac.Rights([role], [bound])
+    if not known.beyond(ALICE, requested, "") and any(rule.allows(act) for rule in requested):
         assert known.may(ALICE, act)

@@ -50,7 +50,7 @@ SHARE = "spec.metrics[0].resource.target"
     ],
 )
 def test_metrics_are_validated(metric: Json, words: list[str]) -> None:
-    assert [each.partition(": ")[2] for each in wrong(metrics=[metric])] == words
+    assert [message.partition(": ")[2] for message in wrong(metrics=[metric])] == words
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_metrics_are_validated(metric: Json, words: list[str]) -> None:
     ],
 )
 def test_behavior_is_validated(rules: Json, words: list[str]) -> None:
-    assert [each.partition(": ")[2] for each in wrong(behavior={"scaleDown": rules})] == words
+    assert [message.partition(": ")[2] for message in wrong(behavior={"scaleDown": rules})] == words
 
 
 def test_scale_target_needs_an_api_group() -> None:

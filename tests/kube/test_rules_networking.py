@@ -12,8 +12,8 @@ SUBSET = "must be a strict subset of `cidr`"
 
 def wrong(**rule: object) -> list[str]:
     spec: Json = {"podSelector": {}, "ingress": [rule]}
-    found = network_policy(KubeObject({"spec": spec}), None)
-    return [cause.text.removeprefix("spec.ingress[0].") for cause in found]
+    causes = network_policy(KubeObject({"spec": spec}), None)
+    return [cause.text.removeprefix("spec.ingress[0].") for cause in causes]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def wrong(**rule: object) -> list[str]:
     ],
 )
 def test_blocks_have_lengths_and_contain_their_exceptions(block: Json, words: list[str]) -> None:
-    assert wrong(**{"from": [{"ipBlock": block}]}) == [f"from[0].ipBlock.{each}" for each in words]
+    assert wrong(**{"from": [{"ipBlock": block}]}) == [f"from[0].ipBlock.{word}" for word in words]
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_blocks_have_lengths_and_contain_their_exceptions(block: Json, words: li
     ],
 )
 def test_ranges_of_ports_do_not_run_backwards(port: Json, words: list[str]) -> None:
-    assert wrong(ports=[port]) == [f"ports[0].{each}" for each in words]
+    assert wrong(ports=[port]) == [f"ports[0].{word}" for word in words]

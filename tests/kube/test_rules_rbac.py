@@ -21,5 +21,5 @@ def test_service_account_of_a_cluster_role_binding_has_a_namespace(
     kind: str, namespace: str, words: list[str]
 ) -> None:
     account: Json = {"kind": "ServiceAccount", "name": "robot", "namespace": namespace}
-    found = rbac.role_binding(KubeObject({"kind": kind, "roleRef": ROLE, "subjects": [account]}), None)
-    assert [cause.text for cause in found] == words
+    causes = rbac.role_binding(KubeObject({"kind": kind, "roleRef": ROLE, "subjects": [account]}), None)
+    assert [cause.text for cause in causes] == words

@@ -28,5 +28,5 @@ def test_known_time_zone_of_a_cron_job_is_taken() -> None:
 
 def _errors(zone: str | None) -> list[str]:
     spec: Json = {"schedule": "0 9 * * *", "timeZone": zone}
-    found = workloads.cron_job(KubeObject({"spec": spec}), None)
-    return [cause.message for cause in found if cause.field == "spec.timeZone"]
+    causes = workloads.cron_job(KubeObject({"spec": spec}), None)
+    return [cause.message for cause in causes if cause.field == "spec.timeZone"]

@@ -17,9 +17,9 @@ DEPLOYMENT = KubeObject(
 
 
 def _deployments() -> resources.Resource:
-    found = resources.control_plane().resource("apps", "v1", "deployments")
-    assert found
-    return found
+    resource = resources.control_plane().resource("apps", "v1", "deployments")
+    assert resource
+    return resource
 
 
 def test_object_is_converted_to_a_scale_and_back() -> None:

@@ -23,17 +23,17 @@ def owned(*names: str) -> Json:
 
 
 def test_string_data_becomes_data_and_takes_precedence() -> None:
-    found = versions.kept_secret(
+    secret = versions.kept_secret(
         HEAD.with_fields({"data": {"a": "eA==", "c": "eQ=="}, "stringData": {"a": "b", "d": "ü"}})
     )
-    assert found == HEAD.with_fields({"data": {"a": "Yg==", "c": "eQ==", "d": "w7w="}})
+    assert secret == HEAD.with_fields({"data": {"a": "Yg==", "c": "eQ==", "d": "w7w="}})
 
 
 def test_manager_of_string_data_owns_the_field_of_data() -> None:
-    found = versions.kept_secret(
+    secret = versions.kept_secret(
         HEAD.with_fields({"metadata": owned("stringData"), "stringData": {"a": "b"}})
     )
-    assert found == HEAD.with_fields({"metadata": owned("data"), "data": {"a": "Yg=="}})
+    assert secret == HEAD.with_fields({"metadata": owned("data"), "data": {"a": "Yg=="}})
 
 
 @pytest.mark.parametrize("empty", [None, {}])

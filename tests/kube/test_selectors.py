@@ -75,7 +75,7 @@ def test_invalid_label_selector_is_refused(text: str, words: str) -> None:
 def test_event_fields_are_selected() -> None:
     assert EVENTS
     text = "involvedObject.kind=Deployment,involvedObject.name=web,type!=Warning,source=scheduler"
-    found = field_selectors.fields(text, EVENTS)
+    selector = field_selectors.fields(text, EVENTS)
     event = KubeObject(
         {
             "involvedObject": {"kind": "Deployment", "name": "web"},
@@ -83,10 +83,10 @@ def test_event_fields_are_selected() -> None:
             "source": {"component": "scheduler"},
         }
     )
-    assert found.matches(event)
-    assert not found.matches(event.with_fields({"type": "Warning"}))
-    assert found.exact("involvedObject.name") == "web"
-    assert found.exact("type") is None
+    assert selector.matches(event)
+    assert not selector.matches(event.with_fields({"type": "Warning"}))
+    assert selector.exact("involvedObject.name") == "web"
+    assert selector.exact("type") is None
 
 
 def test_absent_field_is_empty_and_values_may_be_escaped() -> None:
@@ -114,7 +114,7 @@ def test_invalid_field_selector_is_refused(text: str, words: str) -> None:
 @given(st.text("ab1=!,()<> in", max_size=30))
 def test_any_text_is_parsed_or_refused(text: str) -> None:
     try:
-        found = label_selectors.labels(text)
+        selector = label_selectors.labels(text)
     except label_selectors.SelectorError:
         return
-    assert isinstance(found.matches({"a": "b"}), bool)
+    assert isinstance(selector.matches({"a": "b"}), bool)

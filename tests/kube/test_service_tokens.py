@@ -41,7 +41,7 @@ def test_arbitrary_text_is_no_token(text: str) -> None:
 @given(st.data())
 def test_changed_token_is_refused(data: st.DataObject) -> None:
     token = service_tokens.signed(CLAIMS, KEY)
-    place = data.draw(st.integers(0, len(token) - 1))
-    letter = data.draw(st.sampled_from("ABCxyz019-_.").filter(lambda each: each != token[place]))
+    index = data.draw(st.integers(0, len(token) - 1))
+    letter = data.draw(st.sampled_from("ABCxyz019-_.").filter(lambda candidate: candidate != token[index]))
     with pytest.raises(TokenError):
-        service_tokens.read(token[:place] + letter + token[place + 1 :], KEY, 0)
+        service_tokens.read(token[:index] + letter + token[index + 1 :], KEY, 0)

@@ -75,7 +75,9 @@ class _Port(int):
 
 def test_assigned_ports_are_looked_up() -> None:
     numbers = [_Port(30_000 + index) for index in range(100)]
-    ports: list[Json] = [{"port": 1 + index, "nodePort": each} for index, each in enumerate(numbers)]
+    ports: list[Json] = [
+        {"port": 1 + index, "nodePort": node_port} for index, node_port in enumerate(numbers)
+    ]
     before = BALANCED.with_fields({"spec": {**BALANCED.object_at("spec"), "ports": ports}})
     after = before.with_fields(
         {"spec": {**before.object_at("spec"), "type": "ClusterIP", "ports": ports[::-1]}}

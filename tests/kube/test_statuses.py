@@ -14,9 +14,9 @@ from tests.builders.manifests import manifest
 
 
 def _resource(group: str, version: str, plural: str) -> resources.Resource:
-    found = resources.control_plane().resource(group, version, plural)
-    assert found
-    return found
+    resource = resources.control_plane().resource(group, version, plural)
+    assert resource
+    return resource
 
 
 DEPLOYMENTS = _resource("apps", "v1", "deployments")
@@ -101,8 +101,8 @@ def test_validation_faults_become_causes() -> None:
         },
     )
     raw = msgspec.Raw(msgspec.json.encode(value))
-    found = causes.of_faults(manifests.examine(kube_objects.read_head(raw), raw), value)
-    assert [cause.text for cause in found] == [
+    status_causes = causes.of_faults(manifests.examine(kube_objects.read_head(raw), raw), value)
+    assert [cause.text for cause in status_causes] == [
         "spec.workloads[0].name: Required value",
         "spec.ttlSecondsAfterFinished: Invalid value: \"x\": is the text 'x', not a whole number",
     ]

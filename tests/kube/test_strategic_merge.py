@@ -39,8 +39,8 @@ def test_image_is_set_by_container_name() -> None:
 
 
 def test_item_is_deleted_and_list_replaced() -> None:
-    gone: Json = {"spec": {"containers": [{"name": "side", "$patch": "delete"}]}}
-    assert _spec(strategic_merge.patched(LIVE, gone, POD))["containers"] == [
+    deletion: Json = {"spec": {"containers": [{"name": "side", "$patch": "delete"}]}}
+    assert _spec(strategic_merge.patched(LIVE, deletion, POD))["containers"] == [
         {"name": "web", "image": "nginx:1"}
     ]
     fresh: Json = {"spec": {"containers": [{"$patch": "replace"}, {"name": "new", "image": "x"}]}}

@@ -19,9 +19,9 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
 def _resource(group: str, version: str, plural: str) -> resources.Resource:
-    found = resources.control_plane().resource(group, version, plural)
-    assert found
-    return found
+    resource = resources.control_plane().resource(group, version, plural)
+    assert resource
+    return resource
 
 
 def _metadata(name: str) -> Json:
@@ -30,7 +30,7 @@ def _metadata(name: str) -> Json:
 
 def _cells(resource: resources.Resource, value: Json) -> dict[str, object]:
     answer = tables.table(resource, [KubeObject(value)], NOW_MS, metadata={})
-    names = [str(object_at(each)["name"]) for each in list_at(answer, "columnDefinitions")]
+    names = [str(object_at(column)["name"]) for column in list_at(answer, "columnDefinitions")]
     row = object_at(list_at(answer, "rows")[0])
     return dict(zip(names, list_at(row, "cells"), strict=True))
 
@@ -84,7 +84,7 @@ def test_kubectl_prints_the_tables(tmp_path: Path) -> None:
     with recording.kubectl(tmp_path, answers=answers) as kubectl:
         listed = kubectl.prints(program, "get", "deploy", "-n", "shop", "-o", "wide")
         plain = kubectl.prints(program, "get", "clusters", "member1")
-        asked = kubectl.requests[-1].accept
+        accept = kubectl.requests[-1].accept
     assert [line.split() for line in listed.splitlines()] == [
         ["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "CONTAINERS", "IMAGES", "SELECTOR"],
         ["web", "2/3", "3", "2", "3m14s", "a,b", "nginx,redis", "app=web"],
@@ -93,7 +93,7 @@ def test_kubectl_prints_the_tables(tmp_path: Path) -> None:
         ["NAME", "VERSION", "MODE", "READY", "AGE"],
         ["member1", "v1.36.2", "Push", "True", "3m14s"],
     ]
-    assert requests.form(asked).table == "v1"
+    assert requests.form(accept).table == "v1"
 
 
 def test_cluster_has_wide_columns() -> None:
@@ -157,8 +157,8 @@ def test_pod_row_shows_ready_containers_and_restarts() -> None:
     assert cells["Status"] == "CrashLoopBackOff"
     assert cells["Restarts"] == "3 (3m14s ago)"
     assert cells["IP"] == "<none>"
-    gone: Json = {"metadata": {**_metadata("x"), "deletionTimestamp": CREATED}}
-    assert _cells(pods, gone)["Status"] == "Terminating"
+    terminating: Json = {"metadata": {**_metadata("x"), "deletionTimestamp": CREATED}}
+    assert _cells(pods, terminating)["Status"] == "Terminating"
 
 
 def test_other_kinds_show_name_and_age() -> None:

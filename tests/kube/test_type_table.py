@@ -11,21 +11,21 @@ from tests.kube.types.__main__ import TABLE, head, roots
 
 def _names() -> set[str]:
     """Return the types that the file defines."""
-    found: set[str] = set()
+    names: set[str] = set()
     for part in TABLE.read_text(encoding="utf-8").split("\npackage ")[1:]:
         package, _line, types = part.partition("\n")
-        found |= {f"{package}.{name}" for name in re.findall(r"^\w+", types, re.MULTILINE)}
-    return found
+        names |= {f"{package}.{name}" for name in re.findall(r"^\w+", types, re.MULTILINE)}
+    return names
 
 
 def _reached() -> set[str]:
     """Return the types that the served kinds consist of; fails if one of them is not defined."""
-    found: set[str] = set()
+    names: set[str] = set()
     unread: list[Schema] = [Named(name=f"{package}.{kind}") for _version, kind, package in roots()]
     while unread:
         match unread.pop():
-            case Named(name=name) if name not in found:
-                found.add(name)
+            case Named(name=name) if name not in names:
+                names.add(name)
                 fields = parsing.named(name)
                 unread += [field.schema for field in fields.fields.values()]
                 unread += [wire.field.schema for wire in fields.wire.values()]
@@ -33,7 +33,7 @@ def _reached() -> set[str]:
                 unread.append(schema)
             case _:
                 pass
-    return found
+    return names
 
 
 def test_table_has_the_types_of_the_served_kinds_and_no_others() -> None:

@@ -86,14 +86,14 @@ class Teller:
 
     def _plain(self, value: object, name: str = "") -> object:
         if isinstance(value, dict):
-            held = cast("Json", value)
-            if held.get("kind") == "Table":
-                held = _without_texts(held)
-            if "resourceVersion" in held:
-                held = {**held, "resourceVersion": self._version(held)}
-            if "continue" in held:
-                held = {**held, "continue": "<continue>"}
-            return {key: self._plain(item, key) for key, item in held.items()}
+            fields = cast("Json", value)
+            if fields.get("kind") == "Table":
+                fields = _without_texts(fields)
+            if "resourceVersion" in fields:
+                fields = {**fields, "resourceVersion": self._version(fields)}
+            if "continue" in fields:
+                fields = {**fields, "continue": "<continue>"}
+            return {key: self._plain(item, key) for key, item in fields.items()}
         if isinstance(value, list):
             return [self._plain(item, name) for item in cast("list[object]", value)]
         if isinstance(value, str):

@@ -21,11 +21,11 @@ VECTORS: Final = Path(__file__).parents[1] / "vectors" / "oracle.jsonl.gz"
 
 def recorded() -> dict[str, list[Answer]]:
     """Return the recorded answers of the real server by story."""
-    found: dict[str, list[Answer]] = {}
+    by_story: dict[str, list[Answer]] = {}
     for line in gzip.decompress(VECTORS.read_bytes()).splitlines():
         answer = msgspec.json.decode(line, type=Answer)
-        found.setdefault(answer.story, []).append(answer)
-    return found
+        by_story.setdefault(answer.story, []).append(answer)
+    return by_story
 
 
 async def _record(url: str, authority: str, token: str) -> None:

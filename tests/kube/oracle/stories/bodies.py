@@ -45,8 +45,8 @@ async def generated_names(ask: Ask, ns: str) -> None:
 
 async def metadata(ask: Ask, ns: str) -> None:
     """Valid and invalid metadata."""
-    one = config_map("one")
-    for held in (
+    config = config_map("one")
+    for fields in (
         {"labels": {"a b": "c"}},
         {"labels": {"a": "b c"}},
         {"labels": {"a": "x" * 64}},
@@ -76,16 +76,16 @@ async def metadata(ask: Ask, ns: str) -> None:
         {"clusterName": "x"},
         {"name": "one", "generateName": "UPPER-"},
     ):
-        await ask("POST", f"{maps(ns)}?dryRun=All", with_metadata(one, **held))
+        await ask("POST", f"{maps(ns)}?dryRun=All", with_metadata(config, **fields))
 
 
 async def heads(ask: Ask, ns: str) -> None:
     """Bodies of another kind, and malformed ones."""
-    one = config_map("one")
+    config = config_map("one")
     bodies: tuple[object, ...] = (
-        {**one, "kind": "Secret"},
-        {**one, "apiVersion": "v2"},
-        {**one, "apiVersion": "a/b/c"},
+        {**config, "kind": "Secret"},
+        {**config, "apiVersion": "v2"},
+        {**config, "apiVersion": "a/b/c"},
         {"metadata": {"name": "one"}},
         {"kind": "ConfigMap", "metadata": {"name": "one"}},
         {},
@@ -94,22 +94,22 @@ async def heads(ask: Ask, ns: str) -> None:
         "{",
         "",
         "null",
-        {**one, "data": {"a": 1}},
-        {**one, "data": "x"},
-        {**one, "binaryData": {"a": "not base64!"}},
-        {**one, "immutable": "yes"},
-        {**one, "metadata": "x"},
-        {**one, "metadata": {"name": 5}},
+        {**config, "data": {"a": 1}},
+        {**config, "data": "x"},
+        {**config, "binaryData": {"a": "not base64!"}},
+        {**config, "immutable": "yes"},
+        {**config, "metadata": "x"},
+        {**config, "metadata": {"name": 5}},
     )
     for body in bodies:
         await ask("POST", f"{maps(ns)}?dryRun=All", body)
     await ask("POST", maps(ns), "a: b", "text/plain")
     await ask("POST", maps(ns), "a: [", "application/yaml")
     await ask("POST", maps(ns), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: y}\n", "application/yaml")
-    await ask("POST", f"/api/v1/namespaces/missing-{ns}/configmaps", one)
-    await ask("POST", "/api/v1/configmaps", one)
-    await ask("POST", f"{maps(ns)}/one", one)
-    await ask("PUT", maps(ns), one)
+    await ask("POST", f"/api/v1/namespaces/missing-{ns}/configmaps", config)
+    await ask("POST", "/api/v1/configmaps", config)
+    await ask("POST", f"{maps(ns)}/one", config)
+    await ask("PUT", maps(ns), config)
     await ask("PATCH", maps(ns), {}, MERGE)
 
 

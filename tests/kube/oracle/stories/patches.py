@@ -118,20 +118,20 @@ async def strategic_patches(ask: Ask, ns: str) -> None:
 async def applying(ask: Ask, ns: str) -> None:
     """Server-side apply: shared, conflicting and released fields."""
     at = f"{deployments(ns)}/one"
-    mine = deployment("one")
-    await ask("PATCH", f"{at}?fieldManager=a", mine, APPLY)
-    await ask("PATCH", f"{at}?fieldManager=a", mine, APPLY)
-    await ask("PATCH", f"{at}?fieldManager=b", mine, APPLY)
+    applied = deployment("one")
+    await ask("PATCH", f"{at}?fieldManager=a", applied, APPLY)
+    await ask("PATCH", f"{at}?fieldManager=a", applied, APPLY)
+    await ask("PATCH", f"{at}?fieldManager=b", applied, APPLY)
     await ask("PATCH", f"{at}?fieldManager=b", deployment("one", replicas=5), APPLY)
     await ask("PATCH", f"{at}?fieldManager=b&force=true", deployment("one", replicas=5), APPLY)
     head = manifest("apps/v1", "Deployment", "one")
     await ask("PATCH", f"{at}?fieldManager=b", head, APPLY)
     await ask("PATCH", at, {"spec": {"replicas": 7}}, MERGE)
-    await ask("PATCH", f"{at}?fieldManager=a", mine, APPLY)
-    await ask("PATCH", f"{at}?fieldManager=a&force=true", mine, APPLY)
+    await ask("PATCH", f"{at}?fieldManager=a", applied, APPLY)
+    await ask("PATCH", f"{at}?fieldManager=a&force=true", applied, APPLY)
     without = {
-        **mine,
-        "spec": {key: item for key, item in cast("Json", mine["spec"]).items() if key != "replicas"},
+        **applied,
+        "spec": {key: item for key, item in cast("Json", applied["spec"]).items() if key != "replicas"},
     }
     await ask("PATCH", f"{at}?fieldManager=a", without, APPLY)
     labelled = with_metadata(without, labels={"x": "1", "y": "2"})
@@ -159,6 +159,6 @@ async def applying(ask: Ask, ns: str) -> None:
     await ask("PATCH", f"{at}/scale?fieldManager=s", {**scale, "spec": {"replicas": 6}}, APPLY)
     await ask("PATCH", f"{at}/scale?fieldManager=t", {**scale, "spec": {"replicas": 7}}, APPLY)
     await ask("GET", at)
-    await ask("PUT", f"{at}?fieldManager=e", with_metadata(mine, managedFields=[]))
+    await ask("PUT", f"{at}?fieldManager=e", with_metadata(applied, managedFields=[]))
     await ask("PATCH", at, [{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}], JSON_PATCH)
     await ask("DELETE", at)

@@ -155,7 +155,7 @@ async def custom_kinds(ask: Ask, ns: str) -> None:
         gadget("two", code="abcdefgh"),
         gadget("two", parts=[{"weight": 1}]),
         gadget("two", parts=[{"name": "a"}, {"name": "a"}]),
-        gadget("two", parts=[{"name": each} for each in "abcd"]),
+        gadget("two", parts=[{"name": name} for name in "abcd"]),
         gadget("two", tags=["a", "a"]),
         gadget("two", port="http"),
         gadget("two", port=1.5),
@@ -306,8 +306,8 @@ async def reviews(ask: Ask, ns: str) -> None:
     def of(kind: str, **spec: object) -> Json:
         return {"apiVersion": group, "kind": kind, "spec": spec}
 
-    mine = of("SelfSubjectAccessReview", resourceAttributes=act)
-    await ask("POST", f"{at}/selfsubjectaccessreviews", mine)
+    review = of("SelfSubjectAccessReview", resourceAttributes=act)
+    await ask("POST", f"{at}/selfsubjectaccessreviews", review)
     await ask("POST", f"{at}/selfsubjectaccessreviews", of("SelfSubjectAccessReview"))
     path = {"path": "/healthz", "verb": "get"}
     await ask(
@@ -333,7 +333,9 @@ async def reviews(ask: Ask, ns: str) -> None:
 
 async def rights(ask: Ask, ns: str) -> None:
     """Invalid roles and bindings."""
-    roles, bindings = (f"/apis/{objects.RBAC}/namespaces/{ns}/{each}" for each in ("roles", "rolebindings"))
+    roles, bindings = (
+        f"/apis/{objects.RBAC}/namespaces/{ns}/{plural}" for plural in ("roles", "rolebindings")
+    )
     head: Json = {"apiVersion": objects.RBAC, "metadata": {"name": "one"}}
     listed: tuple[object, ...] = (
         [{"verbs": NO_VERBS}],

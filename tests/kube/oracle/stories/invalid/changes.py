@@ -13,10 +13,10 @@ Change = tuple[str, object]
 
 def changed(value: Json, *changes: Change) -> Json:
     """Return the object with other values at paths; ``ABSENT`` removes one."""
-    found = copy.deepcopy(value)
+    copied = copy.deepcopy(value)
     for path, item in changes:
         *above, last = path.split(".")
-        at = found
+        at = copied
         for step in above:
             below = cast("list[Json]", at)[int(step)] if step.isdecimal() else at.setdefault(step, {})
             at = cast("Json", below)
@@ -24,7 +24,7 @@ def changed(value: Json, *changes: Change) -> Json:
             at.pop(last)
         else:
             at[last] = item
-    return found
+    return copied
 
 
 def story(path: str, wrong: list[tuple[Change, ...]], updates: list[Json]) -> Story:
