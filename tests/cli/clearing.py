@@ -12,15 +12,15 @@ KINDS: Final = ("deploy", "pp", "hpa", "cm", "clustertaintpolicy", "crd")
 
 def cleared(shell: Shell, scratch: Path) -> None:
     """Delete all objects, taints and labels of a test; return when the members have reported that nothing runs."""
-    left = [each for kind in KINDS for each in listed(shell, kind, "-A")]
-    left += [each for each in listed(shell, "ns") if each["metadata"]["name"] == "shop"]
+    left = [document for kind in KINDS for document in listed(shell, kind, "-A")]
+    left += [namespace for namespace in listed(shell, "ns") if namespace["metadata"]["name"] == "shop"]
     if left:
         scratch.write_text("\n---\n".join(map(json.dumps, left)))
         shell("delete", "-f", str(scratch))
     for cluster in listed(shell, "clusters"):
         name, taints = cluster["metadata"]["name"], cluster["spec"].get("taints", ())
         if taints:
-            shell("untaint", name, *{each["key"] for each in taints})
+            shell("untaint", name, *{taint["key"] for taint in taints})
         if "tier" in cluster["metadata"]["labels"]:
             shell("label", "cluster", name, "tier-")
     shell.until_true(lambda: is_idle(shell))
@@ -32,7 +32,11 @@ def listed(shell: Shell, *words: str) -> Any:  # noqa: ANN401  # JSON
 
 def is_idle(shell: Shell) -> bool:
     """Whether nothing is placed, and the members report the same capacity as taken, that of their own pods."""
-    names = {each["metadata"]["name"] for each in listed(shell, "ns")}
-    summaries = [each["status"]["resourceSummary"] for each in listed(shell, "clusters")]
-    taken = [(each.get("allocated"), each.get("allocating")) for each in summaries]
-    return "shop" not in names and not listed(shell, "rb", "-A") and all(each == taken[0] for each in taken)
+    names = {namespace["metadata"]["name"] for namespace in listed(shell, "ns")}
+    summaries = [cluster["status"]["resourceSummary"] for cluster in listed(shell, "clusters")]
+    taken = [(summary.get("allocated"), summary.get("allocating")) for summary in summaries]
+    return (
+        "shop" not in names
+        and not listed(shell, "rb", "-A")
+        and all(amounts == taken[0] for amounts in taken)
+    )

@@ -47,8 +47,10 @@ def placed(shell: Shell, namespace: str = "default") -> dict[str, int]:
     """Return the clusters of the Deployment, with their replicas; none before it has a binding."""
     bindings: Any = json.loads(shell("get", "rb", "-n", namespace, "-o", "json"))["items"]
     none: Any = {}
-    spec = next((each["spec"] for each in bindings if each["metadata"]["name"] == "web-deployment"), none)
-    return {each["name"]: each["replicas"] for each in spec.get("clusters", [])}
+    spec = next(
+        (binding["spec"] for binding in bindings if binding["metadata"]["name"] == "web-deployment"), none
+    )
+    return {target["name"]: target["replicas"] for target in spec.get("clusters", [])}
 
 
 def ready(shell: Shell) -> int:

@@ -56,30 +56,30 @@ class Shell:
     def __call__(self, *words: str, code: int = 0) -> str:
         """Run a command and return its output; fail if the exit code is not ``code``."""
         self._capture.readouterr()
-        found = main.run([*words, "--data", str(self.directory)])
+        exit_code = main.run([*words, "--data", str(self.directory)])
         printed = self._capture.readouterr()
         self.errors = printed.err
-        if found != code:
-            raise CommandError(f"{words}: exit code {found}\n{printed.out}{printed.err}")
+        if exit_code != code:
+            raise CommandError(f"{words}: exit code {exit_code}\n{printed.out}{printed.err}")
         return printed.out
 
-    def until(self, wanted: Sequence[str], *words: str, seconds: float = 90.0) -> None:
+    def until(self, expected: Sequence[str], *words: str, seconds: float = 90.0) -> None:
         """Repeat a command until it prints these lines, without ages."""
-        self.until_true(lambda: without_ages(self(*words)) == list(wanted), seconds, lambda: self(*words))
+        self.until_true(lambda: without_ages(self(*words)) == list(expected), seconds, lambda: self(*words))
 
     def until_true(
         self,
         holds: Callable[[], bool],
         seconds: float = 90.0,
-        told: Callable[[], str] = lambda: "it did not come to that",
+        message: Callable[[], str] = lambda: "it did not come to that",
     ) -> None:
-        """Poll until ``holds`` returns true; after a timeout, fail with the message of ``told``.
+        """Poll until ``holds`` returns true; after a timeout, fail with the result of ``message``.
 
         A command that fails meanwhile, for example since an object does not exist yet, is repeated.
         """
         deadline = time.monotonic() + seconds
         while not _holds(holds):
-            assert time.monotonic() < deadline, told()
+            assert time.monotonic() < deadline, message()
             time.sleep(_POLL_SECONDS)
 
 
@@ -88,8 +88,8 @@ def without_ages(text: str) -> list[str]:
     lines = [line.split() for line in text.splitlines()]
     if not lines or "AGE" not in lines[0]:
         return [" ".join(line) for line in lines]
-    place = lines[0].index("AGE")
-    return [" ".join([*line[:place], *line[place + 1 :]]) for line in lines]
+    age_column = lines[0].index("AGE")
+    return [" ".join([*line[:age_column], *line[age_column + 1 :]]) for line in lines]
 
 
 def _await_ready(directory: Path, process: subprocess.Popen[bytes]) -> None:

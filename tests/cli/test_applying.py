@@ -25,7 +25,7 @@ metadata: {name: web}
 def _specs(shell: Shell) -> list[tuple[str, object]]:
     """Return the Deployments without their statuses, which change by themselves."""
     items = json.loads(shell("get", "deploy", "--json"))["items"]
-    return [(each["metadata"]["name"], each["spec"]) for each in items]
+    return [(deployment["metadata"]["name"], deployment["spec"]) for deployment in items]
 
 
 def test_misspelled_fields_and_unknown_kinds_are_refused(shell: Shell, tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_apply_writes_one_event_and_a_repeated_apply_none(shell: Shell, tmp_path
         "propagationpolicy.policy.karmada.io/once",
         "unchanged",
     ]
-    events = [each["type"] for each in json.loads(shell("timeline", "deploy", "once", "--json"))]
+    events = [entry["type"] for entry in json.loads(shell("timeline", "deploy", "once", "--json"))]
     assert events.count("io.reballast.template-applied.v1") == 1
 
 

@@ -16,77 +16,77 @@ def measured(*words: str, code: int = 0) -> Json:
     command = [sys.executable, "-m", "engine.cli", "bench", *words, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
-    found: Json = {"error": done.stderr} if code else json.loads(done.stdout)
-    return found
+    report: Json = {"error": done.stderr} if code else json.loads(done.stdout)
+    return report
 
 
-def figures(found: Json, *names: str) -> list[float]:
-    return [float(str(found[name])) for name in names]
+def figures(report: Json, *names: str) -> list[float]:
+    return [float(str(report[name])) for name in names]
 
 
 def test_storm_benchmark_reports_its_figures_and_a_baseline() -> None:
-    found = measured("storm", "--bindings", "50")
+    report = measured("storm", "--bindings", "50")
 
-    assert found["bindings"] == 50
+    assert report["bindings"] == 50
     assert all(
-        figures(found, "applied_per_s", "taint_s", "rebalance_s", "single_p50_ms", "baseline_s", "ratio")
+        figures(report, "applied_per_s", "taint_s", "rebalance_s", "single_p50_ms", "baseline_s", "ratio")
     )
 
 
 def test_failover_benchmark_moves_the_workloads_of_a_tenth_of_the_clusters() -> None:
-    found = measured("failover", "--clusters", "10", "--bindings", "60")
+    report = measured("failover", "--clusters", "10", "--bindings", "60")
 
-    assert found["clusters_failed"] == 1
+    assert report["clusters_failed"] == 1
     for count in (6, 60):
-        (moved,) = figures(found, f"moved_{count}")
+        (moved,) = figures(report, f"moved_{count}")
         assert 0 < moved <= count
-        assert all(figures(found, f"moved_{count}_s", f"records_{count}", f"ratio_{count}"))
+        assert all(figures(report, f"moved_{count}_s", f"records_{count}", f"ratio_{count}"))
 
 
 def test_plan_benchmark_predicts_the_move_that_it_then_makes() -> None:
-    found = measured("plan", "--bindings", "60", "--moved", "20", "--clusters", "20")
+    report = measured("plan", "--bindings", "60", "--moved", "20", "--clusters", "20")
 
-    assert (found["bindings"], found["moved"], found["taint_moved"]) == (60, 20, 20)
+    assert (report["bindings"], report["moved"], report["taint_moved"]) == (60, 20, 20)
     assert all(
         figures(
-            found, "first_s", "policy_s", "taint_s", "drill_20_s", "peak_mb", "ratio_policy", "ratio_taint"
+            report, "first_s", "policy_s", "taint_s", "drill_20_s", "peak_mb", "ratio_policy", "ratio_taint"
         )
     )
-    assert all(figures(found, "decided_p99_ms", "decided_during_plan_p50_ms", "decided_during_plan_p99_ms"))
+    assert all(figures(report, "decided_p99_ms", "decided_during_plan_p50_ms", "decided_during_plan_p99_ms"))
 
 
 def test_plan_benchmark_refuses_to_move_more_workloads_than_exist() -> None:
-    found = measured("plan", "--bindings", "5", "--moved", "6", code=2)
+    report = measured("plan", "--bindings", "5", "--moved", "6", code=2)
 
-    assert "6 are more than all 5 Deployments" in str(found["error"])
+    assert "6 are more than all 5 Deployments" in str(report["error"])
 
 
 def test_failover_benchmark_refuses_a_cluster_count_not_divisible_by_ten() -> None:
-    found = measured("failover", "--clusters", "15", code=2)
+    report = measured("failover", "--clusters", "15", code=2)
 
-    assert "15 can't be grouped by 10" in str(found["error"])
+    assert "15 can't be grouped by 10" in str(report["error"])
 
 
 def test_verify_benchmark_proves_a_tenth_and_a_hundredth_too() -> None:
-    found = measured("verify", "--records", "2000", "--processes", "1")
+    report = measured("verify", "--records", "2000", "--processes", "1")
 
-    assert all(figures(found, "verify_20_per_s", "verify_200_ms_per_step", "verify_2000_mb"))
-    assert all(figures(found, "audit_per_s", "ratio_verify", "ratio_audit"))
+    assert all(figures(report, "verify_20_per_s", "verify_200_ms_per_step", "verify_2000_mb"))
+    assert all(figures(report, "audit_per_s", "ratio_verify", "ratio_audit"))
 
 
 @pytest.mark.parametrize("words", [("log", "--events", "2000"), ("replay", "--bindings", "20")], ids=" ".join)
 def test_log_and_replay_benchmarks_report_rates(words: tuple[str, ...]) -> None:
-    found = measured(*words)
-    rates = [name for name in found if "per_s" in name or "ratio" in name]
+    report = measured(*words)
+    rates = [name for name in report if "per_s" in name or "ratio" in name]
 
     assert rates
-    assert all(figures(found, *rates))
+    assert all(figures(report, *rates))
 
 
 def test_command_takes_at_most_10_kb_of_disk_and_memory_stays_bounded() -> None:
     # Enough commands that the 200 objects themselves, whose size does not grow, count little.
-    found = measured("mixed", "--commands", "1200")
+    report = measured("mixed", "--commands", "1200")
 
-    size, server_mb, views_mb = figures(found, "bytes_per_command", "server_mb_100", "views_mb_100")
+    size, server_mb, views_mb = figures(report, "bytes_per_command", "server_mb_100", "views_mb_100")
     assert 0 < size <= 10 * 1024
     assert 0 < server_mb + views_mb <= 180

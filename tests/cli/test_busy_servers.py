@@ -18,9 +18,9 @@ from tests.deciders.story import Story
 
 async def joined(names: Sequence[str]) -> list[Record]:
     """Return the records of an engine that these clusters have joined."""
-    told = Story()
-    await told.submit(*map(inputs.joined, names))
-    return await written(told)
+    story = Story()
+    await story.submit(*map(inputs.joined, names))
+    return await written(story)
 
 
 def test_drill_waits_for_a_server_with_fewer_cores(
@@ -38,5 +38,5 @@ def test_drill_waits_for_a_server_with_fewer_cores(
         monkeypatch.setenv(server_location.SERVER_VARIABLE, served.url)
         monkeypatch.setenv(server_location.TOKEN_VARIABLE, TOKEN)
         assert main.run(["drill", "--json", "--by", "cluster"]) == 0, capsys.readouterr().err
-    found = json.loads(capsys.readouterr().out)
-    assert sorted(each["outage"]["name"] for each in found) == sorted(names)
+    outcomes = json.loads(capsys.readouterr().out)
+    assert sorted(outcome["outage"]["name"] for outcome in outcomes) == sorted(names)

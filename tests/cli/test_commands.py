@@ -166,9 +166,9 @@ def test_edit_is_merged_with_concurrent_changes_of_other_fields(
 
     assert shell("edit", "cluster/member2").splitlines()[-1] == "cluster/member2 edited"
 
-    found = json.loads(shell("get", "cluster", "member2", "-o", "json"))
-    assert found["metadata"]["labels"]["team"] == "a"
-    assert found["spec"]["region"].startswith("off-")
+    cluster = json.loads(shell("get", "cluster", "member2", "-o", "json"))
+    assert cluster["metadata"]["labels"]["team"] == "a"
+    assert cluster["spec"]["region"].startswith("off-")
 
 
 def test_edit_of_a_concurrently_changed_field_is_refused(
@@ -190,7 +190,7 @@ def test_as_of_views_and_log_are_printed(shell: Shell, tmp_path: Path) -> None:
     applied(shell, tmp_path, "four")
     shell.until(["NAME SCHEDULED FULLYAPPLIED", "four-deployment True True"], "get", "rb", "four-deployment")
     entries = json.loads(shell("timeline", "deploy", "four", "--json"))
-    decided = next(each for each in entries if each["type"] == "io.reballast.schedule-decided.v1")
+    decided = next(entry for entry in entries if entry["type"] == "io.reballast.schedule-decided.v1")
 
     before = shell("get", "deploy", "four", "--as-of", str(entries[0]["number"]))
     assert "four   <none>    0/2" in before
@@ -271,7 +271,7 @@ def test_pods_are_listed_by_label(shell: Shell, tmp_path: Path) -> None:
     assert [row.split()[1:] for row in rows] == [["member1", "1/1", "Running", "0"]] * 2
     assert all(row.startswith("seven-") for row in rows)
     listed = json.loads(shell("get", "pods", "-l", "app=seven", "-A", "-o", "json"))
-    assert [each["kind"] for each in listed["items"]] == ["Pod", "Pod"]
+    assert [item["kind"] for item in listed["items"]] == ["Pod", "Pod"]
     works = shell("get", "works").splitlines()
     assert any(
         line.split() == ["member1", "default/seven-deployment", "Deployment", "2", "N"] for line in works
@@ -289,7 +289,7 @@ def test_member_faults_are_set_and_removed(shell: Shell) -> None:
         ["NAME MODE READY", "member1 Push True", "member2 Push True", "member3 Push False"], "get", "clusters"
     )
     shell("heal", "member2")
-    assert [each["slowness"] for each in json.loads(shell("heal", "member3", "--json"))] == [1, 1, 1]
+    assert [member["slowness"] for member in json.loads(shell("heal", "member3", "--json"))] == [1, 1, 1]
     shell.until(["NAME MODE READY", "member3 Push True"], "get", "clusters", "-l", "!absent", "member3")
 
 
@@ -307,7 +307,7 @@ def test_object_is_shown_as_of_a_log_position(shell: Shell, tmp_path: Path) -> N
     applied(shell, tmp_path, "nine")
     shell("scale", "deploy", "nine", "--replicas", "7")
     entries = json.loads(shell("timeline", "deploy", "nine", "--json"))
-    first, *_ = (each["position"] for each in entries if each["type"].endswith("template-applied.v1"))
+    first, *_ = (entry["position"] for entry in entries if entry["type"].endswith("template-applied.v1"))
 
     then = json.loads(shell("get", "deploy", "nine", "-o", "json", "--as-of", first))
 

@@ -43,9 +43,9 @@ def test_dependencies_are_listed_explained_and_verified(shell: Shell, tmp_path: 
 
     (row,) = [line for line in shell("get", "rb", "-o", "wide").splitlines() if "along-configmap" in line]
     assert row.endswith("member1, member2")
-    told = shell("explain", "cm", "along")
-    assert "Trigger:   Required\n" in told
-    assert "Required:  by default/along-deployment: member1, member2" in told
+    explained = shell("explain", "cm", "along")
+    assert "Trigger:   Required\n" in explained
+    assert "Required:  by default/along-deployment: member1, member2" in explained
     assert "Required by: default/along-deployment" in shell("describe", "cm", "along")
     for event in ("dependency-needed", "binding-required"):
         assert event in shell("timeline", "cm", "along")
@@ -65,9 +65,11 @@ def test_dependencies_are_listed_explained_and_verified(shell: Shell, tmp_path: 
 
 
 def _is_everywhere(shell: Shell) -> bool:
-    found = json.loads(shell("get", "rb", "-o", "json"))
+    bindings = json.loads(shell("get", "rb", "-o", "json"))
     conditions = {
-        each["metadata"]["name"]: {one["type"]: one["status"] for one in each["status"]["conditions"]}
-        for each in found["items"]
+        binding["metadata"]["name"]: {
+            condition["type"]: condition["status"] for condition in binding["status"]["conditions"]
+        }
+        for binding in bindings["items"]
     }
     return conditions.get("along-configmap", {}).get("FullyApplied") == "True"

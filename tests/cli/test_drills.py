@@ -37,10 +37,10 @@ def test_drill_shows_which_failures_are_absorbed(shell: Shell, tmp_path: Path) -
 
 
 def test_drill_fails_clusters_of_one_place_together(shell: Shell) -> None:
-    found = json.loads(shell("drill", "--json"))
-    outages = {each["outage"]["domain"]: each["outage"]["clusters"] for each in found}
+    outcomes = json.loads(shell("drill", "--json"))
+    outages = {outcome["outage"]["domain"]: outcome["outage"]["clusters"] for outcome in outcomes}
     assert outages["cluster"] == ["member3"]
-    assert len({tuple(each["outage"]["clusters"]) for each in found}) == len(found)
+    assert len({tuple(outcome["outage"]["clusters"]) for outcome in outcomes}) == len(outcomes)
 
 
 def test_server_drills_periodically_and_exports_the_results(

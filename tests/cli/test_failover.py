@@ -86,9 +86,9 @@ spec:
 """
 
 
-def spread(one: int, other: int) -> list[str]:
+def spread(in_member1: int, in_member2: int) -> list[str]:
     """Return the table of the Deployment with this many replicas in each cluster."""
-    rows = [("member1", one), ("member2", other)]
+    rows = [("member1", in_member1), ("member2", in_member2)]
     return [COLUMNS, *(f"web {name} {count}/{count} {count} {count} Y" for name, count in rows if count)]
 
 

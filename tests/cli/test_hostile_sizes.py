@@ -45,11 +45,11 @@ class Server:
     """A running server and an administrator's client."""
 
     def __init__(self, directory: Path) -> None:
-        said = json.loads((directory / "endpoint.json").read_text())
-        headers = {"Authorization": f"Bearer {said['token']}"}
-        kube_url = said.get("kubeUrl") or said["kube_url"]
+        endpoint = json.loads((directory / "endpoint.json").read_text())
+        headers = {"Authorization": f"Bearer {endpoint['token']}"}
+        kube_url = endpoint.get("kubeUrl") or endpoint["kube_url"]
         self._kube = httpx.Client(base_url=kube_url, verify=False, headers=headers, timeout=60)  # noqa: S501
-        self._queries = httpx.Client(base_url=said["url"], headers=headers, timeout=60)
+        self._queries = httpx.Client(base_url=endpoint["url"], headers=headers, timeout=60)
 
     def __enter__(self) -> Self:
         return self
@@ -58,18 +58,18 @@ class Server:
         self._kube.close()
         self._queries.close()
 
-    def ask(self, wanted: Input) -> httpx.Response:
+    def ask(self, request: Input) -> httpx.Response:
         """Send a request, and wait for the response."""
-        client = self._queries if wanted.is_query else self._kube
-        headers = {"content-type": wanted.media, "accept": wanted.accept}
-        return client.request(wanted.method, wanted.path, content=wanted.content, headers=headers)
+        client = self._queries if request.is_query else self._kube
+        headers = {"content-type": request.media, "accept": request.accept}
+        return client.request(request.method, request.path, content=request.content, headers=headers)
 
     def held_s(self) -> float:
         """Return the longest time that the event loop was blocked so far, in seconds."""
         time.sleep(0.1)
-        found = _HELD.search(self._queries.get("/metrics").text)
-        assert found is not None
-        return float(found[1])
+        matched = _HELD.search(self._queries.get("/metrics").text)
+        assert matched is not None
+        return float(matched[1])
 
 
 def send_large_policy_if_running(server: Server) -> None:
@@ -96,14 +96,14 @@ def held_by(directory: Path) -> dict[str, float]:
             assert server.ask(posted(DEPLOYMENTS, grouped)).is_success
 
         refused: list[str] = []
-        for number, wanted in enumerate(inputs()):
-            answer = server.ask(wanted)
+        for number, request in enumerate(inputs()):
+            answer = server.ask(request)
             assert answer.status_code < 500
             if answer.status_code == 422:
-                refused += [each["field"] for each in answer.json()["details"]["causes"]]
+                refused += [cause["field"] for cause in answer.json()["details"]["causes"]]
             before_s, held_s = held_s, server.held_s()
             if held_s > max(before_s, HELD_S_MAX) and held_s > HELD_S_MAX * speed.slowness():
-                holding[f"{number}: {wanted.method} {wanted.path} {wanted.content[:200]!r}"] = held_s
+                holding[f"{number}: {request.method} {request.path} {request.content[:200]!r}"] = held_s
 
         assert refused == ["spec.resourceSelectors", "spec.template.spec"]
 

@@ -110,7 +110,7 @@ def put_workload(api: Api, name: str, clusters: dict[str, int]) -> None:
     """Create a Deployment, and its binding to these clusters."""
     replicas = sum(clusters.values())
     api.put("deployments", deployment(name, replicas))
-    targets = [{"name": each, "replicas": count} for each, count in clusters.items()]
+    targets = [{"name": cluster, "replicas": count} for cluster, count in clusters.items()]
     api.put("resourcebindings", binding(name, replicas, PLACEMENT, clusters=targets))
 
 
@@ -120,8 +120,8 @@ def leaving() -> Json:
 
 
 def placed(shell: Shell, name: str) -> dict[str, int]:
-    found = json.loads(shell("get", "rb", f"{name}-deployment", "-o", "json"))
-    return {each["name"]: each["replicas"] for each in found["spec"].get("clusters", ())}
+    binding = json.loads(shell("get", "rb", f"{name}-deployment", "-o", "json"))
+    return {target["name"]: target["replicas"] for target in binding["spec"].get("clusters", ())}
 
 
 def replicas(shell: Shell, name: str) -> int:
@@ -140,19 +140,24 @@ def test_import_moves_no_workload(shell: Shell, tmp_path: Path) -> None:
         assert {name: placed(shell, name) for name in PLACED} == PLACED
         # What is the same is left alone; what is new is taken over.
         end = shell("log", "tail", "--no-follow", "-n", "1", "--json")
-        found = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json"))
-        assert (found["created"], found["changed"], found["refused"], found["moved"]) == ({}, {}, [], [])
+        imported = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json"))
+        assert (imported["created"], imported["changed"], imported["refused"], imported["moved"]) == (
+            {},
+            {},
+            [],
+            [],
+        )
         assert shell("log", "tail", "--no-follow", "-n", "1", "--json") == end
         put_workload(api, "new", {"east": 1, "west": 8})
         api.put("deployments", deployment("leaving", 1) | {"metadata": leaving()})
-        found = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json"))
-        assert (found["created"], found["changed"], found["moved"]) == ({"Deployment": 1}, {}, [])
+        imported = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json"))
+        assert (imported["created"], imported["changed"], imported["moved"]) == ({"Deployment": 1}, {}, [])
         assert placed(shell, "new") == {"east": 1, "west": 8}
         put_workload(api, "new", {"east": 6, "west": 4})
-        found = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json"))
-        assert (found["created"], found["changed"], found["moved"]) == ({}, {"Deployment": 1}, [])
+        imported = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json"))
+        assert (imported["created"], imported["changed"], imported["moved"]) == ({}, {"Deployment": 1}, [])
         assert placed(shell, "new") == {"east": 6, "west": 4}
-        assert [note for note in found["notes"] if "default/leaving" in note]
+        assert [note for note in imported["notes"] if "default/leaving" in note]
     web = json.loads(shell("get", "deploy", "web", "-o", "json"))
     assert web["metadata"]["labels"]["app"] == "web"
     assert web["metadata"]["annotations"]["work.karmada.io/conflict-resolution"] == "overwrite"
@@ -174,8 +179,8 @@ def test_import_reports_changed_placements(shell: Shell, tmp_path: Path) -> None
     api, kubeconfig = karmada(), tmp_path / "karmada.config"
     api.put("resourcebindings", binding("gone", 2, PLACEMENT, clusters=[{"name": "east", "replicas": 2}]))
     with served(api, kubeconfig):
-        found = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json", code=2))
-    assert [(each["binding"], each["after"]) for each in found["moved"]] == [
+        imported = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json", code=2))
+    assert [(move["binding"], move["after"]) for move in imported["moved"]] == [
         ("default/gone-deployment", None)
     ]
 
@@ -183,8 +188,8 @@ def test_import_reports_changed_placements(shell: Shell, tmp_path: Path) -> None
 def claim(api: Api) -> None:
     """Let the bindings name the policy that claims them."""
     marks = {"propagationpolicy.karmada.io/name": "all", "propagationpolicy.karmada.io/namespace": "default"}
-    for found in api.of_kind("resourcebindings"):
-        api.put("resourcebindings", {**found, "metadata": {**found["metadata"], "annotations": marks}})
+    for claimed in api.of_kind("resourcebindings"):
+        api.put("resourcebindings", {**claimed, "metadata": {**claimed["metadata"], "annotations": marks}})
 
 
 def test_template_that_its_policy_does_not_select_stays_until_the_policy_changes(
@@ -229,13 +234,13 @@ def test_policies_are_taken_over_by_a_later_import(shell: Shell, tmp_path: Path)
     with served(api, kubeconfig):
         for options, changed in ((), {}), (("--scheduler", "team"), {"PropagationPolicy": 1}):
             words = ("import", "--kubeconfig", str(kubeconfig), *options, "--json")
-            found = json.loads(shell(*words))
-            assert (found["changed"], found["refused"], found["moved"]) == (changed, [], [])
+            imported = json.loads(shell(*words))
+            assert (imported["changed"], imported["refused"], imported["moved"]) == (changed, [], [])
             assert json.loads(shell(*words))["changed"] == {}
         # Without the option, what was taken over stays so.
-        found = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json"))
-    assert (found["changed"], found["refused"], found["moved"]) == ({}, [], [])
-    assert not [note for note in found["notes"] if "not decided here" in note]
+        imported = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json"))
+    assert (imported["changed"], imported["refused"], imported["moved"]) == ({}, [], [])
+    assert not [note for note in imported["notes"] if "not decided here" in note]
     assert {name: placed(shell, name) for name in PLACED} == PLACED
 
 

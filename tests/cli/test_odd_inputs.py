@@ -110,14 +110,14 @@ def test_objects_written_before_a_failure_are_reported(
         patched.setattr(client.Client, "kubernetes", failing)
         assert shell("apply", "-f", path, code=3) == "configmap/first created\n"
         assert shell("delete", "cm", "first", "second", code=3) == "configmap/first deleted\n"
-        (found,) = json.loads(shell("apply", "-f", path, "--json", code=3))
+        (change,) = json.loads(shell("apply", "-f", path, "--json", code=3))
         shell("delete", "cm", "first")
         patched.setattr(client.Client, "kubernetes", send)
         plan = str(tmp_path / "plan.json")
         shell("plan", "-f", path, "-o", plan)
         patched.setattr(client.Client, "kubernetes", failing)
         assert shell("apply", "--plan", plan, code=3) == "configmap/first created\n"
-    assert (found["action"], found["name"]) == ("created", "first")
+    assert (change["action"], change["name"]) == ("created", "first")
 
 
 def test_feed_of_records_with_line_separators_is_followed(shell: Shell, tmp_path: Path) -> None:
@@ -160,8 +160,8 @@ def test_all_objects_of_a_name_are_printed(shell: Shell, tmp_path: Path) -> None
     namespace = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})
     path = written(tmp_path / "two.json", namespace, config("twin"), config("twin", namespace="other"))
     shell("apply", "-f", path)
-    found = json.loads(shell("get", "cm", "twin", "-A", "-o", "json"))
-    assert [item["metadata"]["namespace"] for item in found["items"]] == ["default", "other"]
+    config_maps = json.loads(shell("get", "cm", "twin", "-A", "-o", "json"))
+    assert [item["metadata"]["namespace"] for item in config_maps["items"]] == ["default", "other"]
 
 
 def test_missing_kinds_and_works_are_reported(shell: Shell) -> None:

@@ -50,10 +50,10 @@ def test_override_policy_is_applied_explained_and_verified(shell: Shell, tmp_pat
     shell("apply", "-f", str(path))
     described = ("describe", "deploy", "over")
     reports = ("Not applied in member2", "Overridden in member1 by OverridePolicy default/eu")
-    shell.until_true(lambda: all(each in shell(*described) for each in reports), seconds=60)
-    told = shell(*described)
+    shell.until_true(lambda: all(report in shell(*described) for report in reports), seconds=60)
+    output = shell(*described)
     fault = "OverridePolicy default/eu: plaintext: operation 0: there is no /spec/size"
-    assert f"Not applied in member2: Failed to apply all manifests (0/1): {fault}" in told
+    assert f"Not applied in member2: Failed to apply all manifests (0/1): {fault}" in output
     shell.until_true(lambda: _ready(shell) == {"member1": 1, "member2": 0}, seconds=60)
 
     assert "Overrides: member1: OverridePolicy default/eu" in shell("explain", "deploy", "over")
@@ -83,4 +83,4 @@ def test_invalid_override_policy_is_refused(shell: Shell, tmp_path: Path) -> Non
 def _ready(shell: Shell) -> dict[str, int]:
     binding = json.loads(shell("get", "rb", "over-deployment", "-o", "json"))
     shown = binding.get("status", {}).get("aggregatedStatus", [])
-    return {each["clusterName"]: each.get("status", {}).get("readyReplicas", 0) for each in shown}
+    return {member["clusterName"]: member.get("status", {}).get("readyReplicas", 0) for member in shown}

@@ -111,11 +111,12 @@ def test_change_that_would_be_refused_is_refused(shell: Shell, tmp_path: Path) -
 def test_failure_of_a_region_is_planned(shell: Shell, tmp_path: Path) -> None:
     run(shell, written(tmp_path / "objects.yaml", OBJECTS))
     outages = {
-        each["outage"]["name"]: each["outage"] for each in json.loads(shell("drill", "--json", code=2))
+        outcome["outage"]["name"]: outcome["outage"]
+        for outcome in json.loads(shell("drill", "--json", code=2))
     }
-    (place,) = [each for each in outages.values() if len(each["clusters"]) == 2]
-    planned = prediction(shell, "fail", f"--{place['domain']}", place["name"])
-    assert planned["changed"] == prediction(shell, "fail", *place["clusters"])["changed"]
+    (region,) = [outage for outage in outages.values() if len(outage["clusters"]) == 2]
+    planned = prediction(shell, "fail", f"--{region['domain']}", region["name"])
+    assert planned["changed"] == prediction(shell, "fail", *region["clusters"])["changed"]
     shell("plan", "fail", "--zone", "nowhere", code=1)
     assert "no cluster is in zone nowhere" in shell.errors
 

@@ -45,8 +45,8 @@ def test_checkpoints_of_a_server_prove_its_log(tmp_path: Path, capsys: pytest.Ca
     copy = tmp_path / "copy.sqlite"
     shutil.copy(directory / "log.sqlite", copy)
     drop_newest(copy)
-    found = json.loads(shell("log", "verify", "--log", str(copy), *proof, "--json", code=1))
-    assert any(finding["kind"] == "checkpoint" for finding in found["findings"])
+    report = json.loads(shell("log", "verify", "--log", str(copy), *proof, "--json", code=1))
+    assert any(finding["kind"] == "checkpoint" for finding in report["findings"])
 
     other = tmp_path / "other.key"
     without_server(capsys, "log", "new-key", str(other))
@@ -68,8 +68,8 @@ def test_exported_log_is_imported_and_proved(tmp_path: Path, capsys: pytest.Capt
     whole = json.loads(shell("log", "verify", "--log", str(tmp_path / "data"), "--json"))
     assert json.loads(shell("log", "verify", "--log", str(tmp_path / "copy"), "--json")) == whole
     options = ["--format", "cloudevents", "--topic", "policies", "-n", "default", "--since", "1h"]
-    found = json.loads(shell("log", "export", str(tmp_path / "events"), *options, "--json"))
-    assert [file["records"] for file in found["files"]] == [1]
+    export = json.loads(shell("log", "export", str(tmp_path / "events"), *options, "--json"))
+    assert [file["records"] for file in export["files"]] == [1]
     shell("log", "export", str(tmp_path / "archive"), "--format", "parquet", code=1)
     assert "another format" in shell.errors
     shell("log", "export", str(tmp_path / "other"), "--topic", "nothing", code=2)
@@ -163,8 +163,8 @@ def test_audit_shows_the_decisions_of_another_policy(
     assert "schedule-decided: available, clusters" in shown
     assert "recorded: schedule-decided clusters=member1:4" in shown
     assert "decided: schedule-decided clusters=member2:4" in shown
-    found = json.loads(shell("audit", "--policy", str(other), "--json", code=2))
-    (example,) = next(group for group in found["groups"] if "clusters" in group["reason"])["examples"]
+    audit = json.loads(shell("audit", "--policy", str(other), "--json", code=2))
+    (example,) = next(group for group in audit["groups"] if "clusters" in group["reason"])["examples"]
     assert example["decidedExplanation"]["clusters"] == {"member2": 4}
     assert example["recordedExplanation"]["clusters"] == {"member1": 4}
     other.write_text(MAP % "no-policy")

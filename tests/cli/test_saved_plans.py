@@ -43,8 +43,8 @@ def test_applied_plan_is_checked_and_named_in_the_timeline(shell: Shell, tmp_pat
     shown = shell("plan", "check", str(out))
     assert "default/web-deployment" in shown
     assert shown.splitlines()[-1].startswith("1 of 1 workload is as predicted; placed within ")
-    found = json.loads(shell("plan", "check", identity, "--json"))
-    assert found["workloads"][0]["actual"] == {"member2": 5, "member3": 4}
+    check = json.loads(shell("plan", "check", identity, "--json"))
+    assert check["workloads"][0]["actual"] == {"member2": 5, "member3": 4}
     lines = shell("timeline", "deploy", "web").splitlines()
     planned = [line for line in lines if f"(planned by {identity})" in line]
     assert any("eviction-started" in line for line in planned)

@@ -32,11 +32,11 @@ def on_terminal(*words: str, **environment: str) -> str:
     env = inherited | {"TERM": "xterm"} | environment
     with subprocess.Popen(command, stdout=terminal, stderr=subprocess.DEVNULL, env=env):
         os.close(terminal)
-        found = b""
+        output = b""
         while chunk := _read(control):
-            found += chunk
+            output += chunk
     os.close(control)
-    return found.decode()
+    return output.decode()
 
 
 def _read(control: int) -> bytes:
@@ -118,7 +118,7 @@ def test_several_kinds_are_listed_and_wide_tables_have_more_columns(shell: Shell
     applied(shell, tmp_path, "several")
     shell.until_true(lambda: "several-deployment" in shell("get", "rb"))
 
-    tables = [each.splitlines() for each in shell("get", "deploy,pp,rb").split("\n\n")]
+    tables = [table.splitlines() for table in shell("get", "deploy,pp,rb").split("\n\n")]
     wide = shell("get", "deploy", "several", "-o", "wide").splitlines()
 
     assert [table[0].split()[:2] for table in tables] == [
@@ -129,7 +129,7 @@ def test_several_kinds_are_listed_and_wide_tables_have_more_columns(shell: Shell
     assert wide[0].split()[-4:] == ["POLICY", "CONTAINERS", "IMAGES", "LABELS"]
     assert wide[1].split()[-4:] == ["several", "c", "nginx", "app=several"]
     listed = json.loads(shell("get", "deploy,pp", "--json"))
-    assert {each["kind"] for each in listed["items"]} >= {"Deployment", "PropagationPolicy"}
+    assert {item["kind"] for item in listed["items"]} >= {"Deployment", "PropagationPolicy"}
 
 
 @pytest.mark.slow
@@ -177,11 +177,11 @@ def test_completion_scripts_contain_the_commands(capsys: pytest.CaptureFixture[s
 
 
 def test_up_prints_the_command_by_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = Path(sys.executable).parent
-    monkeypatch.setattr(sys, "argv", [str(here / "reballast")])
+    directory = Path(sys.executable).parent
+    monkeypatch.setattr(sys, "argv", [str(directory / "reballast")])
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    assert serve.command() == (f"{here}/reballast", f"export PATH={here}:$PATH")
-    monkeypatch.setenv("PATH", f"{here}:/usr/bin:/bin")
+    assert serve.command() == (f"{directory}/reballast", f"export PATH={directory}:$PATH")
+    monkeypatch.setenv("PATH", f"{directory}:/usr/bin:/bin")
     assert serve.command() == ("reballast", "")
 
 
@@ -197,8 +197,8 @@ def test_ports_are_reused_after_a_restart_while_they_are_free(tmp_path: Path) ->
                 lines.append(up.stdout.readline())
             up.terminate()
             up.wait(STOP_SECONDS)
-        found = json.loads("".join(lines))
-        return found["url"], found["kubeUrl"], found["lostPorts"]
+        endpoint = json.loads("".join(lines))
+        return endpoint["url"], endpoint["kubeUrl"], endpoint["lostPorts"]
 
     first = started()
     assert started() == first
@@ -230,6 +230,6 @@ def test_tour_prints_its_server_and_how_to_see_the_log(
         assert shown[-1] == f"See what happened: reballast timeline deploy foo --data {tmp_path}"
         events = [line.split()[2] for line in played("timeline", "deploy", "foo").splitlines()[1:]]
         assert "reschedule-triggered" in events
-        told = json.loads(played("tour", "--json"))
-        assert (told["failed"], len(told["checks"])) == (0, 8)
+        report = json.loads(played("tour", "--json"))
+        assert (report["failed"], len(report["checks"])) == (0, 8)
         assert without_ages(played("get", "deploy")) == []

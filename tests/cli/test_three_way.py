@@ -26,10 +26,10 @@ def patched(target: Json, patch: Json) -> Json:
 
 def applied(spec: Json, live: Json | None) -> Json:
     """Return the object after an apply with this spec."""
-    wanted = three_way.with_memory(KubeObject({"metadata": {"name": "x"}, "spec": spec})).document
+    desired = three_way.with_memory(KubeObject({"metadata": {"name": "x"}, "spec": spec})).document
     if live is None:
-        return wanted
-    return patched(live, three_way.patch(three_way.last_applied(KubeObject(live)), wanted, live))
+        return desired
+    return patched(live, three_way.patch(three_way.last_applied(KubeObject(live)), desired, live))
 
 
 @given(OBJECTS, OBJECTS)
@@ -38,12 +38,12 @@ def test_difference_transforms_one_object_into_the_other(old: Json, new: Json) -
 
 
 @given(OBJECTS, OBJECTS)
-def test_applied_fields_are_set_and_a_second_apply_changes_nothing(wanted: Json, live: Json) -> None:
-    once = applied(wanted, {"metadata": {"name": "x"}, "spec": live})
+def test_applied_fields_are_set_and_a_second_apply_changes_nothing(desired: Json, live: Json) -> None:
+    once = applied(desired, {"metadata": {"name": "x"}, "spec": live})
 
     spec = object_at(once, "spec")
-    assert three_way.patch({}, wanted, spec) == {}
-    assert applied(wanted, once) == once
+    assert three_way.patch({}, desired, spec) == {}
+    assert applied(desired, once) == once
 
 
 @given(OBJECTS, OBJECTS, OBJECTS)
@@ -53,12 +53,12 @@ def test_omitted_fields_are_removed_and_fields_of_others_kept(
     live = applied(first, None)
     live = {**live, "spec": patched(object_at(live, "spec"), others)}
 
-    found = object_at(applied(second, live), "spec")
+    spec = object_at(applied(second, live), "spec")
 
     for name in first.keys() - second.keys():
-        assert name not in found
+        assert name not in spec
     for name in others.keys() - first.keys() - second.keys():
-        assert found[name] == others[name]
+        assert spec[name] == others[name]
 
 
 def test_object_too_large_to_remember_has_no_annotation() -> None:

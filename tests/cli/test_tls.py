@@ -49,18 +49,18 @@ def test_commands_trust_the_certificate_of_the_data_directory(
 
 
 def test_server_answers_with_tls_only_for_its_host_names(secured: Path) -> None:
-    found = endpoint_of(secured)
-    assert found["url"].startswith("https://127.0.0.1:")
-    trusted = ssl.create_default_context(cadata=found["authority"])
-    with httpx.Client(base_url=found["url"], verify=trusted, trust_env=False) as client:
-        entered = client.get(f"/?login={found['login']}")
+    endpoint = endpoint_of(secured)
+    assert endpoint["url"].startswith("https://127.0.0.1:")
+    trusted = ssl.create_default_context(cadata=endpoint["authority"])
+    with httpx.Client(base_url=endpoint["url"], verify=trusted, trust_env=False) as client:
+        entered = client.get(f"/?login={endpoint['login']}")
         named = client.get("/healthz", headers={"host": NAME})
         foreign = client.get("/healthz", headers={"host": "evil.example"})
     assert "__Host-reballast-" in entered.headers["set-cookie"]
     assert "Secure" in entered.headers["set-cookie"]
     assert (named.status_code, foreign.status_code) == (200, 421)
     with pytest.raises(httpx.TransportError):
-        httpx.get(found["url"].replace("https", "http") + "/healthz", trust_env=False)
+        httpx.get(endpoint["url"].replace("https", "http") + "/healthz", trust_env=False)
 
 
 def test_all_files_are_private_and_an_open_directory_causes_a_warning(secured: Path) -> None:
@@ -69,8 +69,8 @@ def test_all_files_are_private_and_an_open_directory_causes_a_warning(secured: P
     assert {"log.sqlite-wal", "views.sqlite", "endpoint.json", "kubeconfig"} <= {
         path.name for path in secured.iterdir()
     }
-    said = output_of(secured).read_text()
-    assert f"mode=0755 path={secured} remedy='chmod 700 {secured}'" in said
+    output = output_of(secured).read_text()
+    assert f"mode=0755 path={secured} remedy='chmod 700 {secured}'" in output
 
 
 def test_given_certificate_is_served_and_trusted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,12 +78,12 @@ def test_given_certificate_is_served_and_trusted(tmp_path: Path, capsys: pytest.
     words = ("--tls-certificate", str(made.certificate), "--tls-key", str(made.key), "--no-members")
     data = tmp_path / "data"
     with running(data, *words):
-        found = endpoint_of(data)
-        assert found["authority"].encode() == made.certificate.read_bytes()
+        endpoint = endpoint_of(data)
+        assert endpoint["authority"].encode() == made.certificate.read_bytes()
         Shell(data, capsys)("get", "clusters")
         other = ssl.create_default_context(cafile=str(data / "kube-ca.pem"))
         with pytest.raises(httpx.ConnectError, match="certificate verify failed"):
-            httpx.get(f"{found['url']}/healthz", verify=other, trust_env=False)
+            httpx.get(f"{endpoint['url']}/healthz", verify=other, trust_env=False)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def apply(shell: Shell, directory: Path, text: str) -> None:
 
 
 def works(shell: Shell, cluster: str) -> int:
-    return sum(each["cluster"] == cluster for each in json.loads(shell("get", "works", "--json"))["items"])
+    return sum(work["cluster"] == cluster for work in json.loads(shell("get", "works", "--json"))["items"])
 
 
 def test_unjoined_member_leaves_and_its_timeline_shows_it(shell: Shell, tmp_path: Path) -> None:
@@ -41,8 +41,12 @@ def test_unjoined_member_leaves_and_its_timeline_shows_it(shell: Shell, tmp_path
     assert shell("unjoin", "member3") == "cluster/member3 removed\n"
     assert works(shell, "member3") == 0
     assert "member3" not in shell("get", "clusters")
-    told = [line.split()[2] for line in shell("timeline", "cluster", "member3").splitlines()[1:]]
-    ends = [each for each in told if each.startswith(("cluster-lea", "cluster-left", "cluster-vac"))]
+    event_types = [line.split()[2] for line in shell("timeline", "cluster", "member3").splitlines()[1:]]
+    ends = [
+        event_type
+        for event_type in event_types
+        if event_type.startswith(("cluster-lea", "cluster-left", "cluster-vac"))
+    ]
     assert ends == ["cluster-leaving", "cluster-vacated", "cluster-left"]
     shell("unjoin", "member3", code=1)
     assert 'cluster.cluster.karmada.io "member3" not found' in shell.errors

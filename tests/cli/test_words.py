@@ -73,10 +73,10 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.text("abcno~10-: ", max_size=6), JSON, min_size=1, max_size=4))
 def test_printed_yaml_is_read_back_unchanged(value: dict[str, object]) -> None:
-    (found,) = manifests.read(yaml_output.dump(value).encode(), file="printed", limits=LIMITS)
+    (document,) = manifests.read(yaml_output.dump(value).encode(), file="printed", limits=LIMITS)
 
-    assert isinstance(found, manifests.Document)
-    assert found.value == value
+    assert isinstance(document, manifests.Document)
+    assert document.value == value
 
 
 def test_control_characters_are_removed_from_output(capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,10 +110,10 @@ NOW_MS = 1_716_630_591_000 + 180_000
 def test_template_has_a_row_per_current_or_scheduled_cluster() -> None:
     ran = table_rows.runs(bindings.of(KubeObject(BINDING)), {"member1": NOW_MS - 20_000})
 
-    found = table_rows.template_listing("Deployment", [(KubeObject(TEMPLATE), ran, None)], NOW_MS)
+    listing = table_rows.template_listing("Deployment", [(KubeObject(TEMPLATE), ran, None)], NOW_MS)
 
-    assert found.columns == ("NAME", "CLUSTER", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "ADOPTION")
-    assert [row[:7] for row in found.rows] == [
+    assert listing.columns == ("NAME", "CLUSTER", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "ADOPTION")
+    assert [row[:7] for row in listing.rows] == [
         ("foo", "member1", "1/2", 2, 1, "20s", "Y"),
         ("foo", "member2", "0/1", 0, 0, "3m", "N"),
         ("foo", "member4", "3/3", 0, 0, "3m", "Y"),
@@ -121,13 +121,13 @@ def test_template_has_a_row_per_current_or_scheduled_cluster() -> None:
 
 
 def test_unplaced_template_has_a_row() -> None:
-    found = table_rows.template_listing("Deployment", [(KubeObject(TEMPLATE), [], None)], NOW_MS)
+    listing = table_rows.template_listing("Deployment", [(KubeObject(TEMPLATE), [], None)], NOW_MS)
 
-    assert [row[:7] for row in found.rows] == [("foo", "<none>", "0/3", 0, 0, "3m", "N")]
+    assert [row[:7] for row in listing.rows] == [("foo", "<none>", "0/3", 0, 0, "3m", "N")]
 
 
 def test_kinds_without_replicas_have_no_counts() -> None:
-    found = table_rows.template_listing(
+    listing = table_rows.template_listing(
         "ConfigMap",
         [
             (
@@ -139,7 +139,7 @@ def test_kinds_without_replicas_have_no_counts() -> None:
         NOW_MS,
     )
 
-    assert found.columns == ("NAME", "CLUSTER", "AGE", "ADOPTION")
+    assert listing.columns == ("NAME", "CLUSTER", "AGE", "ADOPTION")
 
 
 @pytest.mark.parametrize(
