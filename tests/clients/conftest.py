@@ -12,10 +12,10 @@ from tests.clients.servers import Server
 @pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with its three members."""
-    found = Server(tmp_path_factory.mktemp("clients"))
-    found.start()
-    yield found
-    found.stop()
+    server = Server(tmp_path_factory.mktemp("clients"))
+    server.start()
+    yield server
+    server.stop()
 
 
 @pytest.fixture(autouse=True)

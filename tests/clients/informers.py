@@ -59,10 +59,10 @@ class Informer(threading.Thread):
                 time.sleep(_AFTER_FAILURE_S)
 
     def _list(self) -> str:
-        found = self._api.list_namespaced_config_map(self._namespace)
-        self.held = {str(each.metadata.name): _of(each) for each in found.items}
+        listed = self._api.list_namespaced_config_map(self._namespace)
+        self.held = {str(config_map.metadata.name): _of(config_map) for config_map in listed.items}
         self.relisted += 1
-        return str(found.metadata.resource_version)
+        return str(listed.metadata.resource_version)
 
     def _follow(self, version: str) -> str:
         """Watch from a resourceVersion on; return the one to continue from."""
@@ -98,8 +98,8 @@ class Informer(threading.Thread):
 
 def held(api: "client.CoreV1Api", namespace: str) -> dict[str, tuple[str, Mapping[str, str]]]:
     """Return what an informer should hold now."""
-    found = api.list_namespaced_config_map(namespace)
-    return {str(each.metadata.name): _of(each) for each in found.items}
+    listed = api.list_namespaced_config_map(namespace)
+    return {str(config_map.metadata.name): _of(config_map) for config_map in listed.items}
 
 
 def _of(value: client.V1ConfigMap) -> tuple[str, Mapping[str, str]]:

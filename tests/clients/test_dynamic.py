@@ -47,9 +47,9 @@ def made(client: DynamicClient) -> Iterator[Callable[[Json], object]]:
     def make(value: Json) -> object:
         kind = client.resources.get(api_version=value["apiVersion"], kind=value["kind"])
         where = {"namespace": "default"} if kind.namespaced else {}
-        found = kind.create(body=value, **where)
-        done.append(partial(kind.delete, name=found.metadata.name, **where))
-        return found
+        created = kind.create(body=value, **where)
+        done.append(partial(kind.delete, name=created.metadata.name, **where))
+        return created
 
     yield make
     for undo in reversed(done):
@@ -85,7 +85,7 @@ def test_object_is_created_changed_listed_and_deleted(client: DynamicClient, val
         assert kind.replace(body=fresh, **where).metadata.annotations["note"] == "in time"
 
         listed = kind.get(label_selector="tier=gold", **where)
-        assert [each.metadata.name for each in listed.items] == [name]
+        assert [item.metadata.name for item in listed.items] == [name]
         applied = kind.server_side_apply(
             body=manifest(
                 value["apiVersion"], value["kind"], name, metadata={"annotations": {"applied": "yes"}}
@@ -98,9 +98,9 @@ def test_object_is_created_changed_listed_and_deleted(client: DynamicClient, val
         assert applied.metadata.annotations["note"] == "in time"
     finally:
         kind.delete(name=name, **where)
-    with pytest.raises(ApiException) as gone:
+    with pytest.raises(ApiException) as error:
         kind.get(name=name, **where)
-    assert gone.value.status == 404
+    assert error.value.status == 404
 
 
 def test_decision_is_read_from_the_binding(client: DynamicClient, made: Callable[[Json], object]) -> None:
@@ -115,7 +115,7 @@ def test_decision_is_read_from_the_binding(client: DynamicClient, made: Callable
 
     _until(is_ready)
     chosen = bindings.get(name="web-deployment", namespace="default").spec.clusters
-    assert [(each.name, each.replicas) for each in chosen] == [("member1", 3), ("member2", 3)]
+    assert [(target.name, target.replicas) for target in chosen] == [("member1", 3), ("member2", 3)]
 
 
 def test_newly_defined_kind_is_usable(client: DynamicClient, made: Callable[[Json], object]) -> None:
@@ -132,12 +132,12 @@ def test_dynamic_client_watches_changes(client: DynamicClient, made: Callable[[J
     version = maps.get(namespace="default").metadata.resourceVersion
     for name in ("one", "two"):
         made(manifest("v1", "ConfigMap", name))
-    told = []
+    changes = []
     for event in maps.watch(namespace="default", resource_version=version, timeout=60):
-        told.append((event["type"], event["object"].metadata.name))
-        if len(told) == 2:
+        changes.append((event["type"], event["object"].metadata.name))
+        if len(changes) == 2:
             break
-    assert told == [("ADDED", "one"), ("ADDED", "two")]
+    assert changes == [("ADDED", "one"), ("ADDED", "two")]
 
 
 def _until(holds: Callable[[], bool]) -> None:

@@ -76,11 +76,11 @@ def test_informers_equal_a_list_after_many_restarts(tmp_path: Path) -> None:
     server.start()
     apis = [connected(server.kubeconfig) for _ in range(_INFORMERS + 1)]
     api, writer = apis[0], Writer(apis[0])
-    informers = [Informer(each, NAMESPACE) for each in apis[1:]]
+    informers = [Informer(connection, NAMESPACE) for connection in apis[1:]]
     running = (*informers, writer)
     try:
-        for each in running:
-            each.start()
+        for thread in running:
+            thread.start()
         for turn in range(RESTARTS):
             _until(lambda before=writer.written: writer.written > before + 5)
             time.sleep(_BETWEEN_S)
@@ -93,22 +93,22 @@ def test_informers_equal_a_list_after_many_restarts(tmp_path: Path) -> None:
         writer.stopping.set()
         writer.join()
         shown = held(api, NAMESPACE)
-        for each in informers:
-            _until(lambda each=each: each.held == shown)
-            assert each.wrong == []
-            assert each.relisted == 1, "it never had to look at everything again"
-            assert each.broken >= RESTARTS // 2
+        for informer in informers:
+            _until(lambda informer=informer: informer.held == shown)
+            assert informer.wrong == []
+            assert informer.relisted == 1, "it never had to look at everything again"
+            assert informer.broken >= RESTARTS // 2
         assert writer.refused == []
     finally:
-        for each in running:
-            each.stopping.set()
-        for each in running:
+        for thread in running:
+            thread.stopping.set()
+        for thread in running:
             # A thread that outlives its test would keep polling, and end with the process.
-            each.join(_LEVEL_S)
+            thread.join(_LEVEL_S)
         server.stop()
-        for each in apis:
-            disconnect(each.api_client)
-    assert not any(each.is_alive() for each in running)
+        for connection in apis:
+            disconnect(connection.api_client)
+    assert not any(thread.is_alive() for thread in running)
 
 
 def connected(kubeconfig: Path) -> "client.CoreV1Api":
