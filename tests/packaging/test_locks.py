@@ -15,10 +15,10 @@ _LOCKS: Final = ("requirements.lock", "tests/requirements.lock")
 
 
 def _pins(lock: str) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    pins: dict[str, set[str]] = {}
     for name, version, _ in _PIN.findall((trees.ROOT / lock).read_text()):
-        found.setdefault(canonicalize_name(name), set()).add(version)
-    return found
+        pins.setdefault(canonicalize_name(name), set()).add(version)
+    return pins
 
 
 def _wanted(*, tests: bool) -> list[Requirement]:
@@ -30,10 +30,12 @@ def _wanted(*, tests: bool) -> list[Requirement]:
 @pytest.mark.parametrize("lock", _LOCKS)
 def test_every_dependency_is_locked_within_its_declared_range(lock: str) -> None:
     pins = _pins(lock)
-    for wanted in _wanted(tests=lock != _LOCKS[0]):
-        versions = pins.get(canonicalize_name(wanted.name), set())
-        assert versions, f"{wanted.name} is not in {lock}"
-        assert all(wanted.specifier.contains(version) for version in versions), f"{wanted} but {versions}"
+    for requirement in _wanted(tests=lock != _LOCKS[0]):
+        versions = pins.get(canonicalize_name(requirement.name), set())
+        assert versions, f"{requirement.name} is not in {lock}"
+        assert all(requirement.specifier.contains(version) for version in versions), (
+            f"{requirement} but {versions}"
+        )
 
 
 def test_tests_use_the_shipped_versions() -> None:

@@ -58,15 +58,15 @@ def test_list_of_private_attributes_is_complete() -> None:
 
 def test_library_is_pinned_while_private_attributes_are_used() -> None:
     project = tomllib.loads((trees.ROOT / "pyproject.toml").read_text())
-    (wanted,) = (
-        Requirement(each) for each in project["project"]["dependencies"] if each.startswith("aiokafka")
+    (requirement,) = (
+        Requirement(line) for line in project["project"]["dependencies"] if line.startswith("aiokafka")
     )
-    assert str(wanted.specifier) == "==0.14.*"
+    assert str(requirement.specifier) == "==0.14.*"
 
 
 def _used() -> dict[str, set[str]]:
     """Return the private attributes of other objects, in the modules that import the library."""
-    found: dict[str, set[str]] = {}
+    used: dict[str, set[str]] = {}
     for path in trees.modules():
         name, text = trees.name_of(path), path.read_text()
         if name.startswith("tests/") or "aiokafka" not in text:
@@ -76,7 +76,7 @@ def _used() -> dict[str, set[str]]:
                 case ast.Attribute(value=ast.Name(id="self" | "cls")):
                     pass
                 case ast.Attribute(attr=attribute) if re.match("_[a-z]", attribute):
-                    found.setdefault(attribute, set()).add(name)
+                    used.setdefault(attribute, set()).add(name)
                 case _:
                     pass
-    return found
+    return used

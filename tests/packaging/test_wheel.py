@@ -35,13 +35,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_wheel_has_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
     carried = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    ours = {trees.name_of(path) for path in trees.files() if trees.name_of(path).startswith(_SHIPPED)}
-    assert carried == ours
+    expected = {trees.name_of(path) for path in trees.files() if trees.name_of(path).startswith(_SHIPPED)}
+    assert carried == expected
 
 
 @pytest.mark.slow
 def test_wheel_installs_the_command_and_has_the_licence(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
-    about = {name.partition("/")[2]: name for name in archive.namelist() if ".dist-info/" in name}
-    assert "reballast = engine.cli.main:main" in archive.read(about["entry_points.txt"]).decode()
-    assert "Apache License" in archive.read(about["licenses/LICENSE"]).decode()
+    metadata = {name.partition("/")[2]: name for name in archive.namelist() if ".dist-info/" in name}
+    assert "reballast = engine.cli.main:main" in archive.read(metadata["entry_points.txt"]).decode()
+    assert "Apache License" in archive.read(metadata["licenses/LICENSE"]).decode()
