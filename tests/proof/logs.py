@@ -46,7 +46,10 @@ async def copied(history: Iterable[StoredRecord]) -> memory.MemoryLog:
 
 def as_new(stored: Iterable[StoredRecord]) -> list[records.Record]:
     """Return stored records as they are appended."""
-    return [records.record(each.topic, each.partition, each.key, each.headers, each.value) for each in stored]
+    return [
+        records.record(record.topic, record.partition, record.key, record.headers, record.value)
+        for record in stored
+    ]
 
 
 @asynccontextmanager

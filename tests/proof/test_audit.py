@@ -30,21 +30,21 @@ async def audited(story: Story, rules: Rules = UNCHANGED) -> audit.Audit:
     return audit.merged([await audit.audit(story.log, range(topics.SHARDS), rules)])
 
 
-def reasons(found: audit.Audit) -> dict[str, int]:
-    return {group.reason: group.count for group in found.groups}
+def reasons(report: audit.Audit) -> dict[str, int]:
+    return {group.reason: group.count for group in report.groups}
 
 
 async def count(story: Story, kind: type[decisions.ScheduleDecided]) -> int:
-    found = [codec.decode(record) for record in await logs.everything(story.log)]
-    return sum(isinstance(each, codec.Decoded) and isinstance(each.data, kind) for each in found)
+    decoded = [codec.decode(record) for record in await logs.everything(story.log)]
+    return sum(isinstance(event, codec.Decoded) and isinstance(event.data, kind) for event in decoded)
 
 
 async def test_same_rules_decide_the_same() -> None:
     story = Story()
     await logs.play(story)
-    found = await audited(story)
-    assert found.steps == await story.steps()
-    assert (found.groups, found.differing) == ([], 0)
+    report = await audited(story)
+    assert report.steps == await story.steps()
+    assert (report.groups, report.differing) == ([], 0)
 
 
 async def test_each_decision_of_a_changed_rule_differs_once_and_no_other(
@@ -54,9 +54,9 @@ async def test_each_decision_of_a_changed_rule_differs_once_and_no_other(
     await logs.play(story)
     expected = await count(story, decisions.ScheduleDecided)
     monkeypatch.setattr(scheduling, "_mode", careless)
-    found = await audited(story)
-    by_mode = [group for group in found.groups if "mode" in group.reason]
-    assert sum(group.count for group in by_mode) == found.differing >= expected > 1
+    report = await audited(story)
+    by_mode = [group for group in report.groups if "mode" in group.reason]
+    assert sum(group.count for group in by_mode) == report.differing >= expected > 1
     example = by_mode[0].examples[0]
     (recorded,), (decided,) = example.recorded.values(), example.decided.values()
     assert decided == {**recorded, "mode": "Careless"}
@@ -68,13 +68,13 @@ async def test_default_tolerations_would_have_kept_workloads_in_a_failed_cluster
     await story.submit(policy("p", BOTH), deployment("web", 6))
     await story.submit(tainted("member1", "NoExecute", NOT_READY))
     assert (await audited(story)).groups == []
-    found = await audited(story, Rules(tolerated=TolerationSeconds(not_ready=300)))
-    (group,) = found.groups
+    report = await audited(story, Rules(tolerated=TolerationSeconds(not_ready=300)))
+    (group,) = report.groups
     assert group.reason.startswith("no eviction-started")
     (example,) = group.examples
     assert "eviction-started" in example.recorded
     # The rest of the history is decided from what was recorded, so nothing follows from the difference.
-    assert found.differing_steps == 1
+    assert report.differing_steps == 1
 
 
 async def test_another_policy_would_have_chosen_other_clusters() -> None:
@@ -85,11 +85,11 @@ async def test_another_policy_would_have_chosen_other_clusters() -> None:
     rules = Rules(
         specs={P: spec_of(manifests.policy("p", on("member2", scheduling=DYNAMIC), namespace="default"))}
     )
-    found = await audited(story, rules)
-    assert reasons(found)
-    (group,) = found.groups
+    report = await audited(story, rules)
+    assert reasons(report)
+    (group,) = report.groups
     assert "schedule-decided: available, clusters" in group.reason
-    await audit.explain(story.log, found, rules)
+    await audit.explain(story.log, report, rules)
     (example,) = group.examples
     assert example.recorded_explanation is not None
     assert example.decided_explanation is not None
@@ -114,8 +114,8 @@ async def test_policy_with_more_selectors_claims_unclaimed_templates() -> None:
         policy("p", on("member1"), {"apiVersion": "v1", "kind": "ConfigMap"}), deployment("web", 2)
     )
     rules = Rules(specs={P: spec_of(manifests.policy("p", on("member1"), namespace="default"))})
-    found = await audited(story, rules)
-    assert reasons(found) == {"also binding-declared": 1}
+    report = await audited(story, rules)
+    assert reasons(report) == {"also binding-declared": 1}
 
 
 async def test_range_limits_the_compared_steps_but_not_the_replayed_ones(
@@ -140,9 +140,9 @@ async def test_processes_audit_a_log_that_is_open(tmp_path: Path) -> None:
     async with logs.opened(tmp_path) as log:
         story = Story(log)
         await logs.play(story)
-        place = await asyncio.to_thread(log_locations.parse, str(tmp_path))
-        found = await asyncio.to_thread(proofs.audit, place, UNCHANGED, processes=2)
-        assert msgspec.json.encode(found) == msgspec.json.encode(await audited(story))
+        location = await asyncio.to_thread(log_locations.parse, str(tmp_path))
+        report = await asyncio.to_thread(proofs.audit, location, UNCHANGED, processes=2)
+        assert msgspec.json.encode(report) == msgspec.json.encode(await audited(story))
 
 
 def spec_of(value: Json) -> Json:
@@ -157,6 +157,6 @@ async def test_refused_policies_do_not_stop_an_audit_with_other_policies(content
     head = records.Envelope(id="odd", source="/hostile", type="", time="2026-01-01T00:00:00Z")
     await story.log.append([codec.encode(written, head, partition=0, key="odd")])
     await story.submit(deployment("late", 2))
-    found = await audited(story, Rules(tolerated=TolerationSeconds(not_ready=300)))
-    assert found.steps == await story.steps()
-    assert not found.unreadable
+    report = await audited(story, Rules(tolerated=TolerationSeconds(not_ready=300)))
+    assert report.steps == await story.steps()
+    assert not report.unreadable

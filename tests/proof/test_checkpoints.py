@@ -20,54 +20,54 @@ PUBLIC = signing.public_key(_PUBLIC)
 
 
 async def made(log: port.NumberedLog, last: Checkpoint | None = None) -> list[Checkpoint]:
-    return [each async for each in checkpoints.made(log, 1_000, last)]
+    return [checkpoint async for checkpoint in checkpoints.made(log, 1_000, last)]
 
 
 def steps_of(history: list[StoredRecord]) -> dict[tuple[int, int], StoredRecord]:
     """The steps of a history by shard and number."""
-    found: dict[tuple[int, int], StoredRecord] = {}
+    steps: dict[tuple[int, int], StoredRecord] = {}
     for record in history:
         match codec.decode(record):
             case codec.Decoded(data=decisions.StepTaken() as step):
-                found[step.shard, step.number] = record
+                steps[step.shard, step.number] = record
             case _:
                 pass
-    return found
+    return steps
 
 
-def first_differing(mine: list[StoredRecord], others: list[StoredRecord]) -> dict[int, int]:
+def first_differing(original: list[StoredRecord], others: list[StoredRecord]) -> dict[int, int]:
     """The number of the first step of each shard that is not in both histories, up to the length of the first one."""
-    here, there = steps_of(mine), steps_of(others[: len(mine)])
-    found: dict[int, int] = {}
-    for shard, number in sorted(here | there):
-        step, other = here.get((shard, number)), there.get((shard, number))
+    steps, other_steps = steps_of(original), steps_of(others[: len(original)])
+    numbers: dict[int, int] = {}
+    for shard, number in sorted(steps | other_steps):
+        step, other = steps.get((shard, number)), other_steps.get((shard, number))
         if step is None or other is None or step.value != other.value:
-            found.setdefault(shard, number)
-    return found
+            numbers.setdefault(shard, number)
+    return numbers
 
 
 def named(findings: list[verification.Finding]) -> dict[int, int]:
     """The shard and the step that each finding names."""
-    found: dict[int, int] = {}
+    numbers: dict[int, int] = {}
     for finding in findings:
         assert finding.kind == "checkpoint"
         match finding.where.split():
             case "shard", shard, "step", number:
-                found[int(shard)] = int(number)
+                numbers[int(shard)] = int(number)
             case _:
                 pass
-    return found
+    return numbers
 
 
 async def test_log_contains_its_own_checkpoints() -> None:
     log = await logs.played()
     half = await logs.copied((await logs.everything(log))[:40])
     first = await made(half)
-    found = [*first, *await made(log, first[-1])]
-    assert [each.number for each in found] == [40, log.last_number()]
-    assert await checkpoints.differing(log, found) == []
-    assert await checkpoints.differing(log, found[1:]) == []
-    assert await made(log, found[-1]) == []
+    series = [*first, *await made(log, first[-1])]
+    assert [checkpoint.number for checkpoint in series] == [40, log.last_number()]
+    assert await checkpoints.differing(log, series) == []
+    assert await checkpoints.differing(log, series[1:]) == []
+    assert await made(log, series[-1]) == []
 
 
 async def test_checkpoints_of_one_history_are_equal_however_often_they_are_made() -> None:
@@ -108,10 +108,10 @@ async def test_rewritten_history_with_right_digests_is_detected_with_its_first_s
 async def test_first_of_several_checkpoints_that_differs_names_the_step() -> None:
     log, anew = await logs.played(replicas=6), await logs.played(replicas=9)
     history = await logs.everything(log)
-    found: list[Checkpoint] = []
+    series: list[Checkpoint] = []
     for end in (20, 40, 60, len(history)):
-        found += await made(await logs.copied(history[:end]), found[-1] if found else None)
-    findings = await checkpoints.differing(anew, found)
+        series += await made(await logs.copied(history[:end]), series[-1] if series else None)
+    findings = await checkpoints.differing(anew, series)
     expected = first_differing(history, await logs.everything(anew))
     named_steps = named(findings)
     assert named_steps
@@ -120,8 +120,8 @@ async def test_first_of_several_checkpoints_that_differs_names_the_step() -> Non
 
 async def test_spliced_logs_are_found() -> None:
     log, other = await logs.played(replicas=6), await logs.played(replicas=9)
-    mine, others = await logs.everything(log), await logs.everything(other)
-    spliced = await logs.copied([*mine[:30], *others[30:]])
+    records, others = await logs.everything(log), await logs.everything(other)
+    spliced = await logs.copied([*records[:30], *others[30:]])
     assert await checkpoints.differing(spliced, await made(log))
 
 
@@ -130,50 +130,50 @@ async def test_input_that_no_step_took_is_covered_too() -> None:
     history = await logs.everything(log)
     (waiting,) = logs.as_new([history[0]])
     await log.append([waiting])
-    found = await made(log)
+    series = await made(log)
     without = await logs.copied(history)
     await without.append(logs.as_new([history[1]]))
-    (finding,) = await checkpoints.differing(without, found)
+    (finding,) = await checkpoints.differing(without, series)
     assert finding.where == f"number {log.last_number()}"
     assert "although no step differs" in finding.message
 
 
 async def test_log_that_lacks_the_last_checkpoint_gets_no_further_ones() -> None:
     log, anew = await logs.played(replicas=6), await logs.played(replicas=9)
-    found = await made(log)
+    series = await made(log)
     with pytest.raises(checkpoints.CheckpointError, match="rewritten"):
-        await made(anew, found[-1])
+        await made(anew, series[-1])
     with pytest.raises(checkpoints.CheckpointError, match="records are missing"):
-        await made(await logs.copied((await logs.everything(log))[:-5]), found[-1])
+        await made(await logs.copied((await logs.everything(log))[:-5]), series[-1])
 
 
-def signed(found: list[Checkpoint]) -> list[bytes]:
-    return [signing.signed(checkpoints.encode(each), PRIVATE) for each in found]
+def signed(series: list[Checkpoint]) -> list[bytes]:
+    return [signing.signed(checkpoints.encode(checkpoint), PRIVATE) for checkpoint in series]
 
 
 async def three_checkpoints() -> list[Checkpoint]:
     history = await logs.everything(await logs.played())
-    found: list[Checkpoint] = []
+    series: list[Checkpoint] = []
     for end in (20, 40, 60):
-        found += await made(await logs.copied(history[:end]), found[-1] if found else None)
-    return found
+        series += await made(await logs.copied(history[:end]), series[-1] if series else None)
+    return series
 
 
 async def test_signed_checkpoints_are_read_back() -> None:
-    found = await three_checkpoints()
-    assert checkpoints.read(signed(found), PUBLIC) == found
+    series = await three_checkpoints()
+    assert checkpoints.read(signed(series), PUBLIC) == series
 
 
 async def test_changed_missing_and_foreign_checkpoints_are_refused() -> None:
-    found = await three_checkpoints()
-    lines = signed(found)
+    series = await three_checkpoints()
+    lines = signed(series)
     changed = [lines[0].replace(b'"number":20', b'"number":21'), *lines[1:]]
     with pytest.raises(checkpoints.CheckpointError, match="checkpoint 1: its content was changed"):
         checkpoints.read(changed, PUBLIC)
     with pytest.raises(checkpoints.CheckpointError, match="some are missing"):
         checkpoints.read([lines[0], lines[2]], PUBLIC)
     foreign, _ = signing.new_keys()
-    others = [signing.signed(checkpoints.encode(found[0]), signing.private_key(foreign))]
+    others = [signing.signed(checkpoints.encode(series[0]), signing.private_key(foreign))]
     with pytest.raises(checkpoints.CheckpointError, match="signed with the key"):
         checkpoints.read(others, PUBLIC)
     unsigned = (
@@ -201,8 +201,8 @@ async def test_file_continues_after_a_crash_in_the_middle_of_a_line(tmp_path: Pa
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"content":{"number":')
     await checkpointing.extend(log, sink, PRIVATE, 2)
-    found = checkpoints.read(await sink.lines(), PUBLIC)
-    assert [each.number for each in found] == [30, log.last_number()]
+    series = checkpoints.read(await sink.lines(), PUBLIC)
+    assert [checkpoint.number for checkpoint in series] == [30, log.last_number()]
     assert path.read_bytes().startswith(whole)
 
 
@@ -221,5 +221,5 @@ async def test_schedule_signs_new_records_and_once_more_at_the_stop(tmp_path: Pa
     await log.append(logs.as_new(history[20:]))
     stopping.set()
     await running
-    found = checkpoints.read(await checkpointing.FileSink(path).lines(), PUBLIC)
-    assert found[-1].number == len(history)
+    series = checkpoints.read(await checkpointing.FileSink(path).lines(), PUBLIC)
+    assert series[-1].number == len(history)

@@ -42,9 +42,9 @@ async def played() -> Story:
 
 
 async def audited(story: Story, changed: Rules) -> dict[str, int]:
-    found = audit.merged([await audit.audit(story.log, range(topics.SHARDS), changed)])
-    assert found.differing == 0
-    return {group.reason: group.works for group in found.manifests}
+    report = audit.merged([await audit.audit(story.log, range(topics.SHARDS), changed)])
+    assert report.differing == 0
+    return {group.reason: group.works for group in report.manifests}
 
 
 @pytest.mark.parametrize("changed", [UNCHANGED, rules(labels("front"), "web", "api")])
@@ -54,8 +54,8 @@ async def test_same_rules_make_the_same_manifests(changed: Rules) -> None:
 
 async def test_each_work_with_another_manifest_counts_once_and_is_shown() -> None:
     story = await played()
-    found = await audit.audit(story.log, range(topics.SHARDS), rules(labels("back"), "web", "api"))
-    (group,) = found.manifests
+    report = await audit.audit(story.log, range(topics.SHARDS), rules(labels("back"), "web", "api"))
+    (group,) = report.manifests
     assert (group.reason, group.works) == ("OverridePolicy default/o would apply with another result", 4)
     assert len(group.examples) == 3
     removed, added = [line for line in group.examples[0].diff if line[0] in "+-"]

@@ -39,11 +39,11 @@ async def test_steps_outside_the_range_are_replayed_and_not_computed(monkeypatch
     monkeypatch.setattr(scheduling, "_mode", careless)
     refuted = {finding.where for finding in (await verification.verify(log)).findings}
     assert refuted
-    found: set[str] = set()
+    refuted_alone: set[str] = set()
     for number in range(1, log.last_number() + 1):
         report = await verification.verify(log, Scope(first=number, last=number))
-        found |= {finding.where for finding in report.findings}
-    assert refuted <= found
+        refuted_alone |= {finding.where for finding in report.findings}
+    assert refuted <= refuted_alone
 
 
 async def test_since_a_snapshot_only_later_steps_are_computed(tmp_path: Path) -> None:
@@ -72,8 +72,8 @@ async def test_processes_prove_a_log_that_is_open(tmp_path: Path, processes: int
         await logs.play(Story(log))
         whole = await verification.verify(log)
         shown: list[proofs.Progress] = []
-        place = await asyncio.to_thread(log_locations.parse, str(tmp_path))
-        report = await asyncio.to_thread(proofs.verify, place, processes=processes, show=shown.append)
+        location = await asyncio.to_thread(log_locations.parse, str(tmp_path))
+        report = await asyncio.to_thread(proofs.verify, location, processes=processes, show=shown.append)
         assert report == whole
         assert shown[-1].until == log.last_number()
 

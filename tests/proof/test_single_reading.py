@@ -103,8 +103,8 @@ async def test_proofs_of_two_halves_find_what_one_proof_finds(
     tmp_path: Path, topic: str, tamper: Tamper
 ) -> None:
     history = await recorded(tmp_path)
-    from_engine = [each for each in history if each.headers["ce_source"] != "/clients"]
-    record = [each for each in from_engine if each.topic == topic and not chain.may_be_step(each)][-1]
+    from_engine = [record for record in history if record.headers["ce_source"] != "/clients"]
+    record = [output for output in from_engine if output.topic == topic and not chain.may_be_step(output)][-1]
     await asyncio.to_thread(_change, tmp_path, tamper, [record])
     whole, parts = await proved(tmp_path)
     assert sorted(parts.findings, key=str) == sorted(whole.findings, key=str)
@@ -118,8 +118,8 @@ async def test_halves_check_every_record(tmp_path: Path) -> None:
     changed = (await recorded(tmp_path))[1::2]
     await asyncio.to_thread(_change, tmp_path, flipped, changed)
     _, parts = await proved(tmp_path)
-    found = {finding.where for finding in parts.findings if finding.kind == "checksum"}
-    assert found == {f"number {record.number}" for record in changed}
+    numbers = {finding.where for finding in parts.findings if finding.kind == "checksum"}
+    assert numbers == {f"number {record.number}" for record in changed}
 
 
 def _change(directory: Path, tamper: Tamper, changed: list[StoredRecord]) -> None:

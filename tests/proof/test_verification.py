@@ -21,7 +21,7 @@ from tests.proof.logs import WEB
 async def without(story: Story, lost: StoredRecord) -> memory.MemoryLog:
     """Return a copy of the story's log without one record."""
     log = memory.MemoryLog()
-    await log.append(logs.as_new(each for each in await logs.everything(story.log) if each is not lost))
+    await log.append(logs.as_new(record for record in await logs.everything(story.log) if record is not lost))
     return log
 
 
@@ -90,12 +90,14 @@ async def test_flipped_bit_is_found_and_located(tmp_path: Path, topic: str) -> N
     async with logs.opened(tmp_path) as log:
         story = Story(log)
         await logs.play(story)
-        flipped = next(each for each in await log.read_all(0, log.last_number()) if each.topic == topic)
+        flipped = next(record for record in await log.read_all(0, log.last_number()) if record.topic == topic)
     await asyncio.to_thread(flip, tmp_path, flipped)
     async with logs.opened(tmp_path) as log:
         report = await verification.verify(log)
     assert not report.is_clean
-    assert any(each.kind == "checksum" and str(flipped.position) in each.message for each in report.findings)
+    assert any(
+        finding.kind == "checksum" and str(flipped.position) in finding.message for finding in report.findings
+    )
 
 
 def flip(directory: Path, record: StoredRecord) -> None:
@@ -114,7 +116,7 @@ async def test_removed_output_is_found_with_its_step(kind: type[shapes.Event]) -
     lost = await newest(story, kind)
     report = await verification.verify(await without(story, lost))
     shard, _term, step = ids.step_of(lost.headers["ce_id"])
-    (finding,) = [each for each in report.findings if each.kind == "missing"]
+    (finding,) = [finding for finding in report.findings if finding.kind == "missing"]
     assert finding.where.startswith(f"shard {shard} step {step} (decisions/{shard}/")
     assert lost.headers["ce_id"] in finding.message
 
@@ -124,19 +126,19 @@ async def test_removed_step_is_found() -> None:
     await logs.play(story)
     shard = keys.shard_of(WEB)
     steps = [
-        each
-        for each in await logs.everything(story.log)
-        if each.topic == topics.DECISIONS and is_step(each, shard)
+        record
+        for record in await logs.everything(story.log)
+        if record.topic == topics.DECISIONS and is_step(record, shard)
     ]
     report = await verification.verify(await without(story, steps[-2]))
-    (finding,) = [each for each in report.findings if each.kind == "chain"]
+    (finding,) = [finding for finding in report.findings if finding.kind == "chain"]
     assert f"of shard {shard}: the chain is broken" in finding.message
 
 
 async def test_removed_input_is_found() -> None:
     story = Story()
     await logs.play(story)
-    lost = next(each for each in await logs.everything(story.log) if each.topic == topics.CLUSTERS)
+    lost = next(record for record in await logs.everything(story.log) if record.topic == topics.CLUSTERS)
     report = await verification.verify(await without(story, lost))
     assert not report.is_clean
 
@@ -188,7 +190,7 @@ async def test_record_with_a_shard_source_and_no_id_is_noted(topic: str) -> None
     await story.log.append([records.record(topic, 0, "key", headers, b"{}")])
     await story.settle()
     report = await verification.verify(story.log)
-    assert [each.where.rpartition("/")[0] for each in report.notes] == [f"{topic}/0"]
+    assert [note.where.rpartition("/")[0] for note in report.notes] == [f"{topic}/0"]
     assert report.is_clean
 
 
@@ -197,11 +199,11 @@ async def test_output_before_its_step_is_found() -> None:
     await logs.play(story)
     moved = await newest(story, works.WorkApplied)
     shard, _term, number = ids.step_of(moved.headers["ce_id"])
-    kept = [each for each in await logs.everything(story.log) if each is not moved]
-    place = next(i for i, each in enumerate(kept) if is_step(each, shard) and _number(each) == number)
+    kept = [record for record in await logs.everything(story.log) if record is not moved]
+    index = next(i for i, record in enumerate(kept) if is_step(record, shard) and _number(record) == number)
     log = memory.MemoryLog()
-    await log.append(logs.as_new([*kept[:place], moved, *kept[place:]]))
-    (finding,) = [each for each in (await verification.verify(log)).findings if each.kind == "order"]
+    await log.append(logs.as_new([*kept[:index], moved, *kept[index:]]))
+    (finding,) = [finding for finding in (await verification.verify(log)).findings if finding.kind == "order"]
     assert finding.message.startswith(f"output {moved.headers['ce_id']} has a smaller number than its step")
 
 
@@ -210,12 +212,12 @@ async def test_step_before_its_inputs_is_found() -> None:
     await logs.play(story)
     shard = keys.shard_of(WEB)
     all_ = await logs.everything(story.log)
-    moved = [each for each in all_ if (each.topic, each.partition) == (topics.SPECS, shard)][-1]
+    moved = [record for record in all_ if (record.topic, record.partition) == (topics.SPECS, shard)][-1]
     log = memory.MemoryLog()
-    await log.append(logs.as_new([*(each for each in all_ if each is not moved), moved]))
-    found = [each for each in (await verification.verify(log)).findings if each.kind == "order"]
-    assert {each.where.rpartition("/")[0] for each in found} == {f"decisions/{shard}"}
-    assert all("the last input of specs" in each.message for each in found)
+    await log.append(logs.as_new([*(record for record in all_ if record is not moved), moved]))
+    findings = [finding for finding in (await verification.verify(log)).findings if finding.kind == "order"]
+    assert {finding.where.rpartition("/")[0] for finding in findings} == {f"decisions/{shard}"}
+    assert all("the last input of specs" in finding.message for finding in findings)
 
 
 def _number(record: StoredRecord) -> int:
@@ -226,14 +228,14 @@ async def test_changed_rule_is_found_at_its_first_effect(monkeypatch: pytest.Mon
     story = Story()
     await logs.play(story)
     first = next(
-        each for each in await logs.everything(story.log) if is_event(each, decisions.ScheduleDecided)
+        record for record in await logs.everything(story.log) if is_event(record, decisions.ScheduleDecided)
     )
     shard, _term, step = ids.step_of(first.headers["ce_id"])
 
     monkeypatch.setattr(scheduling, "_mode", careless)
     report = await verification.verify(story.log)
-    assert {each.kind for each in report.findings} == {"recomputed"}
-    assert any(each.where.startswith(f"shard {shard} step {step} ") for each in report.findings)
+    assert {finding.kind for finding in report.findings} == {"recomputed"}
+    assert any(finding.where.startswith(f"shard {shard} step {step} ") for finding in report.findings)
     assert not report.differences
 
 
@@ -269,7 +271,7 @@ async def test_other_release_with_another_rule_reports_a_difference_and_no_findi
     monkeypatch.setattr(scheduling, "_mode", careless)
     report = await verification.verify(story.log)
     assert report.is_clean
-    assert {each.kind for each in report.differences} == {"recomputed"}
+    assert {difference.kind for difference in report.differences} == {"recomputed"}
 
 
 async def test_steps_after_a_difference_are_noted_as_unproved_and_can_be_proved(
@@ -300,7 +302,7 @@ def careless(_: Request) -> str:
 
 
 async def newest(story: Story, kind: type[shapes.Event]) -> StoredRecord:
-    return [each for each in await logs.everything(story.log) if is_event(each, kind)][-1]
+    return [record for record in await logs.everything(story.log) if is_event(record, kind)][-1]
 
 
 def is_event(record: StoredRecord, kind: type[shapes.Event]) -> bool:

@@ -18,14 +18,14 @@ class CountingLog(memory.MemoryLog):
         self.returned = 0
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        found = await super().read(topic, partition, start, limit)
-        self.returned += len(found)
-        return found
+        records = await super().read(topic, partition, start, limit)
+        self.returned += len(records)
+        return records
 
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
-        found = await super().read_all(after, limit)
-        self.returned += len(found)
-        return found
+        records = await super().read_all(after, limit)
+        self.returned += len(records)
+        return records
 
 
 async def test_proof_reads_each_record_once_however_long_the_history() -> None:
