@@ -70,7 +70,7 @@ def fleets() -> st.SearchStrategy[fleet.Fleet]:
     """Fleets on both sides of the size at which division switches from plain Python to arrays."""
     count = st.integers(1, 8) | st.integers(25, len(NAMES))
     numbers = count.flatmap(lambda many: st.lists(NUMBERS, min_size=many, max_size=many))
-    return numbers.map(lambda found: filled(list(map(manifest, NAMES, found))))
+    return numbers.map(lambda fleet_numbers: filled(list(map(manifest, NAMES, fleet_numbers))))
 
 
 def changes() -> st.SearchStrategy[list[tuple[str, clusters.ClusterManifest]]]:
@@ -105,9 +105,9 @@ def roomy(name: str) -> clusters.ClusterManifest:
     )
 
 
-def filled(found: list[clusters.ClusterManifest]) -> fleet.Fleet:
+def filled(manifests: list[clusters.ClusterManifest]) -> fleet.Fleet:
     known = fleet.Fleet()
-    for manifest in found:
+    for manifest in manifests:
         known.put(manifest)
     return known
 
@@ -181,8 +181,8 @@ def by_room() -> st.SearchStrategy[placements.ReplicaSchedulingStrategy]:
 
 def constraints() -> st.SearchStrategy[list[placements.SpreadConstraint]]:
     fields = st.sampled_from(["cluster", "region", "zone", "provider"])
-    one = st.builds(_constraint, fields, st.integers(0, 3), st.integers(0, 6))
-    several = st.lists(one, max_size=2, unique_by=lambda each: each.spread_by_field)
+    constraint = st.builds(_constraint, fields, st.integers(0, 3), st.integers(0, 6))
+    several = st.lists(constraint, max_size=2, unique_by=lambda constraint: constraint.spread_by_field)
     unspread = st.just(list[placements.SpreadConstraint]())
     return unspread | unspread.map(list) | several
 
@@ -236,8 +236,8 @@ def _placement(
 
 
 def current() -> st.SearchStrategy[list[tuple[str, int]]]:
-    held = st.tuples(st.sampled_from(NAMES), st.integers(0, 40))
-    return st.lists(held, max_size=8, unique_by=lambda pair: pair[0])
+    target = st.tuples(st.sampled_from(NAMES), st.integers(0, 40))
+    return st.lists(target, max_size=8, unique_by=lambda pair: pair[0])
 
 
 def asked() -> st.SearchStrategy[requests.Request]:

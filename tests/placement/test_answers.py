@@ -15,18 +15,18 @@ from tests.placement import strategies
 def test_cached_decision_equals_a_fresh_one(
     known: fleet.Fleet,
     changed: list[tuple[str, clusters.ClusterManifest]],
-    asked: list[requests.Request],
+    drawn_requests: list[requests.Request],
 ) -> None:
     remembering = decision_cache.DecisionCache(known)
     for kind, cluster in [("put", strategies.roomy("a")), *changed]:
         strategies.change(known, kind, cluster)
-        for request in [*asked, *asked]:
-            ours, theirs = remembering.decide(request), schedule.schedule(request, known)
-            assert (ours.clusters, ours.available) == (theirs.clusters, theirs.available)
+        for request in [*drawn_requests, *drawn_requests]:
+            cached, fresh = remembering.decide(request), schedule.schedule(request, known)
+            assert (cached.clusters, cached.available) == (fresh.clusters, fresh.available)
             for field in ("trigger", "fresh", "affinity_name", "status", "reason", "message", "retry"):
-                assert getattr(ours, field) == getattr(theirs, field)
-            assert (ours.changed, ours.records_placement) == (theirs.changed, theirs.records_placement)
-            assert ours.excluded == theirs.excluded
+                assert getattr(cached, field) == getattr(fresh, field)
+            assert (cached.changed, cached.records_placement) == (fresh.changed, fresh.records_placement)
+            assert cached.excluded == fresh.excluded
 
 
 @pytest.mark.slow

@@ -17,10 +17,10 @@ def one_by_one(votes: list[int], seats: int, *, descending: bool) -> list[int]:
     queue = [(-float(vote), 0, sign * rank) for rank, vote in enumerate(votes) if vote]
     heapq.heapify(queue)
     for _ in range(seats if queue else 0):
-        _, held, signed = queue[0]
+        _, won, signed = queue[0]
         rank = sign * signed
-        given_to[rank] = held + 1
-        heapq.heapreplace(queue, (-(float(votes[rank]) / (2 * held + 3)), held + 1, signed))
+        given_to[rank] = won + 1
+        heapq.heapreplace(queue, (-(float(votes[rank]) / (2 * won + 3)), won + 1, signed))
     return given_to
 
 
@@ -57,10 +57,10 @@ def test_tie_goes_to_the_first_or_to_the_last_name(parties: int) -> None:
 
 
 def fnv_1a_32(text: str) -> int:
-    found = 0x811C9DC5
+    digest = 0x811C9DC5
     for byte in text.encode():
-        found = (found ^ byte) * 0x01000193 & 0xFFFFFFFF
-    return found
+        digest = (digest ^ byte) * 0x01000193 & 0xFFFFFFFF
+    return digest
 
 
 @given(st.text(min_size=1))

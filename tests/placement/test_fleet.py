@@ -23,11 +23,17 @@ def test_changed_fleet_decides_as_a_rebuilt_one(
         cluster = known.get(name)
         assert cluster is not None
         rebuilt.put(cluster)
-    ours, theirs = (schedule.schedule(request, each, explain=True) for each in (known, rebuilt))
-    assert ours.clusters == theirs.clusters
-    assert ours.available == theirs.available
-    assert (ours.reason, ours.message, ours.excluded) == (theirs.reason, theirs.message, theirs.excluded)
-    assert ours.explanation == theirs.explanation
+    incremental, full = (
+        schedule.schedule(request, fleet_state, explain=True) for fleet_state in (known, rebuilt)
+    )
+    assert incremental.clusters == full.clusters
+    assert incremental.available == full.available
+    assert (incremental.reason, incremental.message, incremental.excluded) == (
+        full.reason,
+        full.message,
+        full.excluded,
+    )
+    assert incremental.explanation == full.explanation
 
 
 def test_report_changes_capacity_and_no_compiled_placements() -> None:

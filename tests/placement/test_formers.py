@@ -8,7 +8,7 @@ from engine.objects import placements
 from engine.placement import fleet, previous_assignment, requests, schedule
 from tests.placement import strategies
 
-PLACES = {name: place for place, name in enumerate(strategies.NAMES)}
+POSITIONS = {name: position for position, name in enumerate(strategies.NAMES)}
 MANY = tuple((name, number) for number, name in enumerate(strategies.NAMES))
 
 
@@ -22,13 +22,13 @@ def test_clusters_become_positions_and_unknown_ones_are_marked() -> None:
 
 
 def test_columns_of_a_long_assignment_are_cached() -> None:
-    kept = previous_assignment.PreviousAssignments(PLACES)
+    kept = previous_assignment.PreviousAssignments(POSITIONS)
     assert kept.columns(MANY) is kept.columns(MANY)
     assert kept.columns(MANY[:3]) is not kept.columns(MANY[:3])
 
 
 def test_other_tuple_has_its_own_columns() -> None:
-    kept = previous_assignment.PreviousAssignments(PLACES)
+    kept = previous_assignment.PreviousAssignments(POSITIONS)
     for start in range(10):
         assert kept.columns(MANY[start:]).replicas.tolist() == list(range(start, len(MANY)))
 
@@ -52,20 +52,22 @@ def test_rescale_with_cached_columns_equals_one_without(replicas: int, data: st.
     )
     first = schedule.schedule(request, known)
     assert first.chosen is not None
-    places, numbers = first.chosen.numbers()
+    positions, numbers = first.chosen.numbers()
     made = previous_assignment.PreviousAssignments(
-        {name: place for place, name in enumerate(known.names())}
+        {name: position for position, name in enumerate(known.names())}
     ).columns(first.clusters)
-    assert (made.positions.tolist(), made.replicas.tolist()) == (places.tolist(), numbers.tolist())
-    known.learn(first.clusters, places, numbers)
+    assert (made.positions.tolist(), made.replicas.tolist()) == (positions.tolist(), numbers.tolist())
+    known.learn(first.clusters, positions, numbers)
     for name in (None, *first.columns[0][:2]):
         if name is not None:
             # The cached columns were valid for the unchanged clusters.
             known.remove(name)
             stranger.remove(name)
-        asked = msgspec.structs.replace(
+        rescaled = msgspec.structs.replace(
             request, current=first.clusters, replicas=data.draw(st.integers(1, 200))
         )
-        ours, theirs = (schedule.schedule(asked, each, explain=True) for each in (known, stranger))
-        assert (ours.clusters, ours.message) == (theirs.clusters, theirs.message)
-        assert ours.explanation == theirs.explanation
+        cached, fresh = (
+            schedule.schedule(rescaled, fleet_state, explain=True) for fleet_state in (known, stranger)
+        )
+        assert (cached.clusters, cached.message) == (fresh.clusters, fresh.message)
+        assert cached.explanation == fresh.explanation

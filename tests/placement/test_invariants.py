@@ -50,8 +50,8 @@ def _tolerated(request: requests.Request, cluster: clusters.ClusterManifest) -> 
     return all(
         taint.effect == "PreferNoSchedule"
         or any(
-            each.tolerates(taint.key, taint.value, taint.effect)
-            for each in request.placement.cluster_tolerations
+            toleration.tolerates(taint.key, taint.value, taint.effect)
+            for toleration in request.placement.cluster_tolerations
         )
         for taint in cluster.spec.taints
     )
@@ -109,9 +109,9 @@ def test_6_steady_scale_up_removes_nothing_and_scale_down_adds_nothing(
     assume(succeeded(decision))
     after = dict(decision.clusters)
     if replicas >= request.replicas:
-        assert all(after.get(name, 0) >= held for name, held in before.items())
+        assert all(after.get(name, 0) >= replicas_before for name, replicas_before in before.items())
     else:
-        assert all(before.get(name, 0) >= held for name, held in after.items())
+        assert all(before.get(name, 0) >= replicas_after for name, replicas_after in after.items())
 
 
 @given(settled(), strategies.summaries())
@@ -155,7 +155,7 @@ def test_decisions_contain_no_numpy_numbers(known: fleet.Fleet, request: request
     decision = schedule.schedule(request, known, explain=True)
     names, numbers = decision.columns
     assert tuple(zip(names, numbers, strict=True)) == decision.clusters
-    told = (
+    reported_numbers = (
         [*numbers]
         + [replicas for _, replicas in decision.clusters]
         + [
@@ -163,7 +163,7 @@ def test_decisions_contain_no_numpy_numbers(known: fleet.Fleet, request: request
             *decision.excluded.values(),
         ]
     )
-    assert all(type(number) is int for number in told)
+    assert all(type(number) is int for number in reported_numbers)
     assert decision.explanation is not None
     assert strategies.encoded(decision.explanation)
 
@@ -177,8 +177,8 @@ def test_explanation_matches_the_decision(known: fleet.Fleet, request: requests.
     if not succeeded(decision):
         assert all(group.error for group in decision.explanation.groups)
         return
-    told = {cluster.name: cluster.replicas for cluster in last.clusters if cluster.replicas}
-    assert told == {name: replicas for name, replicas in decision.clusters if replicas}
+    explained = {cluster.name: cluster.replicas for cluster in last.clusters if cluster.replicas}
+    assert explained == {name: replicas for name, replicas in decision.clusters if replicas}
     assert {name for name, _ in decision.clusters} <= {
         cluster.name for cluster in last.clusters if cluster.selected
     }

@@ -28,57 +28,63 @@ Grades = list[tuple[int, list[tuple[str, str]], int]]
 def grades() -> st.SearchStrategy[Grades]:
     """Grades of one cluster: number, capacity of a node, and free nodes."""
     ranges = st.lists(st.sampled_from(RANGES), max_size=3)
-    one = st.tuples(st.integers(0, 4), ranges, st.sampled_from(COUNTS))
-    return st.lists(one, max_size=4, unique_by=lambda each: each[0])
+    grade = st.tuples(st.integers(0, 4), ranges, st.sampled_from(COUNTS))
+    return st.lists(grade, max_size=4, unique_by=lambda numbered: numbered[0])
 
 
-def summary(pods: int, found: Grades) -> clusters.ResourceSummary:
+def summary(pods: int, cluster_grades: Grades) -> clusters.ResourceSummary:
     return clusters.ResourceSummary(
         allocatable={"cpu": "8", "memory": "16Gi", "pods": str(pods)},
         allocatable_modelings=tuple(
-            clusters.GradeCount(grade=grade, count=count) for grade, _, count in found
+            clusters.GradeCount(grade=grade, count=count) for grade, _, count in cluster_grades
         ),
     )
 
 
-def modelled(name: str, pods: int, found: Grades, *, elsewhere: bool) -> clusters.ClusterManifest:
+def modelled(name: str, pods: int, cluster_grades: Grades, *, elsewhere: bool) -> clusters.ClusterManifest:
     """A cluster with a resource model; ``elsewhere``: without the API, so it cannot be chosen."""
-    held = [
+    models = [
         clusters.ResourceModel(
-            grade=grade, ranges=tuple(clusters.ModelRange(name=each, min=least) for each, least in ranges)
+            grade=grade,
+            ranges=tuple(clusters.ModelRange(name=resource, min=least) for resource, least in ranges),
         )
-        for grade, ranges, _ in found
+        for grade, ranges, _ in cluster_grades
     ]
     return clusters.ClusterManifest(
         metadata=clusters.ClusterMetadata(name=name),
-        spec=clusters.ClusterSpec(resource_models=tuple(held)),
+        spec=clusters.ClusterSpec(resource_models=tuple(models)),
         status=clusters.ClusterStatus(
             api_enablements=() if elsewhere else (strategies.DEPLOYMENTS,),
-            resource_summary=summary(pods, found),
+            resource_summary=summary(pods, cluster_grades),
         ),
     )
 
 
-def free_replicas(cluster: clusters.ClusterManifest, asked: requests.Requests) -> int:
+def free_replicas(cluster: clusters.ClusterManifest, requested: requests.Requests) -> int:
     """Return the free replicas of one cluster by the documented rule, grade by grade."""
     reported = cluster.status.resource_summary
     assert reported is not None
     free = reported.allocatable_modelings
     pods = int(str(reported.allocatable["pods"]))
-    if cluster.spec.resource_models and free and all(each.count >= 0 for each in free):
+    if cluster.spec.resource_models and free and all(reported_grade.count >= 0 for reported_grade in free):
         nodes = 0
         for model in cluster.spec.resource_models:
-            holds = {held.name: quantity.nano_units(held.min) for held in model.ranges}
-            each = 110
-            for resource, amount in asked:
+            holds = {
+                resource_range.name: quantity.nano_units(resource_range.min)
+                for resource_range in model.ranges
+            }
+            node_replicas = 110
+            for resource, amount in requested:
                 if not resource.endswith("not-counted"):
                     units = quantity.counted_units(resource, holds.get(resource, 0))
-                    each = min(each, min(max(units, 0), capacity.UNITS_MAX) // amount)
-            nodes += each * sum(one.count for one in free if one.grade == model.grade)
+                    node_replicas = min(node_replicas, min(max(units, 0), capacity.UNITS_MAX) // amount)
+            nodes += node_replicas * sum(
+                reported_grade.count for reported_grade in free if reported_grade.grade == model.grade
+            )
         pods = min(pods, nodes)
     else:
         units = {"cpu": 8_000, "memory": 16 << 30, "pods": pods}
-        pods = min([pods, *(units.get(resource, 0) // amount for resource, amount in asked)])
+        pods = min([pods, *(units.get(resource, 0) // amount for resource, amount in requested)])
     return min(pods, capacity.FREE_MAX)
 
 
@@ -94,31 +100,31 @@ reports = st.lists(
     ),
     max_size=6,
 )
-wanted = st.dictionaries(st.sampled_from(RESOURCES), st.sampled_from(AMOUNTS), max_size=3)
+drawn_requests = st.dictionaries(st.sampled_from(RESOURCES), st.sampled_from(AMOUNTS), max_size=3)
 
 
-@given(members=members, reports=reports, wanted=wanted)
-@example(members=[(2**50, [(0, [], 2**63 - 1)], False)], reports=[], wanted={})
+@given(members=members, reports=reports, drawn_requests=drawn_requests)
+@example(members=[(2**50, [(0, [], 2**63 - 1)], False)], reports=[], drawn_requests={})
 def test_columns_count_as_a_loop_over_clusters(
     members: list[tuple[int, Grades, bool]],
     reports: list[tuple[str, int, Grades, str]],
-    wanted: dict[str, int],
+    drawn_requests: dict[str, int],
 ) -> None:
     known = strategies.filled(
         [
-            modelled(name, pods, found, elsewhere=elsewhere)
-            for name, (pods, found, elsewhere) in zip(strategies.NAMES, members, strict=False)
+            modelled(name, pods, cluster_grades, elsewhere=elsewhere)
+            for name, (pods, cluster_grades, elsewhere) in zip(strategies.NAMES, members, strict=False)
         ]
     )
-    _check(known, wanted)
-    for name, pods, found, kind in reports:
+    _check(known, drawn_requests)
+    for name, pods, cluster_grades, kind in reports:
         if kind == "put":
-            known.put(modelled(name, pods, found, elsewhere=False))
+            known.put(modelled(name, pods, cluster_grades, elsewhere=False))
         elif kind == "remove":
             known.remove(name)
         elif known.get(name) is not None:
-            known.report(name, summary(pods, found))
-        _check(known, wanted)
+            known.report(name, summary(pods, cluster_grades))
+        _check(known, drawn_requests)
 
 
 def test_workload_without_requirements_counts_free_pods_and_no_models() -> None:
@@ -134,17 +140,17 @@ def test_workload_without_requirements_counts_free_pods_and_no_models() -> None:
     assert schedule.schedule(empty, roomy).available == {"member1": 330}
 
 
-def _check(known: fleet.Fleet, wanted: dict[str, int]) -> None:
-    asked = tuple(sorted(wanted.items()))
+def _check(known: fleet.Fleet, drawn_requests: dict[str, int]) -> None:
+    requested = tuple(sorted(drawn_requests.items()))
     request = requests.Request(
-        resource=strategies.resource("a"), placement=placements.Placement(), replicas=1, requests=asked
+        resource=strategies.resource("a"), placement=placements.Placement(), replicas=1, requests=requested
     )
     expected: dict[str, int] = {}
     for name in known.names():
         cluster = known.get(name)
         assert cluster is not None
         if cluster.status.api_enablements:
-            expected[name] = free_replicas(cluster, asked)
+            expected[name] = free_replicas(cluster, requested)
     assert schedule.schedule(request, known).available == expected
 
 

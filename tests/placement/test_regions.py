@@ -16,42 +16,42 @@ def region(name: str, *, size: int, score: int) -> combinations.Region:
     return combinations.Region(name, 0, size, score)
 
 
-def names(found: list[combinations.Region]) -> list[str]:
-    return [each.name for each in found]
+def names(regions: list[combinations.Region]) -> list[str]:
+    return [chosen_region.name for chosen_region in regions]
 
 
 def test_greatest_total_score_wins_and_regions_are_ordered_by_score() -> None:
-    found = [region("a", size=1, score=10), region("b", size=2, score=30), region("c", size=3, score=20)]
-    assert names(combinations.choose(found, least=2, most=2, clusters_min=0)) == ["b", "c"]
+    regions = [region("a", size=1, score=10), region("b", size=2, score=30), region("c", size=3, score=20)]
+    assert names(combinations.choose(regions, least=2, most=2, clusters_min=0)) == ["b", "c"]
 
 
 def test_more_clusters_win_among_equal_scores() -> None:
-    found = [region("a", size=1, score=10), region("b", size=1, score=10), region("c", size=5, score=10)]
-    assert names(combinations.choose(found, least=1, most=1, clusters_min=0)) == ["c"]
+    regions = [region("a", size=1, score=10), region("b", size=1, score=10), region("c", size=5, score=10)]
+    assert names(combinations.choose(regions, least=1, most=1, clusters_min=0)) == ["c"]
 
 
 def test_regions_are_added_until_there_are_enough_clusters() -> None:
-    found = [region("a", size=1, score=10), region("b", size=2, score=10), region("c", size=3, score=10)]
-    assert names(combinations.choose(found, least=1, most=3, clusters_min=6)) == ["a", "b", "c"]
-    assert combinations.choose(found, least=1, most=3, clusters_min=7) == []
+    regions = [region("a", size=1, score=10), region("b", size=2, score=10), region("c", size=3, score=10)]
+    assert names(combinations.choose(regions, least=1, most=3, clusters_min=6)) == ["a", "b", "c"]
+    assert combinations.choose(regions, least=1, most=3, clusters_min=7) == []
 
 
 def test_sufficient_prefix_of_the_best_regions_is_preferred() -> None:
     # Depth first, smallest first: [a, b] has 4 clusters, but [b] alone suffices and is a prefix of [b, a].
-    found = [region("a", size=1, score=1), region("b", size=3, score=5)]
-    assert names(combinations.choose(found, least=1, most=2, clusters_min=3)) == ["b"]
+    regions = [region("a", size=1, score=1), region("b", size=3, score=5)]
+    assert names(combinations.choose(regions, least=1, most=2, clusters_min=3)) == ["b"]
 
 
 def test_all_regions_are_chosen_if_all_are_needed() -> None:
-    found = [region("a", size=1, score=10), region("b", size=2, score=0)]
-    assert len(combinations.choose(found, least=2, most=2, clusters_min=3)) == 2
-    assert combinations.choose(found, least=2, most=2, clusters_min=4) == []
+    regions = [region("a", size=1, score=10), region("b", size=2, score=0)]
+    assert len(combinations.choose(regions, least=2, most=2, clusters_min=3)) == 2
+    assert combinations.choose(regions, least=2, most=2, clusters_min=4) == []
 
 
 def test_nothing_is_chosen_if_max_groups_is_absent() -> None:
     # An absent maxGroups is 0, even if there are exactly minGroups regions.
-    found = [region("a", size=1, score=10), region("b", size=2, score=0)]
-    assert combinations.choose(found, least=2, most=0, clusters_min=3) == []
+    regions = [region("a", size=1, score=10), region("b", size=2, score=0)]
+    assert combinations.choose(regions, least=2, most=0, clusters_min=3) == []
 
 
 @given(
@@ -63,9 +63,9 @@ def test_nothing_is_chosen_if_max_groups_is_absent() -> None:
 def test_best_scores_equal_those_of_the_search(
     kinds: list[tuple[int, int]], least: int, most: int, clusters_min: int
 ) -> None:
-    found = [region(f"r{number}", size=size, score=score) for number, (size, score) in enumerate(kinds)]
-    chosen = combinations.choose(found[::-1], least, most, clusters_min)
-    assert chosen == combinations.search(found, least, most, clusters_min)
+    regions = [region(f"r{number}", size=size, score=score) for number, (size, score) in enumerate(kinds)]
+    chosen = combinations.choose(regions[::-1], least, most, clusters_min)
+    assert chosen == combinations.search(regions, least, most, clusters_min)
 
 
 @given(
@@ -76,25 +76,25 @@ def test_best_scores_equal_those_of_the_search(
 def test_best_scores_are_the_maximum_over_all_combinations(
     sizes: list[int], scores: list[int], least: int
 ) -> None:
-    found = [
+    regions = [
         region(f"r{number}", size=size, score=score)
         for number, (size, score) in enumerate(zip(sizes, scores, strict=False))
     ]
-    assume(least < len(found))
-    chosen = combinations.choose(found, least, least, 1)
+    assume(least < len(regions))
+    chosen = combinations.choose(regions, least, least, 1)
     totals = [
-        (sum(each.score for each in some), sum(each.size for each in some))
-        for some in itertools.combinations(found, least)
+        (sum(member.score for member in combination), sum(member.size for member in combination))
+        for combination in itertools.combinations(regions, least)
     ]
-    assert (sum(each.score for each in chosen), sum(each.size for each in chosen)) == max(totals)
+    assert (sum(member.score for member in chosen), sum(member.size for member in chosen)) == max(totals)
 
 
 def test_search_of_very_many_regions_is_bounded() -> None:
-    found = [region(f"r{number:03}", size=1, score=number % 7) for number in range(300)]
-    chosen = combinations.choose(found, least=20, most=40, clusters_min=21)
+    regions = [region(f"r{number:03}", size=1, score=number % 7) for number in range(300)]
+    chosen = combinations.choose(regions, least=20, most=40, clusters_min=21)
     assert len(chosen) == 21
-    assert combinations.choose(found, least=20, most=40, clusters_min=21) == chosen
-    assert combinations.choose(found, least=1, most=40, clusters_min=300) == []
+    assert combinations.choose(regions, least=20, most=40, clusters_min=21) == chosen
+    assert combinations.choose(regions, least=1, most=40, clusters_min=300) == []
 
 
 def spread_by_region() -> st.SearchStrategy[placements.Placement]:
@@ -126,10 +126,10 @@ def test_scores_of_regions_are_equal_in_plain_python_and_arrays(
     known: fleet.Fleet, request: requests.Request, placement: placements.Placement
 ) -> None:
     request = msgspec.structs.replace(request, placement=placement)
-    told: list[tuple[object, ...]] = []
+    outcomes: list[tuple[object, ...]] = []
     for few in (0, fleet.CLUSTERS_MAX):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(encoded_columns, "FEW", few)
             decision = schedule.schedule(request, known, explain=True)
-        told.append((decision.clusters, decision.reason, decision.message, decision.explanation))
-    assert told[0] == told[1]
+        outcomes.append((decision.clusters, decision.reason, decision.message, decision.explanation))
+    assert outcomes[0] == outcomes[1]

@@ -44,19 +44,19 @@ def _mismatch(vector: vectors.Vector) -> str:
     fleet = questions.read_fleet(bytes(question.clusters))
     request = questions.read_request(question, fleet)
     decision = schedule.schedule(request, fleet)
-    told = f"{vector.id}: {request.trigger} {decision.clusters} {decision.reason} {decision.message}"
+    outcome = f"{vector.id}: {request.trigger} {decision.clusters} {decision.reason} {decision.message}"
     if request.trigger != vector.trigger:
-        return f"{told}; the recorded trigger is {vector.trigger}"
+        return f"{outcome}; the recorded trigger is {vector.trigger}"
     if decision.clusters != tuple(sorted(decision.clusters)) and decision.changed:
-        return f"{told}; not in name order"
+        return f"{outcome}; not in name order"
     if vector.id in differences.OURS:
-        _, ours = differences.OURS[vector.id]
-        right = dict(decision.clusters) == ours and decision.reason == decisions.SUCCESS
-        return "" if right else f"{told}; by our choice it is {ours}"
+        _, our_choice = differences.OURS[vector.id]
+        right = dict(decision.clusters) == our_choice and decision.reason == decisions.SUCCESS
+        return "" if right else f"{outcome}; by our choice it is {our_choice}"
     accepted = msgspec.json.decode(vector.accept, type=list[Answer])
     if any(answer.agrees(decision) for answer in accepted):
         return ""
-    return f"{told}; recorded: {accepted}"
+    return f"{outcome}; recorded: {accepted}"
 
 
 @pytest.mark.parametrize("feature", VECTORS)
@@ -69,9 +69,9 @@ def test_decisions_equal_those_of_the_reference_scheduler(feature: str) -> None:
 
 def test_each_deliberate_difference_is_a_recorded_case_with_another_answer() -> None:
     recorded = {vector.id: vector for cases in VECTORS.values() for vector in cases}
-    for name, (reason, ours) in differences.OURS.items():
+    for name, (reason, our_choice) in differences.OURS.items():
         if name in recorded:
             answers = msgspec.json.decode(recorded[name].accept, type=list[Answer])
             theirs = [{target.name: target.replicas for target in answer.clusters} for answer in answers]
             assert reason
-            assert ours not in theirs, name
+            assert our_choice not in theirs, name
