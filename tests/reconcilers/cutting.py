@@ -17,11 +17,11 @@ class CutLog(memory.MemoryLog):
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
         if start < self.firsts.get((topic, partition), 0):
             raise port.LogCutError(f"{topic}/{partition} is not kept from {start} on any more")
-        found = await super().read(topic, partition, start, limit)
-        for each in found:
-            if (topic, partition, each.offset) in self.damaged:
-                raise port.LogCorruptedError(f"{each.position} is not what was appended")
-        return found
+        stored = await super().read(topic, partition, start, limit)
+        for record in stored:
+            if (topic, partition, record.offset) in self.damaged:
+                raise port.LogCorruptedError(f"{record.position} is not what was appended")
+        return stored
 
     def cut(self, topic: str, partition: int) -> None:
         """Delete all present records of a partition."""

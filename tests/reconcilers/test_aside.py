@@ -58,17 +58,17 @@ class ShardSnapshots:
 
 
 class Cut(Story):
-    """A story on a log that can be cut, with snapshots if ``places`` is given."""
+    """A story on a log that can be cut, with snapshots if ``storage`` is set."""
 
-    def __init__(self, places: snapshot_storage.SnapshotStorage | None = None) -> None:
+    def __init__(self, storage: snapshot_storage.SnapshotStorage | None = None) -> None:
         self.cutting = CutLog()
         super().__init__(self.cutting)
-        self.places = places
-        self.worker = worker.Worker(self.log, self.clock, storage=places)
+        self.storage = storage
+        self.worker = worker.Worker(self.log, self.clock, storage=storage)
 
     def replace_worker(self) -> None:
         """Replace the worker by a new one that has only the log and the snapshots."""
-        self.worker = worker.Worker(self.log, self.clock, storage=self.places)
+        self.worker = worker.Worker(self.log, self.clock, storage=self.storage)
 
     async def proved(self) -> None:
         assert (await verification.verify(self.log)).is_clean
@@ -77,8 +77,8 @@ class Cut(Story):
         assert self.worker.unreadable() == {}
 
 
-async def begun(places: snapshot_storage.SnapshotStorage | None = None) -> Cut:
-    story = Cut(places)
+async def begun(storage: snapshot_storage.SnapshotStorage | None = None) -> Cut:
+    story = Cut(storage)
     await story.submit(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
     await story.submit(*(deployment(name, 2) for name in NAMES))
     return story
@@ -86,7 +86,7 @@ async def begun(places: snapshot_storage.SnapshotStorage | None = None) -> Cut:
 
 def placed(story: Story) -> dict[str, dict[str, int]]:
     owned = [fold.state.bindings for fold in story.worker.folds]
-    return {key: dict(found.clusters) for bindings in owned for key, found in bindings.items()}
+    return {key: dict(binding.clusters) for bindings in owned for key, binding in bindings.items()}
 
 
 @pytest.mark.parametrize("topic", [topics.SPECS, topics.LINKS, topics.DECISIONS])
@@ -153,10 +153,10 @@ async def test_running_shard_that_lost_unread_records_is_quarantined() -> None:
 
 
 async def test_deleted_facts_quarantine_only_shards_without_a_newer_snapshot() -> None:
-    places = ShardSnapshots()
-    story = await begun(places)
+    storage = ShardSnapshots()
+    story = await begun(storage)
     await story.worker.keep()
-    places.kept[SHARD].snapshots.clear()
+    storage.kept[SHARD].snapshots.clear()
     story.cutting.cut(topics.CLUSTERS, 0)
     story.replace_worker()
     await story.submit(tainted("member1", "NoExecute"))
@@ -166,17 +166,17 @@ async def test_deleted_facts_quarantine_only_shards_without_a_newer_snapshot() -
 
 
 async def test_newer_snapshot_ends_the_quarantine() -> None:
-    places = ShardSnapshots()
-    story = await begun(places)
+    storage = ShardSnapshots()
+    story = await begun(storage)
     await story.worker.keep()
-    lost = places.kept[SHARD].snapshots
-    places.kept[SHARD].snapshots = {}
+    lost = storage.kept[SHARD].snapshots
+    storage.kept[SHARD].snapshots = {}
     story.cutting.cut(topics.SPECS, SHARD)
     story.replace_worker()
     await story.submit(tainted("member1", "NoExecute"))
     assert list(story.worker.unreadable()) == [SHARD]
 
-    places.kept[SHARD].snapshots = lost
+    storage.kept[SHARD].snapshots = lost
     await story.pass_ms(paused_shards.QUARANTINE_MS)
 
     assert placed(story) == {key(name): {"member2": 2} for name in NAMES}
@@ -184,8 +184,8 @@ async def test_newer_snapshot_ends_the_quarantine() -> None:
 
 
 async def test_snapshot_before_the_first_stored_record_is_skipped_and_kept() -> None:
-    places = ShardSnapshots()
-    story = await begun(places)
+    storage = ShardSnapshots()
+    story = await begun(storage)
     await story.worker.keep()
     await story.submit(*(deployment(name, 3) for name in MINE))
     story.cutting.cut(topics.DECISIONS, SHARD)
@@ -193,7 +193,7 @@ async def test_snapshot_before_the_first_stored_record_is_skipped_and_kept() -> 
     await story.settle()
 
     assert f"decisions/{SHARD} is not kept" in str(story.worker.unreadable()[SHARD])
-    assert places.kept[SHARD].snapshots
+    assert storage.kept[SHARD].snapshots
 
     story.cutting.restore()
     await story.pass_ms(paused_shards.QUARANTINE_MS)
@@ -275,8 +275,8 @@ async def test_running_worker_retries_quarantined_shards() -> None:
 @pytest.mark.parametrize("seed", range(5 * ROUNDS))
 async def test_every_input_is_decided_once_after_random_cuts_and_restores(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311  # moves of a test
-    places = ShardSnapshots()
-    story = await begun(places)
+    storage = ShardSnapshots()
+    story = await begun(storage)
     for _ in range(40):
         match chance.randrange(7):
             case 0:
@@ -319,7 +319,7 @@ async def test_quarantined_shard_does_not_block_the_emptying_of_other_clusters_f
 
     assert list(story.worker.unreadable()) == [SHARD]
     fleet = {name: story.worker.facts.fleet.get(name) for name in (first, second)}
-    assert {name: bool(found and found.spec.taints) for name, found in fleet.items()} == {
+    assert {name: bool(cluster and cluster.spec.taints) for name, cluster in fleet.items()} == {
         first: False,
         second: True,
     }

@@ -71,25 +71,25 @@ class Team:
 
     async def work(self) -> None:
         """Let all workers run turns until nothing is left to do."""
-        while behind := [each for each in self.workers if each.is_behind()]:
-            for each in behind:
-                await each.turn()
+        while behind := [member for member in self.workers if member.is_behind()]:
+            for member in behind:
+                await member.turn()
 
     def placed(self) -> dict[str, dict[str, int]]:
         """Return the placement of each binding according to its owner."""
-        owned = [fold.state.bindings for each in self.workers for fold in each.folds]
-        return {key: dict(found.clusters) for bindings in owned for key, found in bindings.items()}
+        owned = [fold.state.bindings for member in self.workers for fold in member.folds]
+        return {key: dict(binding.clusters) for bindings in owned for key, binding in bindings.items()}
 
     async def decided(self) -> dict[str, list[dict[str, int]]]:
         """Return the placements of each binding, decision by decision."""
-        found: dict[str, list[dict[str, int]]] = {}
+        placements: dict[str, list[dict[str, int]]] = {}
         for shard in range(topics.SHARDS):
             for record in await self.story.log.read(topics.DECISIONS, shard, 0, 10_000):
                 decoded = codec.decode(record)
                 if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, decisions.ScheduleDecided):
-                    targets = {each.name: each.replicas for each in decoded.data.clusters}
-                    found.setdefault(decoded.data.key, []).append(targets)
-        return found
+                    targets = {target.name: target.replicas for target in decoded.data.clusters}
+                    placements.setdefault(decoded.data.key, []).append(targets)
+        return placements
 
 
 async def begun() -> Team:
@@ -110,7 +110,7 @@ def owns(owner: worker.Worker) -> list[int]:
 async def test_workers_decide_their_own_shards_and_together_all() -> None:
     team = await begun()
 
-    assert [owns(each) for each in team.workers] == [list(EVEN), list(ODD)]
+    assert [owns(member) for member in team.workers] == [list(EVEN), list(ODD)]
     assert {name: len(story) for name, story in (await team.decided()).items()} == {
         key(name): 1 for name in NAMES
     }
@@ -193,7 +193,7 @@ async def test_fenced_shard_is_taken_over_again_after_a_new_assignment() -> None
     loser.assign(EVEN)
     await team.work()
 
-    assert [owns(each) for each in team.workers] == [list(EVEN), list(ODD)]
+    assert [owns(member) for member in team.workers] == [list(EVEN), list(ODD)]
 
 
 async def test_shards_of_a_failed_takeover_are_released_when_reassigned(

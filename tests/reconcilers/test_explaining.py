@@ -24,18 +24,18 @@ async def begun() -> Story:
 
 
 async def explained(story: Story, at_number: int | None = None) -> Explained:
-    found = await explanation.explain(story.log, WEB, at_number)
-    assert found is not None
-    return found
+    explained_binding = await explanation.explain(story.log, WEB, at_number)
+    assert explained_binding is not None
+    return explained_binding
 
 
-def group(found: Explained) -> GroupExplanation:
-    assert found.explanation is not None
-    return found.explanation.groups[-1]
+def group(explained_binding: Explained) -> GroupExplanation:
+    assert explained_binding.explanation is not None
+    return explained_binding.explanation.groups[-1]
 
 
-def by_name(found: Explained) -> dict[str, ClusterExplanation]:
-    return {each.name: each for each in group(found).clusters}
+def by_name(explained_binding: Explained) -> dict[str, ClusterExplanation]:
+    return {cluster.name: cluster for cluster in group(explained_binding).clusters}
 
 
 @pytest.mark.parametrize("scheduling", [DUPLICATED, EVEN, AGGREGATED, DYNAMIC])
@@ -43,54 +43,54 @@ async def test_explanation_has_the_numbers_of_the_decision(scheduling: Json) -> 
     story = await begun()
     await story.submit(policy("p", {"replicaScheduling": scheduling}), deployment("web", 12))
     (decision,) = await story.recorded(decisions.ScheduleDecided)
-    found = await explained(story)
-    assert found.clusters == {each.name: each.replicas for each in decision.clusters}
-    assert found.excluded == decision.excluded
-    assert (found.trigger, found.mode) == (decision.trigger, decision.mode)
-    for name, cluster in by_name(found).items():
+    shown = await explained(story)
+    assert shown.clusters == {target.name: target.replicas for target in decision.clusters}
+    assert shown.excluded == decision.excluded
+    assert (shown.trigger, shown.mode) == (decision.trigger, decision.mode)
+    for name, cluster in by_name(shown).items():
         assert cluster.available == {"member1": 6, "member2": 12, "member3": 18}[name]
-        assert (cluster.replicas or 0) == found.clusters.get(name, 0)
+        assert (cluster.replicas or 0) == shown.clusters.get(name, 0)
 
 
 async def test_kept_and_added_replicas_add_up() -> None:
     story = await begun()
     await story.submit(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 12))
     await story.submit(deployment("web", 18))
-    found = await explained(story)
-    assert found.previous == {"member1": 2, "member2": 4, "member3": 6}
-    (divided,) = group(found).steps
+    shown = await explained(story)
+    assert shown.previous == {"member1": 2, "member2": 4, "member3": 6}
+    (divided,) = group(shown).steps
     assert divided.seats == 6
-    for name, cluster in by_name(found).items():
-        assert cluster.kept == found.previous[name]
-        assert cluster.replicas == found.clusters[name]
+    for name, cluster in by_name(shown).items():
+        assert cluster.kept == shown.previous[name]
+        assert cluster.replicas == shown.clusters[name]
 
 
 async def test_explanation_names_every_filter_that_a_cluster_fails() -> None:
     story = await begun()
     await story.submit(tainted("member3", "NoSchedule"))
     await story.submit(policy("p", on("member1", scheduling=DYNAMIC)), deployment("web", 2))
-    found = await explained(story)
-    assert [bool(each.failed) for each in by_name(found).values()] == [False, True, True]
-    assert len(by_name(found)["member3"].failed) == 2
+    shown = await explained(story)
+    assert [bool(cluster.failed) for cluster in by_name(shown).values()] == [False, True, True]
+    assert len(by_name(shown)["member3"].failed) == 2
 
 
 async def test_explanation_names_the_lack_of_capacity() -> None:
     story = await begun()
     await story.submit(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 100))
     (failed,) = await story.recorded(decisions.ScheduleFailed)
-    found = await explained(story)
-    assert (found.condition, found.message) == (failed.reason, failed.message)
-    assert group(found).error
-    assert found.clusters == {}
+    shown = await explained(story)
+    assert (shown.condition, shown.message) == (failed.reason, failed.message)
+    assert group(shown).error
+    assert shown.clusters == {}
 
 
 async def test_fresh_decision_counts_running_replicas_as_capacity() -> None:
     story = await begun()
     await story.submit(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 12))
     await story.submit(rebalancer("demo", ref("web")))
-    found = await explained(story)
-    assert (found.mode, found.trigger) == ("Fresh", "RescheduleTriggered")
-    assert {name: each.weight for name, each in by_name(found).items()} == {
+    shown = await explained(story)
+    assert (shown.mode, shown.trigger) == ("Fresh", "RescheduleTriggered")
+    assert {name: cluster.weight for name, cluster in by_name(shown).items()} == {
         "member1": 8,
         "member2": 16,
         "member3": 24,
@@ -111,13 +111,13 @@ async def test_earlier_decision_is_explained_by_the_facts_of_its_time() -> None:
 async def test_explanation_names_its_step_in_the_log() -> None:
     story = await begun()
     await story.submit(policy("p"), deployment("web"))
-    found = await explained(story)
+    shown = await explained(story)
     (step,) = [
-        each
-        for each in await story.recorded(decisions.StepTaken)
-        if (each.shard, each.number) == (found.basis.shard, found.basis.step)
+        taken
+        for taken in await story.recorded(decisions.StepTaken)
+        if (taken.shard, taken.number) == (shown.basis.shard, shown.basis.step)
     ]
-    assert (step.ends, step.release) == (found.basis.ends, found.basis.release)
+    assert (step.ends, step.release) == (shown.basis.ends, shown.basis.release)
 
 
 async def test_undecided_binding_has_no_explanation() -> None:
@@ -142,18 +142,18 @@ async def test_explanation_names_the_dependents_of_an_object() -> None:
     )
     placed = policy("p", on("member1", "member2", scheduling=DUPLICATED), propagateDeps=True)
     await story.submit(settings, placed, inputs.referring("web", "ConfigMap/settings"))
-    found = await explanation.explain(story.log, settings_key)
-    assert found is not None
-    assert (found.trigger, found.clusters) == ("Required", {"member1": 0, "member2": 0})
-    assert found.required_by == {WEB: ("member1", "member2")}
+    shown = await explanation.explain(story.log, settings_key)
+    assert shown is not None
+    assert (shown.trigger, shown.clusters) == ("Required", {"member1": 0, "member2": 0})
+    assert shown.required_by == {WEB: ("member1", "member2")}
 
     await story.submit(policy("own", on("member3"), manifests.selector("settings", manifests.CONFIG_MAP)))
-    found = await explanation.explain(story.log, settings_key)
-    assert found is not None
-    assert found.clusters == {"member3": 0}
-    assert found.required_by == {WEB: ("member1", "member2")}
+    shown = await explanation.explain(story.log, settings_key)
+    assert shown is not None
+    assert shown.clusters == {"member3": 0}
+    assert shown.required_by == {WEB: ("member1", "member2")}
 
     await story.submit(inputs.deleted("web"), inputs.deleted("settings", manifests.CONFIG_MAP))
-    found = await explanation.explain(story.log, settings_key)
-    assert found is not None
-    assert found.required_by == {}
+    shown = await explanation.explain(story.log, settings_key)
+    assert shown is not None
+    assert shown.required_by == {}

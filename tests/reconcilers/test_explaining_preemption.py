@@ -28,8 +28,8 @@ AT = "2026-01-01T00:00:00"
 
 
 def ranked(of: str, by: str) -> policies.PolicyApplied:
-    said = {"priorityClassSource": "KubePriorityClass", "priorityClassName": by}
-    return policy(of, on(*MEMBERS, scheduling=DYNAMIC), selector(of), schedulePriority=said)
+    priority = {"priorityClassSource": "KubePriorityClass", "priorityClassName": by}
+    return policy(of, on(*MEMBERS, scheduling=DYNAMIC), selector(of), schedulePriority=priority)
 
 
 @pytest.fixture
@@ -45,9 +45,9 @@ async def story() -> Story:
 
 
 async def explained(story: Story, binding: str, at_number: int | None = None) -> Explained:
-    found = await explanation.explain(story.log, binding, at_number)
-    assert found is not None
-    return found
+    explained_binding = await explanation.explain(story.log, binding, at_number)
+    assert explained_binding is not None
+    return explained_binding
 
 
 async def said(story: Story, binding: str) -> list[str]:
@@ -81,10 +81,10 @@ async def test_preemption_is_explained_with_the_decision_that_it_enabled_only(st
     await story.submit(ranked("high", "high"), deployment("high", 3))
     await story.submit(capacity("member1", 4))
     await story.pass_s(2)
-    found = await explained(story, HIGH)
-    assert (found.clusters, found.condition) == ({"member1": 3}, "Success")
-    assert found.preemption is not None
-    assert [(each.key, each.cluster) for each in found.preemption.victims] == [(LOW, "member1")]
+    shown = await explained(story, HIGH)
+    assert (shown.clusters, shown.condition) == ({"member1": 3}, "Success")
+    assert shown.preemption is not None
+    assert [(victim.key, victim.cluster) for victim in shown.preemption.victims] == [(LOW, "member1")]
     await story.submit(deployment("high", 4))
     assert (await explained(story, HIGH)).preemption is None
 
@@ -115,9 +115,12 @@ async def test_pending_preemption_request_is_explained(story: Story) -> None:
 async def test_victims_of_all_attempts_are_listed(story: Story) -> None:
     await story.submit(ranked("high", "high"), deployment("high", 3))
     await story.pass_s(61)
-    found = (await explained(story, HIGH)).preemption
-    assert found is not None
-    assert (found.attempt, [each.cluster for each in found.victims]) == (2, ["member1", "member2"])
+    preemption = (await explained(story, HIGH)).preemption
+    assert preemption is not None
+    assert (preemption.attempt, [victim.cluster for victim in preemption.victims]) == (
+        2,
+        ["member1", "member2"],
+    )
 
 
 async def test_victim_is_marked_until_it_returns_or_is_rescheduled(story: Story) -> None:

@@ -23,8 +23,8 @@ def values(metrics: list[Metric]) -> dict[tuple[str, Labels], float]:
 
 def shown(story: Story, name: str, **labels: str) -> float:
     """Return a current metric of the story's worker."""
-    found = values(list(worker_metrics.WorkerMetrics(story.worker, story.log).collect()))
-    return found[f"reballast_worker_{name}", tuple(sorted(labels.items()))]
+    samples = values(list(worker_metrics.WorkerMetrics(story.worker, story.log).collect()))
+    return samples[f"reballast_worker_{name}", tuple(sorted(labels.items()))]
 
 
 async def begun() -> Story:
@@ -80,8 +80,8 @@ async def test_wait_of_an_input_is_part_of_the_latency() -> None:
 async def test_rejections_are_counted() -> None:
     story = await begun()
     story.refused = 1
-    said = statements.Statement(data=deployment("web", 2), at_ms=story.now_ms)
-    record = statements.record_of(said, "/pipelines/shop", story.now_ms, "")
+    statement = statements.Statement(data=deployment("web", 2), at_ms=story.now_ms)
+    record = statements.record_of(statement, "/pipelines/shop", story.now_ms, "")
     await story.log.append([record, record])
     await story.settle()
     assert shown(story, "rejections_total") == 1
@@ -92,6 +92,6 @@ async def test_worker_shows_only_its_current_shards() -> None:
     story.worker.assign([3])
     await story.settle()
     assert shown(story, "shards") == 1
-    found = values(list(worker_metrics.WorkerMetrics(story.worker, story.log, lambda: 4).collect()))
-    assert [labels for name, labels in found if name == "reballast_worker_owns"] == [(("shard", "3"),)]
-    assert found["reballast_worker_fences_total", ()] == 4
+    samples = values(list(worker_metrics.WorkerMetrics(story.worker, story.log, lambda: 4).collect()))
+    assert [labels for name, labels in samples if name == "reballast_worker_owns"] == [(("shard", "3"),)]
+    assert samples["reballast_worker_fences_total", ()] == 4

@@ -39,7 +39,7 @@ def test_pauses_end_with_the_first_quiet_turn() -> None:
 @given(st.lists(st.tuples(st.integers(0, 5_000), st.floats(0.0, 1.0)), max_size=50))
 def test_pause_never_exceeds_its_limit(turns: list[tuple[int, float]]) -> None:
     pace, now_s = Pace(), 10.0
-    for held, took_s in turns:
-        pause_s = pace.pause_s(held, now_s)
+    for records_taken, took_s in turns:
+        pause_s = pace.pause_s(records_taken, now_s)
         assert 0.0 <= pause_s <= GATHER_S
         now_s += pause_s + took_s

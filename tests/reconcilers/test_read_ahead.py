@@ -23,10 +23,10 @@ class CountingLog(memory.MemoryLog):
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
         self.reads.append((start, limit))
-        found = await super().read(topic, partition, start, limit)
-        if any(record.offset == self.damaged for record in found):
+        stored = await super().read(topic, partition, start, limit)
+        if any(record.offset == self.damaged for record in stored):
             raise port.LogCorruptedError(f"{topic}/{partition}/{self.damaged} is damaged")
-        return found
+        return stored
 
 
 async def edited(log: memory.MemoryLog, *names: str) -> Story:
@@ -40,8 +40,8 @@ async def edited(log: memory.MemoryLog, *names: str) -> Story:
 
 async def slot(log: memory.MemoryLog) -> tuple[int, list[StoredRecord]]:
     """Return the partition of specs with most records, and these."""
-    found = {shard: await log.read(SPECS, shard, 0, 1_000) for shard in range(topics.SHARDS)}
-    return max(found.items(), key=lambda item: len(item[1]))
+    by_partition = {shard: await log.read(SPECS, shard, 0, 1_000) for shard in range(topics.SHARDS)}
+    return max(by_partition.items(), key=lambda item: len(item[1]))
 
 
 async def test_replay_of_small_steps_reads_batches() -> None:
@@ -60,9 +60,9 @@ async def test_reads_in_any_order_return_the_same_records() -> None:
     shard, history = await slot(log)
     ahead = replay.ReadAhead(log)
     for start, limit in [(0, 1), (1, 2), (0, 3), (60, 9), (3, 1), (99, 1_000), (len(history), 5)]:
-        found = await ahead.read(SPECS, shard, start, limit)
-        assert found == history[start : start + min(limit, len(found))]
-        assert bool(found) is (start < len(history))
+        stored = await ahead.read(SPECS, shard, start, limit)
+        assert stored == history[start : start + min(limit, len(stored))]
+        assert bool(stored) is (start < len(history))
 
 
 async def test_record_behind_the_wanted_ones_may_be_damaged() -> None:

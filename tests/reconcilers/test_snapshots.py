@@ -38,9 +38,9 @@ class CountingLog(memory.MemoryLog):
         self.count = 0
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        found = await super().read(topic, partition, start, limit)
-        self.count += len(found)
-        return found
+        stored = await super().read(topic, partition, start, limit)
+        self.count += len(stored)
+        return stored
 
 
 class SignallingSnapshots(world.MemorySnapshots):
@@ -138,7 +138,9 @@ async def test_waiting_keys_and_timers_are_restored() -> None:
     assert len(story.worker.folds[0].state.waiting) == len(names) - worker.BUDGET
     assert await differing(story.log, kept) == []
     await restarted(story, kept)
-    assert len({each.key for each in await story.recorded(decisions.ScheduleDecided)}) == 20 + len(names)
+    assert len({decision.key for decision in await story.recorded(decisions.ScheduleDecided)}) == 20 + len(
+        names
+    )
     await story.pass_s(61)
     assert len(await story.recorded(rebalance_decisions.RebalancerExpired, "demo")) == 1
 
@@ -236,8 +238,8 @@ async def test_snapshot_ahead_of_the_log_is_discarded() -> None:
     shorter = memory.MemoryLog()
     await shorter.append(
         [
-            records.record(each.topic, each.partition, each.key, dict(each.headers), each.value)
-            for each in entries
+            records.record(record.topic, record.partition, record.key, dict(record.headers), record.value)
+            for record in entries
         ]
     )
     assert await snapshots.newest(shorter, kept, OWNED) is None

@@ -107,7 +107,7 @@ async def test_turn_is_limited_by_its_budget_and_the_rest_comes_first_in_the_nex
     await story.write(*(deployment(name) for name in names))
     turns = [(await story.worker.turn()).processed for _ in range(3)]
     assert turns == [worker.BUDGET, worker.BUDGET, 450 - 2 * worker.BUDGET]
-    decided = [each.key for each in await story.recorded(decisions.ScheduleDecided)]
+    decided = [decision.key for decision in await story.recorded(decisions.ScheduleDecided)]
     assert decided == sorted(key(name) for name in names)
 
 
@@ -147,7 +147,7 @@ async def test_remaining_keys_are_decided_before_new_ones() -> None:
     await story.worker.turn()
     await story.write(deployment(newcomer))
     await story.worker.turn()
-    decided = [each.key for each in await story.recorded(decisions.ScheduleDecided)]
+    decided = [decision.key for decision in await story.recorded(decisions.ScheduleDecided)]
     assert decided[-1] == key(newcomer)
     assert len(decided) == 251
 
