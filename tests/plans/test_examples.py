@@ -49,8 +49,8 @@ async def running(replicas: int, cpu: str = "100m") -> world.World:
 async def planned(played: world.World, *changes: Input | Failure) -> Prediction:
     question = questions.Question(
         began_ms=played.now_ms,
-        inputs=tuple(each for each in changes if isinstance(each, Input)),
-        failures=tuple(each for each in changes if isinstance(each, Failure)),
+        inputs=tuple(change for change in changes if isinstance(change, Input)),
+        failures=tuple(change for change in changes if isinstance(change, Failure)),
         simulated=tuple(played.specs),
     )
     return await planning.predict(played.log, question)
@@ -81,8 +81,8 @@ async def test_taint_moves_replicas_after_the_time_that_a_policy_tolerates() -> 
     assert sum(change.after.values()) == 6
     assert change.stopped == change.started == change.before["member4"]
     assert prediction.settled_ms >= 30_000
-    started = [each for each in prediction.events if each.type.startswith("io.reballast.eviction-started")]
-    assert [each.after_ms for each in started] == [30_000]
+    started = [event for event in prediction.events if event.type.startswith("io.reballast.eviction-started")]
+    assert [event.after_ms for event in started] == [30_000]
 
 
 async def test_too_many_replicas_are_reported_as_unplaced() -> None:
@@ -121,9 +121,9 @@ async def test_cluster_without_a_simulation_is_modelled_by_its_reports() -> None
     (change,) = prediction.changed
     assert change.after["real"] > 0
     assert change.ready_after == 60
-    (load,) = [each for each in prediction.clusters if each.name == "real"]
+    (load,) = [load_change for load_change in prediction.clusters if load_change.name == "real"]
     assert (load.before["pods"], load.after["pods"]) == ("10", str(10 + change.after["real"]))
-    assert any(each.startswith("real is not simulated") for each in prediction.assumptions)
+    assert any(assumption.startswith("real is not simulated") for assumption in prediction.assumptions)
 
 
 async def test_refused_input_is_named() -> None:
@@ -150,8 +150,8 @@ async def test_plan_of_the_past_starts_from_that_time() -> None:
 
 async def test_lost_readiness_counts_also_if_the_placement_stays() -> None:
     played = await running(6)
-    gone = health.WorkloadReported(cluster="member4", key=WEB, term=9, step=9, replicas=1, ready=0)
-    prediction = await planned(played, record(gone, WEB))
+    report = health.WorkloadReported(cluster="member4", key=WEB, term=9, step=9, replicas=1, ready=0)
+    prediction = await planned(played, record(report, WEB))
     (change,) = prediction.changed
     assert change.before == change.after
     assert change.ready_min < change.ready_before

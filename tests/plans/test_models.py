@@ -21,9 +21,17 @@ Running = dict[str, tuple[object, ...]]
 def running(members: member_fleet.Members, name: str) -> Running:
     """Return what a member runs, with the versions of its works and what is ready."""
     return {
-        key: (each.version, each.known, each.replicas, each.ready, each.suspended, each.digest, each.template)
-        for key, each in members.state_of(name).workloads.items()
-        if not each.preserved
+        key: (
+            workload.version,
+            workload.known,
+            workload.replicas,
+            workload.ready,
+            workload.suspended,
+            workload.digest,
+            workload.template,
+        )
+        for key, workload in members.state_of(name).workloads.items()
+        if not workload.preserved
     }
 
 
@@ -70,8 +78,8 @@ async def test_an_object_that_acts_on_others_restores_all_workloads_of_its_clust
     story = Story()
     await story.submit(joined("member1"), capacity("member1"), policy("p", on("member1")))
     await story.submit(deployment("web"), deployment("api"))
-    for each in ("web", "api"):
-        await story.submit(await as_agents_report(story, key(each)))
+    for workload_name in ("web", "api"):
+        await story.submit(await as_agents_report(story, key(workload_name)))
     planned = Fork(await fork_log.fork(story.log), (), story.now_ms)
     await planned.start()
     running = planned.members.state_of("member1").workloads
@@ -110,8 +118,8 @@ async def happened(
         await planned.members.wake()
     before = len(forked.added)
     inputs = [
-        Input(record=records.record(each.topic, each.partition, each.key, each.headers, each.value))
-        for each in made
+        Input(record=records.record(record.topic, record.partition, record.key, record.headers, record.value))
+        for record in made
     ]
     await planned.run(inputs, [], 900_000)
     members = planned.members

@@ -50,17 +50,17 @@ async def observed(directory: Path, changes: Sequence[Change]) -> None:
 
 def placements(changes: Sequence[Change], version: int) -> Placements:
     """Where Karmada had each binding at a resourceVersion."""
-    found: Placements = {}
+    known: Placements = {}
     for change in changes:
         kind, namespace, name = change.place
         if kind not in BINDINGS or change.version > version:
             continue
         key = f"{namespace}/{name}" if namespace else name
-        found.pop(key, None)
+        known.pop(key, None)
         if not change.is_gone:
             spec = json.loads(bytes(change.manifest))["spec"]
-            found[key] = {each["name"]: each.get("replicas", 0) for each in spec.get("clusters", ())}
-    return found
+            known[key] = {target["name"]: target.get("replicas", 0) for target in spec.get("clusters", ())}
+    return known
 
 
 def planned(directory: Path, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def planned(directory: Path, capsys: pytest.CaptureFixture[str], *words: str) ->
 def test_plan_equals_the_later_decision_of_karmada(
     changes: list[Change], tmp_path: Path, capsys: pytest.CaptureFixture[str], move: Move
 ) -> None:
-    asyncio.run(observed(tmp_path, [each for each in changes if each.version <= move.before]))
+    asyncio.run(observed(tmp_path, [change for change in changes if change.version <= move.before]))
     prediction = planned(tmp_path, capsys, *move.words)["prediction"]
     after = placements(changes, move.before)
     for change in prediction["changed"]:
@@ -88,13 +88,17 @@ def test_plan_of_a_taint_moves_the_workloads_that_karmada_moved(
     changes: list[Change], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Two clusters have a taint that some tolerate for a while: these come and go in Karmada, and in the plan."""
-    asyncio.run(observed(tmp_path, [each for each in changes if each.version <= 18996]))
+    asyncio.run(observed(tmp_path, [change for change in changes if change.version <= 18996]))
     prediction = planned(tmp_path, capsys, "taint", "lab-03", "maintenance:NoExecute")["prediction"]
     before, after = placements(changes, 18996), placements(changes, 20373)
     left = {
         key for key, clusters in before.items() if "lab-03" in clusters and "lab-03" not in after.get(key, ())
     }
-    planned_to_leave = {each["key"] for each in prediction["changed"] if "lab-03" in each["before"]}
+    planned_to_leave = {
+        changed_binding["key"]
+        for changed_binding in prediction["changed"]
+        if "lab-03" in changed_binding["before"]
+    }
     assert left
     assert left <= planned_to_leave
 
@@ -104,10 +108,12 @@ def test_plans_read_the_past(
 ) -> None:
     """With --as-of a plan starts from what was observed up to a number of the log."""
     move = MOVES[1]
-    asyncio.run(observed(tmp_path, [each for each in changes if each.version <= move.after]))
-    number = sum(each.version <= move.before for each in changes)
+    asyncio.run(observed(tmp_path, [change for change in changes if change.version <= move.after]))
+    number = sum(change.version <= move.before for change in changes)
     prediction = planned(tmp_path, capsys, *move.words, "--as-of", str(number))["prediction"]
-    assert [each["key"] for each in prediction["changed"]] == ["red/api-221-statefulset"]
+    assert [changed_binding["key"] for changed_binding in prediction["changed"]] == [
+        "red/api-221-statefulset"
+    ]
     capsys.readouterr()
     assert main.run(["plan", *move.words, "--log", str(tmp_path)]) == 0
     assert "Nothing moves" in capsys.readouterr().out

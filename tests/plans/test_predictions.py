@@ -65,7 +65,7 @@ def placements(engine: world.worker.Worker) -> dict[str, tuple[object, ...]]:
 
 def decided(log: list[records.StoredRecord]) -> list[Decided]:
     """Return the decisions of a log in order, each with the instant of its step."""
-    found: list[Decided] = []
+    made: list[Decided] = []
     step_ms: dict[int, int] = {}
     for record in log:
         decoded = codec.decode(record)
@@ -74,8 +74,8 @@ def decided(log: list[records.StoredRecord]) -> list[Decided]:
         if isinstance(decoded.data, decisions.StepTaken):
             step_ms[record.partition] = decoded.data.time_ms
         else:
-            found.append((step_ms[record.partition], *_named(decoded.data)))
-    return found
+            made.append((step_ms[record.partition], *_named(decoded.data)))
+    return made
 
 
 def _named(data: shapes.Event) -> tuple[str, str, str]:
@@ -92,8 +92,8 @@ async def differences(seed: int) -> str:
     names = [await played.chance.choice(PLANNED)(played) for _ in range(_CHANGES)]
     made = await played.log.read_all(number, 1_000)
     inputs = [
-        Input(record=records.record(each.topic, each.partition, each.key, each.headers, each.value))
-        for each in made
+        Input(record=records.record(record.topic, record.partition, record.key, record.headers, record.value))
+        for record in made
     ]
     await planned.start()
     before = len(forked.added)
@@ -112,15 +112,15 @@ async def differences(seed: int) -> str:
 def compared(planned: Fork, added: list[records.StoredRecord]) -> dict[str, comparison.Workload]:
     """Return the bindings after a change: those that were compared as they are now, the others as they were."""
     before, after = comparison.compared(planned.before, planned.worker.folds, added, ())
-    others = {key: each for key, each in planned.before.workloads.items() if key not in before}
+    others = {key: workload for key, workload in planned.before.workloads.items() if key not in before}
     return others | after
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, _SEEDS, _BATCH))
 async def test_plan_predicts_each_decision(start: int) -> None:
-    found = [await differences(seed) for seed in range(start, start + _BATCH)]
-    assert [each for each in found if each] == []
+    differing = [await differences(seed) for seed in range(start, start + _BATCH)]
+    assert [difference for difference in differing if difference] == []
 
 
 async def test_planning_writes_nothing_to_the_log() -> None:

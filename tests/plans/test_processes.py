@@ -57,10 +57,10 @@ def tainted() -> Question:
 async def test_predictions_from_one_number_are_independent(tmp_path: Path) -> None:
     async with planning(tmp_path) as planner:
         questions = [tainted() for _ in range(3)]
-        found = await asyncio.gather(*(predicted(planner, each) for each in questions))
-        assert [len(each.moved) for each in found] == [BINDINGS] * 3
+        predictions = await asyncio.gather(*(predicted(planner, question) for question in questions))
+        assert [len(prediction.moved) for prediction in predictions] == [BINDINGS] * 3
         nothing = await predicted(planner, Question(began_ms=installation.clock_ms()))
-        assert (nothing.number, nothing.changed) == (found[0].number, [])
+        assert (nothing.number, nothing.changed) == (predictions[0].number, [])
 
 
 async def test_prediction_includes_records_appended_since_the_last_one(tmp_path: Path) -> None:
@@ -79,9 +79,12 @@ async def test_process_follows_a_log_that_grows_and_reads_no_earlier_record_agai
         log = await sqlite.SqliteLog.open(tmp_path)
         for index in range(3):
             await log.append([inputs.deployment(BINDINGS + index)])
-            found = await predicted(planner, tainted())
-            assert (found.number, found.workloads) == (first.number + index + 1, BINDINGS + index + 1)
-            assert len(found.moved) == BINDINGS + index + 1
+            prediction = await predicted(planner, tainted())
+            assert (prediction.number, prediction.workloads) == (
+                first.number + index + 1,
+                BINDINGS + index + 1,
+            )
+            assert len(prediction.moved) == BINDINGS + index + 1
         await log.aclose()
         earlier = structs.replace(tainted(), number=first.number)
         with pytest.raises(PlanError, match="checksum"):
@@ -150,11 +153,11 @@ async def test_killed_process_is_replaced(tmp_path: Path) -> None:
 
 async def test_cancelled_prediction_ends(tmp_path: Path) -> None:
     async with planning(tmp_path) as planner:
-        asked = asyncio.create_task(predicted(planner, tainted()))
+        predicting = asyncio.create_task(predicted(planner, tainted()))
         await asyncio.sleep(0)
-        asked.cancel()
+        predicting.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asked
+            await predicting
         assert len((await predicted(planner, tainted())).moved) == BINDINGS
 
 

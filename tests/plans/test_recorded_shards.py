@@ -34,9 +34,9 @@ async def test_followed_shards_are_those_that_are_rebuilt(seed: int) -> None:
         await played.chance.choice(PLANNED)(played)
         await played.settle(_HORIZON_MS)
     outcomes: list[list[object]] = []
-    for each in (RecordedShards(), shards):
+    for recorded in (RecordedShards(), shards):
         forked = await fork_log.fork(played.log)
-        fork = Fork(forked, (), played.now_ms, each)
+        fork = Fork(forked, (), played.now_ms, recorded)
         await fork.start()
         await fork.run([], [], _HORIZON_MS)
         outcomes.append([decided(forked.added), states(fork.worker.folds)])

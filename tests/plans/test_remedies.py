@@ -34,7 +34,7 @@ def test_one_cluster_that_all_may_use_is_cheapest() -> None:
 
 def test_workloads_without_a_common_cluster_need_several() -> None:
     changes = [lacking("a", 2, ["member1"], "2"), lacking("b", 4, ["member2"], "4")]
-    assert [(each.cluster, each.replicas) for each in drills.cheapest_remedies(changes)] == [
+    assert [(remedy.cluster, remedy.replicas) for remedy in drills.cheapest_remedies(changes)] == [
         ("member2", 4),
         ("member1", 2),
     ]
