@@ -26,9 +26,9 @@ def read(**spec: object) -> budgets.Budget | None:
     ],
 )
 def test_limits_are_numbers_or_parts_of_the_expected_pods(limit: Json, expected: int, desired: int) -> None:
-    found = read(selector={}, **limit)
-    assert found is not None
-    assert found.desired(expected) == desired
+    budget = read(selector={}, **limit)
+    assert budget is not None
+    assert budget.desired(expected) == desired
 
 
 @pytest.mark.parametrize(

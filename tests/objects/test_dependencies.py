@@ -32,8 +32,8 @@ def of_pod(pod: Json, kind: tuple[str, str] = DEPLOYMENT, **fields: object) -> l
 
 def found(root: object, kind: tuple[str, str] = DEPLOYMENT, namespace: str = "shop") -> list[str]:
     needed = dependencies(*kind, namespace, msgspec.json.encode(root))
-    assert all((each.api_version, each.namespace) == ("v1", namespace) for each in needed)
-    return [f"{each.kind}/{each.name}" for each in needed]
+    assert all((dependency.api_version, dependency.namespace) == ("v1", namespace) for dependency in needed)
+    return [f"{dependency.kind}/{dependency.name}" for dependency in needed]
 
 
 @pytest.mark.parametrize("kind", [POD, CRON_JOB, *TEMPLATED])

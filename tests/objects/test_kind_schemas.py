@@ -41,22 +41,22 @@ def references(value: object) -> Iterator[str]:
         yield from references(item)
 
 
-def differences(wanted: inspect.Type, schema: Schema, path: str) -> Iterator[str]:
+def differences(struct_type: inspect.Type, schema: Schema, path: str) -> Iterator[str]:
     """Yield the paths of a struct that the schema does not have, or has with another type."""
-    if isinstance(wanted, inspect.UnionType):
-        wanted = next(each for each in wanted.types if not isinstance(each, inspect.NoneType))
-    match wanted, parsing.resolved(schema):
+    if isinstance(struct_type, inspect.UnionType):
+        struct_type = next(member for member in struct_type.types if not isinstance(member, inspect.NoneType))
+    match struct_type, parsing.resolved(schema):
         case inspect.StructType(), Fields(fields=fields):
-            for field in wanted.fields:
+            for field in struct_type.fields:
                 below = f"{path}.{field.encode_name}"
                 if field.encode_name in fields:
                     yield from differences(field.type, fields[field.encode_name].schema, below)
                 else:
                     yield below
         case inspect.VarTupleType(), ListOf(item=item):
-            yield from differences(wanted.item_type, item, f"{path}[]")
+            yield from differences(struct_type.item_type, item, f"{path}[]")
         case inspect.DictType(), MapOf(value=value):
-            yield from differences(wanted.value_type, value, f"{path}.*")
+            yield from differences(struct_type.value_type, value, f"{path}.*")
         case inspect.StrType() | inspect.LiteralType(), Scalar(form="str" | "quantity" | "time"):
             return
         case inspect.IntType(), Scalar(form="int"):
@@ -99,9 +99,9 @@ def test_every_field_has_a_description(name: str) -> None:
 
 @pytest.mark.parametrize(("struct", "name"), STRUCTS)
 def test_every_decoded_field_has_a_schema_of_its_type(struct: type[msgspec.Struct], name: str) -> None:
-    found = differences(inspect.type_info(struct), Named(name=name), "")
+    differing = differences(inspect.type_info(struct), Named(name=name), "")
 
-    assert [path for path in found if (struct, path) not in NOT_IN_TYPES] == []
+    assert [path for path in differing if (struct, path) not in NOT_IN_TYPES] == []
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,11 @@ def test_every_decoded_field_has_a_schema_of_its_type(struct: type[msgspec.Struc
 def test_deciders_have_the_defaults_of_the_schemas(struct: type[msgspec.Struct], name: str) -> None:
     written = msgspec.convert(kind_schemas.types()[name], kind_schemas.Schema).properties
     decoded = {field.encode_name: field.default for field in msgspec.structs.fields(struct)}
-    declared = {field: each.default for field, each in written.items() if each.default is not None}
+    declared = {
+        field: field_schema.default
+        for field, field_schema in written.items()
+        if field_schema.default is not None
+    }
 
     assert declared
     assert {field: decoded.get(field, default) for field, default in declared.items()} == declared

@@ -25,15 +25,15 @@ def read(content: str | bytes) -> list[manifests.Document | manifests.Fault]:
 
 
 def only(content: str | bytes) -> dict[str, object]:
-    (found,) = read(content)
-    assert isinstance(found, manifests.Document)
-    return found.value
+    (document,) = read(content)
+    assert isinstance(document, manifests.Document)
+    return document.value
 
 
 def fault(content: str | bytes) -> manifests.Fault:
-    found = read(content)[-1]
-    assert isinstance(found, manifests.Fault)
-    return found
+    last = read(content)[-1]
+    assert isinstance(last, manifests.Fault)
+    return last
 
 
 @pytest.mark.parametrize(
@@ -64,21 +64,21 @@ def test_yaml_1_2_core_schema_types_scalars(text: str, value: object) -> None:
 
 
 def test_documents_lists_and_comments_are_read_up_to_a_syntax_error() -> None:
-    found = read(
+    entries = read(
         "# a file\n---\na: 1\n---\n# nothing\n---\n"
         "kind: List\nitems:\n- {kind: A}\n- 3\n---\nb: [1\n--- {c: 2}\n...\n"
     )
 
-    assert [(entry.index, entry.line) for entry in found] == [(1, 2), (2, 6), (2, 6), (3, 13), (4, 13)]
-    values = [entry.value if isinstance(entry, manifests.Document) else entry.field for entry in found]
+    assert [(entry.index, entry.line) for entry in entries] == [(1, 2), (2, 6), (2, 6), (3, 13), (4, 13)]
+    values = [entry.value if isinstance(entry, manifests.Document) else entry.field for entry in entries]
     assert values == [{"a": 1}, {"kind": "A"}, "items[1]", "", {"c": 2}]
 
 
 def test_consecutive_json_documents_are_read() -> None:
-    found = read('{"a": 1}\n{"a": 2}\n{"a": 3')
+    entries = read('{"a": 1}\n{"a": 2}\n{"a": 3')
 
-    assert [entry.value for entry in found if isinstance(entry, manifests.Document)] == [{"a": 1}, {"a": 2}]
-    assert (found[2].line, found[2].index) == (3, 3)
+    assert [entry.value for entry in entries if isinstance(entry, manifests.Document)] == [{"a": 1}, {"a": 2}]
+    assert (entries[2].line, entries[2].index) == (3, 3)
 
 
 def test_yaml_flow_mapping_is_read() -> None:
@@ -138,21 +138,21 @@ HOSTILE: list[tuple[str, str | bytes, str, int]] = [
 def test_hostile_content_is_a_fault_with_its_line(content: str | bytes, reason: str, line: int) -> None:
     began_s = time.process_time()
 
-    found = fault(content)
+    refused = fault(content)
 
-    assert reason in found.reason
-    assert found.line == line
-    assert found.file == "app.yaml"
+    assert reason in refused.reason
+    assert refused.line == line
+    assert refused.file == "app.yaml"
     assert time.process_time() - began_s < 1
 
 
 def test_line_of_a_field_is_found() -> None:
-    (found,) = read("# top\nkind: A\nspec:\n  list:\n  - name: x\n    b.c: 1\n")
+    (document,) = read("# top\nkind: A\nspec:\n  list:\n  - name: x\n    b.c: 1\n")
 
-    assert isinstance(found, manifests.Document)
-    assert manifests.line_of(found, "spec.list[0].name") == 5
-    assert manifests.line_of(found, "spec.list[0].missing.deeper") == 5
-    assert manifests.line_of(found, "spec.list[0].b.c") == 6
+    assert isinstance(document, manifests.Document)
+    assert manifests.line_of(document, "spec.list[0].name") == 5
+    assert manifests.line_of(document, "spec.list[0].missing.deeper") == 5
+    assert manifests.line_of(document, "spec.list[0].b.c") == 6
 
 
 @pytest.mark.slow
@@ -160,9 +160,9 @@ def test_line_of_a_field_is_found() -> None:
 def test_json_round_trips(value: dict[str, object]) -> None:
     content = json.dumps(value)
 
-    found = read(content)
+    entries = read(content)
 
-    assert [entry.value for entry in found if isinstance(entry, manifests.Document)] == [value]
+    assert [entry.value for entry in entries if isinstance(entry, manifests.Document)] == [value]
 
 
 @given(st.binary(max_size=200) | st.text(alphabet="-:[]{}&*!|>'\"#%@` \n\tab01.<?,", max_size=120))

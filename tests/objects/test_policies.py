@@ -45,7 +45,7 @@ def test_selectors_of_a_propagation_policy_are_limited_to_its_namespace() -> Non
     policy = msgspec.structs.replace(
         _decode(resourceSelectors=selectors), metadata=policies.Metadata(name="p", namespace="shop")
     )
-    assert [(each.kind, each.namespace) for each in policy.selectors] == [
+    assert [(selected.kind, selected.namespace) for selected in policy.selectors] == [
         ("Secret", "shop"),
         ("Service", "shop"),
     ]

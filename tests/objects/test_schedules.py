@@ -97,14 +97,14 @@ def _instants(schedule: str, after: str, count: int) -> list[str]:
     parsed = schedules.parse(schedule, "America/New_York")
     assert parsed is not None
     at_ms = instant(after)
-    found: list[int] = []
+    instants: list[int] = []
     for _ in range(count):
         following = parsed.next(at_ms)
         assert following is not None
         assert parsed.last(following + 1) == following
-        assert not found or parsed.last(following - 1) == found[-1]
-        found.append(at_ms := following)
-    return [text(each)[5:] for each in found]
+        assert not instants or parsed.last(following - 1) == instants[-1]
+        instants.append(at_ms := following)
+    return [text(instant_ms)[5:] for instant_ms in instants]
 
 
 def test_repeated_hour_has_its_moments_twice() -> None:

@@ -40,8 +40,8 @@ def refusal(value: dict[str, object]) -> str:
     encoded = raw(value)
     try:
         manifests.check(kube_objects.read_head(encoded), encoded)
-    except kube_objects.Refusal as found:
-        return f"{found.field}: {found.reason}"
+    except kube_objects.Refusal as error:
+        return f"{error.field}: {error.reason}"
     return ""
 
 
