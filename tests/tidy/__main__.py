@@ -23,7 +23,7 @@ def report() -> Table:
         ("functions run for one create", str(len(created)), f"in {len({path for path, _ in created})} files"),
         ("signatures with untyped JSON", f"{untyped / functions:.0%}", f"{untyped} of {functions}"),
         ("constants defined several times", str(len(constants)), "; ".join(list(constants)[:3])),
-        ("import cycles, types included", str(len(cycles)), "; ".join(", ".join(each) for each in cycles)),
+        ("import cycles, types included", str(len(cycles)), "; ".join(", ".join(cycle) for cycle in cycles)),
         ("private words and openings", str(sum(words.values())), _most(words.most_common(6))),
         *(("longest modules", str(count), name) for count, name in measures.longest_files()),
         *(("longest functions", str(count), name) for count, name in measures.longest_functions()),
@@ -33,8 +33,8 @@ def report() -> Table:
     return table
 
 
-def _most(found: list[tuple[str, int]]) -> str:
-    return ", ".join(f"{word} {count}" for word, count in found)
+def _most(counts: list[tuple[str, int]]) -> str:
+    return ", ".join(f"{word} {count}" for word, count in counts)
 
 
 if __name__ == "__main__":

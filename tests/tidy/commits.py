@@ -20,22 +20,22 @@ _SUBJECT: Final = re.compile(r"[a-z][\w./-]*: [a-z0-9].*[^.]")
 
 def faults(subjects: Iterator[str] | list[str]) -> list[str]:
     """Return the fault of each subject that breaks the rule."""
-    found: list[str] = []
+    broken: list[str] = []
     for subject in subjects:
         if len(subject) > CHARACTERS_MAX:
-            found.append(f"{len(subject)} characters, at most {CHARACTERS_MAX}: {subject}")
+            broken.append(f"{len(subject)} characters, at most {CHARACTERS_MAX}: {subject}")
         elif not _SUBJECT.fullmatch(subject):
-            found.append(f"not of the form `package: imperative summary`: {subject}")
-    return found
+            broken.append(f"not of the form `package: imperative summary`: {subject}")
+    return broken
 
 
 def main() -> int:
     """Print the faults; return 1 if there are any."""
     command = ["git", "log", "--no-merges", "--format=%s", f"--since={SINCE}"]
     subjects = subprocess.run(command, cwd=trees.ROOT, capture_output=True, text=True, check=True).stdout
-    found = faults(subjects.splitlines())
-    print("\n".join(found) or "all subjects follow the rule")  # noqa: T201
-    return int(bool(found))
+    broken = faults(subjects.splitlines())
+    print("\n".join(broken) or "all subjects follow the rule")  # noqa: T201
+    return int(bool(broken))
 
 
 if __name__ == "__main__":

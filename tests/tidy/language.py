@@ -105,19 +105,19 @@ def unclear_names(path: Path) -> Iterator[str]:
 @cache
 def counts() -> Counter[str]:
     """Count each private word and each opening in the shipped packages and the README files."""
-    found: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
     for path in trees.modules():
         if trees.name_of(path).startswith("tests/"):
             continue
         for text in docstrings(path):
-            found.update(word.lower() for word in PRIVATE.findall(text))
+            counted.update(word.lower() for word in PRIVATE.findall(text))
             if match := OPENINGS.match(text.strip()):
-                found[f"{match[0]} ..."] += 1
+                counted[f"{match[0]} ..."] += 1
         for text in (*texts(path), *comments(path)):
-            found.update(word.lower() for word in PRIVATE.findall(text))
+            counted.update(word.lower() for word in PRIVATE.findall(text))
     for path in (
         trees.ROOT / "README.md",
         *(file for name in _DOCUMENTED_IN for file in (trees.ROOT / name).rglob("README.md")),
     ):
-        found.update(word.lower() for word in PRIVATE.findall(path.read_text()))
-    return found
+        counted.update(word.lower() for word in PRIVATE.findall(path.read_text()))
+    return counted

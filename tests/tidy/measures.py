@@ -19,12 +19,12 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 @cache
 def sources() -> dict[str, ast.Module]:
     """Return the syntax tree of each shipped module by its dotted name."""
-    found: dict[str, ast.Module] = {}
+    trees_by_name: dict[str, ast.Module] = {}
     for path in trees.modules():
         name = trees.name_of(path)
         if name.split("/")[0] in PACKAGES:
-            found[_dotted(name)] = trees.tree(path)
-    return found
+            trees_by_name[_dotted(name)] = trees.tree(path)
+    return trees_by_name
 
 
 def lines() -> int:
@@ -41,31 +41,33 @@ def longest_files() -> list[tuple[int, str]]:
 def longest_functions() -> list[tuple[int, str]]:
     """Return the longest functions, with their numbers of lines."""
     counted = [
-        ((each.end_lineno or each.lineno) - each.lineno + 1, f"{name}.{each.name}")
-        for name, each in _functions()
+        ((function.end_lineno or function.lineno) - function.lineno + 1, f"{name}.{function.name}")
+        for name, function in _functions()
     ]
     return sorted(counted, reverse=True)[:LONGEST]
 
 
 def untyped_signatures() -> tuple[int, int]:
     """Return the number of functions that take or return untyped JSON, and the number of all functions."""
-    functions = [each for _, each in _functions()]
-    return sum(_is_untyped(each) for each in functions), len(functions)
+    functions = [function for _, function in _functions()]
+    return sum(_is_untyped(function) for function in functions), len(functions)
 
 
 def repeated_constants() -> dict[str, list[str]]:
     """Return the constants that several modules define with the same name and literal value."""
-    found: dict[str, list[str]] = defaultdict(list)
+    modules_by_constant: dict[str, list[str]] = defaultdict(list)
     for module, tree in sources().items():
         for node in tree.body:
             match node:
                 case ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant(value=value)) if (
                     name.isupper()
                 ):
-                    found[f"{name.lstrip('_')} = {value!r}"].append(module)
+                    modules_by_constant[f"{name.lstrip('_')} = {value!r}"].append(module)
                 case _:
                     continue
-    return {constant: modules for constant, modules in sorted(found.items()) if len(modules) > 1}
+    return {
+        constant: modules for constant, modules in sorted(modules_by_constant.items()) if len(modules) > 1
+    }
 
 
 def cycles() -> list[list[str]]:
@@ -92,7 +94,7 @@ def _functions() -> Iterator[tuple[str, Function]]:
 def _is_untyped(function: Function) -> bool:
     arguments = function.args
     annotations = [
-        each.annotation for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+        argument.annotation for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
     ]
     names = {
         node.id
@@ -105,13 +107,13 @@ def _is_untyped(function: Function) -> bool:
 
 
 def _imported(module: str, tree: ast.Module) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {f"{node.module}.{each.name}" for each in node.names} | {node.module}
+            names |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
         elif isinstance(node, ast.Import):
-            found |= {each.name for each in node.names}
-    return (found & sources().keys()) - {module}
+            names |= {alias.name for alias in node.names}
+    return (names & sources().keys()) - {module}
 
 
 def _components(graph: dict[str, list[str]]) -> list[list[str]]:
@@ -119,7 +121,7 @@ def _components(graph: dict[str, list[str]]) -> list[list[str]]:
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
-    found: list[list[str]] = []
+    components: list[list[str]] = []
 
     def visit(name: str) -> None:
         index[name] = low[name] = len(index)
@@ -132,10 +134,10 @@ def _components(graph: dict[str, list[str]]) -> list[list[str]]:
                 low[name] = min(low[name], index[other])
         if low[name] == index[name]:
             at = stack.index(name)
-            found.append(stack[at:])
+            components.append(stack[at:])
             del stack[at:]
 
     for name in graph:
         if name not in index:
             visit(name)
-    return found
+    return components

@@ -42,13 +42,13 @@ def test_walks_name_functions_and_classes_of_their_files() -> None:
 def walks() -> Iterator[tuple[Path, str]]:
     """Yield the file of each step of the walks through the engine, and where to look in it."""
     for line in _ENGINE.read_text(encoding="utf-8").splitlines():
-        if found := _STEP.match(line):
-            yield (_ENGINE.parent / found[1]).resolve(), found[2]
+        if step := _STEP.match(line):
+            yield (_ENGINE.parent / step[1]).resolve(), step[2]
 
 
 def defined(path: Path) -> set[str]:
     """Return the functions and classes of a module."""
     body = trees.tree(path.resolve()).body
     return {
-        each.name for each in body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     }
