@@ -86,8 +86,8 @@ def deployment(
 def referring(name: str, *needed: str, replicas: int = 1, **fields: object) -> specs.TemplateApplied:
     """A Deployment that mounts these objects, each written ``ConfigMap/name`` or ``Secret/name``."""
     volumes: list[Json] = []
-    for each in needed:
-        kind, _, called = each.partition("/")
+    for needed_object in needed:
+        kind, _, called = needed_object.partition("/")
         source = (
             {"configMap": {"name": called}} if kind == "ConfigMap" else {"secret": {"secretName": called}}
         )
@@ -108,12 +108,12 @@ def policy(
     **spec: object,
 ) -> policies.PolicyApplied:
     """A PropagationPolicy, or a ClusterPropagationPolicy if ``namespace`` is empty; default: all Deployments."""
-    found = (
+    manifest = (
         manifests.policy(name, placement, *selectors, namespace=namespace, annotations=annotations, **spec)
         if namespace
         else manifests.cluster_policy(name, placement, *selectors, annotations=annotations, **spec)
     )
-    return policies.PolicyApplied(manifest=raw(found))
+    return policies.PolicyApplied(manifest=raw(manifest))
 
 
 def policy_deleted(name: str, namespace: str = "default") -> policies.PolicyDeleted:

@@ -28,9 +28,9 @@ def key_of(data: shapes.Event) -> str:
 
 def record(data: shapes.Event, head: Envelope | None = None, key: str | None = None) -> records.Record:
     """Return the record of an event under its own key or another one, in that key's partition."""
-    found = key_of(data) if key is None else key
-    partition = partition_of(found, topics.TOPICS[BY_STRUCT[type(data)].topic].partitions)
-    return codec.encode(data, head or envelope(), partition=partition, key=found)
+    record_key = key_of(data) if key is None else key
+    partition = partition_of(record_key, topics.TOPICS[BY_STRUCT[type(data)].topic].partitions)
+    return codec.encode(data, head or envelope(), partition=partition, key=record_key)
 
 
 def record_of_bytes(

@@ -91,8 +91,8 @@ def cluster(name: str, **spec: object) -> Json:
 
 def selector(name: str = "", kind: Kind = DEPLOYMENT, **fields: object) -> Json:
     """A resource selector, or another reference, for all objects of a kind or for one by name."""
-    found: Json = {"apiVersion": kind[0], "kind": kind[1], **fields}
-    return found | {"name": name} if name else found
+    reference: Json = {"apiVersion": kind[0], "kind": kind[1], **fields}
+    return reference | {"name": name} if name else reference
 
 
 def selector_of(value: Json) -> Json:
@@ -102,8 +102,8 @@ def selector_of(value: Json) -> Json:
 
 def on(*names: str, scheduling: Json | None = None, **placement: object) -> Json:
     """A placement on these clusters."""
-    found: Json = {"clusterAffinity": {"clusterNames": list(names)}, **placement}
-    return found | {"replicaScheduling": scheduling} if scheduling else found
+    placed: Json = {"clusterAffinity": {"clusterNames": list(names)}, **placement}
+    return placed | {"replicaScheduling": scheduling} if scheduling else placed
 
 
 def policy(
@@ -133,8 +133,8 @@ def cluster_policy(
     **spec: object,
 ) -> Json:
     """A ClusterPropagationPolicy; by default it selects all Deployments."""
-    found = policy(name, placement, *selectors, namespace="", annotations=annotations, **spec)
-    return found | {"kind": "ClusterPropagationPolicy"}
+    manifest = policy(name, placement, *selectors, namespace="", annotations=annotations, **spec)
+    return manifest | {"kind": "ClusterPropagationPolicy"}
 
 
 def override_policy(name: str, *rules: Mapping[str, object], namespace: str = "", **spec: object) -> Json:
