@@ -81,8 +81,8 @@ class Recorder:
         return done
 
     def _placements(self, kind: str) -> list[logs.Placement]:
-        found = msgspec.json.decode(self._run("get", kind, "-A", "--json").stdout, type=logs.BindingList)
-        return [logs.placement_of(binding) for binding in found.items]
+        listed = msgspec.json.decode(self._run("get", kind, "-A", "--json").stdout, type=logs.BindingList)
+        return [logs.placement_of(binding) for binding in listed.items]
 
 
 def record(checkout: Path, history: Path) -> None:

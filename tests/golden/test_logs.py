@@ -58,8 +58,8 @@ async def test_golden_log_verifies_except_for_explained_differences(recorded: Pa
         report = await verification.verify(log)
     assert report.findings == []
     assert report.steps > 0
-    found = {difference.where: difference.message for difference in report.differences}
-    assert found.keys() == DIFFERENCES.get(name_of(recorded), {}).keys(), found
+    messages = {difference.where: difference.message for difference in report.differences}
+    assert messages.keys() == DIFFERENCES.get(name_of(recorded), {}).keys(), messages
 
 
 @pytest.mark.parametrize("recorded", RECORDED, ids=name_of)
@@ -67,12 +67,12 @@ async def test_audit_of_a_golden_log_finds_the_decisions_that_a_change_of_rules_
     recorded: Path,
 ) -> None:
     async with opened(recorded) as log:
-        found = audit.merged([await audit.audit(log, range(topics.SHARDS))])
-    assert found.steps > 0
-    assert {group.reason: group.count for group in found.groups} == AUDITS.get(name_of(recorded), {})
+        report = audit.merged([await audit.audit(log, range(topics.SHARDS))])
+    assert report.steps > 0
+    assert {group.reason: group.count for group in report.groups} == AUDITS.get(name_of(recorded), {})
     # A decision differs only in a shard whose first step that differs is explained.
     explained = {int(where.split()[1]) for where in DIFFERENCES.get(name_of(recorded), {})}
-    assert {example.shard for group in found.groups for example in group.examples} <= explained
+    assert {example.shard for group in report.groups for example in group.examples} <= explained
 
 
 @pytest.mark.parametrize("recorded", RECORDED, ids=name_of)
@@ -92,12 +92,12 @@ async def test_views_of_a_golden_log_show_the_placements_of_its_release(recorded
 def _placements(store: Store) -> list[logs.Placement]:
     with store.reading() as rows:
         items = query.list_bindings(rows).items
-    found = [msgspec.convert(item.document, logs.Binding) for item in items]
-    return sorted(logs.placement_of(binding) for binding in found)
+    bindings = [msgspec.convert(item.document, logs.Binding) for item in items]
+    return sorted(logs.placement_of(binding) for binding in bindings)
 
 
 def test_each_release_has_a_log_of_each_history() -> None:
     released = _RELEASED.findall((trees.ROOT / "CHANGELOG.md").read_text())
-    wanted = {f"{release}/{history.stem}" for release in released for history in logs.histories()}
-    missing = wanted - {name_of(log) for log in RECORDED}
+    expected = {f"{release}/{history.stem}" for release in released for history in logs.histories()}
+    missing = expected - {name_of(log) for log in RECORDED}
     assert not missing, f"record them: python -m tests.golden.record CHECKOUT (missing: {sorted(missing)})"
