@@ -48,9 +48,9 @@ async def following(log: SqliteLog, directory: Path) -> AsyncGenerator[RemoteVie
 
 @pytest.fixture
 async def log(tmp_path: Path) -> AsyncIterator[SqliteLog]:
-    found = await SqliteLog.open(tmp_path, synchronous="OFF")
-    yield found
-    await found.aclose()
+    opened = await SqliteLog.open(tmp_path, synchronous="OFF")
+    yield opened
+    await opened.aclose()
 
 
 @pytest.fixture
@@ -277,7 +277,7 @@ def remove_limit(child: int) -> None:
 async def fill(log: SqliteLog, views: RemoteViews, story: Story) -> port.LogError:
     """Append until a query is refused; return its error."""
     while True:
-        await log.append([each for _ in range(20) for each in story.more()])
+        await log.append([record for _ in range(20) for record in story.more()])
         try:
             await views.wait_folded(log.last_number())
         except port.LogError as error:
@@ -296,9 +296,9 @@ async def test_full_disk_is_reported_to_clients_until_there_is_space(
     try:
         (child,) = await asyncio.to_thread(children) - before
         async with asyncio.timeout(FULL_SECONDS):
-            told = await fill(log, views, story)
-        assert f"{tmp_path / store.FILE} can't be written" in str(told)
-        assert "the views continue automatically once there is space" in str(told)
+            error = await fill(log, views, story)
+        assert f"{tmp_path / store.FILE} can't be written" in str(error)
+        assert "the views continue automatically once there is space" in str(error)
         # Folded records can still be queried; later ones are refused at once.
         await views.wait_folded(views.folded)
         seen = views.folded
