@@ -39,7 +39,7 @@ def load(group: str) -> list[Vector]:
 
 def by_feature(vectors: Iterable[Vector]) -> dict[str, list[Vector]]:
     """Return the cases of each feature, with features in name order."""
-    found: dict[str, list[Vector]] = {}
+    cases: dict[str, list[Vector]] = {}
     for vector in vectors:
-        found.setdefault(vector.feature, []).append(vector)
-    return dict(sorted(found.items()))
+        cases.setdefault(vector.feature, []).append(vector)
+    return dict(sorted(cases.items()))
