@@ -171,9 +171,9 @@ async def test_cloudevents_are_read_by_another_library(tmp_path: Path) -> None:
     history = await logs.everything(log)
     await log.append([records.record(topics.SPECS, 0, "no event", {}, b"\xff")])
     await exported(log, tmp_path, "cloudevents")
-    found = lines(tmp_path)
-    assert len(found) == len(history)
-    for line, record in zip(found, history, strict=True):
+    exported_lines = lines(tmp_path)
+    assert len(exported_lines) == len(history)
+    for line, record in zip(exported_lines, history, strict=True):
         attributes = {name: value for name, value in line.items() if name not in {"data", "time"}}
         event = CloudEvent(attributes, line["data"])
         assert event.get_id() == record.headers["ce_id"]
