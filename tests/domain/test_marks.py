@@ -28,15 +28,15 @@ def test_work_of_a_name_that_is_no_subdomain_has_a_valid_name() -> None:
 
 def test_cluster_scoped_object_refers_to_its_cluster_binding() -> None:
     ref = shapes.WorkloadRef(api_version="rbac.authorization.k8s.io/v1", kind="ClusterRole", name="reader")
-    found = marks.propagated(
+    propagated = marks.propagated(
         KubeObject({"metadata": {"name": "reader"}}),
         marks.Propagation(template=ref, cluster="one", binding_uid="7"),
     )
-    assert found.labels == {
+    assert propagated.labels == {
         "karmada.io/managed": "true",
         "clusterresourcebinding.karmada.io/permanent-id": "7",
     }
-    annotations = found.annotations
+    annotations = propagated.annotations
     assert annotations["clusterresourcebinding.karmada.io/name"] == "reader-clusterrole"
     assert set(marks.ANNOTATIONS) > annotations.keys()
 
