@@ -12,6 +12,7 @@ from projections.documents.clusters import ShownWork
 
 class _Pods(Struct):
     items: list[Pod]
+    truncated: bool = False
 
 
 def pods(client: Client, name: str, *, namespace: str, labels: str) -> list[Pod]:
@@ -19,6 +20,8 @@ def pods(client: Client, name: str, *, namespace: str, labels: str) -> list[Pod]
     answer = client.find("members/pods", _Pods, namespace=namespace, labelSelector=labels)
     if answer is None:
         raise failures.Failure("no members are simulated here, so there are no pods to list")
+    if answer.truncated:
+        output.warn(f"Only the first {len(answer.items):,} pods were read; choose fewer with -n and -l.")
     matching = [pod for pod in answer.items if name in {"", pod.name}]
     if name and not matching:
         raise failures.Failure(f'pods "{name}" not found')

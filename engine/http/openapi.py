@@ -202,7 +202,9 @@ def _plan_paths() -> Paths:
 def _items(name: str) -> Response:
     """Return the response whose body has a list of the type ``name`` in its field ``items``."""
     items: Json = {"type": "array", "items": {"$ref": schemas.REF.format(name=name)}}
-    schema: Json = {"type": "object", "properties": {"items": items}, "required": ["items"]}
+    truncated: Json = {"type": "boolean", "description": "More items match than the limit of the query."}
+    properties: Json = {"items": items, "truncated": truncated}
+    schema: Json = {"type": "object", "properties": properties, "required": ["items", "truncated"]}
     return {"description": "The response.", "content": {records.JSON: {"schema": schema}}}
 
 

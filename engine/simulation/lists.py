@@ -15,9 +15,6 @@ from engine.simulation.listed_statuses import Pod, WorkloadStatus
 from engine.simulation.state import NEVER_MS, MemberState, Workload
 from engine.works import templates
 
-LISTED_MAX: Final = 10_000
-"""Maximum length of a list, whatever limit is requested."""
-
 SUCCEEDED: Final = "Succeeded"
 _SUFFIX_LETTERS: Final = 5
 
@@ -58,22 +55,24 @@ def find_pod(state: MemberState, namespace: str, name: str) -> FoundPod | None:
 
 
 def pods(
-    states: Iterable[MemberState], namespace: str | None, selector: selectors.LabelSelector, limit: int
+    states: Iterable[MemberState], namespace: str | None, selector: selectors.LabelSelector, limit: int | None
 ) -> list[Pod]:
-    """Return at most ``limit`` pods, ordered by member, workload and age; namespace None selects all."""
+    """Return at most ``limit`` pods, ordered by member, workload and age; None for namespace or limit means all."""
     selected = (
         pod
         for state, workload in _selected(states, namespace)
         if selector.matches(workload.template.labels)
         for pod in pods_of(state.spec.name, workload)
     )
-    return list(itertools.islice(selected, min(limit, LISTED_MAX)))
+    return list(itertools.islice(selected, limit))
 
 
-def workloads(states: Iterable[MemberState], namespace: str | None, limit: int) -> list[WorkloadStatus]:
-    """Return at most ``limit`` workloads, ordered by member and key; namespace None selects all."""
+def workloads(
+    states: Iterable[MemberState], namespace: str | None, limit: int | None
+) -> list[WorkloadStatus]:
+    """Return at most ``limit`` workloads, ordered by member and key; None for namespace or limit means all."""
     selected = (status_of(state, workload) for state, workload in _selected(states, namespace))
-    return list(itertools.islice(selected, min(limit, LISTED_MAX)))
+    return list(itertools.islice(selected, limit))
 
 
 def _selected(states: Iterable[MemberState], namespace: str | None) -> Iterator[tuple[MemberState, Workload]]:

@@ -169,7 +169,7 @@ class Members:
         member: str | None = None,
         namespace: str | None = None,
         selector: selectors.LabelSelector = _ANY,
-        limit: int = lists.LISTED_MAX,
+        limit: int | None = None,
     ) -> list[listed_statuses.Pod]:
         """Return up to ``limit`` pods, sorted by member, workload and age; None selects all.
 
@@ -178,7 +178,7 @@ class Members:
         return lists.pods(self._selected(member), namespace, selector, limit)
 
     def workloads(
-        self, member: str | None = None, namespace: str | None = None, limit: int = lists.LISTED_MAX
+        self, member: str | None = None, namespace: str | None = None, limit: int | None = None
     ) -> list[listed_statuses.WorkloadStatus]:
         """Return up to ``limit`` workloads, sorted by member and key; None selects all. Raises UnknownMemberError."""
         return lists.workloads(self._selected(member), namespace, limit)

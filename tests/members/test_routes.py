@@ -54,6 +54,14 @@ async def test_workloads_are_listed_with_their_start_times() -> None:
         ]
 
 
+@pytest.mark.parametrize("path", ["/members/pods", "/members/workloads"])
+async def test_list_says_whether_more_match_than_its_limit(path: str) -> None:
+    async with _serving("member1", "member2") as (_, client):
+        first, both = [(await client.get(path, params={"limit": limit})).json() for limit in (1, 2)]
+        assert (len(first["items"]), first["truncated"]) == (1, True)
+        assert (len(both["items"]), both["truncated"]) == (2, False)
+
+
 async def test_fault_is_set_and_removed() -> None:
     async with _serving("member1") as (stage, client):
         answer = await client.post("/members/member1/fault", json={"kind": "slow", "amount": 7})

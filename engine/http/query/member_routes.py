@@ -80,9 +80,10 @@ class FaultRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
 
 
 class Running(Struct, frozen=True, kw_only=True):
-    """The matching members, pods or workloads."""
+    """The matching members, pods or workloads; ``truncated``: more match than the limit of the query."""
 
     items: Sequence[Struct]
+    truncated: bool = False
 
 
 class MemberRoute(Struct, frozen=True, kw_only=True):
@@ -154,17 +155,16 @@ def routes(members: SimulatedMembers | None) -> list[Route]:
     async def pods(request: Request) -> Response:
         query = _read(request, PodsQuery)
         chosen = label_selectors.parse(query.label_selector)
-        return _json(
-            Running(items=members.pods(query.cluster or None, query.namespace or None, chosen, query.limit))
-        )
+        matching = members.pods(query.cluster or None, query.namespace or None, chosen, query.limit + 1)
+        return _json(_first(matching, query.limit))
 
     async def workloads(request: Request) -> Response:
         query = _read(request, RunningQuery)
-        running = members.workloads(query.cluster or None, query.namespace or None, query.limit)
-        return _json(Running(items=running))
+        matching = members.workloads(query.cluster or None, query.namespace or None, query.limit + 1)
+        return _json(_first(matching, query.limit))
 
     async def fault(request: Request) -> Response:
-        requested = await _wanted(request)
+        requested = await _read_fault(request)
         await members.fault(str(request.path_params["name"]), requested.kind, requested.amount)
         return _json(Running(items=members.statuses()))
 
@@ -174,6 +174,10 @@ def routes(members: SimulatedMembers | None) -> list[Route]:
 
     answers = (statuses, pods, workloads, fault, heal)
     return [_route(route, _refusing(answer)) for route, answer in zip(ROUTES, answers, strict=True)]
+
+
+def _first(matching: Sequence[Struct], limit: int) -> Running:
+    return Running(items=matching[:limit], truncated=len(matching) > limit)
 
 
 def _route(route: MemberRoute, answer: _Answer) -> Route:
@@ -207,7 +211,7 @@ def _read(request: Request, shape: type[_Query]) -> _Query:
         raise RefusalError(400, "query", str(error), "see /openapi.json") from None
 
 
-async def _wanted(request: Request) -> FaultRequest:
+async def _read_fault(request: Request) -> FaultRequest:
     try:
         return msgspec.json.decode(
             await incoming_requests.read_body(request, _BODY_BYTES_MAX), type=FaultRequest
