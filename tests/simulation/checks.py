@@ -13,11 +13,20 @@ import msgspec
 from engine.log import port
 from engine.proof import verification
 from engine.reconcilers import recovery, replay, worker
-from events import clusters, codec, decisions, rebalance_decisions, rejections, topics
+from events import clusters, codec, decisions, rejections, topics
 from events.keys import shard_of
 from events.records import StoredRecord
 from events.validation import manifests, verdicts
-from tests.simulation import departures, dependencies, overrides, preemption, quotas, views, world
+from tests.simulation import (
+    departures,
+    dependencies,
+    overrides,
+    preemption,
+    quotas,
+    rebalancers,
+    views,
+    world,
+)
 from tests.simulation.failover import invariants
 
 INPUTS = (topics.SPECS, topics.POLICIES, topics.CLUSTERS, topics.HEALTH, topics.LINKS)
@@ -53,7 +62,7 @@ async def check(played: world.World) -> list[str]:
     judged = list(_judged(records))
     violations = _inputs_are_accounted_for(records, judged)
     violations += _decisions_keep_their_promises(records)
-    violations += _rebalancers_finish_once(records)
+    violations += rebalancers.check(records)
     violations += await _a_rebuilt_worker_is_the_same(log, played.worker)
     violations += _members_run_what_was_decided(played)
     taken = [verdict for _, verdict in judged if isinstance(verdict, verdicts.Taken)]
@@ -275,70 +284,6 @@ def _moved(fleet: dict[str, Cluster], data: object) -> dict[str, Cluster]:
             return fleet | {name: msgspec.structs.replace(fleet[name], taints=marks)}
         case _:
             return fleet
-
-
-def _rebalancers_finish_once(records: list[StoredRecord]) -> list[str]:
-    """Invariant 7: a generation finishes once, after the fresh decisions that it requested."""
-    finished: Counter[tuple[str, int]] = Counter()
-    started: dict[str, int] = {}
-    awaited: dict[tuple[str, str], int] = {}
-    triggered: dict[str, set[str]] = {}
-    decided: set[tuple[str, str]] = set()
-    violations: list[str] = []
-    for record in records:
-        decoded = codec.decode(record)
-        if record.topic != topics.DECISIONS or not isinstance(decoded, codec.Decoded):
-            continue
-        match decoded.data:
-            case rebalance_decisions.RebalanceStarted(
-                uid=uid, generation=generation, asked=refs, dropped=dropped
-            ):
-                started[uid] = generation
-                for ref in dropped:
-                    awaited.pop((uid, str(ref)), None)
-                awaited |= {(uid, str(ref)): generation for ref in refs}
-            case decisions.RescheduleTriggered(key=key, uid=uid):
-                triggered.setdefault(key, set()).add(uid)
-            case decisions.ScheduleDecided(key=key) | decisions.ScheduleFailed(key=key):
-                decided |= {(uid, key) for uid in triggered.pop(key, set())}
-            case rebalance_decisions.WorkloadRebalanced(uid=uid, workload=ref, result=result):
-                awaited.pop((uid, str(ref)), None)
-                key = f"{ref.namespace}/{ref.name}-{ref.kind.lower()}"
-                if result == "Successful" and (uid, key) not in decided:
-                    violations.append(
-                        f"7: {ref.name} counts as Successful without a decision ({record.position})"
-                    )
-            case rebalance_decisions.RebalanceFinished(uid=uid, generation=generation):
-                finished[(uid, generation)] += 1
-                if any(waiting == uid for waiting, _ in awaited):
-                    violations.append(f"7: {uid} finished while answers are awaited ({record.position})")
-            case _:
-                pass
-    violations += [
-        f"7: {uid} finished generation {generation} {count} times"
-        for (uid, generation), count in finished.items()
-        if count > 1
-    ]
-    violations += [
-        f"7: {uid} never finished {generation}"
-        for uid, generation in started.items()
-        if not finished[(uid, generation)] and _is_alive(records, uid)
-    ]
-    return violations
-
-
-def _is_alive(records: list[StoredRecord], uid: str) -> bool:
-    """Whether the rebalancer with this uid exists at the end of the log."""
-    folds: dict[int, verdicts.PartitionFold] = {}
-    for record in records:
-        if record.topic == topics.SPECS:
-            shard = record.partition
-            if shard not in folds:
-                folds[shard] = verdicts.PartitionFold(
-                    verdicts.PartitionState(topics.SPECS, shard), manifests.check
-                )
-            folds[shard].take(record)
-    return any(head.uid == uid for fold in folds.values() for head in fold.state.heads.values())
 
 
 def _members_run_what_was_decided(played: world.World) -> list[str]:

@@ -4,7 +4,7 @@ from typing import Final
 
 from engine.simulation import defaults, specs
 from tests.simulation import classes, storms
-from tests.simulation.moves import clusters, faults, policies, templates
+from tests.simulation.moves import clusters, faults, policies, suspensions, templates
 from tests.simulation.world import Move, Scope, World
 
 MEMBERS = [
@@ -55,7 +55,7 @@ def _spec(world: World, name: str) -> dict[str, object]:
         placement["clusterAffinity"] = {"clusterNames": chance.sample(world.names, 2)}
     selector = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
     ranked = classes.of_policy(world) if chance.random() < 0.8 else {}
-    return {"resourceSelectors": [selector], "placement": placement, **ranked}
+    return {"resourceSelectors": [selector], "placement": placement, **ranked, **suspensions.scheduler(world)}
 
 
 WEIGHTS: dict[Move, int] = {
@@ -67,6 +67,7 @@ WEIGHTS: dict[Move, int] = {
     classes.no_priority_class: 1,
     templates.rebalance: 2,
     templates.allow_deletion: 1,
+    suspensions.suspend: 2,
     faults.fail_append: 1,
     faults.crash: 1,
     faults.keep_snapshot: 2,

@@ -10,7 +10,7 @@ from events.shapes import WorkloadRef
 from tests.builders import inputs, manifests
 from tests.simulation import classes
 from tests.simulation.moves import clusters as cluster_moves
-from tests.simulation.moves import faults, templates
+from tests.simulation.moves import faults, suspensions, templates
 from tests.simulation.moves import policies as policy_moves
 from tests.simulation.world import Move, Scope, World
 
@@ -116,6 +116,7 @@ def _spec(world: World, name: str) -> dict[str, object]:
         "failover": failover,
         "propagateDeps": chance.random() < 0.3,
         **(classes.of_policy(world) if chance.random() < 0.8 else {}),
+        **suspensions.scheduler(world),
     }
 
 
@@ -282,6 +283,7 @@ WEIGHTS: dict[Move, int] = {
     classes.no_priority_class: 1,
     templates.rebalance: 2,
     templates.allow_deletion: 2,
+    suspensions.suspend: 2,
     cluster_moves.taint: 1,
     cluster_moves.untaint: 2,
     taint_policy: 1,

@@ -50,6 +50,7 @@ class Placed(Struct, frozen=True, kw_only=True):
     placement: object
     applied: object
     evictions: list[tuple[str, int, str, str | None]]
+    is_unscheduled: bool
     suspended: bool | list[str]
     propagates: bool
     dependencies: list[tuple[str, str]]
@@ -161,7 +162,7 @@ def _writes_are_seen(
         record = verdict.record
         if record.number > end or record.topic not in (topics.SPECS, topics.POLICIES):
             continue
-        if isinstance(verdict.data, specs.DeletionAllowed):
+        if isinstance(verdict.data, specs.DeletionAllowed | specs.SuspensionWritten):
             continue  # not a write of the template
         manifest: msgspec.Raw | None = getattr(verdict.data, "manifest", None)
         if manifest is None:
@@ -225,6 +226,7 @@ def _shown_binding(item: dict[str, Any]) -> Placed:
             (task["fromCluster"], task.get("replicas", 0), task["purgeMode"], task["creationTimestamp"])
             for task in spec.get("gracefulEvictionTasks", [])
         ],
+        is_unscheduled=spec.get("suspension", {}).get("scheduling", False),
         suspended=held_back.get("dispatching", False)
         or held_back.get("dispatchingOnClusters", {}).get("clusterNames", False),
         propagates=claimed.get("propagateDeps", False),
@@ -255,7 +257,9 @@ def _held_binding(shard: states.ShardState, binding: states.Binding, declared: s
             (task.cluster, task.replicas, task.purge_mode, times.to_seconds_text(task.created_ms or 0))
             for task in binding.tasks
         ],
-        suspended=bool(claim) and (claim.suspended or list(claim.suspended_on) or False),
+        is_unscheduled=binding.suspension.scheduling,
+        suspended=bool(claim)
+        and (claim.suspended or binding.suspension.dispatching or list(claim.suspended_on) or False),
         propagates=claim is not None and claim.propagate_deps,
         dependencies=[(dependency.kind, dependency.name) for dependency in distributed.dependencies]
         if distributed

@@ -1,6 +1,6 @@
 """The moves of the profile ``edits``, with their weights; the random choices follow this order."""
 
-from tests.simulation.moves import clusters, faults, overrides, policies, templates
+from tests.simulation.moves import clusters, faults, overrides, policies, suspensions, templates
 from tests.simulation.world import Move
 
 WEIGHTS: dict[Move, int] = {
@@ -16,6 +16,7 @@ WEIGHTS: dict[Move, int] = {
     clusters.join: 2,
     templates.rebalance: 4,
     templates.allow_deletion: 1,
+    suspensions.suspend: 2,
     templates.delete_rebalancer: 1,
     faults.hostile: 2,
     clusters.report_health: 2,

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from events import keys, policies
 from events.shapes import PolicyRef
 from tests.builders.manifests import POLICIES, manifest, raw
+from tests.simulation.moves import suspensions
 from tests.simulation.moves.clusters import TAINTS
 from tests.simulation.world import World
 
@@ -90,6 +91,7 @@ async def apply_policy(world: World) -> str:
         spec["activationPreference"] = "Lazy"
     if chance.random() < 0.3:
         spec["failover"] = {"application": failover(world)}
+    spec |= suspensions.scheduler(world)
     await submit_policy(world, name, spec)
     return f"policy {name} {spec}"
 
