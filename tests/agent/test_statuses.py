@@ -34,7 +34,7 @@ READY = [{"type": "Ready", "status": "True"}]
 
 
 @pytest.mark.parametrize(
-    ("found", "standing"),
+    ("manifest", "standing"),
     [
         (
             value("apps/v1", "Deployment", {"replicas": 2}, {**REPLICAS, "observedGeneration": 1}),
@@ -82,8 +82,8 @@ READY = [{"type": "Ready", "status": "True"}]
         ({"status": "odd", "spec": [1], "kind": 7}, ObjectState()),
     ],
 )
-def test_object_state_is_read_from_the_status(found: Json, standing: ObjectState) -> None:
-    assert statuses.object_state(KubeObject(found)) == standing
+def test_object_state_is_read_from_the_status(manifest: Json, standing: ObjectState) -> None:
+    assert statuses.object_state(KubeObject(manifest)) == standing
 
 
 def counted(replicas: int, updated: int, available: int) -> Json:

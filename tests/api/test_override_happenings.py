@@ -51,7 +51,7 @@ def test_work_without_policies_and_unreported_work_cause_no_event() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"),
+    ("fault", "events"),
     [
         (
             "OverridePolicy default/here: plaintext: why",
@@ -67,5 +67,5 @@ def test_work_without_policies_and_unreported_work_cause_no_event() -> None:
         ),
     ],
 )
-def test_failed_override_is_reported_for_its_policy(fault: str, said: list[tuple[bool, str]]) -> None:
-    assert events_of(work(1, ref("all", ""), ref("here")), report(1, fault)) == said
+def test_failed_override_is_reported_for_its_policy(fault: str, events: list[tuple[bool, str]]) -> None:
+    assert events_of(work(1, ref("all", ""), ref("here")), report(1, fault)) == events

@@ -87,7 +87,7 @@ def test_given_certificate_is_served_and_trusted(tmp_path: Path, capsys: pytest.
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["--tls-certificate", "a.pem"], "a certificate needs its key"),
         (["--tls-certificate", "a.pem", "--tls-key", "b.pem"], "a.pem with b.pem: No such file or directory"),
@@ -99,11 +99,11 @@ def test_invalid_certificate_or_host_options_are_refused(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     words: list[str],
-    told: str,
+    message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code = 1 if "No such" in told else 2
+    code = 1 if "No such" in message else 2
     shell = Shell(tmp_path / "data", capsys)
     shell("up", *words, code=code)
-    assert told in shell.errors.replace(f"{tmp_path}/", "")
+    assert message in shell.errors.replace(f"{tmp_path}/", "")
     assert not (tmp_path / "data").exists()

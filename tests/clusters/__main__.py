@@ -54,6 +54,6 @@ def _end(number: int, _: object) -> None:
 
 
 if __name__ == "__main__":
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, _end)
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signal_number, _end)
     sys.exit(main(sys.argv[1:]))

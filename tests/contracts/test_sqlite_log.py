@@ -134,15 +134,15 @@ async def test_failed_append_leaves_nothing(tmp_path: Path, size: int) -> None:
         assert await log.read_all(1, size) == stored
 
 
-@pytest.mark.parametrize(("gone", "first"), [("number <= 3", 1), ("number = 3", 3), ("number > 0", 1)])
-async def test_deleted_records_are_reported_as_not_kept(tmp_path: Path, gone: str, first: int) -> None:
+@pytest.mark.parametrize(("deleted", "first"), [("number <= 3", 1), ("number = 3", 3), ("number > 0", 1)])
+async def test_deleted_records_are_reported_as_not_kept(tmp_path: Path, deleted: str, first: int) -> None:
     async with opened(tmp_path) as log:
         await log.append([log_contract.record(text=str(index)) for index in range(6)])
     async with opened(tmp_path) as log:
-        await asyncio.to_thread(tamper, tmp_path, f"DELETE FROM records WHERE {gone}")  # noqa: S608  # a test's own
+        await asyncio.to_thread(tamper, tmp_path, f"DELETE FROM records WHERE {deleted}")  # noqa: S608  # a test's own
         with pytest.raises(port.LogCutError, match=f"the log no longer has number {first}"):
             await log.read_all(0, 10)
-        if gone != "number > 0":
+        if deleted != "number > 0":
             with pytest.raises(port.LogCutError, match=rf"specs/0 no longer has offset {first - 1}"):
                 await log.read(topics.SPECS, 0, 0, 10)
             assert [record.value for record in await log.read(topics.SPECS, 0, 3, 10)] == [b"3", b"4", b"5"]

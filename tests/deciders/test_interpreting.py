@@ -120,7 +120,7 @@ async def test_job_status_is_summed_over_its_clusters(story: Story) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "field"),
+    ("fields", "field"),
     [
         ({"health": {}}, "spec.health"),
         ({"health": {"jsonPath": ".a"}}, "spec.health.values"),
@@ -141,8 +141,8 @@ async def test_job_status_is_summed_over_its_clusters(story: Story) -> None:
         ({"retainedFields": ["spec.list[0]"]}, "spec.retainedFields[0]"),
     ],
 )
-async def test_invalid_interpreter_fields_are_refused(story: Story, said: Json, field: str) -> None:
+async def test_invalid_interpreter_fields_are_refused(story: Story, fields: Json, field: str) -> None:
     story.refused = 1
-    await story.submit(interpreter(**said))
+    await story.submit(interpreter(**fields))
     (refused,) = await story.recorded(rejections.InputRejected)
     assert refused.field == field

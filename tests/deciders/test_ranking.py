@@ -137,10 +137,10 @@ async def test_unsupported_class_source_is_reported(story: Story) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [{"value": "much"}, {"value": 2**31}, {"value": 1, "preemptionPolicy": "Sometimes"}]
+    "fields", [{"value": "much"}, {"value": 2**31}, {"value": 1, "preemptionPolicy": "Sometimes"}]
 )
-async def test_invalid_class_is_ignored(story: Story, said: Json) -> None:
-    await story.submit(template("high", PRIORITY_CLASS, fields=said), ranked(), deployment("web"))
+async def test_invalid_class_is_ignored(story: Story, fields: Json) -> None:
+    await story.submit(template("high", PRIORITY_CLASS, fields=fields), ranked(), deployment("web"))
     assert await refusals(story) == ["PriorityClass high does not exist"]
 
 

@@ -100,7 +100,7 @@ def test_unknown_type_or_version_is_decoded_as_unknown(event_type: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "expected"),
     [
         ({"data": ...}, "data: Expected `object`, got `null`"),
         ({"data": None}, "data: Expected `object`, got `null`"),
@@ -119,8 +119,8 @@ def test_unknown_type_or_version_is_decoded_as_unknown(event_type: str) -> None:
         ({"id": "x" * limits.HEADER_BYTES_MAX}, "envelope: attributes of 16414 bytes; at most 16384 are taken"),
     ],
 )  # fmt: skip
-def test_malformed_event_names_its_field(changed: dict[str, object], said: str) -> None:
-    assert fault(decode_structured(**changed)) == said
+def test_malformed_event_names_its_field(changed: dict[str, object], expected: str) -> None:
+    assert fault(decode_structured(**changed)) == expected
 
 
 def test_nested_field_is_named_by_its_path() -> None:

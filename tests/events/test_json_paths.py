@@ -13,7 +13,7 @@ VALUE = {
 
 
 @pytest.mark.parametrize(
-    ("path", "found"),
+    ("path", "values"),
     [
         (".spec.replicas", [3]),
         ("spec.replicas", [3]),
@@ -33,8 +33,8 @@ VALUE = {
         ("x" * 2000, []),
     ],
 )
-def test_paths_select_values(path: str, found: list[object]) -> None:
-    assert json_paths.found(VALUE, path) == found
+def test_paths_select_values(path: str, values: list[object]) -> None:
+    assert json_paths.found(VALUE, path) == values
 
 
 @pytest.mark.parametrize(

@@ -191,15 +191,15 @@ def test_annotations_with_values_of_a_wrong_type_are_refused(name: str, text: st
         versions.kept(first, value)
 
 
-@pytest.mark.parametrize("found", [7, None, [], {}, [7], [{}], [{"type": 7}], [{"type": "Pods", "pods": 7}]])
-def test_arbitrary_values_are_converted(found: object) -> None:
+@pytest.mark.parametrize("field", [7, None, [], {}, [7], [{}], [{"type": 7}], [{"type": "Pods", "pods": 7}]])
+def test_arbitrary_values_are_converted(field: object) -> None:
     for name in ("metrics", "behavior"):
-        assert autoscalers.shown(WHOLE.with_fields({"spec": {name: found}})).kind
+        assert autoscalers.shown(WHOLE.with_fields({"spec": {name: field}})).kind
     for name in ("currentMetrics", "conditions"):
-        assert autoscalers.shown(WHOLE.with_fields({"status": {name: found}})).kind
+        assert autoscalers.shown(WHOLE.with_fields({"status": {name: field}})).kind
     for name in ("metrics", "behavior", "current-metrics", "conditions"):
-        notes = {"annotations": {f"autoscaling.alpha.kubernetes.io/{name}": json.dumps(found)}}
+        notes = {"annotations": {f"autoscaling.alpha.kubernetes.io/{name}": json.dumps(field)}}
         assert autoscalers.kept(WHOLE.with_fields({"metadata": notes})).kind
-    value = KubeObject({"metadata": found, "spec": found, "status": found})
+    value = KubeObject({"metadata": field, "spec": field, "status": field})
     assert autoscalers.kept(value).api_version
     assert autoscalers.shown(value).api_version

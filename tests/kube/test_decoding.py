@@ -28,7 +28,7 @@ def of_core(kind: str, **fields: object) -> Json:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "expected"),
     [
         (of_core("ConfigMap", data={"a": "1"}, immutable=True), ""),
         (of_core("ConfigMap", data=None, immutable=None), ""),
@@ -79,12 +79,12 @@ def of_core(kind: str, **fields: object) -> Json:
         (deployment("one", template={"spec": {"terminationGracePeriodSeconds": 2**40}}), ""),
     ],
 )
-def test_first_value_of_a_wrong_type_is_reported(value: Json, told: str) -> None:
-    assert words(value).removeprefix("json: cannot unmarshal ") == told
+def test_first_value_of_a_wrong_type_is_reported(value: Json, expected: str) -> None:
+    assert words(value).removeprefix("json: cannot unmarshal ") == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "position"),
     [
         ("", -1),
         ("MQ==", -1),
@@ -97,13 +97,13 @@ def test_first_value_of_a_wrong_type_is_reported(value: Json, told: str) -> None
         ("MQ==MQ==", 4),
     ],
 )
-def test_secret_data_must_be_base64_and_may_have_line_breaks(text: str, place: int) -> None:
-    expected = "" if place < 0 else f"illegal base64 data at input byte {place}"
+def test_secret_data_must_be_base64_and_may_have_line_breaks(text: str, position: int) -> None:
+    expected = "" if position < 0 else f"illegal base64 data at input byte {position}"
     assert words(of_core("Secret", data={"a": text})) == expected
 
 
 @pytest.mark.parametrize(
-    ("amount", "told"),
+    ("amount", "expected"),
     [
         ("1.5Gi", ""),
         (" 100m ", ""),
@@ -115,15 +115,15 @@ def test_secret_data_must_be_base64_and_may_have_line_breaks(text: str, place: i
         ("1kk", "unable to parse quantity's suffix"),
     ],
 )
-def test_quantities_are_validated(amount: object, told: str) -> None:
+def test_quantities_are_validated(amount: object, expected: str) -> None:
     container = {"name": "main", "resources": {"requests": {"cpu": amount}}}
     message = words(deployment("one", template={"spec": {"containers": [container]}}))
-    assert message.startswith(told)
-    assert bool(message) == bool(told)
+    assert message.startswith(expected)
+    assert bool(message) == bool(expected)
 
 
 @pytest.mark.parametrize(
-    ("instant", "told"),
+    ("instant", "expected"),
     [
         ("2026-01-02T03:04:05Z", ""),
         ("2026-01-02T03:04:05.678+01:00", ""),
@@ -133,7 +133,7 @@ def test_quantities_are_validated(amount: object, told: str) -> None:
         ("2026-13-02T03:04:05Z", "out of range"),
     ],
 )
-def test_instants_are_validated(instant: str, told: str) -> None:
+def test_instants_are_validated(instant: str, expected: str) -> None:
     message = words(of_core("ConfigMap", metadata={"creationTimestamp": instant}))
-    assert message.endswith(told)
-    assert bool(message) == bool(told)
+    assert message.endswith(expected)
+    assert bool(message) == bool(expected)

@@ -210,10 +210,10 @@ MISFITS: list[tuple[Json, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("wanted", "words"), MISFITS)
-def test_invalid_object_is_not_applied(wanted: Json, words: str) -> None:
+@pytest.mark.parametrize(("desired", "words"), MISFITS)
+def test_invalid_object_is_not_applied(desired: Json, words: str) -> None:
     with pytest.raises(server_side_apply.ApplyError, match=words):
-        _apply(None, KubeObject(wanted), "me")
+        _apply(None, KubeObject(desired), "me")
 
 
 def test_client_may_transfer_ownership() -> None:

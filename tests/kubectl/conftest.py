@@ -70,7 +70,7 @@ def served(control_plane_on_sqlite: ControlPlane) -> Path:
 
 
 @pytest.fixture(scope="package")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Home directory in which kubectl caches discovery documents."""
     return tmp_path_factory.mktemp("home")
 
@@ -84,7 +84,9 @@ def control_plane(request: pytest.FixtureRequest) -> ControlPlane:
 
 
 @pytest.fixture
-def kubectl(control_plane: ControlPlane, home: Path, request: pytest.FixtureRequest) -> Iterator[Kubectl]:
+def kubectl(
+    control_plane: ControlPlane, home_directory: Path, request: pytest.FixtureRequest
+) -> Iterator[Kubectl]:
     """Kubectl in a new namespace, which is deleted after the test.
 
     Both without kubectl, since each costs a tenth of a second of processor time.
@@ -92,7 +94,7 @@ def kubectl(control_plane: ControlPlane, home: Path, request: pytest.FixtureRequ
     test = str(request.node.name)
     # Long names of tests differ behind the cut only.
     name = f"{_NEITHER.sub('-', test)[:_TEST_CHARS_MAX].strip('-')}-{zlib.crc32(test.encode()):08x}"
-    kubectl = control_plane.kubectl(home, name)
+    kubectl = control_plane.kubectl(home_directory, name)
     with streams.client(control_plane.writing) as client:
         client.post("/api/v1/namespaces", json={"metadata": {"name": name}}).raise_for_status()
     yield kubectl

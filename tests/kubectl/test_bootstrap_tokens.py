@@ -40,11 +40,11 @@ def test_client_without_credentials_reads_the_signed_cluster_info_only(kubectl: 
 
 
 def test_bootstrap_token_authenticates_its_holder_until_it_is_deleted(
-    kubectl: Kubectl, home: Path, tmp_path: Path
+    kubectl: Kubectl, home_directory: Path, tmp_path: Path
 ) -> None:
     later = "2999-01-01T00:00:00Z"
     kubectl("apply", "-n", "kube-system", "-f", "-", stdin=token_secret("abc124", expiration=later))
-    holder = joining(kubectl, tmp_path, home, {"token": f"abc124.{SECRET}"})
+    holder = joining(kubectl, tmp_path, home_directory, {"token": f"abc124.{SECRET}"})
     user = object_at(json.loads(holder("auth", "whoami", "-o", "json")), "status", "userInfo")
     assert user["username"] == "system:bootstrap:abc124"
     assert list_at(user, "groups") == ["system:bootstrappers", GROUP, "system:authenticated"]
@@ -69,10 +69,10 @@ def test_bootstrap_token_authenticates_its_holder_until_it_is_deleted(
     ids=lambda wrong: " ".join(f"{key}={value}" for key, value in wrong.items()),
 )
 def test_invalid_bootstrap_token_is_refused(
-    kubectl: Kubectl, home: Path, tmp_path: Path, wrong: dict[str, str]
+    kubectl: Kubectl, home_directory: Path, tmp_path: Path, wrong: dict[str, str]
 ) -> None:
     kubectl("apply", "-n", "kube-system", "-f", "-", stdin=token_secret("abc125", **wrong))
-    holder = joining(kubectl, tmp_path, home, {"token": f"abc125.{SECRET}"})
+    holder = joining(kubectl, tmp_path, home_directory, {"token": f"abc125.{SECRET}"})
     holder("auth", "whoami", code=1)
     assert "Unauthorized" in holder.errors
     is_signing = (

@@ -60,13 +60,13 @@ def user_of(kubectl: Kubectl) -> Json:
 
 
 def test_bootstrap_token_leads_to_the_right_to_write_roles_of_agents_and_no_others(
-    kubectl: Kubectl, home: Path, tmp_path: Path
+    kubectl: Kubectl, home_directory: Path, tmp_path: Path
 ) -> None:
     kubectl("apply", "-n", "kube-system", "-f", "-", stdin=token_secret("csr000"))
-    holder = joining(kubectl, tmp_path, home, {"token": f"csr000.{SECRET}"})
+    holder = joining(kubectl, tmp_path, home_directory, {"token": f"csr000.{SECRET}"})
     user = "system:karmada:agent:rbac-generator"
     holder("create", "-f", "-", "--validate=false", stdin=request_for("roles", user, AGENTS))
-    registrar = joining(kubectl, tmp_path, home, credentials(holder, "roles"))
+    registrar = joining(kubectl, tmp_path, home_directory, credentials(holder, "roles"))
     works = ("--verb=get,list,watch", "--resource=works.work.karmada.io")
     registrar("create", "namespace", "karmada-es-edge")
     registrar("create", "role", "edge", "-n", "karmada-es-edge", *works)
@@ -80,16 +80,16 @@ def test_bootstrap_token_leads_to_the_right_to_write_roles_of_agents_and_no_othe
 
 
 def test_bootstrap_token_gets_the_certificate_of_an_agent_which_renews_it(
-    kubectl: Kubectl, home: Path, tmp_path: Path
+    kubectl: Kubectl, home_directory: Path, tmp_path: Path
 ) -> None:
     kubectl("apply", "-n", "kube-system", "-f", "-", stdin=token_secret("csr001"))
-    holder = joining(kubectl, tmp_path, home, {"token": f"csr001.{SECRET}"})
+    holder = joining(kubectl, tmp_path, home_directory, {"token": f"csr001.{SECRET}"})
     user = "system:karmada:agent:edge"
     holder("create", "-f", "-", "--validate=false", stdin=request_for("edge", user, AGENTS))
     assert decision(kubectl, "edge") == APPROVED
     assert at(kubectl.json("csr", "edge"), "spec", "username") == "system:bootstrap:csr001"
 
-    agent = joining(kubectl, tmp_path, home, credentials(holder, "edge"))
+    agent = joining(kubectl, tmp_path, home_directory, credentials(holder, "edge"))
     assert user_of(agent) == {"username": user, "groups": [AGENTS, "system:authenticated"]}
     assert "cluster.cluster.karmada.io/member1" in agent("get", "clusters", "-o", "name")
     agent("get", "secrets", code=1)
@@ -105,10 +105,10 @@ def test_bootstrap_token_gets_the_certificate_of_an_agent_which_renews_it(
 
 
 def test_other_certificate_of_a_bootstrap_token_waits_for_approval(
-    kubectl: Kubectl, home: Path, tmp_path: Path
+    kubectl: Kubectl, home_directory: Path, tmp_path: Path
 ) -> None:
     kubectl("apply", "-n", "kube-system", "-f", "-", stdin=token_secret("csr002"))
-    holder = joining(kubectl, tmp_path, home, {"token": f"csr002.{SECRET}"})
+    holder = joining(kubectl, tmp_path, home_directory, {"token": f"csr002.{SECRET}"})
     identity = {"username": "reballast-admin", "groups": ["system:masters"]}
     for name, user, group in (
         ("developer", "joe", "developers"),
@@ -128,7 +128,7 @@ def test_other_certificate_of_a_bootstrap_token_waits_for_approval(
     assert object_at(kubectl.json("csr", "developer"), "spec") == requester
     kubectl("certificate", "approve", "developer")
     assert decision(kubectl, "developer") == APPROVED
-    developer = joining(kubectl, tmp_path, home, credentials(kubectl, "developer"))
+    developer = joining(kubectl, tmp_path, home_directory, credentials(kubectl, "developer"))
     assert user_of(developer) == {"username": "joe", "groups": ["developers", "system:authenticated"]}
     kubectl("certificate", "deny", "no-agent")
     assert decision(kubectl, "no-agent") == "Denied"

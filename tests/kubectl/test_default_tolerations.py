@@ -19,10 +19,10 @@ OPTION: Final = "--default-not-ready-toleration-seconds"
 
 @pytest.mark.slow
 def test_workload_leaves_failing_cluster_after_default_toleration_seconds(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home_directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with on_sqlite(tmp_path / "data", OPTION, str(SECONDS)) as control_plane:
-        kubectl, shell = control_plane.kubectl(home), Shell(tmp_path / "data", capsys)
+        kubectl, shell = control_plane.kubectl(home_directory), Shell(tmp_path / "data", capsys)
         kubectl("apply", "-f", "-", stdin=WEB + "---" + TAINTS.replace("key: not-ready", f"key: {NOT_READY}"))
         where = ("rb", "web-deployment", "-o", "jsonpath={.spec.clusters[*].name}")
         kubectl.until_true(

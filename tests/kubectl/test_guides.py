@@ -77,14 +77,16 @@ REGIONS = {"member1": "us-east-1", "member2": "cn-south-1"}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _idle(control_plane_on_sqlite: ControlPlane, home: Path) -> None:
-    until_idle(control_plane_on_sqlite.kubectl(home))
+def _idle(control_plane_on_sqlite: ControlPlane, home_directory: Path) -> None:
+    until_idle(control_plane_on_sqlite.kubectl(home_directory))
 
 
 @pytest.fixture
-def user(control_plane: ControlPlane, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[User]:
+def user(
+    control_plane: ControlPlane, home_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[User]:
     """A reader with kubectl in the namespace ``default``."""
-    reader = Reader(control_plane.kubectl(home, context="karmada-apiserver"), monkeypatch)
+    reader = Reader(control_plane.kubectl(home_directory, context="karmada-apiserver"), monkeypatch)
     yield reader
     reader.clean_up()
 

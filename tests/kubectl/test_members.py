@@ -95,7 +95,7 @@ def test_roles_are_enforced_in_members(kubectl: Kubectl) -> None:
 
 
 def test_secret_of_a_member_gives_access_to_this_member_only(
-    kubectl: Kubectl, home: Path, tmp_path: Path
+    kubectl: Kubectl, home_directory: Path, tmp_path: Path
 ) -> None:
     kubectl.until_true(
         lambda: bool(kubectl("get", "cluster", "member1", "-o", "jsonpath={.spec.secretRef.name}")),
@@ -126,7 +126,7 @@ def test_secret_of_a_member_gives_access_to_this_member_only(
     }
     path = tmp_path / "kubeconfig"
     path.write_text(json.dumps(config))
-    member = Kubectl(path, home)
+    member = Kubectl(path, home_directory)
     assert len(member("get", "nodes", "--no-headers").splitlines()) == 100
     assert member("auth", "can-i", "list", "nodes") == "yes\n"
     assert member("auth", "can-i", "create", "deployments") == "yes\n"

@@ -51,7 +51,7 @@ def test_resource_version_of_one_replica_is_valid_at_the_other(control_plane_on_
 
 
 def test_replicas_share_tokens_and_certificate_authority(
-    control_plane_on_kafka: ControlPlane, home: Path, tmp_path: Path
+    control_plane_on_kafka: ControlPlane, home_directory: Path, tmp_path: Path
 ) -> None:
     """Neither replica was given a token: the first one creates the token and the authority for all replicas."""
     writing, reading = (
@@ -62,14 +62,14 @@ def test_replicas_share_tokens_and_certificate_authority(
     clusters = [entry["cluster"] for entry in (*writing["clusters"], *reading["clusters"])]
     authorities = {cluster["certificate-authority-data"] for cluster in clusters}
     assert len(authorities) == 1
-    kubectl = control_plane_on_kafka.kubectl(home)
+    kubectl = control_plane_on_kafka.kubectl(home_directory)
     (other,) = {
         entry["cluster"]["server"] for entry in reading["clusters"] if entry["name"] == "karmada-apiserver"
     }
     assert other not in control_plane_on_kafka.writing.read_text()
     assert kubectl("create", "namespace", "signed", "--server", other) == "namespace/signed created\n"
 
-    namespaced = control_plane_on_kafka.kubectl(home, "signed")
+    namespaced = control_plane_on_kafka.kubectl(home_directory, "signed")
     namespaced("create", "serviceaccount", "robot")
     token = namespaced("create", "token", "robot").strip()
     # ``whoami`` goes to the replica for reads; the token was issued by the replica for writes.

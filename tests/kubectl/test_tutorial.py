@@ -20,9 +20,9 @@ TAINT = '{"spec":{"taints":[{"effect":"NoExecute","key":"workload-rebalancer-tes
 
 
 def test_tutorial_prints_the_output_that_it_shows(
-    control_plane: ControlPlane, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    control_plane: ControlPlane, home_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kubectl = control_plane.kubectl(home, context="karmada-apiserver")
+    kubectl = control_plane.kubectl(home_directory, context="karmada-apiserver")
     until_idle(kubectl)
     try:
         _follow(kubectl, tmp_path, monkeypatch)

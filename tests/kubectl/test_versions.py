@@ -28,13 +28,13 @@ VERSIONS: Final = list(versions())
 @pytest.mark.parametrize("program", VERSIONS, ids=lambda path: path.name)
 def test_kubectl_version_runs_a_typical_session(
     control_plane_on_sqlite: ControlPlane,
-    home: Path,
+    home_directory: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     program: Path,
 ) -> None:
     name = f"versions-{program.name.replace('.', '-')}"
-    kubectl = Kubectl(control_plane_on_sqlite.reading, home / name, name, program=str(program))
+    kubectl = Kubectl(control_plane_on_sqlite.reading, home_directory / name, name, program=str(program))
     kubectl("create", "namespace", name)
     try:
         _work(kubectl, tmp_path, monkeypatch)

@@ -146,7 +146,7 @@ def test_cron_job_status_has_all_jobs_and_the_last_times() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "told", "phase"),
+    ("kind", "phases", "phase"),
     [
         ("v1 Pod", ["Running", "Failed"], "Failed"),
         ("v1 Pod", ["Running", ""], "Pending"),
@@ -163,8 +163,8 @@ def test_cron_job_status_has_all_jobs_and_the_last_times() -> None:
         ("v1 PersistentVolumeClaim", [""], ""),
     ],
 )
-def test_most_severe_phase_is_shown(kind: str, told: list[str], phase: str) -> None:
-    values = [{status_values.PHASE: member_phase} if member_phase else {} for member_phase in told]
+def test_most_severe_phase_is_shown(kind: str, phases: list[str], phase: str) -> None:
+    values = [{status_values.PHASE: member_phase} if member_phase else {} for member_phase in phases]
     assert shown(kind, *values) == ({"phase": phase} if phase else {})
     assert shown(kind, *reversed(values)) == ({"phase": phase} if phase else {})
 

@@ -155,13 +155,13 @@ def test_headers_that_may_decode_to_an_output_of_the_shards_are_kept() -> None:
     assert [share.may_be_output(packed) for packed in compact.pack(left_out)] == [False, False]
 
 
-@pytest.mark.parametrize(("held", "read"), [(0, 1), (3, 2), (50, 7)])
+@pytest.mark.parametrize(("held_max", "read"), [(0, 1), (3, 2), (50, 7)])
 async def test_small_reading_proves_the_same(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, held: int, read: int
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, held_max: int, read: int
 ) -> None:
     await recorded(tmp_path)
     usual = await proved(tmp_path)
-    monkeypatch.setattr(single_reading, "_HELD_MAX", held)
+    monkeypatch.setattr(single_reading, "_HELD_MAX", held_max)
     monkeypatch.setattr(port, "READ_RECORDS", read)
     assert await proved(tmp_path) == usual
     assert usual[0] == usual[1]

@@ -23,7 +23,7 @@ async def address(kafka: str) -> Address:
 
 
 @pytest.fixture
-async def places(address: Address) -> AsyncIterator[side_topics.SnapshotTopic]:
+async def topic(address: Address) -> AsyncIterator[side_topics.SnapshotTopic]:
     snapshot_topic = side_topics.SnapshotTopic(address)
     yield snapshot_topic
     await snapshot_topic.close()
@@ -40,16 +40,16 @@ async def done(work: Callable[..., _Result], *args: object) -> _Result:
     return await anyio.to_thread.run_sync(work, *args)
 
 
-async def test_new_log_has_no_snapshots(places: side_topics.SnapshotTopic) -> None:
-    assert await done(keeper(places).numbers) == []
+async def test_new_log_has_no_snapshots(topic: side_topics.SnapshotTopic) -> None:
+    assert await done(keeper(topic).numbers) == []
 
 
 async def test_two_newest_snapshots_are_readable_by_another_worker(
-    places: side_topics.SnapshotTopic, address: Address
+    topic: side_topics.SnapshotTopic, address: Address
 ) -> None:
     large = secrets.token_bytes(3_000_000)
     for number, parts in ((5, [b"old"]), (9, [large[:1_000], large[1_000:]]), (12, [b"new"])):
-        await done(keeper(places).write, number, parts)
+        await done(keeper(topic).write, number, parts)
 
     other = side_topics.SnapshotTopic(address)
     assert await done(keeper(other).numbers) == [12, 9]
@@ -61,23 +61,23 @@ async def test_two_newest_snapshots_are_readable_by_another_worker(
 
 
 async def test_incomplete_snapshot_does_not_count(
-    places: side_topics.SnapshotTopic,
+    topic: side_topics.SnapshotTopic,
 ) -> None:
-    await done(keeper(places).write, 5, [b"whole"])
+    await done(keeper(topic).write, 5, [b"whole"])
     for index in range(40):
-        await places.append(SHARD, f"b-{index}", b"half")
+        await topic.append(SHARD, f"b-{index}", b"half")
 
-    assert await done(keeper(places).numbers) == [5]
-    assert await done(keeper(places).read, 5) == b"whole"
+    assert await done(keeper(topic).numbers) == [5]
+    assert await done(keeper(topic).read, 5) == b"whole"
 
 
 async def test_dropped_snapshot_leaves_the_one_before_it(
-    places: side_topics.SnapshotTopic,
+    topic: side_topics.SnapshotTopic,
 ) -> None:
-    await done(keeper(places).write, 5, [b"first"])
-    await done(keeper(places).write, 7, [b"second"])
+    await done(keeper(topic).write, 5, [b"first"])
+    await done(keeper(topic).write, 7, [b"second"])
 
-    await done(keeper(places).drop, 7)
+    await done(keeper(topic).drop, 7)
 
-    assert await done(keeper(places).numbers) == [5]
-    assert await done(keeper(places).read, 5) == b"first"
+    assert await done(keeper(topic).numbers) == [5]
+    assert await done(keeper(topic).read, 5) == b"first"

@@ -22,11 +22,11 @@ parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=
 parser.add_argument("profile", choices=profiles.ALL)
 parser.add_argument("seeds", help="one, or the first and the one behind the last: 5000-9000")
 parser.add_argument("moves", type=int, nargs="?", default=40)
-given = parser.parse_args()
-chosen = profiles.ALL[given.profile]
-first, _, end = given.seeds.partition("-")
+options = parser.parse_args()
+chosen = profiles.ALL[options.profile]
+first, _, end = options.seeds.partition("-")
 if end:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    sys.stdout.write(asyncio.run(profiles.failing(chosen, range(int(first), int(end)), given.moves)) + "\n")
+    sys.stdout.write(asyncio.run(profiles.failing(chosen, range(int(first), int(end)), options.moves)) + "\n")
 else:
-    asyncio.run(print_run(chosen, int(first), given.moves))
+    asyncio.run(print_run(chosen, int(first), options.moves))

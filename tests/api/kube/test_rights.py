@@ -34,11 +34,13 @@ async def api(**headers: str) -> AsyncGenerator[httpx.AsyncClient]:
 
 
 @pytest.mark.parametrize(
-    "given", ["", "Bearer", "Bearer ", "Basic YTpi", "Bearer a.b.c", "Bearer \x80", "Bearer ..."]
+    "authorization", ["", "Bearer", "Bearer ", "Basic YTpi", "Bearer a.b.c", "Bearer \x80", "Bearer ..."]
 )
-async def test_missing_or_invalid_token_is_unauthorized(given: str) -> None:
+async def test_missing_or_invalid_token_is_unauthorized(authorization: str) -> None:
     async with api() as client:
-        answer = await client.get("/api/v1/namespaces", headers=[(b"authorization", given.encode("latin-1"))])
+        answer = await client.get(
+            "/api/v1/namespaces", headers=[(b"authorization", authorization.encode("latin-1"))]
+        )
         assert (answer.status_code, answer.json()["reason"]) == (401, "Unauthorized")
 
 

@@ -57,7 +57,7 @@ async def test_newest_need_wins_and_repeated_links_are_ignored(story: Story) -> 
 
 
 @pytest.mark.parametrize(
-    ("said", "field"),
+    ("link", "field"),
     [
         (needed("other/a", 1, "member1"), "by"),
         (needed("a-deployment", 1), "by"),
@@ -77,9 +77,9 @@ async def test_newest_need_wins_and_repeated_links_are_ignored(story: Story) -> 
         ),
     ],
 )
-async def test_invalid_links_are_refused(story: Story, said: shapes.Event, field: str) -> None:
+async def test_invalid_links_are_refused(story: Story, link: shapes.Event, field: str) -> None:
     story.refused = 1
-    await story.submit(said)
+    await story.submit(link)
     (refused,) = await story.recorded(rejections.InputRejected)
     assert refused.field == field
 

@@ -65,24 +65,24 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "said"), REFUSED, ids=[message for _, message in REFUSED])
-def test_malformed_cluster_event_is_refused(data: shapes.Event, said: str) -> None:
+@pytest.mark.parametrize(("data", "reason"), REFUSED, ids=[message for _, message in REFUSED])
+def test_malformed_cluster_event_is_refused(data: shapes.Event, reason: str) -> None:
     partition = members()
     key = log_records.key_of(data)
     heads = dict(partition.fold.state.heads)
     verdict = partition.take(log_records.record(data, key=key))
-    assert log_records.words(verdict).startswith(f"refused: {said}")
+    assert log_records.words(verdict).startswith(f"refused: {reason}")
     assert partition.fold.state.heads == heads
 
 
-@pytest.mark.parametrize(("data", "said"), REFUSED, ids=[message for _, message in REFUSED])
-def test_facts_of_the_engine_ignore_a_refused_event(data: shapes.Event, said: str) -> None:
+@pytest.mark.parametrize(("data", "reason"), REFUSED, ids=[message for _, message in REFUSED])
+def test_facts_of_the_engine_ignore_a_refused_event(data: shapes.Event, reason: str) -> None:
     partition = members()
     partition.take(log_records.record(data, key=log_records.key_of(data)))
     partition.taken(clusters.CapacityReported(name="member1", allocatable={"cpu": "1"}))
     facts = Facts()
     changes = [change for record in partition.records for change in facts.take(record)]
-    assert len(changes) == 3, said
+    assert len(changes) == 3, reason
     assert facts.fleet.names() == ("member1",)
 
 

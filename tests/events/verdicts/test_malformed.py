@@ -17,7 +17,7 @@ A_TEMPLATE = "kind: a Deployment of apps/v1 is a template"
 
 
 @pytest.mark.parametrize(
-    ("applied_as", "raw", "said"),
+    ("applied_as", "raw", "reason"),
     [
         (specs.TemplateApplied, msgspec.Raw(b"[]"), "manifest: Expected `object`, got `array`"),
         (specs.TemplateApplied, msgspec.Raw(b"{}"), "apiVersion: required"),
@@ -44,12 +44,12 @@ A_TEMPLATE = "kind: a Deployment of apps/v1 is a template"
         (policies.InterpreterApplied, raw(FOO_MANIFEST), A_TEMPLATE),
     ],
 )
-def test_malformed_object_is_refused(applied_as: Applied, raw: msgspec.Raw, said: str) -> None:
+def test_malformed_object_is_refused(applied_as: Applied, raw: msgspec.Raw, reason: str) -> None:
     data = applied_as(manifest=raw)
     topic = catalogue.BY_STRUCT[applied_as].topic
     partition = Partition(topic, keys.partition_of(KEY, topics.TOPICS[topic].partitions))
     record = records.record(topic, partition.fold.state.partition, KEY, *content(data))
-    assert log_records.words(partition.take(record)).startswith(f"refused: {said}")
+    assert log_records.words(partition.take(record)).startswith(f"refused: {reason}")
     assert not partition.fold.state.heads
 
 
