@@ -49,6 +49,8 @@ class Known(msgspec.Struct):
     clusters: dict[str, int] = {}
     evicting: set[str] = set()
     is_claimed: bool = False
+    miscount: str = ""
+    """The violation by a recovered assignment with former replicas, unless another decision follows it."""
 
 
 async def everything(log: port.NumberedLog) -> list[StoredRecord]:
@@ -134,9 +136,15 @@ def _decisions_keep_their_promises(records: list[StoredRecord]) -> list[str]:
                     f"{violation} ({record.position})" for violation in _judge(known, decided, fleet)
                 ]
                 known.clusters = {target.name: target.replicas for target in decided.clusters}
+                miscount = "".join(f"{text} ({record.position})" for text in _miscounts(known, decided))
+                if decided.trigger == "Recovered":
+                    known.miscount = miscount
+                else:
+                    known.miscount = ""
+                    violations += [miscount] if miscount else []
             case data:
                 _learn(bindings, data)
-    return violations
+    return violations + [known.miscount for known in bindings.values() if known.miscount]
 
 
 def _learn(bindings: dict[str, Known], data: object) -> None:
@@ -152,11 +160,15 @@ def _learn(bindings: dict[str, Known], data: object) -> None:
             bindings[key].placement = msgspec.json.decode(placement)
             bindings[key].is_claimed = True
         case decisions.BindingReleased(key=key):
-            bindings[key].is_claimed = False
+            bindings[key].is_claimed, bindings[key].miscount = False, ""
         case decisions.BindingWithdrawn(key=key):
             del bindings[key]
-        case decisions.ScheduleFailed(key=key, emptied=True):
-            bindings[key].clusters = {}
+        case decisions.ScheduleFailed(key=key, emptied=is_emptied):
+            bindings[key].miscount = ""
+            if is_emptied:
+                bindings[key].clusters = {}
+        case decisions.BindingSuspended(key=key) if key in bindings:
+            bindings[key].miscount = ""
         case decisions.EvictionStarted(key=key, cluster=name):
             bindings[key].clusters.pop(name, None)
             bindings[key].evicting.add(name)
@@ -173,18 +185,24 @@ def _judge(known: Known, decided: decisions.ScheduleDecided, fleet: Mapping[str,
         if decided.trigger != "Recovered":
             yield f"4: {decided.key}: {new} without a policy"
         return
-    scheduling = known.placement.get("replicaScheduling", {})
-    replicas = known.replicas or 0
-    if replicas and scheduling.get("replicaSchedulingType") == "Divided":
-        if sum(new.values()) != replicas:
-            yield f"4: {decided.key}: {new} do not add up to {replicas}"
-    elif replicas and any(count != replicas for count in new.values()):
-        yield f"4: {decided.key}: {new} are not {replicas} everywhere"
     for name in new.keys() - known.clusters.keys():
         reason = _forbidden(known, decided, fleet.get(name), name)
         if reason:
             yield f"5: {decided.key} newly on {name}, which {reason}"
     yield from _is_steady(known, decided, new, fleet)
+
+
+def _miscounts(known: Known, decided: decisions.ScheduleDecided) -> Iterable[str]:
+    """Invariant 4: yield that the decided replicas are not those of the template."""
+    replicas = known.replicas or 0
+    if not known.is_claimed or not replicas:
+        return
+    new = known.clusters
+    if known.placement.get("replicaScheduling", {}).get("replicaSchedulingType") == "Divided":
+        if sum(new.values()) != replicas:
+            yield f"4: {decided.key}: {new} do not add up to {replicas}"
+    elif any(count != replicas for count in new.values()):
+        yield f"4: {decided.key}: {new} are not {replicas} everywhere"
 
 
 def _is_steady(
