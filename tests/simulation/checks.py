@@ -28,6 +28,7 @@ from tests.simulation import (
     world,
 )
 from tests.simulation.failover import invariants
+from tests.simulation.moves import suspensions
 
 INPUTS = (topics.SPECS, topics.POLICIES, topics.CLUSTERS, topics.HEALTH, topics.LINKS)
 
@@ -51,6 +52,13 @@ class Known(msgspec.Struct):
     is_claimed: bool = False
     miscount: str = ""
     """The violation by a recovered assignment with former replicas, unless another decision follows it."""
+    is_suspended: bool = False
+    is_foreign: bool = False
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether no client suspended its scheduling, and no other scheduler places it."""
+        return not (self.is_suspended or self.is_foreign)
 
 
 async def everything(log: port.NumberedLog) -> list[StoredRecord]:
@@ -144,7 +152,9 @@ def _decisions_keep_their_promises(records: list[StoredRecord]) -> list[str]:
                     violations += [miscount] if miscount else []
             case data:
                 _learn(bindings, data)
-    return violations + [known.miscount for known in bindings.values() if known.miscount]
+    return violations + [
+        known.miscount for known in bindings.values() if known.miscount and known.is_scheduled
+    ]
 
 
 def _learn(bindings: dict[str, Known], data: object) -> None:
@@ -157,6 +167,7 @@ def _learn(bindings: dict[str, Known], data: object) -> None:
                 (ref.api_version, ref.kind),
             )
         case decisions.BindingClaimed(key=key, placement=placement):
+            bindings[key].is_foreign = data.scheduler == suspensions.OTHER
             bindings[key].placement = msgspec.json.decode(placement)
             bindings[key].is_claimed = True
         case decisions.BindingReleased(key=key):
@@ -167,8 +178,8 @@ def _learn(bindings: dict[str, Known], data: object) -> None:
             bindings[key].miscount = ""
             if is_emptied:
                 bindings[key].clusters = {}
-        case decisions.BindingSuspended(key=key) if key in bindings:
-            bindings[key].miscount = ""
+        case decisions.BindingSuspended(key=key, scheduling=is_suspended) if key in bindings:
+            bindings[key].is_suspended = is_suspended
         case decisions.EvictionStarted(key=key, cluster=name):
             bindings[key].clusters.pop(name, None)
             bindings[key].evicting.add(name)
