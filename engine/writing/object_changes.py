@@ -15,6 +15,7 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.values import resource_versions
 from engine.writing import cluster_changes, cluster_status
 from engine.writing.mutations import (
     Action,
@@ -45,7 +46,6 @@ _APPLIED: Final = {
 }
 """Type of the event that writes an object, by route; with ``expects=0`` it creates the object."""
 
-_VERSION_DIGITS_MAX: Final = 18
 _DERIVED: Final = ("creationTimestamp", "generation", "resourceVersion", "selfLink", "uid")
 
 _DEPTH_MAX: Final = limits.RECORD_DEPTH_MAX - 1
@@ -163,8 +163,7 @@ class Preconditions(Struct, frozen=True, kw_only=True):
         seen, written = self.resource_version, live.resource_version
         if seen == written:
             return True
-        is_number = seen.isascii() and seen.isdecimal() and len(seen) <= _VERSION_DIGITS_MAX
-        return is_number and int(written or 0) < int(seen) <= self.newest
+        return resource_versions.is_valid(seen) and int(written or 0) < int(seen) <= self.newest
 
 
 class Removal(Struct, frozen=True, kw_only=True):

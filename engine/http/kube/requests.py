@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.requests.options import of_manager
+from engine.kubeapi.values import resource_versions
 from events import records
 
 _OF_NAMESPACES: Final = ("status", "finalize")
@@ -172,7 +173,7 @@ def media_type(request: Request) -> str:
 
 def version_fault(text: str) -> str:
     """Return the error of a text that is not a valid resourceVersion; empty if the text is valid or empty."""
-    if not text or (text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX):
+    if not text or resource_versions.is_valid(text):
         return ""
     detail = f'strconv.ParseUint: parsing "{text[:_SHOWN_CHARS_MAX]}": invalid syntax'
     return causes.invalid("resourceVersion", text[:_SHOWN_CHARS_MAX], detail).text

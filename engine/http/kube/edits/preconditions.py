@@ -6,9 +6,9 @@ from typing import Final
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.values import resource_versions
 from events.kube_objects import KubeObject
 
-_VERSION_DIGITS_MAX: Final = 18
 _NO_VERSION: Final = (None, "", "0")
 """Values of ``resourceVersion`` in a body that name no version."""
 
@@ -44,7 +44,7 @@ def check_version(resource: Resource, live: KubeObject, new: KubeObject, newest:
     seen = new.metadata.get("resourceVersion")
     if seen in _NO_VERSION:
         return
-    if not _is_number(seen):
+    if not resource_versions.is_valid(seen):
         raise status_objects.bad_request(f"metadata.resourceVersion: {json.dumps(seen)} is not a version")
     number = int(str(seen))
     # A change of the status that the engine derives raises the resourceVersion that clients read, but not
@@ -74,7 +74,3 @@ def check_not_ended(resource: Resource, live: KubeObject, new: KubeObject) -> No
     if changed:
         wrong = [causes.invalid(f"metadata.{name}", after[name], "field is immutable") for name in changed]
         raise status_objects.invalid(resource, live.name, wrong)
-
-
-def _is_number(text: object) -> bool:
-    return isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) <= _VERSION_DIGITS_MAX

@@ -15,6 +15,7 @@ from engine.http.kube.requests import ApiPath, Query
 from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.values import resource_versions
 from events.kube_objects import KubeObject
 
 _POLL_SECONDS: Final = 0.25
@@ -38,9 +39,9 @@ class MemberWatches:
             raise status_objects.too_many_requests(1, f"the limit of {_WATCHERS_MAX} watches is reached")
         seen: Snapshot | None = Snapshot({})
         if query.resource_version not in ("", "0") and not query.initial_events:
-            if not query.resource_version.isdecimal():
+            if not resource_versions.is_valid(query.resource_version):
                 raise status_objects.bad_request("resourceVersion: Invalid value")
-            seen = self._plane.remembered(resource, int(query.resource_version[:18]))
+            seen = self._plane.remembered(resource, int(query.resource_version))
         if seen is None:
             raise status_objects.expired()
 
