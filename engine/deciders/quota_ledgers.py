@@ -26,6 +26,9 @@ def take(shard: ShardState, key: str, link: links.QuotaRequested) -> bool:
         ledger.open[link.key] = True
     else:
         ledger.open.pop(link.key, None)
+    if not ledger.claims and not ledger.shown:
+        # The quotas were deleted before the last claim: no decision follows that could remove the ledger.
+        del shard.ledgers[key]
     return True
 
 
@@ -37,7 +40,8 @@ def apply(shard: ShardState, data: quota_decisions.QuotaClaimed | quota_decision
         else:
             shard.quota_claims.pop(data.key, None)
         return
-    ledger = shard.ledgers[data.subject]
+    # Logs of earlier builds have decisions on ledgers without claims, which ``take`` now removes.
+    ledger = shard.ledgers.setdefault(data.subject, Ledger(data.namespace))
     ledger.shown = data.used
     for verdict in data.verdicts:
         claim = ledger.claims[verdict.by]

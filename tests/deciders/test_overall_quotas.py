@@ -20,6 +20,9 @@ from tests.builders.manifests import AGGREGATED, DUPLICATED, POLICIES, on, selec
 from tests.deciders.story import Story
 
 WEB, API = key("web"), key("api")
+QUOTA = shapes.WorkloadRef(
+    api_version=POLICIES, kind="FederatedResourceQuota", name="all", namespace="default"
+)
 LIMIT = "FederatedResourceQuota(default/all) exceeded for resource cpu: requested sum {}, limit {}."
 
 
@@ -102,11 +105,23 @@ async def test_quota_counts_earlier_workloads_until_it_is_deleted(story: Story) 
     assert await _used(story) == {"cpu": "2"}
     await story.submit(_web(5))
     assert sum(story.placed(WEB).values()) == 4
-    ref = shapes.WorkloadRef(
-        api_version=POLICIES, kind="FederatedResourceQuota", name="all", namespace="default"
-    )
-    await story.submit(policies.ConfigurationDeleted(object=ref))
+    await story.submit(policies.ConfigurationDeleted(object=QUOTA))
     assert sum(story.placed(WEB).values()) == 5
+
+
+async def test_ledger_of_a_deleted_quota_ends_with_its_last_claim(story: Story) -> None:
+    await _begun(story, "1")
+    await story.submit(_web(2))
+    state = story.worker.folds[keys.shard_of(keys.quota_key("default"))].state
+    assert state.ledgers
+    await story.submit(policies.ConfigurationDeleted(object=QUOTA), deleted("web"))
+    assert not state.ledgers
+    await story.submit(_web(2), quota("all", "2"))
+    assert await _used(story) == {"cpu": "1"}
+    await story.submit(policies.ConfigurationDeleted(object=QUOTA))
+    await story.submit(deleted("web"))
+    assert not state.ledgers
+    assert not any(fold.state.quota_claims for fold in story.worker.folds)
 
 
 async def test_declared_template_asks_for_nothing_while_a_newer_one_is_refused(story: Story) -> None:
