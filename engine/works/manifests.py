@@ -29,6 +29,7 @@ _CACHED_MAX: Final = 4_096
 _CACHED_BYTES_MAX: Final = 64 * 1024 * 1024
 """Maximum bytes of all cached results: an object of 1 MiB may have another content in each of thousands of clusters."""
 
+_Rules = tuple[overrides_policies.Rule, ...]
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 _OBJECT: Final = msgspec.json.Decoder(dict[str, object])
@@ -85,7 +86,7 @@ class Renderer:
         self._cached: BoundedCache[RenderInput, Rendered] = BoundedCache(
             _CACHED_BYTES_MAX, lambda rendered: len(rendered.manifest), _CACHED_MAX
         )
-        self._rules: dict[int, tuple[overrides_policies.Rule, ...]] = {}
+        self._rules: dict[int, _Rules] = {}
 
     async def render(self, render_input: RenderInput) -> Rendered:
         """Return the rendered result for one cluster."""
@@ -106,29 +107,18 @@ class Renderer:
             if federated_quotas.assigned(render_input.overrides) is None
         }
         templates_at = await self._templates(positions)
-        await self._load_rules({ref.offset for render_input in missing for ref in render_input.overrides})
+        rules = await self._rules_at(
+            {ref.offset for render_input in missing for ref in render_input.overrides}
+        )
         share = loop_share.LoopShare()
         for render_input in missing:
             await share.pause()
             template = templates_at.get((render_input.shard, render_input.offset))
-            rendered = await loop_share.apart(len(template or b""), self._render, render_input, template)
+            rendered = await loop_share.apart(len(template or b""), _render, render_input, template, rules)
             results[render_input] = rendered
             if rendered.fault != _MISSING:  # Not cached: the records may arrive later.
                 self._cached.put(render_input, rendered)
-        _bound(self._rules)
         return results
-
-    def _render(self, render_input: RenderInput, template: bytes | None) -> Rendered:
-        rules: list[tuple[shapes.OverrideRef, list[msgspec.Raw]]] = []
-        for ref in render_input.overrides:
-            policy_rules = self._rules.get(ref.offset, ())
-            if any(index >= len(policy_rules) for index in ref.rules):
-                return Rendered(fault=_MISSING)
-            rules.append((ref, [policy_rules[index].overriders for index in ref.rules]))
-        if federated_quotas.assigned(render_input.overrides) is not None:
-            ((_ref, (quota,)),) = rules
-            return Rendered(manifest=bytes(quota), template=templates.read(quota))
-        return Rendered(fault=_MISSING) if template is None else render(template, render_input, rules)
 
     async def _templates(
         self, positions: set[template_loading.TemplatePosition]
@@ -141,13 +131,17 @@ class Renderer:
                     templates_read[shard, offset] = bytes(data.manifest)
         return templates_read
 
-    async def _load_rules(self, offsets: set[int]) -> None:
-        """Read the policies at these offsets that are not known yet."""
-        missing = sorted(offsets - self._rules.keys())
+    async def _rules_at(self, offsets: set[int]) -> dict[int, _Rules]:
+        """Return the rules of the policies at these offsets, as far as they are in the log."""
+        # Not only cached: a concurrent call may drop rules from the cache while this one is paused.
+        rules = {offset: self._rules[offset] for offset in offsets if offset in self._rules}
+        missing = sorted(offsets - rules.keys())
         for offset, data in (await self._read(topics.POLICIES, 0, missing)).items():
             if isinstance(data, policies.ConfigurationApplied):
                 with contextlib.suppress(msgspec.MsgspecError):
-                    self._rules[offset] = _rules(data.manifest)
+                    rules[offset] = self._rules[offset] = _rules(data.manifest)
+        _bound(self._rules)
+        return rules
 
     async def _read(self, topic: str, partition: int, offsets: list[int]) -> dict[int, shapes.Event]:
         """Return the events at some offsets.
@@ -163,7 +157,20 @@ class Renderer:
         return {offset: event.data for offset, event in decoded.items() if isinstance(event, codec.Decoded)}
 
 
-def _rules(manifest: msgspec.Raw) -> tuple[overrides_policies.Rule, ...]:
+def _render(render_input: RenderInput, template: bytes | None, rules_at: dict[int, _Rules]) -> Rendered:
+    rules: list[tuple[shapes.OverrideRef, list[msgspec.Raw]]] = []
+    for ref in render_input.overrides:
+        policy_rules = rules_at.get(ref.offset, ())
+        if any(index >= len(policy_rules) for index in ref.rules):
+            return Rendered(fault=_MISSING)
+        rules.append((ref, [policy_rules[index].overriders for index in ref.rules]))
+    if federated_quotas.assigned(render_input.overrides) is not None:
+        ((_ref, (quota,)),) = rules
+        return Rendered(manifest=bytes(quota), template=templates.read(quota))
+    return Rendered(fault=_MISSING) if template is None else render(template, render_input, rules)
+
+
+def _rules(manifest: msgspec.Raw) -> _Rules:
     """Return the rules of an override policy; for a FederatedResourceQuota, the quotas that it assigns."""
     policy = overrides_policies.decode(manifest)
     if policy.kind != federated_quotas.KIND:

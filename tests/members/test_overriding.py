@@ -1,10 +1,12 @@
 """Members with override policies: the overridden workload runs, and a failed override changes nothing."""
 
+import asyncio
 import tracemalloc
 
 import msgspec
 import pytest
 
+from engine import loop_share
 from engine.simulation import api_objects
 from engine.works import manifests
 from events import health, keys, shapes, works
@@ -226,3 +228,24 @@ async def test_cached_results_take_bounded_memory() -> None:
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert taken < 120 * 1024 * 1024
+
+
+async def test_concurrent_calls_keep_the_rules_that_each_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifests, "_CACHED_MAX", 1)
+    stage = Stage()
+    # Large templates are rendered in a thread, so that each call pauses between its results.
+    offset = await stage.template("web", 1, image="x" * loop_share.LARGE_BYTES)
+    refs = [
+        await policy(stage, plain("/spec/paused", value=True, operator="add"), name=f"o{n}") for n in range(3)
+    ]
+    renderer = manifests.Renderer(stage.log)
+
+    def inputs_of(ref: shapes.OverrideRef, count: int) -> list[manifests.RenderInput]:
+        return [manifests.RenderInput(keys.shard_of(WEB), offset, n, (ref,)) for n in range(count)]
+
+    made = await asyncio.gather(
+        renderer.render_all(inputs_of(refs[0], 20)),
+        renderer.render_all(inputs_of(refs[1], 1)),
+        renderer.render_all(inputs_of(refs[2], 1)),
+    )
+    assert {rendered.fault for results in made for rendered in results.values()} == {""}
