@@ -4,6 +4,7 @@ All tasks of a cluster share one gate to its API and one reporter. Clusters do n
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from functools import partial
 from typing import Final
 
@@ -147,10 +148,9 @@ class MemberAgent:
                     tasks.start_soon(self._work)
         finally:
             with anyio.CancelScope(shield=True):
-                # A cluster that joins later with this name must not continue from this position.
-                await (self._ledger.end() if self._has_left else self._ledger.save())
-                await self._control.aclose()
-                await self._api.aclose()
+                async with aclosing(self._api), aclosing(self._control):
+                    # A cluster that joins later with this name must not continue from this position.
+                    await (self._ledger.end() if self._has_left else self._ledger.save())
 
     async def _repeat_forever(self, task: Callable[[], Awaitable[None]]) -> None:
         """Repeat a task forever, with growing delays after errors."""

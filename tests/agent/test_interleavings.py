@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import sqlite3
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from engine.agent.call_limits import Backoff
 from engine.agent.checkpoint import Checkpoint
 from engine.agent.gateway_client import Control
 from engine.agent.ledger import Ledger
+from engine.agent.member_api import MemberApi
 from engine.agent.reconciliation import Entry
 from engine.agent.reports import Reporter
 from engine.bench import karmada_api
@@ -149,3 +151,37 @@ async def test_response_with_a_strange_content_type_is_passed_on() -> None:
             await control.reply("1", 200, content_type, chunks())
         await control.aclose()
     assert received == ["text/\u00c3\u00bc", "text/\u00fc"]
+
+
+async def test_agent_whose_checkpoint_fails_closes_its_connections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway, member = Gateway(), Member()
+    closed: list[str] = []
+
+    def fail(*_arguments: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    class Api(MemberApi):
+        async def aclose(self) -> None:
+            await super().aclose()
+            closed.append("member")
+
+    class Closing(Control):
+        async def aclose(self) -> None:
+            await super().aclose()
+            closed.append("control")
+
+    monkeypatch.setattr(engine.agent.member, "MemberApi", Api)
+    monkeypatch.setattr(engine.agent.member, "Control", Closing)
+
+    async def serve() -> None:
+        async with running(gateway, member, tmp_path / "agent.sqlite"):
+            gateway.send("web", 1, 2)
+            await until(lambda: key_of("web") in gateway.reports)
+            monkeypatch.setattr(Checkpoint, "save", fail)
+            gateway.send("web", 2, 3)
+            await until(lambda: sorted(closed) == ["control", "member"])
+
+    with pytest.raises(AssertionError, match="disk is full"):
+        await serve()
