@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from engine.log.kafka import numbered_log, partition_followers, shard_ownership, side_topics
+from engine.log.kafka import clients, numbered_log, partition_followers, shard_ownership, side_topics
 from engine.log.kafka.address import Address
 from engine.process.replica import clock_ms
 from engine.proof import verification
@@ -90,3 +90,39 @@ async def test_next_owner_reads_only_records_since_the_snapshot_and_decides_the_
             assert tail.count < COUNT
         await replica.level()
         assert (await verification.verify(replica)).is_clean
+
+
+async def test_cancelled_takeover_stops_the_producers_that_have_started(
+    kafka: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = await logs.prepared(kafka)
+    start, stop = clients.started, clients.stopped
+    has_started = asyncio.Event()
+    started: list[clients.Producer] = []
+    stopped: list[clients.Producer] = []
+
+    async def start_one(producer: clients.Producer) -> clients.Producer:
+        if started:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await stop(producer)
+        started.append(producer)
+        await start(producer)
+        has_started.set()
+        return producer
+
+    async def stop_one(producer: clients.Producer) -> None:
+        await stop(producer)
+        stopped.append(producer)
+
+    async with logs.owned(address) as (shards, _):
+        monkeypatch.setattr(clients, "started", start_one)
+        monkeypatch.setattr(clients, "stopped", stop_one)
+        taking = asyncio.create_task(shards.own([0, 1]))
+        await has_started.wait()
+        await asyncio.sleep(0)
+        taking.cancel()
+        await asyncio.wait([taking])
+        assert taking.cancelled()
+    assert started[0] in stopped

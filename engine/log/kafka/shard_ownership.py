@@ -92,12 +92,9 @@ class Shards:
         await self.release(taken)
         if taken:
             await check_clock(self._address, self._clock_ms)
-        started = await asyncio.gather(*(self._started(shard) for shard in taken), return_exceptions=True)
-        for shard, producer in zip(taken, started, strict=True):
-            if not isinstance(producer, BaseException):
-                self._owned[shard] = _Owned(producer, chain.Chain(shard), 0)
-        for failed in started:
-            if isinstance(failed, BaseException):
+        outcomes = await asyncio.gather(*(self._start(shard) for shard in taken), return_exceptions=True)
+        for failed in outcomes:
+            if failed is not None:
                 await self.release(taken)
                 if isinstance(failed, KafkaError):
                     raise clients.failed("the shards were not taken over", failed) from failed
@@ -234,8 +231,13 @@ class Shards:
         _log.warning("ownership ended by another owner", shards=shards)
         raise port.OwnershipLostError(shards)
 
-    async def _started(self, shard: int) -> clients.Producer:
-        return await clients.started(clients.producer(self._address, self._address.topic(f"shard-{shard}")))
+    async def _start(self, shard: int) -> None:
+        """Start the producer of a shard; the shard is then owned."""
+        producer = await clients.started(
+            clients.producer(self._address, self._address.topic(f"shard-{shard}"))
+        )
+        # Not by the caller: if that is cancelled, ``release`` must find the producers that have started.
+        self._owned[shard] = _Owned(producer, chain.Chain(shard), 0)
 
     async def _visible_ends(self, shards: Sequence[int]) -> dict[Slot, int]:
         """Return the ends of the shards' decisions once all records written there are visible.
