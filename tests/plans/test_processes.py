@@ -5,7 +5,7 @@ import os
 import signal
 import sqlite3
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -168,3 +168,25 @@ async def test_process_ends_with_the_parent_of_its_questions(tmp_path: Path) -> 
         assert keeper is not None
         assert keeper.process.poll() is None
     assert keeper.process.poll() is not None
+
+
+async def test_unanswered_questions_of_a_busy_process_do_not_block_the_server(tmp_path: Path) -> None:
+    async with planning(tmp_path) as planner:
+        await predicted(planner, tainted())
+        keeper = planner.keeper
+        assert keeper is not None
+        os.kill(keeper.process.pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(PlanError, match="too many plans"):
+                await _abandoned(planner, 1_000)
+        finally:
+            os.kill(keeper.process.pid, signal.SIGCONT)
+        assert len((await predicted(planner, tainted())).moved) == BINDINGS
+
+
+async def _abandoned(planner: PlanProcesses, count: int) -> None:
+    """Ask questions, and cancel each before it is answered."""
+    for _ in range(count):
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.002):
+                await predicted(planner, tainted())

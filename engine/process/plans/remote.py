@@ -21,6 +21,7 @@ from engine.process.views.line_protocol import Lines
 from engine.simulation import listed_statuses, specs
 
 _STOPPED: Final = "the process of the plan ended early; see the server log"
+_BUSY: Final = "too many plans are waiting; try again when one is done"
 _TRIES: Final = 2
 """Number of attempts: the process may end after its idle time while a question is sent, so ask twice."""
 
@@ -110,6 +111,8 @@ class Keeper:
 
     def __init__(self, idle_s: float) -> None:
         self._control, child_end = socket.socketpair()
+        # The process takes no questions while it prepares the engine, and the socket buffers some hundred only.
+        self._control.settimeout(0)
         with child_end:
             # A session of its own, so that Ctrl-C in the terminal signals only the parent.
             self.process = subprocess.Popen(  # noqa: S603  # this interpreter, and a module of ours
@@ -127,6 +130,9 @@ class Keeper:
             with child_end:
                 socket.send_fds(self._control, [b"?"], [child_end.fileno()])
             reader, writer = await asyncio.open_unix_connection(sock=own_end, limit=_READ)
+        except BlockingIOError:
+            own_end.close()
+            raise PlanError(_BUSY) from None
         except OSError:
             own_end.close()
             raise _EndedError from None
