@@ -72,12 +72,16 @@ class ExportedFile(Struct, frozen=True, kw_only=True):
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """The files of an export; ``number`` is the sequence number of the last record that the export has read."""
+    """The files of an export.
+
+    ``number`` is the sequence number of the last record that the export has read, ``checksum`` that record's checksum.
+    """
 
     format: str = _FORMAT
     records: Format
     filters: Filters
     number: int = 0
+    checksum: str = ""
     files: tuple[ExportedFile, ...] = ()
 
 
@@ -86,24 +90,26 @@ async def export(
 ) -> Manifest:
     """Export the records that follow those of the directory's manifest; return the new manifest.
 
-    Raises ExportError, OSError or port.LogError.
+    Raises ExportError, also if the directory contains an export of another log, OSError or port.LogError.
     """
     manifest = await asyncio.to_thread(_begin, directory, form, filters)
     until = log.last_number()
+    await _check_log(log, directory, manifest)
     after, taken, size = manifest.number, list[StoredRecord](), 0
+    checksum = manifest.checksum
     count = sum(file.records for file in manifest.files)
     while after < until and (batch := await log.read_all(after, port.READ_RECORDS)):
         for record in batch:
             if filters.take(record):
                 taken.append(record)
                 size += len(record.value)
-        after = batch[-1].number
+        after, checksum = batch[-1].number, batch[-1].checksum.hex()
         progress(after, count + len(taken))
         if len(taken) >= _FILE_RECORDS or size >= _FILE_BYTES:
-            manifest = await asyncio.to_thread(_add_file, directory, manifest, taken, after)
+            manifest = await asyncio.to_thread(_add_file, directory, manifest, taken, (after, checksum))
             count, taken, size = count + len(taken), [], 0
     if after > manifest.number:
-        manifest = await asyncio.to_thread(_add_file, directory, manifest, taken, after)
+        manifest = await asyncio.to_thread(_add_file, directory, manifest, taken, (after, checksum))
     return manifest
 
 
@@ -140,7 +146,24 @@ def _begin(directory: Path, form: Format, filters: Filters) -> Manifest:
     return manifest
 
 
-def _add_file(directory: Path, manifest: Manifest, taken: list[StoredRecord], number: int) -> Manifest:
+async def _check_log(log: port.NumberedLog, directory: Path, manifest: Manifest) -> None:
+    """Raise ExportError if the log does not contain the last record that the export has read."""
+    if not manifest.number:
+        return
+    try:
+        records = await log.read_all(manifest.number - 1, 1)
+    except port.LogCutError:
+        return  # exported records may be deleted from the log
+    if not records or (records[0].number, records[0].checksum.hex()) != (manifest.number, manifest.checksum):
+        raise ExportError(
+            f"{directory} contains an export of another log, whose record {manifest.number} is not in this log"
+        )
+
+
+def _add_file(
+    directory: Path, manifest: Manifest, taken: list[StoredRecord], last: tuple[int, str]
+) -> Manifest:
+    """Write a file and the new manifest; ``last`` are the number and the checksum of the last record that was read."""
     if taken:
         name = f"records-{taken[0].number:012}.{formats.SUFFIXES[manifest.records]}"
         path, unfinished = directory / name, directory / f"{name}.part"
@@ -156,7 +179,7 @@ def _add_file(directory: Path, manifest: Manifest, taken: list[StoredRecord], nu
             sha256=hashlib.sha256(content).hexdigest(),
         )
         manifest = structs.replace(manifest, files=(*manifest.files, file))
-    manifest = structs.replace(manifest, number=number)
+    manifest = structs.replace(manifest, number=last[0], checksum=last[1])
     private_files.write(directory / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
     return manifest
 

@@ -62,6 +62,21 @@ async def test_later_export_appends_new_records(tmp_path: Path) -> None:
     assert await logs.everything(await imported(tmp_path)) == await logs.everything(story.log)
 
 
+async def test_export_does_not_continue_with_another_log(tmp_path: Path) -> None:
+    first, other = Story(), Story()
+    await logs.play(first)
+    manifest = await exported(first.log, tmp_path)
+    await other.submit(deployment("other", 1))
+    for _ in range(2):
+        with pytest.raises(ExportError, match="another log"):
+            await exported(other.log, tmp_path)
+        await logs.play(other)
+        await logs.play(other)
+        assert other.log.last_number() > manifest.number
+    assert await asyncio.to_thread(log_files.read_manifest, tmp_path) == manifest
+    assert await exported(first.log, tmp_path) == manifest
+
+
 async def test_interrupted_export_continues_behind_its_last_whole_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
