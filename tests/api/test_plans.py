@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from engine.http.plans import jobs
-from engine.http.plans.routes import BODY_BYTES_MAX
+from engine.http.plans.routes import BODY_BYTES_MAX, FAILURES_BYTES_MAX
 from engine.plans.questions import PlanError, Question
 from tests.api.servers import client, serving
 from tests.builders.manifests import definition, deployment, manifest
@@ -239,3 +239,31 @@ async def test_memory_of_kept_plans_is_bounded() -> None:
 async def test_plan_that_is_too_large_or_nested_too_deeply_is_refused(body: bytes, status: int) -> None:
     async with running() as caller:
         assert (await caller.post("/api/v1/plans", content=body)).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "reason"),
+    [
+        ({"failures": [{"member": "a"}] * (FAILURES_BYTES_MAX // 14)}, 413, "has more than 1048576 bytes"),
+        (
+            {"outage": {"domain": "zone", "name": "a", "clusters": ["a"] * (FAILURES_BYTES_MAX // 3)}},
+            413,
+            "has more than 1048576 bytes",
+        ),
+        # This error, not that of a list, shows that decoding stopped at the limit.
+        ({"requests": [{"method": "PUT", "path": "a"}] * 10_000}, 400, "of at most length 1000"),
+    ],
+)
+async def test_plan_with_too_many_parts_is_refused_before_they_are_decoded(
+    change: dict[str, object], status: int, reason: str
+) -> None:
+    async with running() as caller:
+        answer = await make(caller, **change)
+        assert (answer.status_code, reason in answer.text) == (status, True), answer.text
+
+
+async def test_plan_may_have_as_many_requests_as_the_limit_allows() -> None:
+    request: dict[str, object] = {"method": "PATCH", "path": f"{APPS}/absent", "body": {}}
+    async with running() as caller:
+        answer = await make(caller, requests=[request] * 1_000)
+        assert (answer.status_code, answer.json()["error"]["field"][:11]) == (422, "requests[0]")

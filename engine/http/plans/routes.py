@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from engine import loop_share
 from engine.http import incoming_requests
 from engine.http.errors import RefusalError
 from engine.http.plans import planned_requests
@@ -30,6 +31,9 @@ from projections.port import Rows, Tables
 
 BODY_BYTES_MAX: Final = 16 << 20
 HORIZON_MS_MAX: Final = 7 * times.DAY_MS
+FAILURES_BYTES_MAX: Final = 1 << 20
+"""Maximum size of the failures, and of the outage, of a plan: each MiB of them takes 40 ms to decode."""
+
 _NANOS: Final = 1_000_000
 _LOOK_BACK: Final = 2_000
 """How many records before a sequence number are searched for a step."""
@@ -51,6 +55,24 @@ class PlanRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     outage: drills.Outage | None = None
     horizon_ms: Annotated[int, Meta(ge=0, le=HORIZON_MS_MAX)] = questions.HORIZON_MS
     as_of: parameters.AsOf = ""
+
+
+class _Parts(Struct, frozen=True):
+    """The parts of a plan request that may be large, not decoded yet."""
+
+    requests: msgspec.Raw = msgspec.Raw(b"[]")
+    failures: msgspec.Raw = msgspec.Raw()
+    outage: msgspec.Raw = msgspec.Raw()
+
+
+# msgspec checks the length of a list when it has decoded all of it, and holds the event loop, also from a thread.
+# Decoding an array into a struct stops at the first item that has no field.
+_REQUESTS: Final = msgspec.defstruct(
+    "_Requests",
+    [(f"request{index}", msgspec.Raw, msgspec.Raw()) for index in range(planned_requests.REQUESTS_MAX)],
+    array_like=True,
+    forbid_unknown_fields=True,
+)
 
 
 class PlanList(Struct, frozen=True, kw_only=True):
@@ -122,7 +144,8 @@ class _Plans:
     async def _make(self, request: Request) -> Response:
         try:
             body = await incoming_requests.read_body(request, BODY_BYTES_MAX)
-            plan_request = msgspec.json.decode(body, type=PlanRequest)
+            # Each decoding in it holds the loop for up to 60 ms, also from a thread; other tasks run between them.
+            plan_request = await loop_share.apart(len(body), _decoded, body)
         except incoming_requests.TooLargeError as error:
             raise RefusalError(413, "body", str(error), "plan a smaller change") from None
         except (msgspec.MsgspecError, RecursionError) as error:
@@ -194,6 +217,17 @@ def routes(services: Services, planning_api: planned_requests.PlanningApi, jobs:
         Route(PREFIX + route.path, plans.by_operation[route.operation], methods=[route.method])
         for route in ROUTES
     ]
+
+
+def _decoded(body: bytes) -> PlanRequest:
+    """Decode a plan request; raises RefusalError if a part is too large to decode, msgspec's errors, RecursionError."""
+    parts = msgspec.json.decode(body, type=_Parts)
+    for name, raw in (("failures", parts.failures), ("outage", parts.outage)):
+        if len(bytes(raw)) > FAILURES_BYTES_MAX:
+            reason = f"has more than {FAILURES_BYTES_MAX} bytes"
+            raise RefusalError(413, name, reason, "plan the failure of fewer clusters")
+    msgspec.json.decode(parts.requests, type=_REQUESTS)
+    return msgspec.json.decode(body, type=PlanRequest)
 
 
 def _answer(shape: Struct, status: int = 200) -> Response:
