@@ -61,7 +61,11 @@ def label(
         kind, name, changes = *split(kind, ""), (name, *changes)
     if not changes:
         raise failures.usage("missing labels", "give KEY=VALUE to set one, KEY- to remove one")
-    labels = dict(read_label(change) for change in changes)
+    labels: dict[str, str | None] = {}
+    for key, value in map(read_label, changes):
+        if (value is None) != (labels.setdefault(key, value) is None):
+            raise failures.usage(f"can not both set and remove the label {key}", "leave out one of the two")
+        labels[key] = value
 
     def relabelled(live: KubeObject) -> Json | None:
         present = live.labels
@@ -97,11 +101,20 @@ def taint(
 
 
 def tainting(cluster: str, texts: tuple[str, ...]) -> tuple[str, Retaint]:
-    """Return the action to report (tainted, untainted, modified), and the function from old taints to new ones."""
+    """Return the action to report (tainted, untainted, modified), and the function from old taints to new ones.
+
+    Raises Failure for invalid or contradictory texts.
+    """
     if not texts:
         raise failures.usage("missing taints", "give KEY=VALUE:EFFECT, or KEY:EFFECT- to remove one")
     added = [read_taint(text) for text in texts if not text.endswith("-")]
     removed = [_removed(text.removesuffix("-")) for text in texts if text.endswith("-")]
+    for index, taint in enumerate(added):
+        name = f"{taint.key}:{taint.effect}"
+        if any(_matches(taint, removal) for removal in removed):
+            raise failures.usage(f"can not both set and remove the taint {name}", "leave out one of the two")
+        if any(_matches(taint, other) for other in added[:index]):
+            raise failures.usage(f"the taint {name} is given twice", "leave out one of the two")
     action = ("modified" if removed else "tainted") if added else "untainted"
     return action, lambda taints: retainted(cluster, taints, added, removed)
 
