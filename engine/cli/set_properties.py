@@ -96,15 +96,16 @@ def taint(
     EFFECT is NoSchedule (no new workloads), PreferNoSchedule (accepted, no effect) or NoExecute (running
     workloads without a toleration are evicted). A taint with the same key and effect is replaced.
     """
-    cluster, texts = _cluster(cluster, taints)
-    return _retaint(server, cluster, *tainting(cluster, texts))
+    return _retaint(server, *tainting(cluster, taints))
 
 
-def tainting(cluster: str, texts: tuple[str, ...]) -> tuple[str, Retaint]:
-    """Return the action to report (tainted, untainted, modified), and the function from old taints to new ones.
+def tainting(cluster: str, texts: tuple[str, ...]) -> tuple[str, str, Retaint]:
+    """Parse the arguments of ``taint``.
 
-    Raises Failure for invalid or contradictory texts.
+    Return the cluster, the action to report (tainted, untainted, modified), and the function from old taints to new
+    ones. Raises Failure for invalid or contradictory texts.
     """
+    cluster, texts = _cluster(cluster, texts)
     if not texts:
         raise failures.usage("missing taints", "give KEY=VALUE:EFFECT, or KEY:EFFECT- to remove one")
     added = [read_taint(text) for text in texts if not text.endswith("-")]
@@ -116,7 +117,7 @@ def tainting(cluster: str, texts: tuple[str, ...]) -> tuple[str, Retaint]:
         if any(_matches(taint, other) for other in added[:index]):
             raise failures.usage(f"the taint {name} is given twice", "leave out one of the two")
     action = ("modified" if removed else "tainted") if added else "untainted"
-    return action, lambda taints: retainted(cluster, taints, added, removed)
+    return cluster, action, lambda taints: retainted(cluster, taints, added, removed)
 
 
 def untaint(cluster: str, /, *taints: str, server: options.Server = options.SERVER) -> int:

@@ -68,6 +68,13 @@ def test_prediction_is_shown_as_a_summary_with_bars(shell: Shell, tmp_path: Path
     assert any(line.startswith("member1   pods       3        0       3      11k") for line in shown)
 
 
+def test_planned_taint_takes_the_words_of_taint(shell: Shell, tmp_path: Path) -> None:
+    run(shell, written(tmp_path / "objects.yaml", OBJECTS))
+    (change,) = prediction(shell, "taint", "member1", "maintenance:NoExecute")["changed"]
+    for words in (("cluster/member1",), ("clusters", "member1")):
+        assert prediction(shell, "taint", *words, "maintenance:NoExecute")["changed"] == [change]
+
+
 def test_failure_of_a_cluster_is_planned(shell: Shell, tmp_path: Path) -> None:
     run(shell, written(tmp_path / "objects.yaml", OBJECTS))
     shell("plan", "fail", "member2", code=2)

@@ -97,9 +97,9 @@ def taint(
     cluster: str, /, *taints: str, plan_options: PlanOptions = PLAN_OPTIONS, subject: Subject = SUBJECT
 ) -> int:
     """Predict the effect of taints on a cluster."""
-    action, compute = properties.tainting(cluster, taints)
+    name, action, compute = properties.tainting(cluster, taints)
     return _planned(
-        lambda objects: [properties.change_taints(objects, cluster, action, compute)], plan_options, subject
+        lambda objects: [properties.change_taints(objects, name, action, compute)], plan_options, subject
     )
 
 
