@@ -1,5 +1,6 @@
 """The agent API: an agent reads and reports its own cluster, and no other."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -219,3 +220,9 @@ async def test_agent_of_a_removed_cluster_learns_it_and_cannot_report() -> None:
         answer = await agent.post("/api/v1/agents/one/reports", content=body)
         assert answer.json() == {"isMember": False}
         assert services.log.last_number() == before
+
+
+@pytest.mark.parametrize("path", ["works", "calls"])
+async def test_head_of_a_feed_is_refused(path: str) -> None:
+    async with serving(opening()) as services, agent_of(services, "one") as http, asyncio.timeout(10):
+        assert (await http.head(f"/api/v1/agents/one/{path}")).status_code == 405

@@ -9,7 +9,7 @@ from httpx_sse import ServerSentEvent, connect_sse
 from starlette.types import ASGIApp, Message
 
 from engine.http.query import live_feed
-from tests.api.servers import TOKEN, Served, application, on_a_port, serving
+from tests.api.servers import TOKEN, Served, application, client, on_a_port, serving
 from tests.builders.inputs import deployment
 from tests.projections.logs import Pen
 from tests.projections.stories import decided, declared
@@ -134,3 +134,8 @@ async def test_catching_up_with_old_records_is_not_cut_off(pen: Pen, monkeypatch
 
     assert numbers == [str(number) for number in range(1, 41)]
     assert newest.id == "41"
+
+
+async def test_head_of_the_feed_is_refused() -> None:
+    async with serving() as services, client(services) as http, asyncio.timeout(10):
+        assert (await http.head("/api/v1/live")).status_code == 405

@@ -23,7 +23,7 @@ from engine.http.agents.reports import Reporting
 from engine.http.errors import RefusalError
 from engine.http.member_namespaces import NamespaceChanges
 from engine.http.query import parameters
-from engine.http.query.routes import PREFIX, read_query
+from engine.http.query.routes import PREFIX, feed_route, read_query
 from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 from engine.works import manifests
@@ -182,6 +182,8 @@ class _Agents:
             tokens.check(uid, cluster)
             return await answer(request, name, cluster)
 
+        if route.is_feed:
+            return feed_route(route.path, guarded)
         return Route(PREFIX + route.path, guarded, methods=[route.method])
 
     async def cluster(self, _request: Request, _name: str, cluster: Cluster | None) -> Response:

@@ -31,9 +31,10 @@ class Parts(Response):
         self._seconds = seconds
         self.ended: Callable[[], None] | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # ASGI signature
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        sending = asyncio.ensure_future(self._send(send))
+        # The response to HEAD has no body, so its client would wait for the end of the stream and get nothing.
+        sending = asyncio.ensure_future(_nothing() if scope["method"] == "HEAD" else self._send(send))
         disconnected = asyncio.ensure_future(_gone(receive))
         try:
             await asyncio.wait(
@@ -64,6 +65,10 @@ class Parts(Response):
 
 class Lines(Parts):
     """The response to a watch: each part is a line."""
+
+
+async def _nothing() -> None:
+    pass
 
 
 async def _gone(receive: Receive) -> None:

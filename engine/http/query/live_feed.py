@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 from engine.http.errors import RefusalError
 from engine.http.query import parameters, record_pages
 from engine.http.query.record_json import entry
-from engine.http.query.routes import PREFIX, read_query
+from engine.http.query.routes import feed_route, read_query
 from engine.http.services import Services
 from engine.log.port import LogCutError
 
@@ -53,7 +53,7 @@ def route(services: Services) -> Route:
 
         return _Feed(follow(services, after, query.topic, query.key), readers)
 
-    return Route(PREFIX + "/live", live, methods=["GET"])
+    return feed_route("/live", live)
 
 
 class _Feed(EventSourceResponse):

@@ -1,5 +1,6 @@
 """Routes of the queries: GET under ``/api/v1``, JSON in the response."""
 
+from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 import anyio.to_thread
@@ -21,6 +22,16 @@ _Query = TypeVar("_Query", bound=parameters.Query)
 def routes(services: Services) -> list[Route]:
     reader = Reader(services)
     return [_route(question, services, reader) for question in QUESTIONS]
+
+
+def feed_route(path: str, answer: Callable[[Request], Awaitable[Response]]) -> Route:
+    """Return the route of a feed; ``path`` is below ``PREFIX``. Other than those of Starlette, it refuses HEAD.
+
+    The response to HEAD has no body, so its client would wait for the end of the feed and get nothing.
+    """
+    route = Route(PREFIX + path, answer, methods=["GET"])
+    route.methods = {"GET"}
+    return route
 
 
 def read_query(request: Request, shape: type[_Query]) -> _Query:

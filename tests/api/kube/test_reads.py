@@ -4,6 +4,8 @@ import asyncio
 import json
 from typing import cast
 
+import pytest
+
 from engine.http.kube.app import create_app
 from engine.http.services import Services
 from events.json_values import Json
@@ -119,6 +121,13 @@ async def test_list_not_older_than_a_future_version_times_out() -> None:
         assert (answer.status_code, answer.json()["reason"]) == (504, "Timeout")
         (cause,) = answer.json()["details"]["causes"]
         assert cause["reason"] == "ResourceVersionTooLarge"
+
+
+@pytest.mark.parametrize("path", [MAPS, "/api/v1/events"])
+async def test_response_to_head_with_watch_ends_at_once(path: str) -> None:
+    async with api() as (client, _), asyncio.timeout(10):
+        answer = await client.head(path, params={"watch": "true"})
+        assert (answer.status_code, answer.content) == (200, b"")
 
 
 async def test_watch_from_a_future_number_is_expired() -> None:
