@@ -57,6 +57,8 @@ class _Open:
         self.answered = anyio.Event()
         self.left = anyio.Event()
         self.is_complete = False
+        self.is_lost = False
+        """Whether the agent disconnected before it read the request."""
         self.status = 0
         self.content_type = ""
         self.send: MemoryObjectSendStream[bytes]
@@ -64,11 +66,24 @@ class _Open:
         self.send, self.receive = anyio.create_memory_object_stream[bytes](_CHUNKS)
 
 
+class _Connection:
+    """A connection of an agent: the queue of the requests that the agent has not read."""
+
+    def __init__(self) -> None:
+        self.send: MemoryObjectSendStream[tuple[str, Call]]
+        self.receive: MemoryObjectReceiveStream[tuple[str, Call]]
+        self.send, self.receive = anyio.create_memory_object_stream[tuple[str, Call]](_WAITING_MAX)
+
+    def unread(self) -> list[tuple[str, Call]]:
+        """Return the requests, and remove them from the queue."""
+        return [self.receive.receive_nowait() for _ in range(self.receive.statistics().current_buffer_used)]
+
+
 class Tunnels:
     """The open connections of agents, and the requests that pass through them."""
 
     def __init__(self) -> None:
-        self._agents: dict[str, MemoryObjectSendStream[tuple[str, Call]]] = {}
+        self._agents: dict[str, _Connection] = {}
         self._open: dict[tuple[str, str], _Open] = {}
 
     async def calls(self, cluster: str) -> AsyncGenerator[tuple[str, Call] | None]:
@@ -76,20 +91,29 @@ class Tunnels:
 
         Yield None after each ``QUIET_S`` seconds without a request.
         """
-        send, receive = anyio.create_memory_object_stream[tuple[str, Call]](_WAITING_MAX)
-        # A later connection replaces this one: the agent reconnected.
-        self._agents[cluster] = send
+        connection = _Connection()
+        # A later connection replaces this one: the agent reconnected. The requests that it has not read from the
+        # former connection, which may be broken, are moved.
+        if former := self._agents.get(cluster):
+            for waiting in former.unread():
+                connection.send.send_nowait(waiting)
+        self._agents[cluster] = connection
         try:
             while True:
                 result: tuple[str, Call] | None = None
                 with anyio.move_on_after(QUIET_S):
-                    result = await receive.receive()
+                    result = await connection.receive.receive()
                 yield result
         finally:
-            if self._agents.get(cluster) is send:
+            if self._agents.get(cluster) is connection:
                 del self._agents[cluster]
-            send.close()
-            receive.close()
+            # Nothing will read these requests; fail them now instead of at their time limit.
+            for number, _call in connection.unread():
+                if opened := self._open.get((cluster, number)):
+                    opened.is_lost = True
+                    opened.answered.set()
+            connection.send.close()
+            connection.receive.close()
 
     async def call(self, cluster: str, call: Call) -> Reply:
         """Send a request through the cluster's agent; raises NotReachableError."""
@@ -101,15 +125,17 @@ class Tunnels:
         key, opened = (cluster, secrets.token_hex(16)), _Open()
         self._open[key] = opened
         try:
-            agent.send_nowait((key[1], call))
-            with anyio.fail_after(_ANSWER_S):
+            agent.send.send_nowait((key[1], call))
+            with anyio.move_on_after(_ANSWER_S):
                 await opened.answered.wait()
-        except (anyio.WouldBlock, anyio.BrokenResourceError, TimeoutError):
-            self._close(key, opened)
-            raise NotReachableError(f"the agent of cluster {cluster} does not respond") from None
+        except (anyio.WouldBlock, anyio.BrokenResourceError):
+            opened.is_lost = True
         except BaseException:
             self._close(key, opened)
             raise
+        if opened.is_lost or not opened.answered.is_set():
+            self._close(key, opened)
+            raise NotReachableError(f"the agent of cluster {cluster} does not respond")
         return Reply(opened.status, opened.content_type, self._chunks(key, opened))
 
     async def reply(
@@ -150,6 +176,8 @@ class Tunnels:
     def _close(self, key: tuple[str, str], opened: _Open) -> None:
         opened.left.set()
         opened.receive.close()
+        if opened.is_lost or not opened.answered.is_set():
+            opened.send.close()  # else ``reply`` sends, and closes it
         self._open.pop(key, None)
 
 

@@ -56,6 +56,35 @@ async def test_response_that_the_agent_does_not_complete_is_not_shown_as_complet
     assert all(message["more_body"] for message in sent[1:])
 
 
+async def test_requests_that_a_replaced_connection_did_not_read_are_moved() -> None:
+    open_calls = Tunnels()
+    async with aclosing(open_calls.calls(CLUSTER)) as former, aclosing(open_calls.calls(CLUSTER)) as later:
+        following = asyncio.ensure_future(anext(former))
+        await asyncio.sleep(0)
+        asking = [asyncio.create_task(open_calls.call(CLUSTER, CALL)) for _ in range(3)]
+        assert await following is not None  # the connection breaks here; its agent reads no other request
+        async with asyncio.timeout(5):
+            read = [await anext(later) for _ in range(2)]
+        assert [call for _, call in filter(None, read)] == [CALL, CALL]
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+
+
+async def test_request_that_a_closed_connection_did_not_read_fails_at_once() -> None:
+    open_calls = Tunnels()
+    async with aclosing(open_calls.calls(CLUSTER)) as calls:
+        following = asyncio.ensure_future(anext(calls))
+        await asyncio.sleep(0)
+        asking = [asyncio.create_task(open_calls.call(CLUSTER, CALL)) for _ in range(2)]
+        assert await following is not None
+    async with asyncio.timeout(5):
+        with pytest.raises(tunnels.NotReachableError):
+            await asking[1]
+    asking[0].cancel()
+    await asyncio.gather(*asking, return_exceptions=True)
+
+
 @pytest.mark.parametrize(
     ("path", "target"),
     [
