@@ -7,7 +7,7 @@ are merged into the results.
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from operator import attrgetter
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import anyio.to_thread
 import msgspec
@@ -50,6 +50,14 @@ class Listed(msgspec.Struct, frozen=True):
     left: int = 0
 
 
+class _Kinds(NamedTuple):
+    """The served kinds as of a sequence number, and what identifies their definitions."""
+
+    number: int
+    signature: tuple[object, ...]
+    catalogue: Catalogue
+
+
 class ControlPlane:
     """Read objects and kinds for the API. ``planned`` returns the CustomResourceDefinitions that a plan adds."""
 
@@ -69,9 +77,7 @@ class ControlPlane:
         self.bootstrap = BootstrapObjects(services, authority, clock_ms)
         self.shown = Showing(services.token, authority)
         self.figures: Figures | None = None
-        self._catalogue = control_plane()
-        self._signature = (0, 0)
-        self._refreshed_at = -1
+        self._kinds = _Kinds(-1, (0, 0), control_plane())
 
     async def catalogue(self) -> Catalogue:
         """The kinds that are served now, including custom ones."""
@@ -209,20 +215,25 @@ class ControlPlane:
 
     async def _known_kinds(self, number: int) -> Catalogue:
         """The served kinds as of the sequence number ``number``, which the views have already folded."""
-        if number != self._refreshed_at:
-            await self.peek(self._refresh_kinds)
-            self._refreshed_at = number
+        if number > self._kinds.number:
+            kinds = await self.peek(self._read_kinds)
+            # Another request may have read newer kinds meanwhile.
+            if kinds.number > self._kinds.number:
+                self._kinds = kinds
+        catalogue = self._kinds.catalogue
         custom = [kind for definition in self._planned() for kind in _custom(definition)]
-        return self._catalogue.with_custom(custom) if custom else self._catalogue
+        return catalogue.with_custom(custom) if custom else catalogue
 
-    def _refresh_kinds(self, rows: Rows) -> None:
+    def _read_kinds(self, rows: Rows) -> _Kinds:
+        """Read the served kinds. Change nothing: several threads may run this at once."""
+        known, number = self._kinds, query.checkpoint(rows)
         (signature,) = rows.select(_SIGNATURE)
-        if signature != self._signature:
-            custom: list[Resource] = []
-            for (manifest,) in rows.select(_DEFINITIONS):
-                custom.extend(_custom(manifest))
-            self._catalogue = control_plane().with_custom(custom)
-            self._signature = signature
+        if signature == known.signature:
+            return _Kinds(number, signature, known.catalogue)
+        custom: list[Resource] = []
+        for (manifest,) in rows.select(_DEFINITIONS):
+            custom.extend(_custom(manifest))
+        return _Kinds(number, signature, control_plane().with_custom(custom))
 
     def _query_views(self, query: Callable[[Rows], _Answer]) -> _Answer:
         with self._services.views.store.reading() as rows:

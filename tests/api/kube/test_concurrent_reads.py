@@ -1,0 +1,102 @@
+"""Reads of the served kinds that run at the same time, on views that several threads read at once."""
+
+import asyncio
+import dataclasses
+import threading
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from engine.http.kube.control_plane import ControlPlane
+from engine.http.services import Services
+from events.validation import manifests
+from projections.port import Rows
+from projections.query import checkpoint
+from projections.runner import Projector
+from projections.store import Reader, Store
+from tests.api.servers import NOW_MS, serving
+from tests.builders import inputs
+from tests.builders.log_records import record
+from tests.builders.manifests import definition
+
+Answer = TypeVar("Answer")
+
+
+class FileViews:
+    """Views in a file, as those of the views' own process: readers do not wait for each other."""
+
+    def __init__(self, projector: Projector, store: Reader) -> None:
+        self._projector = projector
+        self.store = store
+
+    @property
+    def folded(self) -> int:
+        return self._projector.folded
+
+    async def wait_folded(self, number: int) -> None:
+        await self._projector.wait_folded(number)
+
+
+class Slow(ControlPlane):
+    """A control plane whose next reads of the views wait for their events: in the thread, and before they return."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services, lambda: NOW_MS)
+        self.waits: list[tuple[threading.Event, asyncio.Event]] = []
+        self.begun = asyncio.Semaphore(0)
+
+    async def peek(self, query: Callable[[Rows], Answer]) -> Answer:
+        if not self.waits:
+            return await super().peek(query)
+        may_read, may_return = self.waits.pop(0)
+        loop = asyncio.get_running_loop()
+
+        def held(rows: Rows) -> Answer:
+            checkpoint(rows)  # the read sees the tables as of now
+            loop.call_soon_threadsafe(self.begun.release)
+            may_read.wait(10)
+            return query(rows)
+
+        answer = await super().peek(held)
+        await may_return.wait()
+        return answer
+
+
+@asynccontextmanager
+async def on_files(directory: Path) -> AsyncGenerator[Services]:
+    async with serving() as services:
+        store = await asyncio.to_thread(Store, directory / "views.sqlite")
+        projector = Projector(services.log, store, manifests.check)
+        following = asyncio.create_task(projector.run())
+        await projector.wait_folded(0)
+        await asyncio.sleep(0.1)
+        views = FileViews(projector, await asyncio.to_thread(Reader, directory / "views.sqlite"))
+        yield dataclasses.replace(services, views=views)
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+        await asyncio.to_thread(views.store.close)
+        projector.close()
+        await asyncio.to_thread(store.close)
+
+
+async def test_kinds_that_two_requests_read_at_once_are_the_newest(tmp_path: Path) -> None:
+    async with on_files(tmp_path) as services, asyncio.timeout(20):
+        plane = Slow(services)
+        at_once, later = threading.Event(), threading.Event()
+        at_once.set()
+        resumed, resumed_later = asyncio.Event(), asyncio.Event()
+        resumed.set()
+        plane.waits = [(later, resumed), (at_once, resumed_later)]
+        first = asyncio.create_task(plane.catalogue())
+        await plane.begun.acquire()
+        await services.log.append([record(inputs.applied(definition("gizmos", "Gizmo")))])
+        second = asyncio.create_task(plane.catalogue())
+        await plane.begun.acquire()
+        await asyncio.sleep(0.1)
+        # The first request ends its read of the earlier tables when the second one has read the later ones.
+        later.set()
+        await first
+        resumed_later.set()
+        assert (await second).resource("example.io", "v1", "gizmos") is not None
+        assert (await plane.catalogue()).resource("example.io", "v1", "gizmos") is not None
