@@ -144,7 +144,9 @@ def _apply_share(
 
 def shown_digest(status: decisions.StatusAggregated) -> str:
     """Return a digest that identifies the content of an aggregated status."""
-    return hashlib.blake2b(msgspec.json.encode(status), digest_size=8).hexdigest()
+    # Sorted, as recorded: a recovered shard computes the same digest from the decoded record.
+    encoded = msgspec.json.encode(status, order="deterministic")
+    return hashlib.blake2b(encoded, digest_size=8).hexdigest()
 
 
 def _apply_claim(

@@ -119,6 +119,15 @@ async def test_job_status_is_summed_over_its_clusters(story: Story) -> None:
     await story.restart()
 
 
+async def test_status_is_aggregated_once_although_the_worker_restarts(story: Story) -> None:
+    values = {STATE: "RUNNING", RESTARTS: "3", ".job.lag": "70"}
+    await story.report(JOB, "member1", values=values)
+    before = len(await story.recorded(decisions.StatusAggregated, JOB))
+    await story.restart()
+    await story.report(JOB, "member1", values=values)
+    assert len(await story.recorded(decisions.StatusAggregated, JOB)) == before
+
+
 @pytest.mark.parametrize(
     ("fields", "field"),
     [
