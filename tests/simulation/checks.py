@@ -24,6 +24,8 @@ from tests.simulation import (
     preemption,
     quotas,
     rebalancers,
+    template_imports,
+    unplaced,
     views,
     world,
 )
@@ -50,6 +52,7 @@ class Known(msgspec.Struct):
     clusters: dict[str, int] = {}
     evicting: set[str] = set()
     is_claimed: bool = False
+    imported: template_imports.Import = msgspec.field(default_factory=template_imports.Import)
     miscount: str = ""
     """The violation by a recovered assignment with former replicas, unless another decision follows it."""
     is_suspended: bool = False
@@ -82,6 +85,7 @@ async def check(played: world.World) -> list[str]:
     violations += preemption.check(records)
     violations += quotas.check(records)
     violations += departures.check(records, taken)
+    violations += unplaced.check(played)
     violations += await views.check(played, taken)
     report = await verification.verify(log)
     violations += [f"3: {finding.where}: {finding.message}" for finding in report.findings]
@@ -126,6 +130,7 @@ def _decisions_keep_their_promises(records: list[StoredRecord]) -> list[str]:
     """Invariants 4, 5 and 6: every decision is checked against the facts of its step."""
     facts = [record for record in records if record.topic == topics.CLUSTERS]
     history = _cluster_history(facts)
+    imports = template_imports.annotations(records)
     bindings: dict[str, Known] = {}
     ends: dict[int, int] = {}
     violations: list[str] = []
@@ -144,6 +149,7 @@ def _decisions_keep_their_promises(records: list[StoredRecord]) -> list[str]:
                     f"{violation} ({record.position})" for violation in _judge(known, decided, fleet)
                 ]
                 known.clusters = {target.name: target.replicas for target in decided.clusters}
+                known.imported.clusters = {}
                 miscount = "".join(f"{text} ({record.position})" for text in _miscounts(known, decided))
                 if decided.trigger == "Recovered":
                     known.miscount = miscount
@@ -152,6 +158,8 @@ def _decisions_keep_their_promises(records: list[StoredRecord]) -> list[str]:
                     violations += [miscount] if miscount else []
             case data:
                 _learn(bindings, data)
+                if isinstance(data, decisions.BindingDeclared):
+                    bindings[data.key].imported.declare(imports.get((record.partition, data.offset), ""))
     return violations + [
         known.miscount for known in bindings.values() if known.miscount and known.is_scheduled
     ]
@@ -196,7 +204,9 @@ def _judge(known: Known, decided: decisions.ScheduleDecided, fleet: Mapping[str,
         if decided.trigger != "Recovered":
             yield f"4: {decided.key}: {new} without a policy"
         return
-    for name in new.keys() - known.clusters.keys():
+    if decided.trigger == "Imported":
+        return  # It is taken over as it was.
+    for name in new.keys() - (known.imported.clusters or known.clusters).keys():
         reason = _forbidden(known, decided, fleet.get(name), name)
         if reason:
             yield f"5: {decided.key} newly on {name}, which {reason}"
@@ -206,14 +216,19 @@ def _judge(known: Known, decided: decisions.ScheduleDecided, fleet: Mapping[str,
 def _miscounts(known: Known, decided: decisions.ScheduleDecided) -> Iterable[str]:
     """Invariant 4: yield that the decided replicas are not those of the template."""
     replicas = known.replicas or 0
-    if not known.is_claimed or not replicas:
+    if not known.is_claimed or not replicas or decided.trigger == "Imported":
         return
     new = known.clusters
     if known.placement.get("replicaScheduling", {}).get("replicaSchedulingType") == "Divided":
         if sum(new.values()) != replicas:
             yield f"4: {decided.key}: {new} do not add up to {replicas}"
-    elif any(count != replicas for count in new.values()):
+    elif not _overflows(known.placement) and any(count != replicas for count in new.values()):
         yield f"4: {decided.key}: {new} are not {replicas} everywhere"
+
+
+def _overflows(placement: dict[str, Any]) -> bool:
+    """Whether tiers of affinity groups divide the replicas, even Duplicated ones, as in Karmada."""
+    return any("overflowAffinities" in group for group in placement.get("clusterAffinities", []))
 
 
 def _is_steady(
@@ -222,11 +237,15 @@ def _is_steady(
     scheduling = known.placement.get("replicaScheduling", {})
     keeps = "dynamicWeight" in scheduling.get("weightPreference", {})
     keeps = keeps or scheduling.get("replicaDivisionPreference") == "Aggregated"
-    if decided.mode != "Steady" or not keeps or "clusterAffinities" in known.placement:
+    if (
+        decided.mode != "Steady"
+        or not keeps
+        or {"clusterAffinities", "spreadConstraints"} & known.placement.keys()
+    ):
         return
     stays = {
         name: count
-        for name, count in known.clusters.items()
+        for name, count in (known.imported.clusters or known.clusters).items()
         if _selected(known.placement, decided, fleet.get(name), name)
     }
     stays = {name: count for name, count in stays.items() if name not in known.evicting}
@@ -269,6 +288,11 @@ def _selected(
     for group in placement.get("clusterAffinities", []):
         if group["affinityName"] == decided.affinity:
             affinity = group
+    terms = [affinity, *affinity.get("overflowAffinities", [])]
+    return any(_matches(term, cluster, name) for term in terms)
+
+
+def _matches(affinity: dict[str, Any], cluster: Cluster, name: str) -> bool:
     if name in affinity.get("exclude", []) or name not in affinity.get("clusterNames", [name]):
         return False
     labels = affinity.get("labelSelector", {}).get("matchLabels", {})
@@ -335,7 +359,11 @@ def _members_run_what_was_decided(played: world.World) -> list[str]:
     known = set(played.worker.facts.fleet.names())
     expected = {where: count for where, count in expected.items() if where[0] in known}
     running = {where: count for where, count in running.items() if where[0] in known}
-    return [] if running == expected else [f"1: members run {running}, decided was {expected}"]
+    return [
+        f"1: {name} runs {running.get((name, key))} of {key}, decided was {expected.get((name, key))}"
+        for name, key in sorted(running.keys() | expected.keys())
+        if running.get((name, key)) != expected.get((name, key))
+    ]
 
 
 async def _a_rebuilt_worker_is_the_same(log: port.NumberedLog, live: worker.Worker) -> list[str]:

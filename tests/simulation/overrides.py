@@ -81,7 +81,7 @@ def _holding(facts: Known, template: dict[str, Any], cluster: str) -> Iterator[_
     chosen = [
         (kind, close, name, policy)
         for (kind, name), policy in facts.policies.items()
-        if (close := _closeness(policy["spec"]["resourceSelectors"], template))
+        if (close := _closeness(kind, policy["spec"]["resourceSelectors"], template))
     ]
     for kind, _, name, policy in sorted(chosen, key=lambda entry: entry[:3]):
         rules = tuple(
@@ -93,7 +93,9 @@ def _holding(facts: Known, template: dict[str, Any], cluster: str) -> Iterator[_
             yield kind, name, rules
 
 
-def _closeness(selectors: list[dict[str, Any]], template: dict[str, Any]) -> int:
+def _closeness(kind: str, selectors: list[dict[str, Any]], template: dict[str, Any]) -> int:
+    if kind == "OverridePolicy" and "namespace" not in template["metadata"]:
+        return 0
     best = 0 if selectors else 1
     for selector in selectors:
         if selector["kind"] != template["kind"]:
@@ -134,7 +136,7 @@ def outcome(facts: Known, overrides: tuple[shapes.OverrideRef, ...], key: str, r
                 if patch["path"] == "/spec/nowhere":
                     return None
                 if patch["path"] == "/spec/replicas":
-                    if not key.endswith("-deployment"):
+                    if not key.endswith(("-deployment", "-statefulset")):
                         return None
                     replicas = patch["value"]
     return replicas

@@ -3,7 +3,7 @@
 from typing import Final
 
 from engine.simulation import defaults, specs
-from tests.simulation import classes, storms
+from tests.simulation import classes, quotas, storms
 from tests.simulation.moves import clusters, faults, policies, suspensions, templates
 from tests.simulation.world import Move, Scope, World
 
@@ -68,6 +68,9 @@ WEIGHTS: dict[Move, int] = {
     templates.rebalance: 2,
     templates.allow_deletion: 1,
     suspensions.suspend: 2,
+    quotas.apply_quota: 1,
+    quotas.delete_quota: 1,
+    templates.recreate: 1,
     faults.fail_append: 1,
     faults.crash: 1,
     faults.keep_snapshot: 2,

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.simulation import specs
-from tests.simulation import checks, priorities, quotas, storms, timeline, world
+from tests.simulation import checks, kinds, priorities, quotas, storms, timeline, world
 from tests.simulation.moves import edits, faults, playing
 from tests.simulation.world import Move, Scope, World
 
@@ -34,7 +34,8 @@ PRIORITIES: Final = Profile(
     scope=priorities.SCOPE,
 )
 QUOTAS: Final = Profile("quotas", world.MEMBERS, World.start, quotas.WEIGHTS, faults.well, quotas.SCOPE)
-ALL: Final = {profile.name: profile for profile in (EDITS, STORMS, PRIORITIES, QUOTAS)}
+KINDS: Final = Profile("kinds", kinds.MEMBERS, World.start, kinds.WEIGHTS, faults.well, kinds.SCOPE)
+ALL: Final = {profile.name: profile for profile in (EDITS, STORMS, PRIORITIES, QUOTAS, KINDS)}
 
 
 class Played(Struct, frozen=True):

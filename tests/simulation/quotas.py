@@ -30,7 +30,7 @@ async def delete_quota(world: World) -> str:
     return f"quota {name} deleted"
 
 
-SCOPE: Final = Scope(is_grouped=True)
+SCOPE: Final = Scope(is_grouped=True, is_varied=True)
 WEIGHTS: Final = {**edits.WEIGHTS, apply_quota: 2, delete_quota: 1}
 
 

@@ -10,7 +10,7 @@ from events.shapes import WorkloadRef
 from tests.builders import inputs, manifests
 from tests.simulation import classes
 from tests.simulation.moves import clusters as cluster_moves
-from tests.simulation.moves import faults, suspensions, templates
+from tests.simulation.moves import faults, placements, suspensions, templates
 from tests.simulation.moves import policies as policy_moves
 from tests.simulation.world import Move, Scope, World
 
@@ -101,13 +101,15 @@ def _spec(world: World, name: str) -> dict[str, object]:
     placement: dict[str, object] = {"replicaScheduling": scheduling}
     if chance.random() < 0.7:
         placement["clusterAffinity"] = {"clusterNames": chance.sample(world.names, chance.randrange(2, 6))}
+    elif chance.random() < 0.5:
+        placement["clusterAffinities"] = placements.groups(world)
     if chance.random() < 0.4:
         seconds = chance.choice([{}, {"tolerationSeconds": 15}, {"tolerationSeconds": 300}])
         placement["clusterTolerations"] = [{"key": _TAINT, "operator": "Exists", **seconds}]
     failover: dict[str, object] = {}
     if chance.random() < 0.7:
         mode = chance.choice(["Gracefully", "Gracefully", "Directly", "Graciously", "Immediately"])
-        failover["cluster"] = {"purgeMode": mode}
+        failover["cluster"] = {"purgeMode": mode, **policy_moves.state_preservation(world)}
     if chance.random() < 0.6:
         failover["application"] = policy_moves.failover(world)
     return {
@@ -277,6 +279,7 @@ async def end(world: World) -> None:
 WEIGHTS: dict[Move, int] = {
     templates.apply_template: 12,
     templates.delete_template: 1,
+    templates.recreate: 1,
     policy: 4,
     policy_moves.delete_policy: 1,
     classes.priority_class: 2,

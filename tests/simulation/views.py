@@ -13,7 +13,7 @@ from msgspec import Struct
 from engine.deciders import state as states
 from engine.domain.bindings import Claim
 from engine.reconcilers import worker
-from events import codec, decisions, specs, times, topics
+from events import codec, decisions, keys, specs, times, topics
 from events.validation import manifests, verdicts
 from projections import bindings, clusters, query
 from projections.port import Found, Rows
@@ -182,7 +182,7 @@ def _writes_are_seen(
 
 def _bindings(rows: Rows, live: worker.Worker) -> Iterator[str]:
     shown = {
-        f"{item['metadata'].get('namespace', '')}/{item['metadata']['name']}": _shown_binding(item)
+        keys.full_name(item["metadata"].get("namespace", ""), item["metadata"]["name"]): _shown_binding(item)
         for item in _read(query.list_bindings(rows))
     }
     expected = {

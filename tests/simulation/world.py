@@ -11,6 +11,7 @@ from engine.simulation import defaults, member_fleet, reports, specs
 from events import clusters, codec, health, shapes
 from events.records import Envelope, Record, StoredRecord
 from events.times import to_text
+from tests.builders.manifests import CONFIG_MAP, DEPLOYMENT, Kind
 
 START_MS = 1_767_225_600_000
 _TURNS_MAX = 3_000
@@ -31,7 +32,8 @@ MEMBERS = [
 class Scope(Struct, frozen=True, kw_only=True):
     """Names of templates and policies, kinds (repeated ones are chosen more often), and sizes of workloads.
 
-    ``is_grouped``: placements may keep workloads together or apart.
+    ``selects``: the kinds that policies select. ``is_grouped``: placements may keep workloads together or apart.
+    ``is_varied``: placements may have spread constraints, static weights, or groups with overflow.
     """
 
     kinds: tuple[str, ...] = ("Deployment", "Deployment", "ConfigMap")
@@ -39,7 +41,9 @@ class Scope(Struct, frozen=True, kw_only=True):
     policies: tuple[str, ...] = ("p1", "p2")
     replicas: tuple[int, ...] = (0, 1, 3, 5, 8, 13)
     requests: tuple[dict[str, str], ...] = ({"cpu": "100m"}, {"cpu": "2", "memory": "1Gi"}, {})
+    selects: tuple[Kind, ...] = (DEPLOYMENT, CONFIG_MAP)
     is_grouped: bool = False
+    is_varied: bool = False
 
 
 EDITS = Scope()
@@ -212,14 +216,15 @@ class World:
     def running(self) -> dict[tuple[str, str], int]:
         """Return the replicas of each workload by cluster and key.
 
-        A rollout that waits for capacity runs former pods beside the new ones; then the replicas that it works towards.
+        A rollout that waits for capacity runs former pods beside the new ones, and pods of a Job end; then the replicas
+        that it works towards.
         """
         replicas: dict[tuple[str, str], int] = {}
         for entry in self.members.workloads():
             workload = self.members.state_of(entry.cluster).workloads.get(entry.key)
-            is_rolling = workload is not None and workload.outdated
+            is_partial = workload is not None and (workload.outdated or workload.ref.kind == "Job")
             replicas[entry.cluster, entry.key] = (
-                workload.replicas if workload and is_rolling else entry.replicas
+                workload.replicas if workload and is_partial else entry.replicas
             ) or 0
         return replicas
 

@@ -35,12 +35,16 @@ class Tracked(msgspec.Struct):
     """The state of a binding that failover depends on."""
 
     replicas: int = 0
+    is_job: bool = False
+    """Whether it is a Job, whose pods end: it is healthy if those that must still run are ready."""
     divided: bool = False
     placement: dict[str, Any] = {}
     applied: dict[str, Any] = {}
     failover: decisions.ApplicationFailover | None = None
     clusters: dict[str, int] = {}
     scheduled: bool = False
+    is_imported: bool = False
+    """Whether the assignment is an imported one, which may name clusters that an eviction has not left yet."""
     tasks: dict[str, decisions.EvictionStarted] = {}
     works: dict[str, Work] = {}
     reports: dict[str, Said] = {}
@@ -48,6 +52,12 @@ class Tracked(msgspec.Struct):
     """Clusters from which the evicted workload may be deleted, as allowed during the eviction."""
     required: dict[str, tuple[str, ...]] = {}
     """Clusters by binding that depends on this one; it stays there even if evicted."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether each cluster has replicas of its own: divided or imported ones, or those of overflow tiers."""
+        groups = self.placement.get("clusterAffinities", [])
+        return self.divided or self.is_imported or any("overflowAffinities" in group for group in groups)
 
 
 def runs(binding: Tracked, cluster: str) -> bool:
@@ -72,8 +82,9 @@ def is_last_copy(binding: Tracked, task: decisions.EvictionStarted) -> bool:
 
 def fold_decision(bindings: dict[str, Tracked], data: object) -> None:
     match data:
-        case decisions.BindingDeclared(key=key, replicas=replicas):
-            bindings.setdefault(key, Tracked()).replicas = replicas or 0
+        case decisions.BindingDeclared(key=key, replicas=replicas, template=ref):
+            binding = bindings.setdefault(key, Tracked())
+            binding.replicas, binding.is_job = replicas or 0, ref.kind == "Job"
         case decisions.BindingClaimed(key=key, placement=placement, failover=failover):
             binding = bindings[key]
             binding.placement, binding.failover = msgspec.json.decode(placement), failover
@@ -89,6 +100,7 @@ def fold_decision(bindings: dict[str, Tracked], data: object) -> None:
             binding = bindings[key]
             binding.clusters = {target.name: target.replicas for target in targets}
             binding.applied, binding.scheduled = binding.placement, True
+            binding.is_imported = data.trigger == "Imported"
         case decisions.ScheduleFailed(key=key, emptied=emptied):
             binding = bindings[key]
             binding.scheduled = False

@@ -6,6 +6,7 @@
 - ``budget:`` a gracefully evicted workload runs until a replacement is healthy with all replicas wanted by then, or
   the grace period ends; with suppressed deletion, until the deletion is allowed; a directly evicted one is removed
   in the same step.
+- ``lost:`` no work is removed unless an eviction, a scheduling decision or a changed requirement took its cluster away.
 - ``rest:`` nothing that was due is left undone, and each cluster has the taints that policies demand.
 """
 
@@ -34,6 +35,13 @@ from tests.simulation.failover.fleet import Fleet, Seen, fleets, is_crowd, wrong
 
 _CONFIRM_MS = 30_000
 _PACE_MS = 10_000
+_MOVES = (
+    decisions.BindingRequired,
+    decisions.BindingWithdrawn,
+    decisions.ScheduleDecided,
+    decisions.ScheduleFailed,
+)
+"""Decisions after which a work may be removed without an eviction."""
 
 
 class Shard(msgspec.Struct):
@@ -47,6 +55,8 @@ class Shard(msgspec.Struct):
     """Evictions finished in this step, whose works may be removed in it."""
     begun: dict[tuple[str, str], str] = {}
     """Evictions started in this step, with their purge mode."""
+    moved: set[str] = set()
+    """Bindings whose assignment, requirements or existence this step changed."""
 
 
 def check(
@@ -106,6 +116,8 @@ class _Model:
             case decisions.BindingDispatched(key=key, works=works):
                 yield from self._tell(now, key, works)
             case _:
+                if isinstance(data, _MOVES):
+                    now.moved.add(data.key)
                 fold_decision(now.bindings, data)
 
     def pace(self) -> Iterator[str]:
@@ -175,7 +187,7 @@ class _Model:
                 name in required_clusters for required_clusters in binding.required.values()
             ):
                 yield f"budget: {key} leaves {name} directly, which is told nothing of it"
-        now.begun, now.ended = {}, set()
+        now.begun, now.ended, now.moved = {}, set(), set()
         for binding in now.bindings.values():
             for report in binding.reports.values():
                 if not report.healthy and not report.unhealthy_ms:
@@ -217,7 +229,7 @@ class _Model:
             seen = self._fleet(now.step).get(name, Seen())
             if not any(evicts(binding.applied, *taint, time_ms) for taint in seen.taints.items()):
                 yield f"flap: {key} leaves {name}, whose taints {seen.taints} it tolerates"
-        if name not in binding.clusters or name in binding.tasks:
+        if name not in binding.clusters or (name in binding.tasks and not binding.is_imported):
             yield f"budget: {key} leaves {name}, where it is not placed"
         now.begun[key, name] = begun.purge_mode
         binding.clusters.pop(name, None)
@@ -257,9 +269,12 @@ class _Model:
                 binding.works[name] = Work(version, first, bool(work.overrides))
                 continue
             task = binding.tasks.get(name)
-            is_leaving = self._fleet(now.step).get(name, Seen()).is_leaving
+            is_leaving = self._fleet(now.step).get(name, Seen(is_leaving=True)).is_leaving
             if task is not None and task.purge_mode != "Directly" and not is_leaving:
                 yield f"budget: {key} is withdrawn from {name}, which it leaves {task.purge_mode}"
+            is_moved = is_leaving or key in now.moved or (key, name) in now.ended | now.begun.keys()
+            if not is_moved:
+                yield f"lost: {key} is withdrawn from {name}, although nothing moved it"
             binding.works.pop(name, None)
             binding.reports.pop(name, None)
 
@@ -303,9 +318,11 @@ def _is_replaced(binding: Tracked, ended: decisions.EvictionFinished) -> Iterato
         ):
             yield f"{where}, while {name} says {report} of {work}"
             continue
-        ready_replicas = binding.clusters[name] if work.is_overridden else report.ready
+        is_enough = work.is_overridden or binding.is_job
+        ready_replicas = binding.clusters[name] if is_enough else report.ready
         ready += ready_replicas
-        if not binding.divided and ready_replicas < binding.replicas:
-            yield f"{where}, with {ready_replicas} of {binding.replicas} replicas ready in {name}"
-    if binding.divided and ready < binding.replicas:
+        replicas = binding.clusters[name] if binding.is_shared else binding.replicas
+        if ready_replicas < replicas:
+            yield f"{where}, with {ready_replicas} of {replicas} replicas ready in {name}"
+    if binding.divided and not binding.is_imported and ready < binding.replicas:
         yield f"{where}, with {ready} of {binding.replicas} replicas ready"

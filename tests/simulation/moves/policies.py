@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from events import keys, policies
 from events.shapes import PolicyRef
-from tests.builders.manifests import POLICIES, manifest, raw
-from tests.simulation.moves import suspensions
+from tests.builders.manifests import POLICIES, manifest, raw, selector
+from tests.simulation.moves import placements, suspensions
 from tests.simulation.moves.clusters import TAINTS
 from tests.simulation.world import World
 
@@ -47,7 +47,7 @@ def placement(world: World) -> dict[str, object]:
     if chance.random() < 0.5:
         seconds = chance.choice([{}, {"tolerationSeconds": 0}, {"tolerationSeconds": 30}])
         fields["clusterTolerations"] = [{"key": chance.choice(TAINTS), "operator": "Exists", **seconds}]
-    return fields
+    return placements.varied(world, fields) if world.scope.is_varied else fields
 
 
 def divided(preference: str, weights: dict[str, str] | None = None) -> dict[str, object]:
@@ -65,14 +65,21 @@ def failover(world: World) -> dict[str, object]:
     behavior: dict[str, object] = {
         "decisionConditions": {"tolerationSeconds": chance.choice([5, 30, 60])},
         "purgeMode": mode,
+        **state_preservation(world),
     }
     return behavior | {"gracePeriodSeconds": chance.choice([1, 30])} if mode == "Gracefully" else behavior
+
+
+def state_preservation(world: World) -> dict[str, object]:
+    """Nothing, or a rule that preserves a status value which members report, or one that they never report."""
+    path = world.chance.choice(["", "", "{.readyReplicas}", "{.nowhere}"])
+    return {"statePreservation": {"rules": [{"aliasLabelName": "kept", "jsonPath": path}]}} if path else {}
 
 
 async def apply_policy(world: World) -> str:
     chance = world.chance
     name = chance.choice(world.scope.policies)
-    selectors = [{"apiVersion": "apps/v1", "kind": "Deployment"}, {"apiVersion": "v1", "kind": "ConfigMap"}]
+    selectors = [selector(kind=kind) for kind in world.scope.selects]
     if chance.random() < 0.3:
         selectors = [
             {"apiVersion": "apps/v1", "kind": "Deployment", "name": chance.choice(world.scope.workloads)}

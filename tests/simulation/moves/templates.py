@@ -1,5 +1,7 @@
 """Moves of users with templates: applied, deleted, rebalanced, and deleted after an eviction."""
 
+from collections.abc import Iterable
+
 from events import keys, specs
 from events.shapes import WorkloadRef
 from tests.builders import inputs
@@ -39,11 +41,16 @@ def _volumes(world: World) -> list[dict[str, object]]:
     return [{"name": name, "configMap": {"name": name}} for name in names]
 
 
+def _choose(world: World, kinds: Iterable[str]) -> tuple[str, str]:
+    """Return the kind and the name of a template."""
+    return world.chance.choice(list(kinds)), world.chance.choice(world.scope.workloads)
+
+
 async def apply_template(world: World) -> str:
-    kind, name = (
-        world.chance.choice(world.scope.kinds),
-        world.chance.choice(world.scope.workloads),
-    )
+    return await _apply(world, *_choose(world, world.scope.kinds))
+
+
+async def _apply(world: World, kind: str, name: str) -> str:
     key = keys.binding_key(kind, "default", name)
     written = template(world, kind, name)
     await world.submit(inputs.applied(written), key, keys.shard_of(key))
@@ -51,16 +58,22 @@ async def apply_template(world: World) -> str:
 
 
 async def delete_template(world: World) -> str:
-    kind, name = (
-        world.chance.choice(sorted(set(world.scope.kinds))),
-        world.chance.choice(world.scope.workloads),
-    )
+    return await _delete(world, *_choose(world, sorted(set(world.scope.kinds))))
+
+
+async def _delete(world: World, kind: str, name: str) -> str:
     key = keys.binding_key(kind, "default", name)
     ref = WorkloadRef(
         api_version="apps/v1" if kind == "Deployment" else "v1", kind=kind, name=name, namespace="default"
     )
     await world.submit(specs.TemplateDeleted(template=ref), key, keys.shard_of(key))
     return f"delete {key}"
+
+
+async def recreate(world: World) -> str:
+    """Delete a template and create it again, before the engine has seen either."""
+    kind, name = _choose(world, world.scope.kinds)
+    return f"{await _delete(world, kind, name)}, {await _apply(world, kind, name)}"
 
 
 async def rebalance(world: World) -> str:

@@ -1,0 +1,52 @@
+"""Custom kinds, Jobs, cluster-scoped templates and imports: the invariants hold, and violations are detected."""
+
+from collections.abc import Callable
+
+import pytest
+
+from engine.deciders import dispatch, scheduling
+from engine.deciders.state import Binding
+from tests.rounds import ROUNDS
+from tests.simulation import profiles
+
+_SEEDS = 15 * ROUNDS
+_BATCH = 5
+_MOVES = 40
+
+
+async def is_caught(promise: str) -> bool:
+    """Whether one of the first seeds violates the invariant."""
+    for seed in range(40):
+        played = await profiles.play(profiles.KINDS, seed, _MOVES)
+        if any(line.startswith(promise) for line in played.wrong):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("start", range(0, _SEEDS, _BATCH))
+async def test_invariants_hold_for_all_kinds_and_placements(start: int) -> None:
+    assert await profiles.failing(profiles.KINDS, range(start, start + _BATCH), _MOVES) == ""
+
+
+@pytest.mark.slow
+async def test_missing_retry_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(scheduling, "_may_retry", never)
+    monkeypatch.setattr(scheduling, "_FORCES_PASS", 0)
+    assert await is_caught("unplaced:")
+
+
+@pytest.mark.slow
+async def test_lost_work_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    real: Callable[..., None] = dispatch.decide
+
+    def forgetful(binding: Binding, *args: object, **options: object) -> None:
+        clusters = binding.clusters
+        binding.clusters = clusters[:-1] if binding.reports else clusters
+        real(binding, *args, **options)
+        binding.clusters = clusters
+
+    monkeypatch.setattr(dispatch, "decide", forgetful)
+    assert await is_caught("lost:")

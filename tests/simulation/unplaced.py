@@ -1,0 +1,34 @@
+"""Checker of retries: at rest no workload is without a cluster although a scheduling pass would place it now.
+
+Bindings that are suspended, that another scheduler places, or that wait for a quota or a group are left out.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine.deciders import scheduling
+from engine.deciders.shard_fold import ShardFold
+from engine.deciders.state import Binding
+from engine.placement import schedule
+from engine.placement.decisions import SUCCESS
+from tests.simulation.world import World
+
+_QUOTA_EXCEEDED: Final = "QuotaExceeded"
+
+
+def check(played: World) -> Iterator[str]:
+    """Yield the bindings that a scheduling pass would place."""
+    for fold in played.worker.folds:
+        for key, binding in fold.state.bindings.items():
+            if not binding.clusters and binding.condition != _QUOTA_EXCEEDED and not fold.state.awaits(key):
+                yield from _placeable(played, fold, binding)
+
+
+def _placeable(played: World, fold: ShardFold, binding: Binding) -> Iterator[str]:
+    declared, claim, facts = binding.declared, binding.claim, played.worker.facts
+    if declared is None or claim is None or not claim.is_scheduled_here or binding.suspension.scheduling:
+        return
+    request = scheduling.request_of(binding, declared, claim, facts, fold.placements, fold.state)
+    decision = schedule.schedule(request, facts.fleet)
+    if decision.reason == SUCCESS and decision.columns[0]:
+        yield f"unplaced: {binding.key} is {binding.condition}, and would be placed: {decision.columns}"
