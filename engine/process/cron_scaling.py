@@ -264,7 +264,7 @@ def _history(scaler: KubeObject, rule: str) -> Json:
 
 
 def _histories(scaler: KubeObject, done: _Execution, fault: str) -> list[Json]:
-    """Return a scaler's ``executionHistories`` with a new execution; each rule's newest execution is first."""
+    """Return the ``executionHistories`` of a scaler's rules with a new execution; a rule's newest one is first."""
     rule = done.job.rule
     history = _history(scaler, rule.name)
     execution: Json = {
@@ -285,9 +285,11 @@ def _histories(scaler: KubeObject, done: _Execution, fault: str) -> list[Json]:
     kept = [execution, *objects_at(history, field)][: _HISTORY if limit is None else limit]
     if done.following_ms is not None:
         history = {**history, "nextExecutionTime": times.to_seconds_text(done.following_ms)}
+    # As in Karmada, a rule that was removed has no history.
+    names = {entry.get("name") for entry in scaler.objects_at("spec", "rules")} - {rule.name}
     others = [
         history
         for history in scaler.objects_at("status", "executionHistories")
-        if history.get("ruleName") != rule.name
+        if history.get("ruleName") in names
     ]
     return [*others, {**history, field: kept}]

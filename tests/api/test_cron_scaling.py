@@ -126,6 +126,18 @@ async def test_history_of_a_rule_is_bounded() -> None:
         assert times == ["2024-05-25T09:53:00Z", "2024-05-25T09:52:00Z"]
 
 
+async def test_removed_rule_has_no_history() -> None:
+    async with a_world() as world:
+        await world.create({"targetReplicas": 4})
+        await world.after(1)
+        rules = [
+            {"name": name, "schedule": "* * * * *", "targetReplicas": 3} for name in ("renamed", "another")
+        ]
+        await world.client.patch(f"{SCALERS}/cron", json={"spec": {"rules": rules}}, headers=MERGE)
+        await world.after(2)
+        assert {history["ruleName"] for history in await world.histories()} == {"renamed", "another"}
+
+
 @pytest.mark.parametrize("appends", [0, 1])
 async def test_execution_is_repeated_after_a_failed_append(
     appends: int, monkeypatch: pytest.MonkeyPatch
