@@ -68,6 +68,15 @@ def split(key: str) -> tuple[str, str]:
     return namespace, name
 
 
+def namespace_of(key: str) -> str:
+    """Return the namespace of the object or the quotas with this key, of whatever kind; empty if it has none."""
+    if key.startswith(_QUOTA_PREFIX):
+        return key.removeprefix(_QUOTA_PREFIX)
+    # A group's key also has slashes and colons after its namespace.
+    head, slash, _ = key.partition("/")
+    return head.rpartition(":")[2] if slash else ""
+
+
 def rebalancer_key(name: str) -> str:
     """Return the key of a WorkloadRebalancer; its colon distinguishes it from every binding key."""
     return _REBALANCER_PREFIX + name

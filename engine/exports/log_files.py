@@ -186,9 +186,7 @@ def _add_file(
 
 def _namespace_of(record: StoredRecord) -> str:
     """Return the namespace in the subject of an event; empty for objects without one."""
-    subject = attributes.get(record, "subject") or record.key
-    # The keys of policies and of some other objects begin with their kind.
-    return keys.split(subject.rpartition(":")[2])[0]
+    return keys.namespace_of(attributes.get(record, "subject") or record.key)
 
 
 async def load(log: port.NumberedLog, directory: Path, progress: Progress) -> int:

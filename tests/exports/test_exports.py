@@ -17,8 +17,10 @@ from engine.exports.log_files import EVERYTHING, Filters, Manifest
 from engine.log import memory, port
 from engine.proof import verification
 from events import records, times, topics
+from events.json_values import Json
 from events.records import StoredRecord
-from tests.builders.inputs import deployment
+from tests.builders.inputs import capacity, deployment, joined, policy, quota
+from tests.builders.manifests import selector
 from tests.deciders.story import Story
 from tests.proof import logs
 
@@ -179,6 +181,17 @@ async def test_filters_choose_topics_namespaces_and_times(tmp_path: Path) -> Non
     assert lines(tmp_path / "none") == []
     await exported(story.log, tmp_path / "all", filters=Filters(until_ms=story.now_ms + 1_000_000))
     assert len(lines(tmp_path / "all")) == len(history)
+
+
+async def test_namespace_selects_its_quotas_and_groups(tmp_path: Path) -> None:
+    story = Story()
+    affinity: Json = {"workloadAffinity": {"affinity": {"groupByLabelKey": "example.com/team"}}}
+    labelled = deployment("web", 1, labels={"example.com/team": "a"})
+    await story.submit(joined("member1"), capacity("member1"), policy("p", affinity, selector()))
+    await story.submit(quota("all", "1"), labelled)
+    await exported(story.log, tmp_path, filters=Filters(namespaces=("default",)))
+    types = {line["headers"].get("ce_type") for line in lines(tmp_path)}
+    assert {f"io.reballast.{name}-decided.v1" for name in ("quota", "group")} <= types
 
 
 async def test_cloudevents_are_read_by_another_library(tmp_path: Path) -> None:
