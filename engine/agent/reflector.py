@@ -27,7 +27,8 @@ class History:
 
     A server that was restored from a backup continues from an earlier version. A watch from a later version then
     gets neither changes nor an error until the server has passed that version. ``on_restored`` is called with the
-    newest version seen before and the server's newest version, and all followers list again.
+    newest version seen before and the server's newest version, and all followers list again. Kinds of aggregated APIs
+    may have versions of their own, which are not compared with those of other kinds.
     """
 
     def __init__(self, on_restored: Callable[[int, int], None] = lambda _seen, _now: None) -> None:
@@ -36,11 +37,18 @@ class History:
         """The newest version that was seen."""
         self.restored = 0
         """How often the server was restored."""
+        self._newest_of: Resource | None = None
+        self._apart: dict[Resource, int] = {}
+        """The newest versions of kinds that do not share their versions with the others."""
 
-    def saw(self, version: str) -> None:
-        """Remember a resourceVersion if it is numeric, as in Kubernetes."""
-        if version.isdecimal():
-            self.newest = max(self.newest, int(version))
+    def saw(self, version: str, resource: Resource | None = None) -> None:
+        """Remember a resourceVersion if it is numeric, as in Kubernetes, and the kind that has it."""
+        if not version.isdecimal():
+            return
+        if resource is not None and resource in self._apart:
+            self._apart[resource] = max(self._apart[resource], int(version))
+        elif int(version) > self.newest:
+            self.newest, self._newest_of = int(version), resource
 
     async def continued(self, api: MemberApi, resource: Resource, version: str, restored: int) -> str:
         """Return the version from which a watch may continue; empty if the server was restored, so list again.
@@ -49,14 +57,34 @@ class History:
         """
         if not version:
             return ""
-        seen = self.newest
+        seen = self._apart.get(resource, self.newest)
         now = await api.newest_version(resource)
+        if now.isdecimal() and int(now) < seen and await self._is_apart(api, resource, version, seen):
+            seen = self._apart[resource]
         if restored == self.restored and now.isdecimal() and int(now) < seen:
             _log.warning("API restored from a backup; objects are listed again", seen=seen, version=int(now))
-            self.newest = int(now)
+            if resource in self._apart:
+                self._apart[resource] = int(now)
+            else:
+                self.newest, self._newest_of = int(now), resource
             self.restored += 1
-            self._on_restored(seen, self.newest)
+            self._on_restored(seen, int(now))
         return version if restored == self.restored else ""
+
+    async def _is_apart(self, api: MemberApi, resource: Resource, version: str, seen: int) -> bool:
+        """Whether a kind has versions of its own, as kinds of aggregated APIs have.
+
+        The kind with the newest version still has it then; on a server that was restored it has not.
+        """
+        newest_of = self._newest_of
+        if resource not in self._apart and newest_of is not None and newest_of != resource:
+            try:
+                newest = await api.newest_version(newest_of)
+            except RefusedError:
+                newest = ""  # that kind is no longer served
+            if newest.isdecimal() and int(newest) >= seen:
+                self._apart[resource] = int(version) if version.isdecimal() else 0
+        return resource in self._apart
 
 
 class Follower(Protocol):
@@ -100,14 +128,14 @@ async def follow(
             if not version:
                 restored = history.restored
                 version = await _list(api, gate, resource, labels, follower)
-                history.saw(version)
+                history.saw(version, resource)
                 refused.reset()
                 failed = 0
             async for change in api.watch(resource, version, labels):
                 backoff.reset()
                 failed = 0
                 version = change.object.resource_version or version
-                history.saw(version)
+                history.saw(version, resource)
                 if change.type != "BOOKMARK":
                     follower.changed(change.object, is_gone=change.type == "DELETED")
             # Pause also after a watch that ended normally: some servers end every watch at once.
