@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from engine.deciders import eviction_rules, step_outputs
+from engine.deciders.facts import Facts
+from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding
 from engine.domain.bindings import SUCCESS
 from events import decisions, shapes, vocabulary
@@ -37,15 +39,44 @@ def clusters(binding: Binding) -> frozenset[str]:
     )
 
 
-def restore(binding: Binding, ended: Sequence[eviction_rules.Ended], emit: step_outputs.Emitter) -> bool:
+def selecting_groups(binding: Binding, cluster: str, facts: Facts, placements: Placements) -> tuple[str, ...]:
+    """Return the names of the affinity groups that select a cluster; empty if the claiming policy does not select it.
+
+    Without groups, or without a policy, the only name is that of the group last in use.
+    """
+    if binding.claim is None:
+        return (binding.affinity,)
+    placement = placements.get(binding.claim.placement)
+    if placement.cluster_affinity is not None or not placement.cluster_affinities:
+        return (binding.affinity,) if facts.fleet.matches(placement.cluster_affinity, cluster) else ()
+    return tuple(
+        term.affinity_name
+        for term in placement.cluster_affinities
+        if any(facts.fleet.matches(affinity, cluster) for affinity in (term, *term.overflow_affinities))
+    )
+
+
+def restore(
+    binding: Binding,
+    ended: Sequence[eviction_rules.Ended],
+    facts: Facts,
+    placements: Placements,
+    emit: step_outputs.Emitter,
+) -> bool:
     """Assign a binding to its recovered clusters again; return whether there are any.
 
     The scheduler may refuse to: the running copies use the capacity that it counts as free, and the quotas may be
-    exhausted.
+    exhausted. It begins with the affinity group in use, which therefore must select a recovered cluster: otherwise
+    the pass in the same step would remove the copy.
     """
     recovered = [ended_task.task for ended_task in ended if ended_task.reason == eviction_rules.RECOVERED]
     recovered.sort(key=lambda task: task.cluster)
     if recovered:
+        groups = [
+            group
+            for task in recovered
+            for group in selecting_groups(binding, task.cluster, facts, placements)
+        ]
         decided = decisions.ScheduleDecided(
             key=binding.key,
             generation=binding.generation,
@@ -54,7 +85,7 @@ def restore(binding: Binding, ended: Sequence[eviction_rules.Ended], emit: step_
             clusters=tuple(
                 shapes.TargetCluster(name=task.cluster, replicas=task.replicas) for task in recovered
             ),
-            affinity=binding.affinity,
+            affinity=binding.affinity if binding.affinity in groups else groups[0],
         )
         emit.decide(decided)
     return bool(recovered)

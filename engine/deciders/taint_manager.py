@@ -66,7 +66,8 @@ def decide(
             not_preserved=state.missing,
         )
         emit.decide(started)
-    if not last_copy.restore(binding, ended_evictions, emit) and binding.claim is None:
+    is_restored = last_copy.restore(binding, ended_evictions, facts, placements, emit)
+    if not is_restored and binding.claim is None:
         last_copy.decide_unclaimed(binding, emit)
     return bool(ended_evictions)
 
@@ -153,7 +154,7 @@ def _verdicts(
     verdicts = dict.fromkeys(last_copy.clusters(binding), "")
     if not binding.clusters:
         for cluster in verdicts.keys() & healthy:
-            if _tolerates(binding, cluster, facts, placements) and _is_selected(
+            if _tolerates(binding, cluster, facts, placements) and last_copy.selecting_groups(
                 binding, cluster, facts, placements
             ):
                 verdicts[cluster] = eviction_rules.RECOVERED
@@ -171,19 +172,6 @@ def _tolerates(binding: Binding, cluster: str, facts: Facts, placements: Placeme
     taints = manifest.spec.taints
     tolerations = placements.get(binding.applied).cluster_tolerations if taints and binding.applied else ()
     return eviction_rules.deadline_ms(taints, tolerations) is None
-
-
-def _is_selected(binding: Binding, cluster: str, facts: Facts, placements: Placements) -> bool:
-    """Whether the policy that claims the binding, if there is one, selects the cluster in any affinity group."""
-    if binding.claim is None:
-        return True
-    placement = placements.get(binding.claim.placement)
-    if placement.cluster_affinity is not None or not placement.cluster_affinities:
-        return facts.fleet.matches(placement.cluster_affinity, cluster)
-    affinities = (
-        affinity for term in placement.cluster_affinities for affinity in (term, *term.overflow_affinities)
-    )
-    return any(facts.fleet.matches(affinity, cluster) for affinity in affinities)
 
 
 def _healthy(binding: Binding) -> frozenset[str]:

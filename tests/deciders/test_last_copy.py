@@ -110,6 +110,21 @@ async def test_last_copy_in_a_cluster_that_the_policy_no_longer_selects_waits_fo
     assert await story.replicas(WEB) == {"member3": 2}
 
 
+async def test_recovered_workload_keeps_its_only_copy_in_an_earlier_affinity_group(story: Story) -> None:
+    groups: list[Json] = [
+        {"affinityName": "primary", "clusterNames": ["member1"]},
+        {"affinityName": "backup", "clusterNames": ["member2"]},
+    ]
+    await placed_alone(story, placement={"clusterAffinities": groups})
+    await story.submit(tainted("member1", "NoExecute"))
+    assert story.placed(WEB) == {"member2": 2}
+    await story.submit(tainted("member2", "NoExecute"))
+    await story.submit(untainted("member1"))
+    assert story.placed(WEB) == {"member1": 2}
+    assert story.binding(WEB).affinity == "primary"
+    assert await story.replicas(WEB) == {"member1": 2}
+
+
 async def test_recovered_workload_is_assigned_again_while_its_scheduling_is_suspended(story: Story) -> None:
     await placed_alone(story)
     await story.submit(specs.SuspensionWritten(template=ref("web"), scheduling=True))

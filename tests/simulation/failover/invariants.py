@@ -55,6 +55,8 @@ class Shard(msgspec.Struct):
     """Evictions finished in this step, whose works may be removed in it."""
     begun: dict[tuple[str, str], str] = {}
     """Evictions started in this step, with their purge mode."""
+    recovered: set[tuple[str, str]] = set()
+    """Evictions that ended in this step because their clusters have recovered."""
     moved: set[str] = set()
     """Bindings whose assignment, requirements or existence this step changed."""
 
@@ -187,7 +189,7 @@ class _Model:
                 name in required_clusters for required_clusters in binding.required.values()
             ):
                 yield f"budget: {key} leaves {name} directly, which is told nothing of it"
-        now.begun, now.ended, now.moved = {}, set(), set()
+        now.begun, now.ended, now.recovered, now.moved = {}, set(), set(), set()
         for binding in now.bindings.values():
             for report in binding.reports.values():
                 if not report.healthy and not report.unhealthy_ms:
@@ -249,6 +251,7 @@ class _Model:
         elif ended.reason == "GracePeriodOver":
             yield from _end_by_time(now, binding, task)
         elif ended.reason == "Recovered":
+            now.recovered.add((key, name))
             yield from _recover(self._fleet(now.step).get(name, Seen()), now, binding, task)
         elif not task.held:
             yield from _is_replaced(binding, ended)
@@ -273,6 +276,8 @@ class _Model:
             if task is not None and task.purge_mode != "Directly" and not is_leaving:
                 yield f"budget: {key} is withdrawn from {name}, which it leaves {task.purge_mode}"
             is_moved = is_leaving or key in now.moved or (key, name) in now.ended | now.begun.keys()
+            if (key, name) in now.recovered and not binding.clusters:
+                yield f"lost: {key} is withdrawn from {name}, which has just recovered, and runs nowhere"
             if not is_moved:
                 yield f"lost: {key} is withdrawn from {name}, although nothing moved it"
             binding.works.pop(name, None)
