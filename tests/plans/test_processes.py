@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sqlite3
+import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from engine.plans.predictions import Prediction
 from engine.plans.questions import Failure, Input, PlanError, Question
 from engine.process import installation
 from engine.process.plans.remote import PlanProcesses
+from engine.process.views.line_protocol import Lines
 from events import keys, topics
 
 pytestmark = pytest.mark.slow
@@ -190,3 +192,13 @@ async def _abandoned(planner: PlanProcesses, count: int) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(0.002):
                 await predicted(planner, tainted())
+
+
+def test_large_answer_is_read_in_linear_time() -> None:
+    lines, began_s = Lines(), time.process_time()
+    for _ in range(16_384):
+        assert lines.take(b"x" * 4_096) == []
+    assert [len(line) for line in lines.take(b"\n7\n")] == [64 * 1024 * 1024, 1]
+    assert lines.take(b"8") == []
+    assert lines.take(b"9\n") == [b"89"]
+    assert time.process_time() - began_s < 10

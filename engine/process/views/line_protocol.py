@@ -16,11 +16,16 @@ class Lines:
     """Splits a byte stream into lines."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        # The parts of an incomplete line; joined only once, since the answer to a plan is one line of many megabytes.
+        self._parts: list[bytes] = []
 
     def take(self, data: bytes) -> list[bytes]:
         """Add data and return the lines that are complete now."""
-        *lines, self._rest = (self._rest + data).split(b"\n")
+        self._parts.append(data)
+        if b"\n" not in data:
+            return []
+        *lines, rest = b"".join(self._parts).split(b"\n")
+        self._parts = [rest]
         return lines
 
 
