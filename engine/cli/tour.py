@@ -294,9 +294,9 @@ class _Tour:
         self._check("generation 2 is finished, to be deleted 300 s later", lambda: self._is_rebalanced(2))
         self._apply(REBALANCER_WITH_TTL.replace("300", "0"))
         self._check("with 0 s instead, it is deleted at once", self._is_gone)
-        proof = self._client.verify(Report)
         self._check(
-            "the log is proved: every step computed again gives the same bytes", lambda: not proof.findings
+            "the log is proved: every step computed again gives the same bytes",
+            lambda: not self._client.verify(Report).findings,
         )
 
     def clean_up(self) -> None:
