@@ -99,7 +99,7 @@ def decode(
             return Decoded(head, _lifted(head.type, data, registry))
         return Decoded(head, _DECODERS[head.type].decode(data))
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
-        field, reason = _place(_plain(error))
+        field, reason = _field_and_reason(_plain(error))
         return Malformed(field, reason, head)
 
 
@@ -128,7 +128,7 @@ def _plain(error: Exception) -> str:
     return f"{message[:_PART_CHARS]} ... {message[-_PART_CHARS:]}"
 
 
-def _place(message: str) -> tuple[str, str]:
+def _field_and_reason(message: str) -> tuple[str, str]:
     """Return the field path and the reason in a decoder's error message."""
     match = _MESSAGE.fullmatch(message)
     if match is None:

@@ -39,7 +39,7 @@ class _Step(Struct, frozen=True, kw_only=True):
     value: str = ""
 
 
-def found(value: object, path: str) -> list[object]:
+def values_at(value: object, path: str) -> list[object]:
     """Return all values at a path; empty if there are none or the path cannot be read."""
     steps = _steps(path)
     values = [] if steps is None else [value]
@@ -65,7 +65,7 @@ def text(value: object, path: str) -> str | None:
 
     None if all values are absent or ``null``.
     """
-    values = [value for value in found(value, path) if value is not None]
+    values = [value for value in values_at(value, path) if value is not None]
     return " ".join(value if isinstance(value, str) else _json(value) for value in values) if values else None
 
 

@@ -73,7 +73,7 @@ class Changes:
         removed = last.with_metadata({"resourceVersion": str(number)})
         self._new[number, kind, key_id, member] = (DELETED, _encode(removed.document))
 
-    def seen(self, number: int) -> None:
+    def note(self, number: int) -> None:
         """Note the number of a folded record, so that ``flush`` deletes old changes even if nothing changed."""
         self._last = number
 

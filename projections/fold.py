@@ -115,7 +115,7 @@ class Fold:
     def take(self, record: StoredRecord) -> None:
         """Fold the next record."""
         self._last = record
-        self._changes.seen(record.number)
+        self._changes.note(record.number)
         match record.topic:
             case topics.DECISIONS:
                 self._take_decision(record)

@@ -110,7 +110,7 @@ def page(rows: Rows, selection: Selection, *, limit: int = 0, after: str = "") -
     mark = ""
     for result in _scan(rows, selection, after):
         if limit and len(items) == limit:
-            return Page(items, mark, 0 if after else _left(rows, selection, mark))
+            return Page(items, mark, 0 if after else _remaining(rows, selection, mark))
         mark, item = result
         if item is not None and (selection.fits is None or selection.fits(item)):
             items.append(item)
@@ -174,7 +174,7 @@ def _objects(rows: Rows, selection: Selection, after: str) -> Iterator[tuple[str
         yield mark, item
 
 
-def _left(rows: Rows, selection: Selection, mark: str) -> int:
+def _remaining(rows: Rows, selection: Selection, mark: str) -> int:
     """Return the number of objects after a continue token; 0 for derived kinds."""
     if selection.kind.of_change in _DERIVED:
         return 0

@@ -43,7 +43,7 @@ class Scaled(Protocol):
         """Whether an autoscaler in the member controls the object's replicas."""
         ...
 
-    async def known(self) -> None:
+    async def wait_listed(self) -> None:
         """Wait until the member's autoscalers are known."""
         ...
 
@@ -79,10 +79,10 @@ class ActionExecutor:
         if ref is None:
             raise Fault("the work names no template")
         resource = await self._resource(ref)
-        manifest, overwrites = await self._wanted(entry)
+        manifest, overwrites = await self._desired_object(entry)
         live: KubeObject | None = None
         # Before the first list, an apply would set replicas that an autoscaler has changed.
-        await self._scaled.known()
+        await self._scaled.wait_listed()
         is_scaled = self._scaled.scales(identity_of(ref))
         retained = object_preparation.retained(
             manifest, work.reading, is_scaled=is_scaled or object_preparation.retains(manifest)
@@ -174,7 +174,7 @@ class ActionExecutor:
             raise Fault(f"the cluster does not serve {ref.kind} of {ref.api_version}")
         return resource
 
-    async def _wanted(self, entry: Entry) -> tuple[KubeObject, bool]:
+    async def _desired_object(self, entry: Entry) -> tuple[KubeObject, bool]:
         """The object to apply, and whether it may overwrite an object that this agent does not manage."""
         work = entry.work
         try:

@@ -24,7 +24,7 @@ CREATE TABLE entries (cluster TEXT, key TEXT, body BLOB NOT NULL, PRIMARY KEY (c
 """
 
 
-class _Kept(msgspec.Struct, frozen=True, array_like=True):
+class _StoredEntry(msgspec.Struct, frozen=True, array_like=True):
     """The stored part of an entry; observed state is read from the member again."""
 
     work: messages.Work
@@ -34,7 +34,7 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
 
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(_Kept).decode
+_decode = msgspec.json.Decoder(_StoredEntry).decode
 
 
 class Checkpoint:
@@ -101,7 +101,7 @@ class Checkpoint:
 
 def encoded(entry: Entry) -> bytes:
     """Serialize an entry for ``save``."""
-    return _encode(_Kept(entry.work, entry.ref, entry.applied, entry.reported))
+    return _encode(_StoredEntry(entry.work, entry.ref, entry.applied, entry.reported))
 
 
 def _opened(path: Path) -> sqlite3.Connection:

@@ -270,10 +270,10 @@ class MemberAgent:
         if applied is None or (kind := (applied.ref.api_version, applied.ref.kind)) in self._followed:
             return
         self._followed.add(kind)
-        seeing = watch_receivers.Objects(kind, self._ledger, self._executor, self._seen)
+        seeing = watch_receivers.Objects(kind, self._ledger, self._executor, self._handle_change)
         self._start(partial(self._follow_kind, kind, _LABELS, seeing))
 
-    def _seen(self, key: str) -> None:
+    def _handle_change(self, key: str) -> None:
         """Handle a change of one of our objects: report it, and correct drift."""
         entry = self._ledger.get(key)
         if entry is None:

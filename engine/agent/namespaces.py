@@ -87,7 +87,7 @@ class NamespaceSync:
 
     async def create(self, name: str) -> None:
         """Create a namespace that an object needs: as the control plane propagates it, or else a plain one."""
-        desired, _keeps_others = await self._wanted()
+        desired, _keeps_others = await self._expected()
         plain = KubeObject({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         await self._apply(desired.get(name, plain))
 
@@ -95,7 +95,7 @@ class NamespaceSync:
         resource = await self._kinds.find(*kinds.NAMESPACES)
         if resource is None:
             return
-        desired, keeps_others = await self._wanted()
+        desired, keeps_others = await self._expected()
         live = await self._gate.call(lambda: self._api.list(resource, f"{marks.MANAGED}=true"))
         todo = plan(desired, live.items, self._cluster, keeps_others=keeps_others)
         failure: ApiError | None = None
@@ -118,7 +118,7 @@ class NamespaceSync:
         await self._gate.call(lambda: self._api.delete(resource, "", name, uid))
         _log.info("namespace removed", cluster=self._cluster, namespace=name)
 
-    async def _wanted(self) -> tuple[dict[str, KubeObject], bool]:
+    async def _expected(self) -> tuple[dict[str, KubeObject], bool]:
         """Return the control plane's namespaces by name, and whether the agent must not delete others."""
         message = await self._control.namespaces()
         namespaces = [_prepared(raw) for raw in message.manifests]

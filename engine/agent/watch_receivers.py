@@ -30,7 +30,7 @@ class Objects:
 
     def begin(self) -> None:
         """Remember the state before the list: an object applied during the request may be missing from it."""
-        self._before = {key: entry.seen for key, entry in self._ledger.entries() if self._is_here(entry)}
+        self._before = {key: entry.seen for key, entry in self._ledger.entries() if self._is_of_kind(entry)}
 
     def listed(self, items: list[KubeObject]) -> None:
         listed_keys: set[str] = set()
@@ -78,7 +78,7 @@ class Objects:
     def _key(self, value: KubeObject) -> str | None:
         return self._ledger.at(identity_of(self._kind, value))
 
-    def _is_here(self, entry: Entry) -> bool:
+    def _is_of_kind(self, entry: Entry) -> bool:
         ref = entry.applied.ref if entry.applied is not None else None
         return ref is not None and (ref.api_version, ref.kind) == self._kind
 
@@ -140,7 +140,7 @@ class Scalers:
         """Whether an autoscaler controls the object's replicas."""
         return identity in self._targets
 
-    async def known(self) -> None:
+    async def wait_listed(self) -> None:
         """Wait until the autoscalers are listed, or the API has refused to list them."""
         await self._known.wait()
 

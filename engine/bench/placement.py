@@ -50,7 +50,7 @@ def run(clusters: int, mode: str, seconds: float, replicas: int = 100, grades: i
     by_pairs, _ = _seconds_each(
         _turn(known, questions, placed, _clusters_in_pairs, grades), _BINDINGS, min(seconds, 1.0)
     )
-    baseline, _ = _seconds_each(lambda: _one_by_one(known, replicas), 1, min(seconds, 1.0))
+    baseline, _ = _seconds_each(lambda: _divide_by_definition(known, replicas), 1, min(seconds, 1.0))
     mark = REFERENCE.get(clusters, {}).get(base)
     return {
         "clusters": clusters,
@@ -263,7 +263,7 @@ def _seconds_each(turn: Callable[[], None], count: int, seconds: float) -> tuple
             return passed / done, (time.process_time() - start_cpu) / done
 
 
-def _one_by_one(known: fleet.Fleet, replicas: int) -> None:
+def _divide_by_definition(known: fleet.Fleet, replicas: int) -> None:
     """The baseline: Webster's method by its definition, one replica at a time."""
     votes: list[int] = known.pods.tolist()
     seats = [0] * len(votes)

@@ -98,7 +98,7 @@ async def _measured(fleet: _Fleet, directory: Path, progress: Progress) -> Figur
             await asyncio.sleep(_POLL_S)
         await running.settled()
         decided = await _decided(running, fleet, directory)
-        live = await _made(running, fleet)
+        live = await _measure_changes(running, fleet)
     return {
         **figures,
         "peak_mb": round(peak[0]),
@@ -130,7 +130,7 @@ async def _append(directory: Path, record: Record) -> None:
     await log.aclose()
 
 
-async def _made(running: installation.Installation, fleet: _Fleet) -> list[float]:
+async def _measure_changes(running: installation.Installation, fleet: _Fleet) -> list[float]:
     """Make the edit, then the taint; return for each the seconds until all its consequences are decided."""
     took: list[float] = []
     for record in (fleet.edit(), fleet.taint()):

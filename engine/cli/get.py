@@ -97,7 +97,7 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
         if watch:
             _watch(client, selections)
             return
-        shown = [_found(client, selection) for selection in selections]
+        shown = [_matching(client, selection) for selection in selections]
         if form in _WHOLE:
             whole = [document for result in shown for document in result.whole]
             is_single = bool(name) and len(whole) == 1 and len(selections) == 1
@@ -140,7 +140,7 @@ def _watch(client: Client, selections: list[_Selection]) -> None:
 
 
 def _tables(client: Client, selections: list[_Selection]) -> list[Listing]:
-    return [_found(client, selection, is_awaited=True).table for selection in selections]
+    return [_matching(client, selection, is_awaited=True).table for selection in selections]
 
 
 def _rows_without_age(table: Listing) -> list[tuple[str, ...]]:
@@ -149,7 +149,7 @@ def _rows_without_age(table: Listing) -> list[tuple[str, ...]]:
     return [tuple(str(row[index]) for index in indexes if index < len(row)) for row in table.rows]
 
 
-def _found(client: Client, selection: _Selection, *, is_awaited: bool = False) -> _Shown:
+def _matching(client: Client, selection: _Selection, *, is_awaited: bool = False) -> _Shown:
     """The matching objects; raises Failure if a named one does not exist, unless ``is_awaited``."""
     now_ms = _reference_time_ms(client, selection.as_of)
     kind_name = selection.kind_text.lower()

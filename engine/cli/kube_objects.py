@@ -168,7 +168,7 @@ class KubeObjects:
 
     def resource(self, api_version: str, kind: str) -> Resource | None:
         """The kind by its name; None if the server does not serve it."""
-        known = kinds.known(api_version, kind)
+        known = kinds.of(api_version, kind)
         if known is not None:
             return Resource(known.api_version, known.kind, known.plural, known.namespaced)
         segments = api_version.split("/")

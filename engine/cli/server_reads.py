@@ -203,7 +203,7 @@ def _all(
     else:
         # Objects of a custom kind are stored in the version in which they were written, so query all
         # versions.
-        is_known = kinds.known(kind.api_version, kind.kind) is not None
+        is_known = kinds.of(kind.api_version, kind.kind) is not None
         version = kind.api_version if is_known else ""
         query = {"kind": kind.kind, "apiVersion": version, "namespace": namespace, "name": name}
         for value in objects(client, "objects", **query, labelSelector=labels, asOf=as_of):

@@ -285,7 +285,7 @@ def show_whole(documents: list[Json], *, form: str, single: bool) -> None:
     """Print whole objects: a single one as it is, several as a List."""
     if form == "name":
         for document in documents:
-            known = kinds.known(str(document.get("apiVersion")), str(document.get("kind")))
+            known = kinds.of(str(document.get("apiVersion")), str(document.get("kind")))
             resource = known.resource if known else str(document.get("kind")).lower()
             output.print_line(output.clean(f"{resource}/{as_text(at(document, 'metadata', 'name'))}"))
         return

@@ -49,7 +49,7 @@ def unjoin(
         if _has_left(client, name, uid, wait):
             return _print_outcome(outcomes, server, f"cluster/{name} removed")
         if force:
-            left = _left(client, name)
+            left = _remaining_works(client, name)
             # Without its finalizer the Cluster is deleted at once, whatever remains in the cluster.
             released = objects.patch(target, {"metadata": {"finalizers": []}})
             outcomes = [kube_objects.result(target, "deleted", released)]
@@ -59,7 +59,7 @@ def unjoin(
         if not wait:
             return _print_outcome(outcomes, server, f"cluster/{name} is being removed")
         raise failures.Failure(
-            f"cluster/{name} is not removed after {wait:g} s: {_left(client, name)}",
+            f"cluster/{name} is not removed after {wait:g} s: {_remaining_works(client, name)}",
             "the removal continues; check that its agent runs, wait longer, or remove it at once: --wait 0 --force",
         )
 
@@ -78,7 +78,7 @@ def _has_left(client: Client, name: str, uid: str, wait: float) -> bool:
     while _uid(client, name) == uid:
         if time.monotonic() >= end_s:
             return False
-        left = _left(client, name)
+        left = _remaining_works(client, name)
         if left != printed:
             output.warn(f"cluster/{name} is being removed: {left}")
             printed = left
@@ -92,7 +92,7 @@ def _uid(client: Client, name: str) -> str:
     return str(object_at(cluster, "metadata").get("uid", ""))
 
 
-def _left(client: Client, name: str) -> str:
+def _remaining_works(client: Client, name: str) -> str:
     """The remaining works of a cluster as text."""
     page = client.get("works", Listing, cluster=name, limit=_COUNTED_MAX)
     count = len(page.items)

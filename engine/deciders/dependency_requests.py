@@ -88,7 +88,7 @@ def _declared_dependencies(
     dependencies = {
         Dependency(dependency.api_version, dependency.kind, template.ref.namespace, name)
         for dependency in declared
-        for name in json_paths.found(value, dependency.names_path)
+        for name in json_paths.values_at(value, dependency.names_path)
         if isinstance(name, str) and names.is_object_name(name)
     }
     return tuple(sorted(dependencies.difference(template.dependencies)))

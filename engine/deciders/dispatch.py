@@ -61,7 +61,7 @@ def decide(
         is_left = cluster in left or (cluster in leaving and needs.preserves(emit.shard, binding))
         _send(emit, binding.key, cluster, None, preserved=preserved or is_left)
     if declared is not None and (claim is not None or required):
-        for work in _wanted(binding, declared, required, facts, placements, emit):
+        for work in _desired_works(binding, declared, required, facts, placements, emit):
             previous, is_suspended = binding.works.get(work.cluster), binding.is_suspended_in(work.cluster)
             new_work = _new_work(previous, declared, work, is_suspended=is_suspended)
             if new_work is not None:
@@ -74,7 +74,7 @@ def decide(
         emit.decide(decisions.BindingDispatched(key=binding.key, digest=digest, works=portion))
 
 
-def _wanted(
+def _desired_works(
     binding: Binding,
     declared: Declared,
     required: AbstractSet[str],

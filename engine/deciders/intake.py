@@ -266,7 +266,7 @@ def _take_need(
     """
     key = taken.record.key
     is_needed = isinstance(link, links.DependencyNeeded)
-    all_needs = needs.known(shard, key)
+    all_needs = needs.of(shard, key)
     previous = all_needs.get(link.by) if all_needs else None
     if link.number <= previous.number if previous else not is_needed:
         shard.counters.needs_ignored += 1

@@ -69,7 +69,7 @@ class Needs(dict[str, Need]):
                 del self._applied[name]
 
 
-def known(shard: ShardState, key: str) -> Needs | None:
+def of(shard: ShardState, key: str) -> Needs | None:
     """Return the needs that other bindings have for the object with this key; None if no binding needs it."""
     needs_of_object = shard.needs.get(key)
     if needs_of_object is None or isinstance(needs_of_object, Needs):
@@ -81,7 +81,7 @@ def known(shard: ShardState, key: str) -> Needs | None:
 
 def put(shard: ShardState, key: str, by: str, need: Need) -> None:
     """Store the current need of a binding for the object with this key."""
-    needs = known(shard, key)
+    needs = of(shard, key)
     if needs is None:
         shard.needs[key] = needs = Needs()
     needs.put(by, need)
@@ -89,7 +89,7 @@ def put(shard: ShardState, key: str, by: str, need: Need) -> None:
 
 def apply(shard: ShardState, key: str, applied: Iterable[tuple[str, Terms]]) -> None:
     """Record the decided ``Terms`` on which bindings need an object; ``applied`` has (key of the binding, terms)."""
-    needs = known(shard, key)
+    needs = of(shard, key)
     for by, terms in applied if needs is not None else ():
         if needs is not None and by in needs:
             needs.put(by, msgspec.structs.replace(needs[by], applied=terms))
@@ -100,14 +100,14 @@ def forget_applied(shard: ShardState, key: str) -> None:
 
     If the binding returns, all needs count as changed.
     """
-    needs = known(shard, key)
+    needs = of(shard, key)
     if needs is not None:
         apply(shard, key, [(by, NOT_NEEDED) for by in needs])
 
 
 def forget_dropped(shard: ShardState, key: str) -> None:
     """Remove the dropped needs for an object, except those that no decision has recorded as dropped yet."""
-    needs = known(shard, key)
+    needs = of(shard, key)
     if needs is None:
         return
     for by in [by for by in needs.changed if not (needs[by].terms.clusters or needs[by].applied.clusters)]:
@@ -118,11 +118,11 @@ def forget_dropped(shard: ShardState, key: str) -> None:
 
 def overwrites(shard: ShardState, binding: Binding) -> bool:
     """Return whether an object without policy takes over existing objects, because a dependent binding requests it."""
-    needs = None if binding.last_claim else known(shard, binding.key)
+    needs = None if binding.last_claim else of(shard, binding.key)
     return needs is not None and needs.overwrites
 
 
 def preserves(shard: ShardState, binding: Binding) -> bool:
     """Return whether an object stays in its clusters when deleted: its policy or a dependent binding requests that."""
-    needs = None if binding.last_claim else known(shard, binding.key)
+    needs = None if binding.last_claim else of(shard, binding.key)
     return binding.preserves or (needs is not None and needs.preserves)

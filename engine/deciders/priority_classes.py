@@ -14,7 +14,7 @@ _KUBE: Final = "KubePriorityClass"
 _POD: Final = "PodPriorityClass"
 
 
-class Found(Struct, frozen=True):
+class ResolvedPriority(Struct, frozen=True):
     """A priority and its preemption policy; ``name`` is that of the PriorityClass, empty if there is none."""
 
     value: int
@@ -28,7 +28,9 @@ class Missing(Struct, frozen=True):
     reason: str
 
 
-def resolve(source: decisions.SchedulePriority, template: Template, facts: Facts) -> Found | Missing:
+def resolve(
+    source: decisions.SchedulePriority, template: Template, facts: Facts
+) -> ResolvedPriority | Missing:
     """Return the priority that a policy sets for a template."""
     if source.source not in {_KUBE, _POD}:
         return Missing(f"priorityClassSource {source.source} is not supported")
@@ -39,8 +41,8 @@ def resolve(source: decisions.SchedulePriority, template: Template, facts: Facts
     if not name:
         name, priority_class = _default(facts)
     if priority_class is None:
-        return Found(0, priorities.NEVER)
-    return Found(priority_class.value, priority_class.preemption_policy, name)
+        return ResolvedPriority(0, priorities.NEVER)
+    return ResolvedPriority(priority_class.value, priority_class.preemption_policy, name)
 
 
 def _default(facts: Facts) -> tuple[str, PriorityClass | None]:

@@ -35,7 +35,7 @@ def decide(binding: Binding, flags: int, facts: Facts, emit: step_outputs.Emitte
         return _withdraw(binding, emit)
     holder = _holder(binding, template)
     outcome, chosen = choose(holder, template, facts)
-    if outcome == claims.LAPSED and (kept := _kept(holder, binding.claim, facts)) is not None:
+    if outcome == claims.LAPSED and (kept := _retaining_policy(holder, binding.claim, facts)) is not None:
         if binding.claim is not None:
             return False
         chosen = kept
@@ -137,7 +137,9 @@ def _holder(binding: Binding, template: Template) -> shapes.PolicyRef | None:
     return template.imported.policy if template.imported is not None and binding.declared is None else None
 
 
-def _kept(holder: shapes.PolicyRef | None, claim: Claim | None, facts: Facts) -> KnownPolicy | None:
+def _retaining_policy(
+    holder: shapes.PolicyRef | None, claim: Claim | None, facts: Facts
+) -> KnownPolicy | None:
     """Return the policy that keeps a template without selecting it; None if the claim lapses.
 
     As in Karmada, the claim lapses when the policy changes or is deleted. For an imported template, changes do not

@@ -22,7 +22,7 @@ _CLUSTERS_MAX: Final = 4_096
 
 def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> frozenset[str]:
     """Record changed needs of other bindings; return the clusters in which dropped needs leave the object running."""
-    needs, template = all_needs.known(emit.shard, binding.key), binding.template
+    needs, template = all_needs.of(emit.shard, binding.key), binding.template
     if needs is None or template is None:
         return NO_CLUSTERS
     examined = needs.changed if needs.ref == template.ref else needs.keys()
@@ -48,7 +48,7 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> frozen
 
 def clusters(shard: ShardState, key: str) -> frozenset[str]:
     """Return the clusters in which other bindings need the object with this key, as of the last decisions."""
-    needs = all_needs.known(shard, key)
+    needs = all_needs.of(shard, key)
     return NO_CLUSTERS if needs is None else needs.applied()
 
 

@@ -52,7 +52,7 @@ def decide(
             continue
         state = state_preservation.Preserved(binding, cluster, rules)
         mode = (binding.claim.purge_mode if binding.claim else "") or vocabulary.PURGE_GRACEFULLY
-        is_left = _is_left(binding, cluster, facts)
+        is_left = _is_stranded(binding, cluster, facts)
         started = decisions.EvictionStarted(
             key=binding.key,
             cluster=cluster,
@@ -91,7 +91,7 @@ def _deadlines(binding: Binding, facts: Facts, placements: Placements) -> Iterat
     if not binding.applied:
         return
     for name, _ in binding.clusters:
-        if _is_left(binding, name, facts):
+        if _is_stranded(binding, name, facts):
             yield name, eviction_rules.AT_ONCE_MS
             continue
         manifest = facts.fleet.get(name)
@@ -116,7 +116,7 @@ def _paced(binding: Binding, cluster: str, deadline_ms: int) -> int:
     return last_ms + max(last_ms - deadline_ms, RETURN_MS)
 
 
-def _is_left(binding: Binding, cluster: str, facts: Facts) -> bool:
+def _is_stranded(binding: Binding, cluster: str, facts: Facts) -> bool:
     """Whether the cluster is leaving, and the scheduler does not move the binding, because no policy claims it."""
     return cluster in facts.leaving and binding.claim is None
 

@@ -77,7 +77,7 @@ class Guard:
         if self._is_introduced(scope):
             return self._introduced(scope)
         path = str(scope["path"])
-        if path in _OPEN or path in _FILES or path.startswith(_AGENTS) or self._is_known(scope):
+        if path in _OPEN or path in _FILES or path.startswith(_AGENTS) or self._is_authenticated(scope):
             return None
         refusal = RefusalError(401, "authorization", "the token is missing or wrong", _REMEDY)
         return await errors.answer(Request(scope), refusal, _CHALLENGE)
@@ -95,7 +95,7 @@ class Guard:
         )
         return response
 
-    def _is_known(self, scope: Scope) -> bool:
+    def _is_authenticated(self, scope: Scope) -> bool:
         headers = Headers(scope=scope)
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self._sessions.is_token(token.strip()):

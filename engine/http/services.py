@@ -91,7 +91,7 @@ class Services:
         await self.views.wait_folded(number)
         return number
 
-    async def known(self, after: int, limit: int) -> tuple[list[StoredRecord], int]:
+    async def folded_records(self, after: int, limit: int) -> tuple[list[StoredRecord], int]:
         """Return folded records after a sequence number, and the number up to which they are complete.
 
         At most ``limit`` records are read. Sequence numbers have gaps, so the read may return records that are not

@@ -15,7 +15,7 @@ _BYTES: Final = 32
 _CHARS_MIN: Final = 32
 
 
-def kept(directory: Path) -> str:
+def load_or_create(directory: Path) -> str:
     """Return the token of a directory; create one if it is missing or too short. Raises OSError."""
     path = directory / FILE
     try:

@@ -31,7 +31,7 @@ _USUAL_GROUPS: Final = {
 """The API group of each kind of Kubernetes and Karmada; for these pairs, events omit the group."""
 
 
-class _Known(Struct, frozen=True, gc=False):
+class _ObservedObject(Struct, frozen=True, gc=False):
     """The newest version of an object that was observed."""
 
     uid: str
@@ -75,7 +75,7 @@ class Observations:
     """The objects that were observed, and the newest resourceVersion of each kind."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _ObservedObject] = {}
         self._by_kind: dict[str, set[str]] = {}
         self.newest: dict[str, int] = {}
         """The newest resourceVersion of each kind, by ``full_kind``."""
@@ -156,7 +156,7 @@ class Observations:
             self._known.pop(key, None)
             of_kind.discard(key)
         else:
-            self._known[key] = _Known(uid, data.version)
+            self._known[key] = _ObservedObject(uid, data.version)
             of_kind.add(key)
         self.newest[data.full_kind] = max(self.newest.get(data.full_kind, 0), data.version)
 

@@ -286,7 +286,7 @@ class Observer:
             return None
         if isinstance(observation, observations.ObjectVanished):
             vanished = observation
-            self._shadow.take_gone(vanished.kind, vanished.namespace, vanished.name, vanished.version)
+            self._shadow.take_deletion(vanished.kind, vanished.namespace, vanished.name, vanished.version)
             return None
         try:
             return self._shadow.take(observation.kind, observation.manifest, skipping=observation.skipping)

@@ -161,7 +161,7 @@ class Shadow:
         """Take a comparison that was recorded: the decision is not reconsidered."""
         self._doubtful.pop(decided(compared), None)
 
-    def take_gone(self, kind: str, namespace: str, name: str, version: int = 0) -> None:
+    def take_deletion(self, kind: str, namespace: str, name: str, version: int = 0) -> None:
         """Take the deletion of an object; ``version`` 0 if it is not known."""
         self._histories.pop((kind, namespace, name), None)
         if kind == observations.CLUSTER and self._clusters.pop(name, None) is not None:
@@ -196,11 +196,11 @@ class Shadow:
         basis = versions[at]
         states = self._states(versions, at)
         latest = best = next(states)
-        request, known = self._asked(latest)
+        request, known = self._scheduling_request(latest)
         first = schedule.schedule(request, known)
         verdict, why = (SAME, "") if _agrees(observed, first, is_success=is_success) else (UNEXPLAINED, "")
         for state in states if verdict != SAME else ():
-            if _agrees(observed, schedule.schedule(*self._asked(state)), is_success=is_success):
+            if _agrees(observed, schedule.schedule(*self._scheduling_request(state)), is_success=is_success):
                 verdict, why, best = RACE, _assumed(state, latest), state
                 break
         if verdict == UNEXPLAINED:
@@ -223,7 +223,7 @@ class Shadow:
             reasons=() if verdict == SAME else _reasons(observed, request, known),
         )
         if self._explained == (kind, compared.namespace, compared.name):
-            request, known = self._asked(best)
+            request, known = self._scheduling_request(best)
             self.explanation = Explained(
                 compared=compared,
                 clusters=best.clusters.version,
@@ -235,7 +235,7 @@ class Shadow:
             )
         return compared
 
-    def _asked(self, state: _State) -> tuple[requests.Request, fleet.Fleet]:
+    def _scheduling_request(self, state: _State) -> tuple[requests.Request, fleet.Fleet]:
         known = self._fleet(state.clusters)
         return questions.read_request(state.question, known), known
 

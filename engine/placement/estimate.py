@@ -35,7 +35,7 @@ def allocatable(
         nodes = np.minimum(models.replicas(resource_requests), fleet.pods[models.positions])
         _replace_modelled(free, nodes, models.positions, candidates)
     for name, count in request.ceilings:
-        index = _place(fleet.positions.get(name), candidates)
+        index = _candidate_index(fleet.positions.get(name), candidates)
         if index is not None:
             free[index] = min(free[index], count)
     if fleet.reaches_sentinel:
@@ -46,7 +46,7 @@ def allocatable(
     return free
 
 
-def _place(position: int | None, candidates: filters.Candidates) -> int | None:
+def _candidate_index(position: int | None, candidates: filters.Candidates) -> int | None:
     """Return the index of a cluster among the candidates; None if it is not a candidate."""
     if position is None or candidates.whole:
         return position

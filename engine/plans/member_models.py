@@ -42,7 +42,7 @@ class Models(Struct, frozen=True, kw_only=True):
     assumptions: tuple[str, ...] = ()
 
 
-class _Known(Struct, frozen=True, gc=False):
+class _RunningWorkload(Struct, frozen=True, gc=False):
     """A workload in a cluster, as in the state of its shard at ``at_ms``."""
 
     declared: Declared
@@ -197,7 +197,10 @@ def _take_works(histories: Mapping[str, member_history.History], shard: ShardSta
             if history is not None and binding.declared is not None:
                 report = binding.reports.get(cluster)
                 _take(
-                    history, cluster, key, _Known(binding.declared, work, report, shard.shard, shard.time_ms)
+                    history,
+                    cluster,
+                    key,
+                    _RunningWorkload(binding.declared, work, report, shard.shard, shard.time_ms),
                 )
     for cluster, removals in shard.removals.items():
         if (history := histories.get(cluster)) is not None:
@@ -205,7 +208,7 @@ def _take_works(histories: Mapping[str, member_history.History], shard: ShardSta
                 history.workloads[key] = member_history.WorkloadHistory(version, removed=True)
 
 
-def _take(history: member_history.History, cluster: str, key: str, known: _Known) -> None:
+def _take(history: member_history.History, cluster: str, key: str, known: _RunningWorkload) -> None:
     """Add a workload to a cluster's history; a report that is in the history already is newer, and is kept."""
     if history.capacity is not None and key not in history.reports and known.rests():
         history.resting[key] = known

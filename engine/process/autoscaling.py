@@ -119,7 +119,7 @@ def _writes(templates: Iterable[Template], targets: set[ScaleTarget]) -> Iterato
     for template in templates:
         if template.target in targets and template.label != _TRUE:
             yield _Write(template, MARKER, _labelled(_TRUE))
-        elif template.target not in targets and template.label == _TRUE and _is_ours(template.value):
+        elif template.target not in targets and template.label == _TRUE and _is_own_label(template.value):
             yield _Write(template, MARKER, _labelled(None))
         elif template.decided not in (None, template.replicas) and _is_followed(template):
             metadata: Json = {"resourceVersion": str(template.number)}
@@ -134,7 +134,7 @@ def _labelled(text: str | None) -> Json:
     return {"metadata": {"labels": {marks.RETAIN_REPLICAS: text}}}
 
 
-def _is_ours(value: KubeObject) -> bool:
+def _is_own_label(value: KubeObject) -> bool:
     """Whether the field manager ``MARKER`` owns the label."""
     return any(
         entry.get("manager") == MARKER

@@ -88,7 +88,7 @@ async def extend(
     line = await sink.last()
     last = checkpoints.read([line], key.public_key())[0] if line else None
     made: list[checkpoints.Checkpoint] = []
-    async for checkpoint in checkpoints.made(log, time_ms, last):
+    async for checkpoint in checkpoints.compute(log, time_ms, last):
         await sink.append(signing.signed(checkpoints.encode(checkpoint), key))
         made.append(checkpoint)
     return made

@@ -202,7 +202,7 @@ def _endpoint(
     """Return the addresses of both APIs and write the kubeconfig; ``shown`` is the query API's certificate, if any."""
     port, kube_port = map(_port, sockets)
     host = health_endpoint.LOOPBACK if options.host == _ANY else options.host
-    token = options.token or server_token.kept(options.directory)
+    token = options.token or server_token.load_or_create(options.directory)
     kube_url = f"https://{host}:{kube_port}"
     names = [member.name for member in options.members]
     path = kubeconfig.write(options.directory, kube_url, token, own.authority, names)

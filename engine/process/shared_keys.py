@@ -60,10 +60,12 @@ class Keys(Struct, frozen=True, kw_only=True):
         return hashlib.sha256(msgspec.json.encode((self.certificate, self.key, self.token))).hexdigest()
 
 
-def kept(directory: Path) -> Keys:
+def load_or_create(directory: Path) -> Keys:
     """Return the keys of a directory; create missing ones."""
     certificate, key = certificates.authority(directory, dt.datetime.now(dt.UTC))
-    return Keys(certificate=certificate.decode(), key=key.decode(), token=server_token.kept(directory))
+    return Keys(
+        certificate=certificate.decode(), key=key.decode(), token=server_token.load_or_create(directory)
+    )
 
 
 async def share(
@@ -72,7 +74,7 @@ async def share(
     """Get the shared keys from another replica; publish own keys if the log names none or no replica answers."""
     stored = StoredViews(views)
     try:
-        own = await asyncio.to_thread(kept, directory)
+        own = await asyncio.to_thread(load_or_create, directory)
         unanswered = ""
         # Another new replica may publish its keys first; the next iteration then requests those.
         while (counting := await _counting(write_api, own, unanswered)) != own.fingerprint:
@@ -89,7 +91,7 @@ async def share(
 
 async def answer(services: Services, directory: Path) -> None:
     """Answer requests for the keys until the process stops."""
-    own = await asyncio.to_thread(kept, directory)
+    own = await asyncio.to_thread(load_or_create, directory)
     after = 0
     while await services.is_more(after):
         after = services.views.folded

@@ -149,7 +149,7 @@ class _History:
         )
 
 
-async def made(
+async def compute(
     log: port.NumberedLog, time_ms: int, last: Checkpoint | None = None
 ) -> AsyncIterator[Checkpoint]:
     """Yield checkpoints of the records after the ``last`` checkpoint.

@@ -32,7 +32,7 @@ class Finding(Struct, frozen=True):
     message: str
 
 
-class _Kept(Struct, frozen=True, gc=False):
+class _CandidateOutput(Struct, frozen=True, gc=False):
     """A record that looks like an output: its output id, the digest of its content, and its position."""
 
     output: str
@@ -79,8 +79,8 @@ class RecordOrigins:
             self._unseen = _ANY_OFFSET
         self.findings: list[Finding] = []
         self.notes: list[Finding] = []
-        self._firsts: dict[str, _Kept] = {}
-        self._repeats: list[_Kept] = []
+        self._firsts: dict[str, _CandidateOutput] = {}
+        self._repeats: list[_CandidateOutput] = []
         self._inputs: set[Position] = set()
         """Positions of kept records that are also inputs of a shard."""
         self._refused: set[Position] = set()
@@ -142,7 +142,7 @@ class RecordOrigins:
                 return True
         return False
 
-    def _drop(self, kept: _Kept | None) -> None:
+    def _drop(self, kept: _CandidateOutput | None) -> None:
         """Forget the position of a record that is no longer kept."""
         if kept is not None and kept.position[0] in _INPUTS:
             self._inputs.discard(kept.position)
@@ -167,7 +167,7 @@ class RecordOrigins:
                 message += "; it has no effect"
                 self.notes.append(Finding(kind="foreign", where=where, message=message))
 
-    def _has_effect(self, kept: _Kept, shard: int | None) -> bool:
+    def _has_effect(self, kept: _CandidateOutput, shard: int | None) -> bool:
         """Whether a foreign output has an effect: as an accepted input, or by the id of a step without ``declared``."""
         if kept.position[0] in _INPUTS:
             return kept.position not in self._refused
@@ -201,7 +201,7 @@ class RecordOrigins:
             message = "the record names a shard as its source, but has no id; it has no effect"
             self.notes.append(Finding(kind="foreign", where=str(record.position), message=message))
             return
-        kept = _Kept(output, record.checksum, position)
+        kept = _CandidateOutput(output, record.checksum, position)
         if output in self._firsts:
             self._repeats.append(kept)
         else:

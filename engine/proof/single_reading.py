@@ -17,7 +17,7 @@ _HELD_BYTES_MAX: Final = 4 * port.READ_BYTES_MAX
 _ALL: Final = 2**63
 
 
-class _Held:
+class _RecordsAhead:
     """Records of one partition that were read ahead and that the replay has not taken yet.
 
     ``records`` holds all records read from offset ``start`` on; earlier ones must be read from the log.
@@ -54,7 +54,9 @@ class SingleReading:
         own = {(topic, shard) for topic in (topics.DECISIONS, *topics.OWN_TOPICS) for shard in shards}
         # After a snapshot, a partition's first offset is not known until its first record is read.
         start = _ALL if after else 0
-        self._held = {slot: _Held(start) for slot in (*own, *((topic, 0) for topic in topics.FACT_TOPICS))}
+        self._held = {
+            slot: _RecordsAhead(start) for slot in (*own, *((topic, 0) for topic in topics.FACT_TOPICS))
+        }
         self._waiting = self._waiting_bytes = 0
 
     async def read_past(self, number: int) -> None:
@@ -69,7 +71,7 @@ class SingleReading:
         try:
             portion = await self._portion(port.READ_RECORDS)
         except port.LogCorruptedError:
-            portion = await self._one()
+            portion = await self._next_record()
         self._origins.pass_by(portion.passed)
         for record in portion.records:
             self._origins.take(record)
@@ -119,7 +121,7 @@ class SingleReading:
         batch = await self._log.read_all(self._after, limit)
         return sqlite_share.Portion(batch, len(batch), batch[-1].number if batch else self._after)
 
-    async def _one(self) -> sqlite_share.Portion:
+    async def _next_record(self) -> sqlite_share.Portion:
         try:
             return await self._portion(1)
         except port.LogCorruptedError as error:

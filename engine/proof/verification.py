@@ -77,12 +77,12 @@ async def verify(
         origins.unnumbered = str(error)
     after = 0 if snapshot is None else await _number_of(log, snapshot, scope.shards)
 
-    def seen(count: int, number: int) -> None:
+    def count_records(count: int, number: int) -> None:
         report.records += count
         if progress is not None:
             progress(number, report.steps)
 
-    reading = SingleReading(log, scope.shards, origins, after, seen)
+    reading = SingleReading(log, scope.shards, origins, after, count_records)
     proved = await _verify_shards(scope, until, reading, origins, report, snapshot)
     await reading.read_past(until)
     origins.close(proved)

@@ -148,7 +148,7 @@ class Decider:
             and not is_listed
         ):
             return
-        if not self._is_ours(binding):
+        if not self._is_scheduled_here(binding):
             self._forget(key)
             return
         binding = self._with_shared_placement(key, binding)
@@ -161,7 +161,7 @@ class Decider:
         ):
             self._due[key] = None
 
-    def _is_ours(self, binding: ObservedBinding) -> bool:
+    def _is_scheduled_here(self, binding: ObservedBinding) -> bool:
         suspension = binding.spec.suspension
         return (
             binding.spec.scheduler_name == self._name
@@ -211,11 +211,11 @@ class Decider:
 
     def due_ms(self) -> int | None:
         """When the next retry is due, on the clock of ``elapsed_ms``; None if none waits."""
-        while self._retries and not self._is_wanted(*self._retries[0]):
+        while self._retries and not self._is_valid_retry(*self._retries[0]):
             heapq.heappop(self._retries)
         return self._retries[0][0] if self._retries else None
 
-    def _is_wanted(self, due_ms: int, key: Key) -> bool:
+    def _is_valid_retry(self, due_ms: int, key: Key) -> bool:
         """Whether a retry is still valid: only the one of the binding's last failure is."""
         return key in self._failures and self._failures[key][1] == due_ms
 
@@ -226,7 +226,7 @@ class Decider:
         """
         while self._retries and self._retries[0][0] <= elapsed_ms:
             due_ms, key = heapq.heappop(self._retries)
-            if self._is_wanted(due_ms, key):
+            if self._is_valid_retry(due_ms, key):
                 self._due[key] = None
         made: list[observations.DecisionMade] = []
         for key in list(itertools.islice(self._due, count)):
@@ -262,15 +262,15 @@ class Decider:
     ) -> tuple[observations.DecisionMade, bool]:
         """Return the decision on a binding, and whether the binding is to be tried again later."""
         if binding.is_grouped:
-            return _made(key, binding, now_ms, _refused(binding, _GROUPED)), False
+            return _decision_event(key, binding, now_ms, _refused(binding, _GROUPED)), False
         try:
             request = questions.read_request(binding.question(), self._fleet)
         except (questions.UnreadableError, msgspec.MsgspecError) as error:
-            return _made(key, binding, now_ms, _refused(binding, f"not understood: {error}")), False
+            return _decision_event(key, binding, now_ms, _refused(binding, f"not understood: {error}")), False
         decision = schedule.schedule(request, self._fleet)
         if decision.trigger == triggers.NONE:
-            decision = _kept(binding, decision)
-        return _made(key, binding, now_ms, decision), decision.retry
+            decision = _with_same_condition(binding, decision)
+        return _decision_event(key, binding, now_ms, decision), decision.retry
 
 
 def _refused(binding: ObservedBinding, reason: str) -> decisions.Decision:
@@ -286,7 +286,7 @@ def _refused(binding: ObservedBinding, reason: str) -> decisions.Decision:
     )
 
 
-def _kept(binding: ObservedBinding, decision: decisions.Decision) -> decisions.Decision:
+def _with_same_condition(binding: ObservedBinding, decision: decisions.Decision) -> decisions.Decision:
     """Return the decision with the binding's Scheduled condition (success if it has none), so that nothing changes."""
     condition = binding.scheduled
     return msgspec.structs.replace(
@@ -297,7 +297,7 @@ def _kept(binding: ObservedBinding, decision: decisions.Decision) -> decisions.D
     )
 
 
-def _made(
+def _decision_event(
     key: Key, binding: ObservedBinding, now_ms: int, decision: decisions.Decision
 ) -> observations.DecisionMade:
     kind, namespace, name = key

@@ -46,7 +46,7 @@ def writes(state: MemberState, at_ms: int) -> list[clusters.MemberObjectApplied]
         if key is None or workload is None or not workload.replicas or _refusal(workload):
             continue
         _, scaler = state.scalers[key]
-        count = scaler.limited(_wanted(scaler, workload, workload.replicas))
+        count = scaler.limited(_desired_replicas(scaler, workload, workload.replicas))
         if count != workload.replicas:
             result += _written(state, target, replicas=count)
             result += _written(state, key, status={_SCALED_AT: times.to_seconds_text(at_ms)})
@@ -92,7 +92,7 @@ def status(state: MemberState, workload: Workload, scaler: Scaler) -> _Status:
     shown: _Status = {
         "observedGeneration": generation,
         "currentReplicas": count,
-        "desiredReplicas": scaler.limited(_wanted(scaler, target, target.replicas)),
+        "desiredReplicas": scaler.limited(_desired_replicas(scaler, target, target.replicas)),
     }
     if metrics:
         shown["currentMetrics"] = metrics
@@ -106,8 +106,8 @@ def load_of(workload: Workload) -> dict[str, int] | None:
     return autoscalers.load_in(text)
 
 
-def _wanted(scaler: Scaler, workload: Workload, count: int) -> int:
-    return scaler.wanted(count, load_of(workload) or {}, dict(workload.template.amounts))
+def _desired_replicas(scaler: Scaler, workload: Workload, count: int) -> int:
+    return scaler.desired_replicas(count, load_of(workload) or {}, dict(workload.template.amounts))
 
 
 def _target(state: MemberState, key: str) -> Workload | None:
@@ -133,7 +133,7 @@ def _written(
         value: Json = msgspec.json.decode(item.manifest, type=dict[str, object])
         path = workloads.replicas_path(item.ref.api_version, item.ref.kind)
     elif workload is not None:
-        value = kept_fields.kept_manifest(workload)
+        value = kept_fields.manifest_of_kept(workload)
         path = workloads.replicas_path(
             workload.ref.api_version, workload.ref.kind, declared_replicas_path(workload.reading)
         )
@@ -163,7 +163,7 @@ def _activity(
 
 
 def _limits(workload: Workload, scaler: Scaler, target: Workload) -> Condition:
-    desired = _wanted(scaler, target, target.replicas or 0)
+    desired = _desired_replicas(scaler, target, target.replicas or 0)
     reason, text = "DesiredWithinRange", "the desired count is within the acceptable range"
     if desired < scaler.least:
         reason, text = "TooFewReplicas", "the desired replica count is less than the minimum replica count"

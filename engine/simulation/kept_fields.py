@@ -10,7 +10,7 @@ from events.json_values import Json, as_object, at, object_at
 
 def taken_over(item: Unmanaged) -> Kept:
     """Return the labels and annotations that an object keeps when the control plane takes it over."""
-    kept = kept_in(item.manifest)
+    kept = read(item.manifest)
     return Kept(labels=kept.labels, annotations=kept.annotations)
 
 
@@ -22,7 +22,7 @@ def retained(workload: Workload, kept: Kept, template: templates.Template) -> Ke
     return structs.replace(kept, replicas=next((count for count in counts if count is not None), None))
 
 
-def kept_in(manifest: bytes) -> Kept:
+def read(manifest: bytes) -> Kept:
     """Return the content to keep from the manifest that a client wrote for a managed object."""
     value: Json = msgspec.json.decode(manifest, type=dict[str, object])
     metadata = object_at(value, "metadata")
@@ -36,8 +36,8 @@ def kept_in(manifest: bytes) -> Kept:
     )
 
 
-def kept_manifest(workload: Workload) -> Json:
-    """Return the content that a managed object keeps (except replicas) as a manifest that ``kept_in`` can read."""
+def manifest_of_kept(workload: Workload) -> Json:
+    """Return the content that a managed object keeps (except replicas) as a manifest for ``read``."""
     ref, kept = workload.ref, workload.kept
     metadata: Json = {"name": ref.name, **({"namespace": ref.namespace} if ref.namespace else {})}
     for field, texts in (("labels", kept.labels), ("annotations", kept.annotations)):

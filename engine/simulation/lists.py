@@ -19,7 +19,7 @@ SUCCEEDED: Final = "Succeeded"
 _SUFFIX_LETTERS: Final = 5
 
 
-class FoundPod(NamedTuple):
+class PodSlot(NamedTuple):
     """The workload of a pod, and the slot of the pod in it."""
 
     workload: Workload
@@ -43,14 +43,14 @@ def pods_of(cluster: str, workload: Workload) -> Iterator[Pod]:
         yield _pod(cluster, workload, slot, workload.pending_since_ms, None, running=False)
 
 
-def find_pod(state: MemberState, namespace: str, name: str) -> FoundPod | None:
+def find_pod(state: MemberState, namespace: str, name: str) -> PodSlot | None:
     """Return the workload and the slot of a pod that runs or waits; None if no workload has such a pod."""
     for workload in state.workloads.values():
         if workload.ref.namespace != namespace or not name.startswith(workload.ref.name):
             continue
         for pod in pods_of(state.spec.name, workload):
             if pod.name == name and pod.phase != SUCCEEDED:
-                return FoundPod(workload, pod.slot)
+                return PodSlot(workload, pod.slot)
     return None
 
 

@@ -240,7 +240,7 @@ def _take_object(history: History, manifest: bytes, write: ObjectWrite) -> None:
     key = unmanaged.key_of(ref)
     past = history.workloads.get(key)
     if past is not None and past.applied is not None and not past.preserved:
-        past.kept, past.edited = kept_fields.kept_in(manifest), write.number
+        past.kept, past.edited = kept_fields.read(manifest), write.number
         if past.kept.replicas is not None:
             _scale(past.ages, past.kept.replicas, write.at_ms)
         return

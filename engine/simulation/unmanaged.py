@@ -75,7 +75,7 @@ def apply(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> None:
     key = key_of(ref)
     workload = managed(state, key)
     if workload is not None:
-        _keep(state, workload, kept_fields.kept_in(manifest), at_ms)
+        _keep(state, workload, kept_fields.read(manifest), at_ms)
         return
     old = state.unmanaged.get(key)
     kept = orphans_of(state, key) if old is None else []

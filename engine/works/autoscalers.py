@@ -65,10 +65,10 @@ class Scaler(Struct, frozen=True):
         """Return the metrics whose load and target are known."""
         return [metric for metric in self.metrics if metric.name in load and metric.target(requests) > 0]
 
-    def wanted(self, count: int, load: Mapping[str, int], requests: Mapping[str, int]) -> int:
+    def desired_replicas(self, count: int, load: Mapping[str, int], requests: Mapping[str, int]) -> int:
         """Return the number of replicas for the load, before the limits apply; ``count`` if no metric is known."""
         counts = [
-            _wanted(count, load[metric.name], metric.target(requests))
+            _replicas_for_load(count, load[metric.name], metric.target(requests))
             for metric in self.followed(load, requests)
         ]
         return max(counts, default=count)
@@ -119,6 +119,6 @@ def _metric(value: Json) -> Metric:
     )
 
 
-def _wanted(count: int, load: int, target: int) -> int:
+def _replicas_for_load(count: int, load: int, target: int) -> int:
     expected = count * target
     return count if abs(load - expected) * _TOLERANCE <= expected else -(-load // target)

@@ -24,7 +24,7 @@ def leaving(cluster: Cluster) -> clusters.ClusterLeaving:
     return clusters.ClusterLeaving(name=cluster.name, expects=cluster.head.version)
 
 
-def left(cluster: Cluster) -> clusters.ClusterLeft:
+def left_event(cluster: Cluster) -> clusters.ClusterLeft:
     """The event that ends a cluster's membership; it takes effect only if the cluster's version is unchanged."""
     return clusters.ClusterLeft(name=cluster.name, uid=cluster.head.uid, expects=cluster.head.version)
 

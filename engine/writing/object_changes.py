@@ -96,7 +96,7 @@ class Change(Struct, frozen=True, kw_only=True):
     def _apply_to_cluster(self, stored: Cluster | None) -> Mutated:
         edited = self.edit.apply(None if stored is None else _live_cluster(stored))
         if stored is not None and cluster_changes.is_released(stored, edited.value):
-            return _mutated(Action.DELETED, edited.value, edited, cluster_changes.left(stored))
+            return _mutated(Action.DELETED, edited.value, edited, cluster_changes.left_event(stored))
         try:
             spec = cluster_changes.spec_of(edited.value, stored, None if stored else edited.value)
         except ValueError as error:

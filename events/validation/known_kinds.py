@@ -51,7 +51,7 @@ def _kind(api_version: str, kind: str, plural: str, *short: str) -> Kind:
     return Kind(api_version=api_version, kind=kind, plural=plural, short=short)
 
 
-def _kept(api_version: str, kind: str, plural: str, *short: str, namespaced: bool = True) -> Kind:
+def _configuration(api_version: str, kind: str, plural: str, *short: str, namespaced: bool = True) -> Kind:
     return Kind(
         api_version=api_version,
         kind=kind,
@@ -81,23 +81,23 @@ KINDS: Final[tuple[Kind, ...]] = (
     _global(APPS_GROUP, "WorkloadRebalancer", "workloadrebalancers", "wr", route="rebalancer"),
     _global(CLUSTER_GROUP, "Cluster", "clusters", route="cluster"),
     _global(CONFIG_GROUP, "ReplicaInterpreter", "replicainterpreters", "ri", route="interpreter"),
-    _kept(POLICY_GROUP, "OverridePolicy", "overridepolicies", "op"),
-    _kept(POLICY_GROUP, "ClusterOverridePolicy", "clusteroverridepolicies", "cop", namespaced=False),
-    _kept(POLICY_GROUP, "ClusterTaintPolicy", "clustertaintpolicies", namespaced=False),
-    _kept(POLICY_GROUP, "FederatedResourceQuota", "federatedresourcequotas"),
-    _kept(
+    _configuration(POLICY_GROUP, "OverridePolicy", "overridepolicies", "op"),
+    _configuration(POLICY_GROUP, "ClusterOverridePolicy", "clusteroverridepolicies", "cop", namespaced=False),
+    _configuration(POLICY_GROUP, "ClusterTaintPolicy", "clustertaintpolicies", namespaced=False),
+    _configuration(POLICY_GROUP, "FederatedResourceQuota", "federatedresourcequotas"),
+    _configuration(
         INTERPRETERS_GROUP,
         "ResourceInterpreterCustomization",
         "resourceinterpretercustomizations",
         "ric",
         namespaced=False,
     ),
-    _kept(AUTOSCALING_GROUP, "FederatedHPA", "federatedhpas", "fhpa"),
-    _kept(AUTOSCALING_GROUP, "CronFederatedHPA", "cronfederatedhpas", "cronfhpa"),
-    _kept(NETWORKING_GROUP, "MultiClusterService", "multiclusterservices", "mcs"),
-    _kept(NETWORKING_GROUP, "MultiClusterIngress", "multiclusteringresses", "mci"),
-    _kept(REMEDY_GROUP, "Remedy", "remedies", namespaced=False),
-    _kept(SEARCH_GROUP, "ResourceRegistry", "resourceregistries", namespaced=False),
+    _configuration(AUTOSCALING_GROUP, "FederatedHPA", "federatedhpas", "fhpa"),
+    _configuration(AUTOSCALING_GROUP, "CronFederatedHPA", "cronfederatedhpas", "cronfhpa"),
+    _configuration(NETWORKING_GROUP, "MultiClusterService", "multiclusterservices", "mcs"),
+    _configuration(NETWORKING_GROUP, "MultiClusterIngress", "multiclusteringresses", "mci"),
+    _configuration(REMEDY_GROUP, "Remedy", "remedies", namespaced=False),
+    _configuration(SEARCH_GROUP, "ResourceRegistry", "resourceregistries", namespaced=False),
     _global("v1", "Namespace", "namespaces", "ns", route="namespace"),
     _kind("apps/v1", "Deployment", "deployments", "deploy"),
     _kind("apps/v1", "StatefulSet", "statefulsets", "sts"),
@@ -144,7 +144,7 @@ _OWN_GROUPS: Final = {
 """API groups of the control plane. Users may have other groups that end with the same domains."""
 
 
-def known(api_version: str, kind: str) -> Kind | None:
+def of(api_version: str, kind: str) -> Kind | None:
     return _BY_NAME.get((api_version, kind))
 
 

@@ -116,7 +116,7 @@ def check(manifest: kube_objects.Manifest, raw: msgspec.Raw) -> None:
 
 def examine(manifest: kube_objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault]:
     """Yield all faults of an object, in the order of the form's fields."""
-    kind = kinds.known(manifest.api_version, manifest.kind)
+    kind = kinds.of(manifest.api_version, manifest.kind)
     if kind is None and (reason := kinds.refused(manifest.api_version, manifest.kind)):
         yield Fault("kind", reason)
         return

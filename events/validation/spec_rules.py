@@ -227,7 +227,7 @@ def interpreter_rules(value: object) -> Iterator[Fault]:
         field = f"spec.dependencies[{index}]"
         yield from path_rules(str(needed.get("namesPath", "")), f"{field}.namesPath")
         named = str(needed.get("apiVersion", "")), str(needed.get("kind", ""))
-        known = kinds.known(*named)
+        known = kinds.of(*named)
         if kinds.refused(*named) or (
             known is not None and (known.route != "template" or not known.namespaced)
         ):

@@ -118,7 +118,7 @@ def object_document(
     if row.kind != "WorkloadRebalancer" and binding is not None and binding.template_uid == row.uid:
         _overlay(document, metadata, binding)
     if managed:
-        _own(document, metadata, row, binding)
+        _add_status_managers(document, metadata, row, binding)
     return KubeObject(document)
 
 
@@ -266,7 +266,7 @@ def _overlay(document: Json, metadata: Json, binding: Binding) -> None:
         document["status"] = {**_part(document, "status"), **status}
 
 
-def _own(document: Json, metadata: Json, row: ObjectRow, binding: Binding | None) -> None:
+def _add_status_managers(document: Json, metadata: Json, row: ObjectRow, binding: Binding | None) -> None:
     """Add the ``managedFields`` of the status to those of the manifest."""
     managed = field_owners.entries(field_owners.decode(row.owners))
     engine_fields: Json = {}

@@ -40,13 +40,13 @@ async def test_feed_yields_each_folded_record_once_in_order() -> None:
 async def test_known_records_end_where_the_views_have_folded() -> None:
     async with gapped() as (services, log):
         half = log.records[RECORDS // 2].number
-        assert await services.known(half, 5) == (
+        assert await services.folded_records(half, 5) == (
             log.records[RECORDS // 2 + 1 : RECORDS // 2 + 6],
             log.records[RECORDS // 2 + 5].number,
         )
         assert isinstance(services.views, Projector)
         services.views.folded = half + 1
-        assert await services.known(0, 10_000) == (log.records[: RECORDS // 2 + 1], half + 1)
+        assert await services.folded_records(0, 10_000) == (log.records[: RECORDS // 2 + 1], half + 1)
 
 
 async def test_page_of_a_log_with_a_missing_end_is_refused() -> None:

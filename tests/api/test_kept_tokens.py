@@ -11,17 +11,17 @@ NOW = dt.datetime(2026, 11, 26, tzinfo=dt.UTC)
 
 
 def test_token_is_kept_over_restarts(tmp_path: Path) -> None:
-    token = server_token.kept(tmp_path)
+    token = server_token.load_or_create(tmp_path)
     assert len(token) >= 32
-    assert server_token.kept(tmp_path) == token
+    assert server_token.load_or_create(tmp_path) == token
     assert (tmp_path / server_token.FILE).stat().st_mode & 0o077 == 0
 
 
 def test_missing_or_truncated_token_is_replaced(tmp_path: Path) -> None:
-    token = server_token.kept(tmp_path)
+    token = server_token.load_or_create(tmp_path)
     for broken in (b"", b"short", b"\xff" * 40):
         (tmp_path / server_token.FILE).write_bytes(broken)
-        again = server_token.kept(tmp_path)
+        again = server_token.load_or_create(tmp_path)
         assert again != token
         assert len(again) >= 32
 

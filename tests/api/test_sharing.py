@@ -23,7 +23,7 @@ MAPS = f"/api/v1/namespaces/{authorized.KEYS_NAMESPACE}/configmaps"
 async def share(services: Services, directory: Path, *, seconds: float = 60.0) -> shared_keys.Keys:
     await asyncio.to_thread(directory.mkdir, exist_ok=True)
     await shared_keys.share(directory, services.write_api, services.views, answer_seconds=seconds)
-    return await asyncio.to_thread(shared_keys.kept, directory)
+    return await asyncio.to_thread(shared_keys.load_or_create, directory)
 
 
 async def test_new_replica_receives_the_existing_keys(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ async def test_new_replica_waits_three_seconds_for_lost_keys(tmp_path: Path) -> 
         began_s = time.monotonic()
         await shared_keys.share(tmp_path / "fresh", services.write_api, services.views)
         assert 3.0 <= time.monotonic() - began_s < 5.0 * speed.slowness()
-        assert await asyncio.to_thread(shared_keys.kept, tmp_path / "fresh") != lost
+        assert await asyncio.to_thread(shared_keys.load_or_create, tmp_path / "fresh") != lost
 
 
 @pytest.mark.parametrize(

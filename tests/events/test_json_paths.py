@@ -34,7 +34,7 @@ VALUE = {
     ],
 )
 def test_paths_select_values(path: str, values: list[object]) -> None:
-    assert json_paths.found(VALUE, path) == values
+    assert json_paths.values_at(VALUE, path) == values
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_null_selects_nothing_and_booleans_become_text() -> None:
 )
 def test_unsupported_paths_are_reported(path: str) -> None:
     assert not json_paths.is_readable(path)
-    assert json_paths.found({"a": {"b": [1]}}, path) == []
+    assert json_paths.values_at({"a": {"b": [1]}}, path) == []
 
 
 _NAMES = st.text(min_size=1, max_size=8)
@@ -75,7 +75,7 @@ def test_quoted_names_select_any_field(names: list[str], value: int | str) -> No
         nested = {name: nested, f"{name}x": "other"}
         escaped = "".join(f"\\{character}" for character in name)
         path = f"['{escaped}']{path}"
-    assert json_paths.found(nested, path) == [value]
+    assert json_paths.values_at(nested, path) == [value]
     assert json_paths.names(path) == tuple(names)
 
 
@@ -83,4 +83,4 @@ def test_quoted_names_select_any_field(names: list[str], value: int | str) -> No
 def test_no_path_and_no_value_raises(path: str, value: dict[str, object]) -> None:
     json_paths.text(value, path)
     json_paths.names(path)
-    assert json_paths.is_readable(path) or json_paths.found(value, path) == []
+    assert json_paths.is_readable(path) or json_paths.values_at(value, path) == []

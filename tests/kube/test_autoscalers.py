@@ -110,7 +110,7 @@ def part(value: Json, *names: str) -> Json:
 
 
 def test_autoscaler_round_trips_through_v1() -> None:
-    shown = autoscalers.shown(WHOLE)
+    shown = autoscalers.to_served(WHOLE)
     assert shown.api_version == "autoscaling/v1"
     assert shown.object_at("spec") == {
         "scaleTargetRef": REFERENCE,
@@ -134,13 +134,13 @@ def test_autoscaler_round_trips_through_v1() -> None:
     }
     owned = shown.objects_at("metadata", "managedFields")[0]["fieldsV1"]
     assert owned == {"f:spec": {"f:maxReplicas": {}, "f:targetCPUUtilizationPercentage": {}}}
-    assert autoscalers.kept(shown) == WHOLE
+    assert autoscalers.to_stored(shown) == WHOLE
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_each_metric_round_trips(metric: Json) -> None:
     value = WHOLE.with_fields({"spec": {"scaleTargetRef": REFERENCE, "maxReplicas": 3, "metrics": [metric]}})
-    assert autoscalers.kept(autoscalers.shown(value)) == value
+    assert autoscalers.to_stored(autoscalers.to_served(value)) == value
 
 
 @pytest.mark.parametrize("metric", CURRENT)
@@ -148,18 +148,18 @@ def test_each_current_metric_round_trips(metric: Json) -> None:
     value = WHOLE.with_fields(
         {"status": {"currentReplicas": 1, "desiredReplicas": 1, "currentMetrics": [metric]}}
     )
-    assert autoscalers.kept(autoscalers.shown(value)) == value
+    assert autoscalers.to_stored(autoscalers.to_served(value)) == value
 
 
 def test_converted_autoscaler_fits_the_v1_schema() -> None:
     resource = control_plane().resource("autoscaling", "v1", "horizontalpodautoscalers")
     assert resource is not None
-    assert list(schema_validation.value_faults(autoscalers.shown(WHOLE).document, resource.schema)) == []
+    assert list(schema_validation.value_faults(autoscalers.to_served(WHOLE).document, resource.schema)) == []
 
 
 def test_cpu_metric_of_v1_comes_last() -> None:
     first = WHOLE.with_fields({"spec": {**WHOLE.object_at("spec"), "metrics": [CPU, *METRICS[:-1]]}})
-    assert autoscalers.kept(autoscalers.shown(first)) == WHOLE
+    assert autoscalers.to_stored(autoscalers.to_served(first)) == WHOLE
 
 
 @pytest.mark.parametrize("name", ["metrics", "behavior", "current-metrics", "conditions"])
@@ -167,7 +167,7 @@ def test_cpu_metric_of_v1_comes_last() -> None:
 def test_annotations_that_are_no_json_are_refused(name: str, text: str) -> None:
     notes = {"annotations": {f"autoscaling.alpha.kubernetes.io/{name}": text}}
     with pytest.raises(autoscalers.ConversionError):
-        autoscalers.kept(WHOLE.with_fields({"apiVersion": "autoscaling/v1", "metadata": notes}))
+        autoscalers.to_stored(WHOLE.with_fields({"apiVersion": "autoscaling/v1", "metadata": notes}))
 
 
 @pytest.mark.parametrize(
@@ -188,18 +188,18 @@ def test_annotations_with_values_of_a_wrong_type_are_refused(name: str, text: st
     notes = {"annotations": {f"autoscaling.alpha.kubernetes.io/{name}": text}}
     value = WHOLE.with_fields({"apiVersion": "autoscaling/v1", "metadata": notes})
     with pytest.raises(versions.ConversionError, match=words):
-        versions.kept(first, value)
+        versions.to_stored(first, value)
 
 
 @pytest.mark.parametrize("field", [7, None, [], {}, [7], [{}], [{"type": 7}], [{"type": "Pods", "pods": 7}]])
 def test_arbitrary_values_are_converted(field: object) -> None:
     for name in ("metrics", "behavior"):
-        assert autoscalers.shown(WHOLE.with_fields({"spec": {name: field}})).kind
+        assert autoscalers.to_served(WHOLE.with_fields({"spec": {name: field}})).kind
     for name in ("currentMetrics", "conditions"):
-        assert autoscalers.shown(WHOLE.with_fields({"status": {name: field}})).kind
+        assert autoscalers.to_served(WHOLE.with_fields({"status": {name: field}})).kind
     for name in ("metrics", "behavior", "current-metrics", "conditions"):
         notes = {"annotations": {f"autoscaling.alpha.kubernetes.io/{name}": json.dumps(field)}}
-        assert autoscalers.kept(WHOLE.with_fields({"metadata": notes})).kind
+        assert autoscalers.to_stored(WHOLE.with_fields({"metadata": notes})).kind
     value = KubeObject({"metadata": field, "spec": field, "status": field})
-    assert autoscalers.kept(value).api_version
-    assert autoscalers.shown(value).api_version
+    assert autoscalers.to_stored(value).api_version
+    assert autoscalers.to_served(value).api_version

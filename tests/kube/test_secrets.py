@@ -23,14 +23,14 @@ def owned(*names: str) -> Json:
 
 
 def test_string_data_becomes_data_and_takes_precedence() -> None:
-    secret = versions.kept_secret(
+    secret = versions.stored_secret(
         HEAD.with_fields({"data": {"a": "eA==", "c": "eQ=="}, "stringData": {"a": "b", "d": "ü"}})
     )
     assert secret == HEAD.with_fields({"data": {"a": "Yg==", "c": "eQ==", "d": "w7w="}})
 
 
 def test_manager_of_string_data_owns_the_field_of_data() -> None:
-    secret = versions.kept_secret(
+    secret = versions.stored_secret(
         HEAD.with_fields({"metadata": owned("stringData"), "stringData": {"a": "b"}})
     )
     assert secret == HEAD.with_fields({"metadata": owned("data"), "data": {"a": "Yg=="}})
@@ -38,10 +38,10 @@ def test_manager_of_string_data_owns_the_field_of_data() -> None:
 
 @pytest.mark.parametrize("empty", [None, {}])
 def test_empty_string_data_is_dropped(empty: object) -> None:
-    assert versions.kept_secret(HEAD.with_fields({"stringData": empty})) == HEAD
+    assert versions.stored_secret(HEAD.with_fields({"stringData": empty})) == HEAD
 
 
 @pytest.mark.parametrize("wrong", [7, ["a"], {"a": 1}, {"a": None}])
 def test_malformed_string_data_is_left_for_validation(wrong: object) -> None:
     value = HEAD.with_fields({"stringData": wrong})
-    assert versions.kept_secret(value) == value
+    assert versions.stored_secret(value) == value

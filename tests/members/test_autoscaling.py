@@ -175,4 +175,4 @@ async def test_propagated_autoscaler_scales_until_it_is_removed() -> None:
 def test_metrics_of_all_types_are_followed_by_name(source: Json, load: str, count: int) -> None:
     scaler = autoscalers.read(msgspec.json.encode(_scaler(metrics=[source])))
     assert scaler is not None
-    assert scaler.wanted(1, autoscalers.load_in(load) or {}, {}) == count
+    assert scaler.desired_replicas(1, autoscalers.load_in(load) or {}, {}) == count

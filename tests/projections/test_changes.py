@@ -28,7 +28,7 @@ def test_documents_of_deleted_objects_fill_their_pages(tmp_path: Path) -> None:
         with views.writing() as rows:
             for number in range(start, start + 100):
                 recorder.remove(number, changes.WORK, number % 300, LAST)
-                recorder.seen(number)
+                recorder.note(number)
             recorder.flush(rows)
     views.close()
     assert (tmp_path / store.FILE).stat().st_size < ROWS * 1_500

@@ -20,7 +20,7 @@ PUBLIC = signing.public_key(_PUBLIC)
 
 
 async def made(log: port.NumberedLog, last: Checkpoint | None = None) -> list[Checkpoint]:
-    return [checkpoint async for checkpoint in checkpoints.made(log, 1_000, last)]
+    return [checkpoint async for checkpoint in checkpoints.compute(log, 1_000, last)]
 
 
 def steps_of(history: list[StoredRecord]) -> dict[tuple[int, int], StoredRecord]:

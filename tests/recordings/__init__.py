@@ -113,7 +113,7 @@ def compare(shadow: Shadow, change: Change) -> DecisionCompared | None:
     """Let a shadow take a change."""
     kind, namespace, name = change.place
     if change.is_gone:
-        shadow.take_gone(kind, namespace, name, change.version)
+        shadow.take_deletion(kind, namespace, name, change.version)
         return None
     return shadow.take(kind, change.manifest)
 

@@ -51,7 +51,9 @@ async def test_records_deleted_before_they_were_read_are_reported_missing(kafka:
 
         rest = [b"before 4", b"next 4", b"after 4"]
         async with asyncio.timeout(WAIT_S):
-            while log.known((topics.SPECS, CUT)) <= first or log.known((topics.SPECS, OTHER)) < len(rest):
+            while log.known_end((topics.SPECS, CUT)) <= first or log.known_end((topics.SPECS, OTHER)) < len(
+                rest
+            ):
                 await log.wait(log.moves())
         with pytest.raises(port.LogCutError, match=rf"specs/{CUT} no longer has offset {first - 1}"):
             await log.read(topics.SPECS, CUT, first - 1, 10)
@@ -75,6 +77,6 @@ async def begin(address: Address) -> int:
     await other.open()
     try:
         await other.follow([(topics.SPECS, CUT)])
-        return other.known((topics.SPECS, CUT))
+        return other.known_end((topics.SPECS, CUT))
     finally:
         await other.aclose()

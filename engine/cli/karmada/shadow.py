@@ -131,7 +131,7 @@ async def _explained(
             case observations.ControlPlaneRestored():
                 folded.restored()
             case observations.ObjectVanished():
-                folded.take_gone(data.kind, data.namespace, data.name, data.version)
+                folded.take_deletion(data.kind, data.namespace, data.name, data.version)
             case _:
                 pass
     if folded.explanation is None:

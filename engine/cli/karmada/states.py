@@ -136,7 +136,7 @@ async def _of_api(access: Access) -> State:
             if kind not in objects_by_kind and _is_karmadas(resource)
         ]
         for resource in others:
-            notes += _left_out(resource, await _listed_if_allowed(api, resource, notes))
+            notes += _omissions(resource, await _listed_if_allowed(api, resource, notes))
     finally:
         await api.aclose()
     state = _state(objects_by_kind)
@@ -149,11 +149,15 @@ def _is_karmadas(resource: Resource) -> bool:
     return resource.watched and group.endswith(_KARMADA) and kind not in _DERIVED
 
 
-def _left_out(resource: Resource, values: Sequence[KubeObject]) -> list[str]:
+def _omissions(resource: Resource, values: Sequence[KubeObject]) -> list[str]:
     """Return the note about objects of a kind that is not copied."""
     names = [keys.full_name(*value.key) for value in values]
     missing = unsupported.KINDS.get((resource.api_version, resource.kind), "")
-    return [f"{resource.kind} not copied: {_some(names)}" + f": {missing}" * bool(missing)] if names else []
+    return (
+        [f"{resource.kind} not copied: {_first_names(names)}" + f": {missing}" * bool(missing)]
+        if names
+        else []
+    )
 
 
 async def _listed_if_allowed(api: MemberApi, resource: Resource | None, notes: list[str]) -> list[KubeObject]:
@@ -231,7 +235,11 @@ def _unreadable(objects: Mapping[_GroupKind, Sequence[KubeObject]]) -> list[str]
     """Return a note about the bindings that cannot be read."""
     bound = [value for kind in _BINDINGS for value in objects.get(kind, ())]
     names = [keys.full_name(*value.key) for value in bound if _readable(value) is None]
-    return [f"placements not copied, since their bindings cannot be read: {_some(names)}"] if names else []
+    return (
+        [f"placements not copied, since their bindings cannot be read: {_first_names(names)}"]
+        if names
+        else []
+    )
 
 
 def _state(objects: Mapping[_GroupKind, Sequence[KubeObject]]) -> State:
@@ -275,10 +283,10 @@ def _taken_over_placement(
 
 def _being_deleted(values: Iterable[KubeObject]) -> list[str]:
     names = [f"{value.kind} {'/'.join(filter(None, value.key))}" for value in values]
-    return [f"not copied, since they are being deleted: {_some(names)}"] if names else []
+    return [f"not copied, since they are being deleted: {_first_names(names)}"] if names else []
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
     more = len(names) - output.SHOWN_MAX
     return ", ".join(names[: output.SHOWN_MAX]) + (f" and {more} more" if more > 0 else "")
@@ -321,7 +329,7 @@ def _notes(bound: Sequence[_Bound], lazy: Collection[shapes.PolicyRef]) -> list[
         for ref, texts in placements.items()
         if ref is not None and len(texts) > 1 and ref not in lazy
     ]
-    ended = [f"graceful evictions are not continued here: {_some(evicting)}"] if evicting else []
+    ended = [f"graceful evictions are not continued here: {_first_names(evicting)}"] if evicting else []
     return ended + notes
 
 
@@ -348,8 +356,8 @@ def undecided(objects: Iterable[KubeObject]) -> list[str]:
         if value.kind in POLICY_KINDS and scheduler_of(value) not in SCHEDULERS:
             named.setdefault(scheduler_of(value), []).append(keys.full_name(*value.key))
     return [
-        f"workloads of {_some(sorted(names))} are not scheduled here and keep their clusters, because their policies "
-        f"name the scheduler {scheduler}; to schedule them here, import with --scheduler {scheduler}"
+        f"workloads of {_first_names(sorted(names))} are not scheduled here and keep their clusters, because their "
+        f"policies name the scheduler {scheduler}; to schedule them here, import with --scheduler {scheduler}"
         for scheduler, names in sorted(named.items())
     ]
 

@@ -198,7 +198,7 @@ class _Agents:
             raise RefusalError(
                 404, "name", f"{name[:253]!r} is not a member cluster", "join the cluster first"
             )
-        return _json(messages.Token(token=tokens.made(self._services, cluster)))
+        return _json(messages.Token(token=tokens.agent_token(self._services, cluster)))
 
     async def works(self, request: Request, name: str, cluster: Cluster | None) -> Response:
         query = read_query(request, FollowQuery)

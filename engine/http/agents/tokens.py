@@ -17,7 +17,7 @@ from projections.clusters import Cluster
 _REMEDY: Final = "create the agent's token with: reballast join"
 
 
-def made(services: Services, cluster: Cluster) -> str:
+def agent_token(services: Services, cluster: Cluster) -> str:
     """The token of a cluster's agent. It never expires, and is the same on each call for the same cluster."""
     claims = service_tokens.Claims(
         sub=f"system:agent:{cluster.name}", uid=cluster.head.uid, agent=cluster.name

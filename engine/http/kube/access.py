@@ -119,11 +119,11 @@ class Authorizer:
     def _refresh(self) -> None:
         with self._services.views.store.reading() as rows:
             number = query.checkpoint(rows)
-            if not self._is_known(rows, number):
+            if not self._is_current(rows, number):
                 self._rights = _rights_in(rows)
         self._number = number
 
-    def _is_known(self, rows: Rows, number: int) -> bool:
+    def _is_current(self, rows: Rows, number: int) -> bool:
         """Whether no role or binding changed since the last read.
 
         False if the views no longer keep all changes since then.
@@ -157,12 +157,12 @@ class Users:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         user = self._certified(request.scope.get(client_certificates.SCOPE_KEY))
         if user is None and scheme.lower() == "bearer":
-            user = await self.known(token.strip())
+            user = await self.user_of(token.strip())
         if user is None:
             raise status_objects.unauthorized()
         return await self._acting(user, headers)
 
-    async def known(self, token: str, audiences: Collection[str] = AUDIENCES) -> User | None:
+    async def user_of(self, token: str, audiences: Collection[str] = AUDIENCES) -> User | None:
         """The user that a token belongs to; None if it is invalid, or issued for none of these audiences.
 
         Tokens that name no audience are for this server.

@@ -178,14 +178,14 @@ class ControlPlane:
         # The filter renders each stored object; ``chosen`` keeps the result by the id() of the stored object.
         # This works because ``object_tables.page`` returns the same objects, not copies, and keeps them
         # alive.
-        def is_wanted(item: KubeObject) -> bool:
+        def is_matching(item: KubeObject) -> bool:
             value = self.shown(resource, item)
             if fits(value):
                 chosen[id(item)] = value
                 return True
             return False
 
-        selection = object_tables.Selection(kind=kind, namespace=namespace, brief=brief, fits=is_wanted)
+        selection = object_tables.Selection(kind=kind, namespace=namespace, brief=brief, fits=is_matching)
 
         def read_page(rows: Rows) -> Listed:
             number = query.checkpoint(rows)

@@ -48,7 +48,9 @@ class Showing:
         """The object with its derived fields, in the API version of ``resource``."""
         kept = versions.stored(resource)
         if kept is not resource:
-            return versions.shown(resource, self(kept, value.with_fields({"apiVersion": kept.api_version})))
+            return versions.to_served(
+                resource, self(kept, value.with_fields({"apiVersion": kept.api_version}))
+            )
         value = built_in_shapes.shown(built_in_defaults.with_defaults(value))
         match resource.kind:
             case "CustomResourceDefinition":

@@ -35,7 +35,7 @@ class Parts(Response):
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         # The response to HEAD has no body, so its client would wait for the end of the stream and get nothing.
         sending = asyncio.ensure_future(_nothing() if scope["method"] == "HEAD" else self._send(send))
-        disconnected = asyncio.ensure_future(_gone(receive))
+        disconnected = asyncio.ensure_future(_wait_for_disconnect(receive))
         try:
             await asyncio.wait(
                 (sending, disconnected), timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED
@@ -71,6 +71,6 @@ async def _nothing() -> None:
     pass
 
 
-async def _gone(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

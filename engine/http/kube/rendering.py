@@ -36,7 +36,7 @@ class ObjectList(TypedDict):
     items: list[Json] | list[tables.PartialObjectMetadata]
 
 
-def one(
+def render_object(
     resource: Resource, value: KubeObject, form: Form, now_ms: int
 ) -> tables.Table | tables.PartialObjectMetadata | Json:
     """Render one object as the body of a response."""

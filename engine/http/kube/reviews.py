@@ -77,7 +77,7 @@ class Reviews:
     async def _token(self, review: KubeObject) -> _TokenStatus:
         token = review.text_at("spec", "token")
         named = texts(review.list_at("spec", "audiences")) or access.AUDIENCES
-        user = await self._users.known(token, named)
+        user = await self._users.user_of(token, named)
         if user is None:
             return {"authenticated": False, "error": "the token is unknown, expired or for another audience"}
         # Without audiences in the answer, reviewers take this server for one that ignores them.

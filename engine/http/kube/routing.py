@@ -215,7 +215,7 @@ class KubeApi:
             case "GET", "scale":
                 form = requests.form(request.headers.get("accept", ""), requests.query(request).include)
                 scale = scales.scale_of(resource, await self._object(resource, api_path))
-                shown = rendering.one(scales.SCALE, scale, form, self._clock_ms())
+                shown = rendering.render_object(scales.SCALE, scale, form, self._clock_ms())
                 return rendering.answer(shown)
             case "GET", "status" | "approval":
                 return await self._read(request, resource, api_path)
@@ -241,7 +241,7 @@ class KubeApi:
             if wrong := requests.version_fault(query.resource_version):
                 raise status_objects.bad_request(wrong)
             value = await self._object(resource, api_path, is_fresh=query.resource_version != "0")
-            return rendering.answer(rendering.one(resource, value, form, self._clock_ms()))
+            return rendering.answer(rendering.render_object(resource, value, form, self._clock_ms()))
         return await self._list(resource, api_path, query, form)
 
     async def _list(

@@ -394,4 +394,4 @@ def _last(resource: Resource, change: Change) -> KubeObject | None:
     if change.body is None:
         return None
     value = KubeObject(msgspec.json.decode(change.body, type=dict[str, object]))
-    return versions.shown(resource, value.with_fields({"apiVersion": resource.api_version}))
+    return versions.to_served(resource, value.with_fields({"apiVersion": resource.api_version}))

@@ -99,7 +99,7 @@ class Watching:
         """The first lines of a watch: all current objects, or the changes after ``since``."""
         if since and not query.initial_events:
             if watch.is_selective:
-                watch.known = await self._known(watch)
+                watch.known = await self._listed_keys(watch)
             async for line in self._catch_up(watch, since, subscriber):
                 yield line
             return
@@ -129,7 +129,7 @@ class Watching:
                     yield line
         watch.position = start
 
-    async def _known(self, watch: "_Watch") -> set[tuple[str, str]]:
+    async def _listed_keys(self, watch: "_Watch") -> set[tuple[str, str]]:
         listed = await self._plane.listed(watch.resource, watch.namespace, watch.fits, is_fresh=False)
         return {value.key for value in listed.items}
 
@@ -184,7 +184,7 @@ class _Watch:
         return [line]
 
     def line(self, event_type: str, value: KubeObject) -> bytes:
-        shown = rendering.one(self.resource, value, self.form, self._clock_ms())
+        shown = rendering.render_object(self.resource, value, self.form, self._clock_ms())
         return rendering.encode({"type": event_type, "object": shown}) + b"\n"
 
     def bookmark(self, annotations: dict[str, str] | None = None) -> bytes:

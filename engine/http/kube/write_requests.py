@@ -219,7 +219,7 @@ class WriteRequests:
         value = await self._plane.get(write.resource, write.path.namespace, write.path.name)
         if value is None:
             raise status_objects.not_found(write.resource, write.path.name)
-        body = rendering.one(write.resource, value, write.form, self._clock_ms())
+        body = rendering.render_object(write.resource, value, write.form, self._clock_ms())
         return rendering.answer(body, warnings=[_NOT_KEPT])
 
     async def _change(self, write: WriteRequest, edit: RequestedEdit) -> Response:
@@ -230,7 +230,7 @@ class WriteRequests:
         relabelling = Relabelling() if write.method != "POST" else None
         value, written = await self._written_object(write, edit, relabelling)
         code = 201 if write.method == "POST" or written.mutated.action == Action.CREATED else 200
-        body = rendering.one(write.resource, value, write.form, self._clock_ms())
+        body = rendering.render_object(write.resource, value, write.form, self._clock_ms())
         warnings = write.warnings + written.mutated.warnings + unsupported.warnings(value)
         if relabelling is not None:
             warnings += await relabelling.warnings(self._plane, value)
@@ -254,7 +254,7 @@ class WriteRequests:
             _written(answer, resource, api_path.name)
             # Only the request is recorded; the binding changes once its owner shard has decided.
             binding = edited.value
-        body = rendering.one(resource, binding, write.form, self._clock_ms())
+        body = rendering.render_object(resource, binding, write.form, self._clock_ms())
         return rendering.answer(body, warnings=write.warnings + edited.warnings)
 
     async def _written_object(
@@ -278,7 +278,7 @@ class WriteRequests:
         value = await self._plane.current(resource, target.namespace, target.name)
         if value is not None and not dry_run and mutated.action != Action.DELETED:
             return value, written
-        return self._as_shown(versions.shown(resource, mutated.value), value, write), written
+        return self._as_shown(versions.to_served(resource, mutated.value), value, write), written
 
     async def _submit(
         self, write: WriteRequest, target: Target, edit: RequestedEdit, relabelling: Relabelling | None

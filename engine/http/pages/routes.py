@@ -45,7 +45,7 @@ class _Feed(Struct, frozen=True):
     types: str = ""
 
 
-class PageQuery(parameters.OneQuery, frozen=True, kw_only=True):
+class PageQuery(parameters.ObjectQuery, frozen=True, kw_only=True):
     """Parameters of a page: ``asOf`` and ``continue``."""
 
     continue_: parameters.Continue = ""

@@ -45,7 +45,7 @@ def route(services: Services) -> Route:
         if after < services.views.folded:
             # Read once before the stream starts: if the records are no longer kept, the response is 410,
             # after which a browser does not reconnect.
-            await services.known(after, 1)
+            await services.folded_records(after, 1)
         if len(readers) >= READERS_MAX:
             raise RefusalError(
                 429, "live", f"the limit of {READERS_MAX} live feeds is reached", "try again later"
@@ -84,7 +84,7 @@ async def follow(services: Services, after: int, topic: str, key: str) -> AsyncG
             break
         was_level = was_level or behind <= _BATCH_RECORDS
         try:
-            records, level = await services.known(after, _BATCH_RECORDS)
+            records, level = await services.folded_records(after, _BATCH_RECORDS)
         except LogCutError as error:
             yield ServerSentEvent(_encode({"reason": str(error)}).decode(), event="not-kept")
             return

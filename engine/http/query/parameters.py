@@ -28,13 +28,13 @@ class VerifyQuery(Query, frozen=True, kw_only=True):
     views: bool = False
 
 
-class OneQuery(Query, frozen=True, kw_only=True):
+class ObjectQuery(Query, frozen=True, kw_only=True):
     """Query for one object, now or as of an earlier point."""
 
     as_of: AsOf = ""
 
 
-class PageQuery(OneQuery, frozen=True, kw_only=True):
+class PageQuery(ObjectQuery, frozen=True, kw_only=True):
     """Query for a page of objects."""
 
     limit: Limit = 100
@@ -74,7 +74,7 @@ class WorksQuery(PageQuery, frozen=True, kw_only=True):
     key: Text = ""
 
 
-class TimelineQuery(OneQuery, frozen=True, kw_only=True):
+class TimelineQuery(ObjectQuery, frozen=True, kw_only=True):
     """Query for the records that touched a key, after the number ``after``."""
 
     after: Number = 0

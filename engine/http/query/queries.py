@@ -123,10 +123,10 @@ async def _page(
         ) from None
 
 
-def _one(find: Callable[[Rows, str], KubeObject | None], kind: str) -> Answer:
+def _find_by_name(find: Callable[[Rows, str], KubeObject | None], kind: str) -> Answer:
     async def answer(request: QueryRequest) -> Json:
         options = request.query
-        assert isinstance(options, parameters.OneQuery)  # noqa: S101  # see QUESTIONS
+        assert isinstance(options, parameters.ObjectQuery)  # noqa: S101  # see QUESTIONS
         number = await request.reader.resolve(options.as_of)
         value = await request.reader.read(number, lambda rows: find(rows, request.named))
         if value is None:
@@ -165,14 +165,14 @@ async def _lag(request: QueryRequest) -> response_types.Lag:
 
 async def _counts(request: QueryRequest) -> response_types.Counts:
     options = request.query
-    assert isinstance(options, parameters.OneQuery)  # noqa: S101  # see QUESTIONS
+    assert isinstance(options, parameters.ObjectQuery)  # noqa: S101  # see QUESTIONS
     number = await request.reader.resolve(options.as_of)
     return response_types.Counts(counts=await request.reader.read(number, query.counts))
 
 
 async def _instant(request: QueryRequest) -> response_types.Moment:
     options = request.query
-    assert isinstance(options, parameters.OneQuery)  # noqa: S101  # see QUESTIONS
+    assert isinstance(options, parameters.ObjectQuery)  # noqa: S101  # see QUESTIONS
     number = await request.reader.resolve(options.as_of)
     shown = request.services.log.last_number() if number is None else number
     record = await record_pages.newest(request.services.log, shown)
@@ -181,7 +181,7 @@ async def _instant(request: QueryRequest) -> response_types.Moment:
 
 async def _explain(request: QueryRequest) -> Struct:
     options = request.query
-    assert isinstance(options, parameters.OneQuery)  # noqa: S101  # see QUESTIONS
+    assert isinstance(options, parameters.ObjectQuery)  # noqa: S101  # see QUESTIONS
     number = await request.reader.resolve(options.as_of)
     explanation = await request.services.inquiry.explain(request.named, number)
     if explanation is None:
@@ -221,9 +221,9 @@ QUESTIONS: Final[tuple[Question, ...]] = (
     _question(
         "/bindings/{key:path}",
         "A binding.",
-        parameters.OneQuery,
+        parameters.ObjectQuery,
         _ANY,
-        _one(query.get_binding, "the binding"),
+        _find_by_name(query.get_binding, "the binding"),
     ),
     _question(
         "/rebalancers",
@@ -235,15 +235,19 @@ QUESTIONS: Final[tuple[Question, ...]] = (
     _question(
         "/rebalancers/{name}",
         "A rebalancer and the result of each of its workloads.",
-        parameters.OneQuery,
+        parameters.ObjectQuery,
         _ANY,
-        _one(query.get_rebalancer, "the rebalancer"),
+        _find_by_name(query.get_rebalancer, "the rebalancer"),
     ),
     _question(
         "/clusters", "List clusters by page.", parameters.ClustersQuery, response_types.Listing, _clusters
     ),
     _question(
-        "/clusters/{name}", "A cluster.", parameters.OneQuery, _ANY, _one(query.get_cluster, "the cluster")
+        "/clusters/{name}",
+        "A cluster.",
+        parameters.ObjectQuery,
+        _ANY,
+        _find_by_name(query.get_cluster, "the cluster"),
     ),
     _question(
         "/objects",
@@ -283,14 +287,14 @@ QUESTIONS: Final[tuple[Question, ...]] = (
     _question(
         "/counts",
         "Numbers of records by type, verdict, trigger and failure.",
-        parameters.OneQuery,
+        parameters.ObjectQuery,
         response_types.Counts,
         _counts,
     ),
     _question(
         "/moment",
         "The last record at a number, position or instant.",
-        parameters.OneQuery,
+        parameters.ObjectQuery,
         response_types.Moment,
         _instant,
     ),
@@ -298,7 +302,7 @@ QUESTIONS: Final[tuple[Question, ...]] = (
     _question(
         "/explain/{key:path}",
         "Explain the scheduling decision of a binding.",
-        parameters.OneQuery,
+        parameters.ObjectQuery,
         _ANY,
         _explain,
     ),

@@ -37,7 +37,7 @@ class ConversionError(ValueError):
     """A conversion annotation that is not valid JSON, or has a value of a wrong type."""
 
 
-def shown(value: KubeObject) -> KubeObject:
+def to_served(value: KubeObject) -> KubeObject:
     """Convert a v2 autoscaler to v1."""
     spec, status = dict(value.object_at("spec")), dict(value.object_at("status"))
     notes: Json = {}
@@ -62,7 +62,7 @@ def shown(value: KubeObject) -> KubeObject:
     return _owned_as(result, {two: v2_name for v2_name, two in _OWNED})
 
 
-def kept(value: KubeObject) -> KubeObject:
+def to_stored(value: KubeObject) -> KubeObject:
     """Convert a v1 autoscaler to v2; raises ConversionError."""
     spec, status = dict(value.object_at("spec")), dict(value.object_at("status"))
     notes = value.annotations
@@ -109,7 +109,7 @@ def _flat(metric: Json, word: str) -> Json:
     result: Json
     match name:
         case "resource" | "containerResource":
-            result = _kept(source, "name", "container")
+            result = _chosen_fields(source, "name", "container")
             result |= {f"{word}AverageUtilization": share, f"{word}AverageValue": mean}
         case "pods":
             result = {**named, f"{word}AverageValue": mean}
@@ -144,7 +144,7 @@ def _nested(metric: Json, word: str) -> Json:
     result: Json
     match name:
         case "resource" | "containerResource":
-            result = {**_kept(source, "name", "container"), word: figures}
+            result = {**_chosen_fields(source, "name", "container"), word: figures}
         case "object":
             result = {"describedObject": source.get("target"), **identity, word: figures}
         case "pods" | "external":
@@ -196,7 +196,7 @@ def _read(notes: Json, name: str) -> object:
         raise ConversionError(f"metadata.annotations.{name}: is no JSON") from None
 
 
-def _kept(source: Json, *names: str) -> Json:
+def _chosen_fields(source: Json, *names: str) -> Json:
     return {name: source[name] for name in names if name in source}
 
 

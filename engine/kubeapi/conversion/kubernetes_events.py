@@ -19,12 +19,12 @@ _NAMES: Final = {
 _CORE_NAMES: Final = {other: name for name, other in _NAMES.items()}
 
 
-def shown(value: KubeObject, api_version: str) -> KubeObject:
+def to_served(value: KubeObject, api_version: str) -> KubeObject:
     """Convert an Event of ``v1`` to the API version ``api_version``."""
     return value if api_version == CORE else _renamed(value, _NAMES, api_version)
 
 
-def kept(value: KubeObject) -> KubeObject:
+def to_stored(value: KubeObject) -> KubeObject:
     """Convert an Event of either version to ``v1``."""
     return value if value.api_version == CORE else _renamed(value, _CORE_NAMES, CORE)
 

@@ -112,14 +112,14 @@ def _with(value: Json, names: list[str], replicas: int) -> Json:
 
 
 def _count(value: KubeObject, path: str) -> int:
-    values = json_paths.found(value.document, path)
+    values = json_paths.values_at(value.document, path)
     return values[0] if values and isinstance(values[0], int) else 0
 
 
 def _selector(resource: Resource, value: KubeObject) -> str:
     if resource.scale is not None:
         values = (
-            json_paths.found(value.document, resource.scale.label_selector)
+            json_paths.values_at(value.document, resource.scale.label_selector)
             if resource.scale.label_selector
             else []
         )

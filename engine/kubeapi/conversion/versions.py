@@ -25,7 +25,7 @@ _OWNED_TEXTS: Final = f"f:{_TEXTS}"
 _OWNED_DATA: Final = f"f:{_DATA}"
 
 
-def kept_secret(value: KubeObject) -> KubeObject:
+def stored_secret(value: KubeObject) -> KubeObject:
     """Return the stored form of a Secret; a malformed one is unchanged, so that validation reports it."""
     document = value.document
     if _TEXTS not in document:
@@ -44,22 +44,22 @@ def _with_data_owned(path: Path) -> Path:
     return (_OWNED_DATA, *path[1:]) if path[0] == _OWNED_TEXTS else path
 
 
-__all__ = ["ConversionError", "kept", "shown", "stored"]
+__all__ = ["ConversionError", "stored", "to_served", "to_stored"]
 
 
 class _Conversion(Struct, frozen=True):
-    """The apiVersion in which a kind is stored; ``shown`` converts from it to the served version, ``kept`` back."""
+    """The apiVersion in which a kind is stored, and the conversions from it and to it."""
 
     api_version: str
-    shown: Callable[[KubeObject], KubeObject]
-    kept: Callable[[KubeObject], KubeObject]
+    to_served: Callable[[KubeObject], KubeObject]
+    to_stored: Callable[[KubeObject], KubeObject]
 
 
 _CONVERSIONS: Final[Mapping[tuple[str, str], _Conversion]] = {
     (autoscalers.V1, "HorizontalPodAutoscaler"): _Conversion(
-        autoscalers.V2, autoscalers.shown, autoscalers.kept
+        autoscalers.V2, autoscalers.to_served, autoscalers.to_stored
     ),
-    ("v1", "Secret"): _Conversion("v1", lambda value: value, kept_secret),
+    ("v1", "Secret"): _Conversion("v1", lambda value: value, stored_secret),
 }
 
 
@@ -72,18 +72,18 @@ def stored(resource: Resource) -> Resource:
     return stored_kind or structs.replace(resource, version=conversion.api_version.rpartition("/")[2])
 
 
-def shown(resource: Resource, value: KubeObject) -> KubeObject:
+def to_served(resource: Resource, value: KubeObject) -> KubeObject:
     """Convert a stored object to the requested version."""
     conversion = _CONVERSIONS.get((resource.api_version, resource.kind))
-    return value if conversion is None else conversion.shown(value)
+    return value if conversion is None else conversion.to_served(value)
 
 
-def kept(resource: Resource, value: KubeObject) -> KubeObject:
+def to_stored(resource: Resource, value: KubeObject) -> KubeObject:
     """Convert an object of the requested version to its stored form; raises ConversionError."""
     conversion = _CONVERSIONS.get((resource.api_version, resource.kind))
     if conversion is None:
         return value
-    result = conversion.kept(value)
+    result = conversion.to_stored(value)
     if conversion.api_version != resource.api_version:
         # Annotations become fields, whose types nothing has checked. Typed clients fail to decode such an object, and
         # any list with it.

@@ -81,7 +81,7 @@ def _carry_out(root: Json, item: object, left: int, *, is_api: bool) -> int:
     if operation is None:
         raise PatchError("is no object")
     name = operation.get("op")
-    path = _place(root, operation, "path", is_api=is_api, is_new=name in ("add", "copy"))
+    path = _path(root, operation, "path", is_api=is_api, is_new=name in ("add", "copy"))
     if name in _WITH_VALUE and "value" not in operation:
         raise PatchError(f"{name} has no value")
     match name:
@@ -92,13 +92,13 @@ def _carry_out(root: Json, item: object, left: int, *, is_api: bool) -> int:
         case "replace":
             _replace(root, path, copy.deepcopy(operation["value"]), may_be_absent=is_api)
         case "move":
-            source = _place(root, operation, "from", is_api=is_api)
+            source = _path(root, operation, "from", is_api=is_api)
             if path[: len(source)] == source and path != source:
                 raise PatchError("moves a value into itself")
             value = _remove(root, source)
-            _add(root, _place(root, operation, "path", is_api=is_api, is_new=True), value)
+            _add(root, _path(root, operation, "path", is_api=is_api, is_new=True), value)
         case "copy":
-            copied = _get(root, _place(root, operation, "from", is_api=is_api))
+            copied = _get(root, _path(root, operation, "from", is_api=is_api))
             # Repeated copies double the value, so the copied size is limited, not only the number of
             # operations.
             body = _json(copied)
@@ -129,7 +129,7 @@ def _steps(pointer: object, field: str) -> list[str]:
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")]
 
 
-def _place(root: Json, operation: Json, field: str, *, is_api: bool, is_new: bool = False) -> list[str]:
+def _path(root: Json, operation: Json, field: str, *, is_api: bool, is_new: bool = False) -> list[str]:
     """Return the path in a field of an operation, as steps; ``is_new``: it ends at a new value."""
     steps = _steps(operation.get(field), field)
     return _from_start(root, steps, is_new=is_new) if is_api else steps

@@ -42,20 +42,20 @@ _ANY_YAML: Final = 2
 def document(catalogue: Catalogue) -> bytes:
     """Return the document of all kinds that can be patched."""
     info = _text(_INFO_TITLE, "Kubernetes") + _text(_INFO_VERSION, "v1.36.2")
-    paths = b"".join(_held(_PATHS_PATH, path) for path in _paths(catalogue))
-    head = _text(_DOCUMENT_SWAGGER, "2.0") + _held(_DOCUMENT_INFO, info)
-    return head + _held(_DOCUMENT_PATHS, paths)
+    paths = b"".join(_length_delimited(_PATHS_PATH, path) for path in _paths(catalogue))
+    head = _text(_DOCUMENT_SWAGGER, "2.0") + _length_delimited(_DOCUMENT_INFO, info)
+    return head + _length_delimited(_DOCUMENT_PATHS, paths)
 
 
 def _paths(catalogue: Catalogue) -> Iterator[bytes]:
-    parameters = b"".join(_held(_OPERATION_PARAMETERS, _parameter(name)) for name in _QUERY)
+    parameters = b"".join(_length_delimited(_OPERATION_PARAMETERS, _parameter(name)) for name in _QUERY)
     for group in catalogue.groups:
         for _version, resources in group.versions:
             for resource in resources:
                 if "patch" in resource.verbs:
-                    operation = parameters + _held(_OPERATION_EXTENSION, _kind(resource))
-                    item = _held(_ITEM_PATCH, operation)
-                    yield _text(_NAMED_NAME, _path(resource)) + _held(_NAMED_VALUE, item)
+                    operation = parameters + _length_delimited(_OPERATION_EXTENSION, _kind(resource))
+                    item = _length_delimited(_ITEM_PATCH, operation)
+                    yield _text(_NAMED_NAME, _path(resource)) + _length_delimited(_NAMED_VALUE, item)
 
 
 def _path(resource: Resource) -> str:
@@ -67,21 +67,23 @@ def _path(resource: Resource) -> str:
 def _kind(resource: Resource) -> bytes:
     names = {"group": resource.group, "kind": resource.kind, "version": resource.version}
     # JSON is YAML too.
-    return _text(_NAMED_NAME, _KIND) + _held(
+    return _text(_NAMED_NAME, _KIND) + _length_delimited(
         _NAMED_VALUE, _text(_ANY_YAML, msgspec.json.encode(names).decode())
     )
 
 
 def _parameter(name: str) -> bytes:
     query = _text(_QUERY_IN, "query") + _text(_QUERY_NAME, name)
-    return _held(_EITHER_PARAMETER, _held(_PARAMETER_NON_BODY, _held(_NON_BODY_QUERY, query)))
+    return _length_delimited(
+        _EITHER_PARAMETER, _length_delimited(_PARAMETER_NON_BODY, _length_delimited(_NON_BODY_QUERY, query))
+    )
 
 
 def _text(number: int, text: str) -> bytes:
-    return _held(number, text.encode())
+    return _length_delimited(number, text.encode())
 
 
-def _held(number: int, content: bytes) -> bytes:
+def _length_delimited(number: int, content: bytes) -> bytes:
     """Return a length-delimited field: bytes, text or an embedded message."""
     return _varint(number << 3 | 2) + _varint(len(content)) + content
 

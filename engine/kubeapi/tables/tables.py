@@ -102,7 +102,7 @@ def _row(
 
 def _declared(column: PrinterColumn) -> Column:
     def read(value: KubeObject, now_ms: int) -> Cell:
-        values = json_paths.found(value.document, column.path)
+        values = json_paths.values_at(value.document, column.path)
         if not values or values[0] is None:
             return None
         match column.type:

@@ -238,7 +238,7 @@ class KafkaLog:
             is_refused = current is not None and self._refused.get(pending.offset) == current.first
             if current is not None and not is_refused and self._sequence.joins(current):
                 if any(
-                    self._followed.known((extent.topic, extent.partition)) < extent.end
+                    self._followed.known_end((extent.topic, extent.partition)) < extent.end
                     for extent in current.extents
                 ):
                     break
@@ -292,7 +292,7 @@ class KafkaLog:
         self._end.move(state.next - 1)
 
     async def _is_of_this_log(self, state: extents.State) -> bool:
-        if any(self._followed.known(slot) < end for slot, end in state.slots):
+        if any(self._followed.known_end(slot) < end for slot, end in state.slots):
             return False
         batch = await self._followed.read(*sequence.SLOT, state.read - 1, 1)
         return [(record.offset, record.value) for record in batch] == [(state.read - 1, state.record)]

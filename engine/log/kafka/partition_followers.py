@@ -143,7 +143,7 @@ class FollowedLog:
     def ends(self) -> port.Ends:
         return self._visible
 
-    def known(self, slot: Slot) -> int:
+    def known_end(self, slot: Slot) -> int:
         """Return the known end of a partition; if all records were deleted, its first offset."""
         return max(self._visible.get(slot, 0), self._firsts.get(slot, 0))
 

@@ -165,7 +165,7 @@ class Shards:
                 lost.append(slot[1])
         if lost:
             self._lose(lost)
-        await self._end_left(now_s)
+        await self._end_open_transactions(now_s)
 
     def check_due_ms(self) -> int | None:
         if self._is_settled or not self._owned:
@@ -173,7 +173,7 @@ class Shards:
         wait_s = self._checked_s + _CHECK_S - asyncio.get_running_loop().time()
         return self._clock_ms() + math.ceil(1_000 * wait_s)
 
-    async def _end_left(self, now_s: float) -> None:
+    async def _end_open_transactions(self, now_s: float) -> None:
         """End transactions of the owned shards that have no end marker in some partitions.
 
         A broker that shuts down may fail to write the marker although the transaction's owner continues. The records
@@ -258,7 +258,7 @@ class Shards:
                     if not hidden:
                         return ends
                     if count == _LEFT_S // _HIDDEN_S:
-                        await asyncio.gather(*(self._commit_left(shard) for _, shard in hidden))
+                        await asyncio.gather(*(self._commit_empty_transaction(shard) for _, shard in hidden))
                     await asyncio.sleep(_HIDDEN_S)
         except TimeoutError:
             pass
@@ -268,7 +268,7 @@ class Shards:
         message = f"an open transaction hides the last records of {names}; wait until it ends, or abort it"
         raise port.LogError(message)
 
-    async def _commit_left(self, shard: int) -> None:
+    async def _commit_empty_transaction(self, shard: int) -> None:
         """Commit an empty transaction, to make the records of a partially committed step visible.
 
         A broker that shuts down may record a commit without writing the control records to all partitions of the

@@ -245,5 +245,5 @@ class LineTopic:
 
     async def _prepare(self) -> None:
         if not self._is_prepared:
-            await topics.prepare_one(self._address, self._slot[0])
+            await topics.prepare_topic(self._address, self._slot[0])
             self._is_prepared = True

@@ -85,7 +85,7 @@ def _settings(expected: _ExpectedTopic, replicas: int) -> dict[str, str]:
     }
 
 
-async def prepare_one(address: Address, name: str) -> None:
+async def prepare_topic(address: Address, name: str) -> None:
     """Create a topic of one partition, unless it exists; its records are kept forever. Raises LogError."""
     admin = clients.admin(address)
     try:

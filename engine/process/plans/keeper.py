@@ -47,7 +47,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES_MAX, hard))
     interpreter_settings.tune()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel removes child processes when they end
-    kept = _Kept()
+    kept = _EngineCopy()
     with socket.socket(fileno=os.dup(sys.stdin.fileno())) as control:
         os.close(sys.stdin.fileno())
         control.settimeout(idle_s)
@@ -56,7 +56,7 @@ def main() -> None:
                 _answer(control, connection, kept)
 
 
-class _Kept:
+class _EngineCopy:
     """The engine as of a sequence number of the log, with its simulated members."""
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ def _next(control: socket.socket) -> socket.socket | None:
     return socket.socket(fileno=descriptors[0]) if descriptors else None
 
 
-def _answer(control: socket.socket, connection: socket.socket, kept: _Kept) -> None:
+def _answer(control: socket.socket, connection: socket.socket, kept: _EngineCopy) -> None:
     """Prepare the engine for a question, and answer it in a forked process."""
     ask = protocol.receive(connection)
     try:

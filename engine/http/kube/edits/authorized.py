@@ -78,12 +78,12 @@ class AuthorizedEdit(Struct, frozen=True, kw_only=True):
         """Return the edited object in its stored API version; raises StatusError (403) if the user lacks a right."""
         writer = self.edit.writer
         before = live or self.bootstrap
-        edited = self.edit.apply(before if before is None else versions.shown(writer.resource, before))
+        edited = self.edit.apply(before if before is None else versions.to_served(writer.resource, before))
         self.permission.check(writer, edited.value, before)
         if self.admit is not None:
             edited = Edited(self.admit(edited.value, before), edited.warnings)
         try:
-            return Edited(versions.kept(writer.resource, edited.value), edited.warnings)
+            return Edited(versions.to_stored(writer.resource, edited.value), edited.warnings)
         except versions.ConversionError as error:
             raise status_objects.bad_request(str(error)) from None
 

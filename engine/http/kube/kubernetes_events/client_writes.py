@@ -48,13 +48,15 @@ class EventWrites:
         resource, writer = write.resource, write.writer
         async with self._lock:
             stored = await self._stored(write)
-            live = None if stored is None else kubernetes_events.shown(stored.document, resource.api_version)
+            live = (
+                None if stored is None else kubernetes_events.to_served(stored.document, resource.api_version)
+            )
             if stored is None:
                 await self._check_namespace(writer.namespace)
             edited = edit.apply(live)
             value = edited.value
             permission.check(writer, value, live)
-            raw = object_changes.manifest(kubernetes_events.kept(value))
+            raw = object_changes.manifest(kubernetes_events.to_stored(value))
             if len(raw) > _BYTES_MAX:
                 message = f"the Event has {len(raw)} bytes; at most {_BYTES_MAX} are allowed"
                 raise StatusError(413, "RequestEntityTooLarge", message)
@@ -65,7 +67,7 @@ class EventWrites:
                     )
                 )
                 value = await self._plane.events.named(resource, writer.namespace, writer.name) or value
-        body = rendering.one(resource, value, write.form, self._clock_ms())
+        body = rendering.render_object(resource, value, write.form, self._clock_ms())
         warnings = (*write.warnings, *edited.warnings)
         return rendering.answer(body, 201 if stored is None else 200, warnings)
 

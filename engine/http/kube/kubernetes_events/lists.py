@@ -69,7 +69,7 @@ class Events:
 
         event = await anyio.to_thread.run_sync(read)
         if event is not None:
-            return kubernetes_events.shown(event.document, resource.api_version)
+            return kubernetes_events.to_served(event.document, resource.api_version)
         events, _number = await self.listed(resource, namespace, ObjectFilter(resource, Query(), name))
         return events[0] if events else None
 
@@ -106,7 +106,7 @@ class Events:
         clock_ms: Callable[[], int],
     ) -> AsyncGenerator[bytes]:
         def line(value: KubeObject, change: str = "ADDED") -> bytes:
-            shown = rendering.one(resource, value, form, clock_ms())
+            shown = rendering.render_object(resource, value, form, clock_ms())
             return rendering.encode({"type": change, "object": shown}) + b"\n"
 
         self._watchers += 1
@@ -120,7 +120,7 @@ class Events:
                 # Informers wait for this bookmark.
                 yield line(rendering.initial_end(resource, after), "BOOKMARK")
             while await self._services.is_more(after):
-                records, after = await self._services.known(after, _BATCH)
+                records, after = await self._services.folded_records(after, _BATCH)
                 for change, event in await self._shown(resource, records):
                     if _is_in(event, namespace) and fits(event):
                         yield line(event, change)
@@ -158,7 +158,9 @@ class Events:
         def read() -> list[KubeObject]:
             with self._services.views.store.reading() as rows:
                 client_written = client_events.listed(rows, number, namespace=namespace, involved=involved)
-            return [kubernetes_events.shown(event.document, resource.api_version) for event in client_written]
+            return [
+                kubernetes_events.to_served(event.document, resource.api_version) for event in client_written
+            ]
 
         return await anyio.to_thread.run_sync(read)
 
@@ -181,7 +183,10 @@ class Events:
             occurred = merging.occurred(records, Subjects(rows))
             events = [("ADDED", merging.event(event, api_version)) for event in occurred]
             changed = [change for record in written if (change := _change(rows, record)) is not None]
-        return [*events, *((kind, kubernetes_events.shown(value, api_version)) for kind, value in changed)]
+        return [
+            *events,
+            *((kind, kubernetes_events.to_served(value, api_version)) for kind, value in changed),
+        ]
 
 
 def _has_events(record: StoredRecord) -> bool:

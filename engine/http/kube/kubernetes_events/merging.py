@@ -78,7 +78,7 @@ def event(occurrence: Occurrence, api_version: str) -> KubeObject:
         "eventTime": None,
         "count": occurrence.count,
     }
-    return kubernetes_events.shown(KubeObject(value), api_version)
+    return kubernetes_events.to_served(KubeObject(value), api_version)
 
 
 def _object_messages(

@@ -190,7 +190,7 @@ class MemberPlane(SnapshotPlane):
             value = custom_kinds.established(value)
         elif resource.qualified == "persistentvolumeclaims":
             value = child_objects.bound_claim(value)
-        return versions.shown(resource, built_in_shapes.shown(built_in_defaults.with_defaults(value)))
+        return versions.to_served(resource, built_in_shapes.shown(built_in_defaults.with_defaults(value)))
 
     async def _all_pods(self, state: MemberState) -> list[KubeObject]:
         return [*await self._workloads(state, self._core_kind("pods")), *await self._pods(state)]

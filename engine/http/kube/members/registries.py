@@ -54,7 +54,7 @@ class Registries:
                 return resource
         return None
 
-    async def found(
+    async def selected_objects(
         self, members: MemberApis, api_path: ApiPath, fits: Callable[[KubeObject], bool]
     ) -> list[tuple[str, KubeObject]]:
         """Return the objects of a kind that fit and that registries select, as (cluster, object) ordered by cluster.

@@ -56,7 +56,7 @@ class Search:
         if kind is None:
             raise status_objects.no_such_path()
         query = requests.query(request)
-        hits = await registries.found(self._members, inner, ObjectFilter(kind, query, inner.name))
+        hits = await registries.selected_objects(self._members, inner, ObjectFilter(kind, query, inner.name))
         form = requests.form(request.headers.get("accept", ""), query.include)
         metadata: ListMeta = {"resourceVersion": str(self._plane.last_number())}
         items = [value for _, value in hits]
@@ -66,7 +66,7 @@ class Search:
 _NAME = "karmada"
 
 
-class _Found(SnapshotPlane):
+class _SelectedObjects(SnapshotPlane):
     """The objects that ResourceRegistries select. Objects of different clusters may have the same name."""
 
     def __init__(self, plane: ControlPlane, members: MemberApis) -> None:
@@ -94,7 +94,9 @@ class _Found(SnapshotPlane):
     async def _objects(self, resource: Resource) -> Iterable[KubeObject]:
         registries = await self._plane.read(Registries)
         api_path = ApiPath(group=resource.group, version=resource.version, plural=resource.plural)
-        values = [value for _, value in await registries.found(self._members, api_path, lambda _: True)]
+        values = [
+            value for _, value in await registries.selected_objects(self._members, api_path, lambda _: True)
+        ]
         self._versions[resource.qualified] = {self._key(value): value.resource_version for value in values}
         return [without_version(value) for value in values]
 
@@ -119,7 +121,7 @@ class Proxying:
     ) -> None:
         self._members = members
         self._guard = guard
-        self._found = _Found(plane, members)
+        self._found = _SelectedObjects(plane, members)
         self._api = KubeApi(self._found, MemberWatches(self._found, clock_ms, services), None, clock_ms)
         self.elsewhere: Callable[[Request, str], Awaitable[Response]] | None = None
 

@@ -49,7 +49,7 @@ class MemberWatches:
             return api_path.namespace in ("", value.namespace) and fits(value)
 
         def line(event_type: str, value: KubeObject) -> bytes:
-            shown = rendering.one(resource, value, form, self._clock_ms())
+            shown = rendering.render_object(resource, value, form, self._clock_ms())
             return rendering.encode({"type": event_type, "object": shown}) + b"\n"
 
         lines = self._lines(resource, seen, is_selected, line, query)

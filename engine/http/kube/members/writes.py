@@ -174,7 +174,7 @@ class MemberWrites:
         """Record an edit in the log and carry it out."""
         resource, state = write.resource, self._plane.state()
         try:
-            value = versions.kept(resource, edited.value)
+            value = versions.to_stored(resource, edited.value)
         except versions.ConversionError as error:
             raise status_objects.bad_request(str(error)) from None
         has_status = write.path.part == STATUS or resource.subresource(STATUS) is None
@@ -222,7 +222,7 @@ class MemberWrites:
         preconditions.check(live)
         ref = _reference(resource, namespace, name)
         deletion = _deletion_of(
-            self._plane.state(), ref, versions.kept(resource, live), options, self._clock_ms()
+            self._plane.state(), ref, versions.to_stored(resource, live), options, self._clock_ms()
         )
         if deletion.writes and not dry_run:
             await self._record(*deletion.writes)
@@ -312,7 +312,9 @@ class MemberWrites:
         if isinstance(edit, ScaleReplacement | ScalePatch | ScaleApplication):
             return rendering.answer(scales.scale_of(resource, value).document, warnings=warnings)
         code = 201 if live is None else 200
-        return rendering.answer(rendering.one(resource, value, write.form, self._clock_ms()), code, warnings)
+        return rendering.answer(
+            rendering.render_object(resource, value, write.form, self._clock_ms()), code, warnings
+        )
 
 
 def _is_built_in(resource: Resource, name: str) -> bool:
