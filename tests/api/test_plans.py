@@ -262,6 +262,22 @@ async def test_plan_with_too_many_parts_is_refused_before_they_are_decoded(
         assert (answer.status_code, reason in answer.text) == (status, True), answer.text
 
 
+async def test_object_named_like_a_subresource_is_planned() -> None:
+    requests = [
+        {"method": "POST", "path": APPS, "body": deployment("proxy", 3, "default")},
+        {"method": "DELETE", "path": f"{APPS}/proxy"},
+        {"method": "POST", "path": "api/v1/namespaces", "body": manifest("v1", "Namespace", "token", "")},
+        {
+            "method": "POST",
+            "path": APPS.replace("default", "token"),
+            "body": deployment("web", 1, "token"),
+        },
+    ]
+    async with running() as caller:
+        plan = await finished(caller, await make(caller, requests=requests))
+        assert (plan["state"], plan["prediction"]["refused"]) == ("done", [])
+
+
 async def test_plan_may_have_as_many_requests_as_the_limit_allows() -> None:
     request: dict[str, object] = {"method": "PATCH", "path": f"{APPS}/absent", "body": {}}
     async with running() as caller:

@@ -72,12 +72,20 @@ def _check(index: int, method: str, path: str) -> None:
     """Raise RefusalError for a request that can't be planned; ``path`` is percent-decoded, as the API will read it."""
     names = path.strip("/").split("/")
     is_namespace = method == "DELETE" and names[-2:-1] == ["namespaces"]
-    if is_namespace or _APART.intersection(names):
+    if is_namespace or _subresource(names) in _APART:
         refused_change = (
             "the deletion of a namespace" if is_namespace else "a request with effects outside the log"
         )
         remedy = "plan the deletion of its objects" if is_namespace else "remove it from the plan"
         raise RefusalError(422, f"requests[{index}]", f"{refused_change} can't be planned", remedy)
+
+
+def _subresource(names: list[str]) -> str:
+    """Return the subresource in the parts of a path, empty if there is none; an object may have the same name."""
+    below = names[2:] if names[0] == "api" else names[3:]
+    if below[:1] == ["namespaces"]:
+        below = below[2:]  # those of a namespace itself do not matter here
+    return below[2] if below[2:] else ""
 
 
 def _refusal(index: int, request: PlannedRequest, response: httpx.Response) -> RefusalError:
