@@ -1,6 +1,7 @@
 """Checker of retries: at rest no workload is without a cluster although a scheduling pass would place it now.
 
-Bindings that are suspended, that another scheduler places, or that wait for a quota or a group are left out.
+Bindings that are suspended, that another scheduler places, or that wait for a quota, a group or the time of their next
+attempt are left out.
 """
 
 from collections.abc import Iterator
@@ -27,6 +28,9 @@ def check(played: World) -> Iterator[str]:
 def _placeable(played: World, fold: ShardFold, binding: Binding) -> Iterator[str]:
     declared, claim, facts = binding.declared, binding.claim, played.worker.facts
     if declared is None or claim is None or not claim.is_scheduled_here or binding.suspension.scheduling:
+        return
+    want = fold.state.wants.get(binding.key)
+    if (binding.blocked and binding.ready_to_retry) or (want is not None and want.due_ms):
         return
     request = scheduling.request_of(binding, declared, claim, facts, fold.placements, fold.state)
     decision = schedule.schedule(request, facts.fleet)
