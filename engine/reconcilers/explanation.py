@@ -23,6 +23,7 @@ class _Newest(Struct):
 
     ``placed`` is the number of the step that scheduled it, ``required`` the step in which the needs of other bindings
     last changed, ``waits`` the step since which it is not scheduled, with the reason (another scheduler, suspended).
+    ``is_withdrawn``: the template was deleted after these decisions, and none was created since.
     """
 
     placed: int | None
@@ -31,10 +32,20 @@ class _Newest(Struct):
     required_by: dict[str, decisions.RequiredBy]
     refused: tuple[recovery.RecordedStep, str] | None = None
     waits: tuple[recovery.RecordedStep, str] | None = None
+    is_withdrawn: bool = False
     labels: dict[str, dict[str, str]] = {}
     not_preserved: dict[str, dict[str, str]] = {}
     preemption: preemption_explanation.History = msgspec.field(default_factory=preemption_explanation.History)
 
+
+_FIRST: Final = (
+    decisions.BindingDeclared,
+    decisions.BindingClaimed,
+    decisions.BindingRequired,
+    decisions.BindingSuspended,
+    decisions.ClaimRefused,
+)
+"""Decisions with which the history of a template begins, also of one that was deleted and created again."""
 
 _SUSPENDED: Final = "a client has suspended its scheduling (spec.suspension.scheduling of the binding)"
 
@@ -103,6 +114,8 @@ async def _newest(log: port.Log, key: str, at_number: int | None) -> _Newest:
 
 
 def _take(newest: _Newest, step: recovery.RecordedStep, data: shapes.Event) -> None:
+    if newest.is_withdrawn and isinstance(data, _FIRST):
+        newest.placed, newest.required, newest.is_withdrawn = None, None, False
     match data:
         case decisions.ScheduleDecided() | decisions.ScheduleFailed():
             newest.placed = step.taken.number
@@ -127,6 +140,7 @@ def _take(newest: _Newest, step: recovery.RecordedStep, data: shapes.Event) -> N
         case decisions.BindingWithdrawn():
             newest.required_by.clear()
             newest.refused = newest.waits = None
+            newest.is_withdrawn = True
         case _:
             pass
 

@@ -5,7 +5,7 @@ import pytest
 from engine.reconcilers import explanation
 from events import decisions, policies, rebalance_decisions, specs
 from events.json_values import Json
-from tests.builders.inputs import capacity, deployment, joined, key, policy, rebalancer, ref, tainted
+from tests.builders.inputs import capacity, deleted, deployment, joined, key, policy, rebalancer, ref, tainted
 from tests.builders.manifests import DYNAMIC, on, selector
 from tests.deciders.story import Story
 from tests.deciders.test_importing import imported
@@ -49,6 +49,18 @@ async def test_binding_of_another_scheduler_exists_and_waits(story: Story) -> No
     assert explained is not None
     assert explained.trigger == "NotScheduledHere"
     assert f"names the scheduler {OTHER}" in explained.message
+
+
+async def test_explanation_of_a_workload_ignores_a_deleted_one_of_its_name(story: Story) -> None:
+    await story.submit(policy("p", BOTH), deployment("web", 4))
+    await story.submit(deleted("web"))
+    former = await explanation.explain(story.log, WEB)
+    assert former is not None
+    assert sum(former.clusters.values()) == 4
+    await story.submit(taking_over(on("member1"), OTHER), deployment("web", 2))
+    explained = await explanation.explain(story.log, WEB)
+    assert explained is not None
+    assert (explained.trigger, explained.clusters) == ("NotScheduledHere", {})
 
 
 async def test_workload_handed_to_another_scheduler_is_not_moved(story: Story) -> None:
