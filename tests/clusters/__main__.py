@@ -28,12 +28,13 @@ _WRONG: Final = 2
 def main(words: list[str]) -> int:
     """Return the exit code, that of the command if there is one."""
     kind, command = "".join(words[:1]), words[1:]
-    if kind == "conformance":
-        return conformance.main(command)
-    if kind not in {"up", "karmada"} or command[:1] not in ([], ["--"]):
+    is_cluster = kind in {"up", "karmada"} and command[:1] in ([], ["--"])
+    if kind != "conformance" and not is_cluster:
         sys.stderr.write(_USAGE + "\n")
         return _WRONG
     try:
+        if kind == "conformance":
+            return conformance.main(command)
         with LocalCluster() if kind == "up" else Karmada() as cluster:
             sys.stdout.write(f"{cluster.kubeconfig}\n")
             sys.stdout.flush()

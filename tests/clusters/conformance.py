@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +28,7 @@ _DONE: Final = "•"
 _PASSED: Final = "passed"
 _SKIPPED: Final = "skipped"
 _ALL: Final = "--all"
+_LINES_SHOWN: Final = 40
 _SPECIAL: Final = re.compile(r"([][(){}.*+?^$|\\])")
 """Characters with a meaning in Go's regular expressions."""
 
@@ -87,12 +88,18 @@ def _run(where: Path, directory: Path, chosen: Sequence[str]) -> Path:
         command, cwd=directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as running:
         assert running.stdout is not None
+        last: deque[str] = deque(maxlen=_LINES_SHOWN)
         for line in running.stdout:
+            last.append(line)
             if line.startswith(_DONE):
                 sys.stdout.write("F" if "[FAILED]" in line else ".")
                 sys.stdout.flush()
     sys.stdout.write("\n")
-    return directory / "report.json"
+    report = directory / "report.json"
+    # Tests are skipped too if the suite fails before the first one.
+    if all(spec.state == _SKIPPED for spec in _specs(json.loads(report.read_text()))):
+        raise programs.BuildError(f"no test ran; the suite printed last:\n{''.join(last)}")
+    return report
 
 
 def _specs(report: Sequence[Mapping[str, Any]]) -> Iterator[Spec]:
