@@ -246,7 +246,8 @@ def _held_binding(shard: states.ShardState, binding: states.Binding, declared: s
     return Placed(
         generation=binding.generation,
         replicas=declared.replicas or None,
-        clusters=list(binding.clusters),
+        # Without an interpreter a custom kind has no replicas, although an older decision may have divided them.
+        clusters=[(name, 0 if declared.replicas is None else count) for name, count in binding.clusters],
         reason=binding.condition,
         message=binding.message,
         affinity=binding.affinity,
