@@ -139,7 +139,7 @@ def check_owner(path: Path) -> None:
     if not path.exists() or not path.stat().st_size:
         return
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        with closing(connect_to_read(path)) as connection:
             (application_id,) = connection.execute("PRAGMA application_id").fetchone()
             names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master ORDER BY name")]
             is_ours = application_id in (0, _APPLICATION) and (not names or _is_named(connection, names))
