@@ -97,7 +97,7 @@ class ActionExecutor:
         # answers with a conflict instead of overwriting.
         force = live is not None or entry.applied is not None
         done = await self._apply(resource, manifest, force=force)
-        seen = self.seen(done, ref, work.reading, is_retained=object_preparation.retains(manifest))
+        seen = self.observe(done, ref, work.reading, is_retained=object_preparation.retains(manifest))
         entry.applied = Applied(
             ref=ref,
             term=work.term,
@@ -144,7 +144,7 @@ class ActionExecutor:
             live = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
         return live is None
 
-    def seen(
+    def observe(
         self, value: KubeObject, ref: WorkloadRef, reading: shapes.Reading | None, *, is_retained: bool
     ) -> Observed:
         """The observed state of an object; its digest omits fields that the member may change.

@@ -198,7 +198,7 @@ class MemberAgent:
         # Not in the task that follows the works: one kind whose list fails must not delay them.
         await self._orphans.run()
         self._is_listed = True
-        for work in self._orphans.kept():
+        for work in self._orphans.take_removals():
             self._take(work)
         self._ledger.release_position()
 

@@ -49,8 +49,8 @@ class OrphanSearch:
         self._removed[work.key] = work
         return True
 
-    def kept(self) -> list[messages.Work]:
-        """The kept works, to be taken once ``run`` has returned."""
+    def take_removals(self) -> list[messages.Work]:
+        """Return and forget the removals that were kept; call it once ``run`` has returned."""
         works, self._removed = list(self._removed.values()), {}
         return works
 

@@ -149,7 +149,7 @@ def report(entry: Entry) -> messages.WorkloadReport | None:
     return None if current == entry.reported else current
 
 
-def gone(entry: Entry) -> messages.GoneReport | None:
+def gone_report(entry: Entry) -> messages.GoneReport | None:
     """The report that the object of a removed binding is gone; None while it may exist."""
     work = entry.work
     if work.state != "removed" or entry.applied is not None or entry.ref is not None:

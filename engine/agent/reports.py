@@ -73,7 +73,7 @@ class Reporter:
             entry = self._ledger.get(key)
             if entry is None:
                 continue
-            report = reconciliation.gone(entry) or reconciliation.report(entry)
+            report = reconciliation.gone_report(entry) or reconciliation.report(entry)
             if report is not None:
                 batch.append(report)
         return batch
@@ -117,7 +117,7 @@ class Reporter:
                         self.binding_changed(report.key)
                 case messages.GoneReport():
                     entry = self._ledger.get(report.key)
-                    if entry is not None and reconciliation.gone(entry) == report:
+                    if entry is not None and reconciliation.gone_report(entry) == report:
                         self._ledger.forget(report.key)
                 case _:
                     pass

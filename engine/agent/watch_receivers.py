@@ -56,11 +56,11 @@ class Objects:
         if applied is None:
             # The response of the first apply may arrive later; ``apply`` then keeps the newer state.
             if entry.ref is not None and not is_gone and self._executor.is_marked(value):
-                entry.seen = self._executor.seen(
+                entry.seen = self._executor.observe(
                     value, entry.ref, entry.work.reading, is_retained=object_preparation.retains(value)
                 )
             return
-        seen = self._executor.seen(value, applied.ref, entry.work.reading, is_retained=applied.is_retained)
+        seen = self._executor.observe(value, applied.ref, entry.work.reading, is_retained=applied.is_retained)
         if entry.seen is not None and is_older(seen, entry.seen):
             return
         if is_gone:

@@ -85,7 +85,7 @@ def policy(
     return policies.PolicyApplied(manifest=_object("PropagationPolicy", name, fields))
 
 
-def gone(name: str) -> shapes.Event:
+def policy_deleted(name: str) -> shapes.Event:
     """Deletion of a PropagationPolicy."""
     ref = shapes.PolicyRef(kind="PropagationPolicy", name=name, namespace="default")
     return policies.PolicyDeleted(policy=ref)
@@ -130,20 +130,20 @@ def _selectors(count: int) -> Iterator[Events]:
     selectors = [_named(index) if index % 2 else _labelled(index) for index in range(count)]
     yield [policy("many", selectors)]
     yield [policy("many", selectors[1:])]
-    yield [gone("many")]
+    yield [policy_deleted("many")]
 
 
 def _policies(count: int) -> Iterator[Events]:
     """Many policies, each for one workload by name or label, created one by one."""
     for index in range(count):
         yield [policy(f"p{index}", [_labelled(index)] if index % 2 else [_named(index)])]
-    yield [gone(f"p{index}") for index in range(count)]
+    yield [policy_deleted(f"p{index}") for index in range(count)]
 
 
 def _rivals(count: int) -> Iterator[Events]:
     """Many policies for one workload; once the claiming one is deleted, another takes over."""
     yield [policy(f"p{index}", [_named(0)]) for index in range(count)]
-    yield [gone(f"p{index}") for index in range(count)]
+    yield [policy_deleted(f"p{index}") for index in range(count)]
 
 
 def _overrides(count: int) -> Iterator[Events]:
@@ -236,7 +236,7 @@ def _expressions(count: int) -> Iterator[Events]:
     selector: Json = {**_DEPLOYMENT, "labelSelector": {"matchExpressions": conditions}}
     affinity: Json = {"labelSelector": {"matchExpressions": conditions[:-1]}}
     yield [policy("p", [selector], {"clusterAffinity": affinity})]
-    yield [gone("p")]
+    yield [policy_deleted("p")]
 
 
 def _tolerations(count: int) -> Iterator[Events]:

@@ -104,7 +104,7 @@ def _exceptions(pool: compiled.Pool, request: requests.Request, fleet: fleets.Fl
     """Return the binding's exceptions by fleet position: the reason to exclude a cluster, or "" to admit it."""
     exceptions: dict[int, str] = {}
     if pool.excludable:
-        previous = fleet.previous(request.current).known
+        previous = fleet.previous(request.current).known_positions
         for position in previous[pool.excusable[previous]].tolist():
             exceptions[position] = pool.first_reason(position, excused=True)
     for name in request.evicting:

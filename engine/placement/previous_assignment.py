@@ -32,7 +32,7 @@ class PreviousAssignment(NamedTuple):
     whole: bool
 
     @property
-    def known(self) -> encoded_columns.Integers:
+    def known_positions(self) -> encoded_columns.Integers:
         """The positions of the known clusters."""
         return self.positions if self.whole else self.positions[self.positions != _UNKNOWN]
 

@@ -91,7 +91,7 @@ class RecordOrigins:
         self._previous: dict[str, int] = {}
 
     @property
-    def held(self) -> int:
+    def entry_count(self) -> int:
         """Number of entries in memory: for outputs whose steps are not computed yet, and for foreign records."""
         early = sum(len(step.marks) for step in self._early.values())
         kept = self._firsts, self._repeats, self._later, self._inputs, self._refused

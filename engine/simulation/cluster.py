@@ -31,8 +31,8 @@ from engine.simulation.state import (
     TOMBSTONES_MAX,
     Cohort,
     Conflict,
-    Gone,
     MemberState,
+    PendingRemoval,
     ReportCause,
     Unmanaged,
     Version,
@@ -229,7 +229,7 @@ def _remove(state: MemberState, key: str, version: Version, cause: ReportCause, 
             if workload.ref.kind == PRIORITY_CLASS:
                 state.ranks.pop(workload.ref.name, None)
         record_removal(state, key, version)
-    state.gone[key] = Gone(version, cause)
+    state.gone[key] = PendingRemoval(version, cause)
     state.dirty[key] = None
 
 

@@ -3,18 +3,18 @@
 import msgspec
 from msgspec import structs
 
-from engine.simulation.state import Kept, Unmanaged, Workload
+from engine.simulation.state import KeptFields, Unmanaged, Workload
 from engine.works import templates
 from events.json_values import Json, as_object, at, object_at
 
 
-def taken_over(item: Unmanaged) -> Kept:
+def taken_over(item: Unmanaged) -> KeptFields:
     """Return the labels and annotations that an object keeps when the control plane takes it over."""
     kept = read(item.manifest)
-    return Kept(labels=kept.labels, annotations=kept.annotations)
+    return KeptFields(labels=kept.labels, annotations=kept.annotations)
 
 
-def retained(workload: Workload, kept: Kept, template: templates.Template) -> Kept:
+def retained(workload: Workload, kept: KeptFields, template: templates.Template) -> KeptFields:
     """Return ``kept`` with the workload's replica count if members decide it (``retains``), otherwise without one."""
     if not template.retains:
         return structs.replace(kept, replicas=None)
@@ -22,13 +22,13 @@ def retained(workload: Workload, kept: Kept, template: templates.Template) -> Ke
     return structs.replace(kept, replicas=next((count for count in counts if count is not None), None))
 
 
-def read(manifest: bytes) -> Kept:
+def read(manifest: bytes) -> KeptFields:
     """Return the content to keep from the manifest that a client wrote for a managed object."""
     value: Json = msgspec.json.decode(manifest, type=dict[str, object])
     metadata = object_at(value, "metadata")
     status = as_object(value.get("status"))
     count = at(value, "spec", "replicas")
-    return Kept(
+    return KeptFields(
         labels=_texts(metadata.get("labels")),
         annotations=_texts(metadata.get("annotations")),
         status=msgspec.json.encode(status) if status else b"",

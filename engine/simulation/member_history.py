@@ -24,7 +24,7 @@ from engine.simulation.orphans import Index
 from engine.simulation.state import (
     PODS_MAX,
     Cohort,
-    Kept,
+    KeptFields,
     ReportCause,
     Unmanaged,
     Version,
@@ -67,7 +67,7 @@ class WorkloadHistory(Struct):
     cause: ReportCause = ReportCause()
     conflict: works.WorkApplied | None = None
     uid: str = ""
-    kept: Kept = Kept()
+    kept: KeptFields = KeptFields()
     edited: int = 0
 
 
@@ -181,7 +181,7 @@ def take_work(history: History, work: works.Work, at_ms: int, cause: ReportCause
             past.cause = cause
         case works.WorkApplied():
             if past.applied is None:
-                past.created_ms, past.uid, past.kept = at_ms, "", Kept()
+                past.created_ms, past.uid, past.kept = at_ms, "", KeptFields()
                 past.first = version
                 _adopt(history, work.key, work.cluster)
                 past.ages = history.ages.pop(work.key, [])
@@ -248,7 +248,7 @@ def _take_object(history: History, manifest: bytes, write: ObjectWrite) -> None:
     if old is None and past is not None and past.applied is not None:
         old = Unmanaged(ref=ref, manifest=b"{}", uid=past.uid, created_ms=past.created_ms, digest="")
         history.ages[key], past.applied, past.preserved = past.ages, None, False
-        past.uid, past.kept = "", Kept()
+        past.uid, past.kept = "", KeptFields()
     kept = (
         [history.unmanaged[orphan_key] for orphan_key in history.orphans.get(key, ())] if old is None else []
     )
@@ -263,7 +263,7 @@ def _take_deletion(history: History, deletion: clusters.MemberObjectDeleted, at_
     ref, key = deletion.object, unmanaged.key_of(deletion.object)
     past = history.workloads.get(key)
     if past is not None and past.applied is not None and not past.preserved:
-        past.created_ms, past.uid, past.kept = at_ms, "", Kept()
+        past.created_ms, past.uid, past.kept = at_ms, "", KeptFields()
         if deletion.orphans:
             _scale(past.ages, past.applied.replicas or 0, at_ms)
         else:

@@ -193,7 +193,7 @@ def _restore_removal(
         cluster.record_removal(state, key, past.known)
     reported = (report.term, report.step) if isinstance(report, health.WorkloadGone) else None
     if reported is None or reported < past.known:
-        state.gone[key] = cluster.Gone(past.known, past.cause)
+        state.gone[key] = cluster.PendingRemoval(past.known, past.cause)
         state.dirty[key] = None
 
 

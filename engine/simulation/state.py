@@ -50,7 +50,7 @@ class ReportCause(Struct, frozen=True, gc=False):
     trace: tracing.Trace = tracing.NO_TRACE
 
 
-class Kept(Struct, frozen=True, gc=False):
+class KeptFields(Struct, frozen=True, gc=False):
     """Content that clients of the member wrote into a managed object and that the control plane does not overwrite.
 
     Labels and annotations that the template does not set, a status (JSON object, or empty), and the number of replicas
@@ -166,7 +166,7 @@ class Workload(Struct, kw_only=True):
     is_unmanaged: bool = False
     digest: str = ""
     generation: int = 0
-    kept: Kept = Kept()
+    kept: KeptFields = KeptFields()
     completions: int | None = None
     succeeded: int = 0
     ended_ms: int = 0
@@ -206,7 +206,7 @@ class Workload(Struct, kw_only=True):
         return self.admitted + self.pending - self.outdated
 
 
-class Gone(Struct, frozen=True, gc=False):
+class PendingRemoval(Struct, frozen=True, gc=False):
     """A removal that is still to be reported."""
 
     version: Version
@@ -302,7 +302,7 @@ class MemberState(Struct, kw_only=True):
     is_ranked: bool = False
     refused: dict[str, Workload] = {}
     tombstones: dict[str, Version] = {}
-    gone: dict[str, Gone] = {}
+    gone: dict[str, PendingRemoval] = {}
     unplaced: dict[str, None] = {}
     waiting: dict[str, None] = {}
     rolling: dict[str, None] = {}

@@ -25,7 +25,15 @@ from engine.simulation import (
     replicas,
     served_kinds,
 )
-from engine.simulation.state import UNMANAGED, Conflict, Kept, MemberState, Revision, Unmanaged, Workload
+from engine.simulation.state import (
+    UNMANAGED,
+    Conflict,
+    KeptFields,
+    MemberState,
+    Revision,
+    Unmanaged,
+    Workload,
+)
 from engine.works import budgets, templates
 from events import keys, kube_objects, shapes, works
 from events.json_values import object_at
@@ -106,7 +114,7 @@ def delete(
         owner_index.touch(state, key)
         workload.created_ms, workload.uid = at_ms, ""
         workload.replicas = workload.desired
-        workload.kept = kept_fields.retained(workload, Kept(), workload.template)
+        workload.kept = kept_fields.retained(workload, KeptFields(), workload.template)
         if keeps_pods and workload.replicas is not None:
             replicas.run(state, workload, workload.replicas, workload.template, at_ms)
         else:
@@ -223,7 +231,7 @@ def take_over(state: MemberState, work: works.WorkApplied) -> bool:
     return True
 
 
-def _keep(state: MemberState, workload: Workload, kept: Kept, at_ms: int) -> None:
+def _keep(state: MemberState, workload: Workload, kept: KeptFields, at_ms: int) -> None:
     workload.kept = kept = kept_fields.retained(workload, kept, workload.template)
     if kept.replicas is not None and workload.replicas is not None:
         workload.generation += kept.replicas != workload.replicas
@@ -237,7 +245,7 @@ def _released(state: MemberState, key: str) -> Unmanaged | None:
     workload = state.workloads.pop(key, None)
     if workload is None:
         return None
-    workload.is_unmanaged, workload.preserved, workload.kept = True, False, Kept()
+    workload.is_unmanaged, workload.preserved, workload.kept = True, False, KeptFields()
     _rename(state, workload, UNMANAGED + key)
     if workload.replicas is not None:
         state.workloads[workload.key] = workload

@@ -110,10 +110,10 @@ def test_suspended_work_is_left_unchanged_until_the_next_work() -> None:
 def test_removed_work_is_deleted_even_if_its_application_is_unknown() -> None:
     entry = taken(taken(None, work(1)), work(2, "removed"))
     assert reconciliation.decide(entry) == Remove(REF, preserved=False, is_last=True)
-    assert reconciliation.gone(entry) is None
+    assert reconciliation.gone_report(entry) is None
     reconciliation.removed(entry)
     assert reconciliation.decide(entry) == Forget()
-    assert reconciliation.gone(entry) == messages.GoneReport(key=entry.work.key, term=1, step=2)
+    assert reconciliation.gone_report(entry) == messages.GoneReport(key=entry.work.key, term=1, step=2)
 
 
 def test_preserved_removal_is_marked_preserved() -> None:

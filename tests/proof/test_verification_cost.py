@@ -55,7 +55,7 @@ async def test_proof_keeps_nothing_of_outputs_that_were_computed_and_of_rejectio
     for record in history:
         origins.take(record)
         origins.output(record.headers["ce_id"], record.checksum)
-    assert origins.held == 0
+    assert origins.entry_count == 0
 
 
 async def test_proof_keeps_nothing_of_steps_that_came_after_it_began() -> None:
@@ -69,4 +69,4 @@ async def test_proof_keeps_nothing_of_steps_that_came_after_it_began() -> None:
         origins.take(record)
         if record.number <= number:
             origins.output(record.headers["ce_id"], record.checksum)
-    assert origins.held == 0
+    assert origins.entry_count == 0

@@ -33,6 +33,9 @@ NAMES: Final = frozenset(
 )
 """Variables that tell nothing about their content: pronouns, adverbs, and participles without a noun."""
 
+_PARTICIPLES: Final = frozenset({"kept", "known", "made", "seen"})
+"""Names that are unclear for functions and classes only."""
+
 _DOCUMENTED_IN: Final = ("engine", "events", "projections", "compose")
 _DOCUMENTED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -78,7 +81,7 @@ def comments(path: Path) -> Iterator[str]:
 
 
 def unclear_names(path: Path) -> Iterator[str]:
-    """Yield the lines of a module that bind a variable or parameter with an unclear name, and the name.
+    """Yield the lines of a module that bind an unclear name to a variable, parameter, function or class, and the name.
 
     Fields of classes are left out: many are recorded.
     """
@@ -90,10 +93,14 @@ def unclear_names(path: Path) -> Iterator[str]:
         for field in node.body
         if isinstance(field, ast.AnnAssign)
     }
+    is_shipped = not trees.name_of(path).startswith("tests/")
     for node in nodes:
         if id(node) in fields:
             continue
         match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if is_shipped:
+                if node.name.strip("_").lower() in NAMES | _PARTICIPLES:
+                    yield f"{trees.name_of(path)}:{node.lineno}: {node.name}"
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) if name in NAMES:
                 yield f"{trees.name_of(path)}:{node.lineno}: {name}"
             case ast.MatchAs(name=str(name)) if name in NAMES:

@@ -136,5 +136,5 @@ def test_docstrings_and_comments_use_the_terms_of_the_contributor_guide() -> Non
     assert sum(words.values()) <= PRIVATE_WORDS_MAX, words.most_common()
 
 
-def test_variables_are_named_for_what_they_hold() -> None:
+def test_names_say_what_they_hold_or_return() -> None:
     assert not [line for path in trees.modules() for line in language.unclear_names(path)]

@@ -30,7 +30,7 @@ from engine.kubeapi.rights.rbac import Rights, User
 from engine.kubeapi.schema.resources import Resource
 from engine.simulation import disruption_budgets, garbage_collection, lists, quotas, unmanaged
 from engine.simulation.api_objects import BUILT_IN_NAMESPACES
-from engine.simulation.state import Kept, MemberState, Unmanaged
+from engine.simulation.state import KeptFields, MemberState, Unmanaged
 from engine.works import templates
 from engine.writing import object_changes
 from engine.writing.mutations import Edited
@@ -366,7 +366,7 @@ def _written_unmanaged(
 
 
 def _written_managed(
-    cluster: str, before: Kept, live: KubeObject, value: KubeObject, *, has_status: bool
+    cluster: str, before: KeptFields, live: KubeObject, value: KubeObject, *, has_status: bool
 ) -> clusters.MemberObjectApplied:
     """Return the event of an edit of a managed object.
 

@@ -18,7 +18,7 @@ def test_clusters_become_positions_and_unknown_ones_are_marked() -> None:
     )
     assert former.positions.tolist() == [1, -1, 0, 1]
     assert former.replicas.tolist() == [3, 7, 0, 1]
-    assert former.known.tolist() == [1, 0, 1]
+    assert former.known_positions.tolist() == [1, 0, 1]
 
 
 def test_columns_of_a_long_assignment_are_cached() -> None:
