@@ -19,7 +19,7 @@ def namespace(name: str, **labels: str) -> KubeObject:
     return KubeObject(manifest("v1", "Namespace", name, metadata={"labels": labels}))
 
 
-def ours(name: str, **labels: str) -> KubeObject:
+def managed_namespace(name: str, **labels: str) -> KubeObject:
     value = namespace(name, **{marks.MANAGED: "true", **labels})
     return value.with_metadata(
         {"uid": f"uid-{name}", "annotations": {marks.WORK_NAMESPACE: "karmada-es-one"}}
@@ -27,8 +27,17 @@ def ours(name: str, **labels: str) -> KubeObject:
 
 
 def test_missing_and_changed_namespaces_are_applied_and_former_ones_deleted() -> None:
-    desired = {"new": ours("new"), "same": ours("same"), "changed": ours("changed", team="red")}
-    live = [ours("same", theirs="kept"), ours("changed", team="blue"), ours("former"), namespace("theirs")]
+    desired = {
+        "new": managed_namespace("new"),
+        "same": managed_namespace("same"),
+        "changed": managed_namespace("changed", team="red"),
+    }
+    live = [
+        managed_namespace("same", theirs="kept"),
+        managed_namespace("changed", team="blue"),
+        managed_namespace("former"),
+        namespace("theirs"),
+    ]
     todo = namespaces.plan(desired, live, "one", keeps_others=False)
     assert todo.applied == (desired["changed"], desired["new"])
     assert todo.deleted == (("former", "uid-former"),)

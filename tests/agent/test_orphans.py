@@ -34,7 +34,7 @@ class Broken(Member):
         }
 
     def routes(self) -> list[Route]:
-        own = [Route(_WIDGETS, self._widgets), Route(_WIDGET, self._one, methods=["GET", "DELETE"])]
+        own = [Route(_WIDGETS, self._widgets), Route(_WIDGET, self._get_widget, methods=["GET", "DELETE"])]
         return [*own, *super().routes()]
 
     async def _widgets(self, _request: Request) -> Response:
@@ -44,7 +44,7 @@ class Broken(Member):
         items = [] if self.widget is None else [self.widget]
         return JSONResponse({"metadata": {"resourceVersion": "1"}, "items": items})
 
-    async def _one(self, request: Request) -> Response:
+    async def _get_widget(self, request: Request) -> Response:
         widget = self.widget
         if request.method == "DELETE":
             self.widget = None

@@ -32,7 +32,7 @@ async def api(log: MemoryLog | None = None) -> AsyncGenerator[tuple[httpx.AsyncC
             yield kube, services
 
 
-async def made(kube: httpx.AsyncClient, name: str = "edge") -> Json:
+async def create_cluster(kube: httpx.AsyncClient, name: str = "edge") -> Json:
     answer = await kube.post(CLUSTERS, json=cluster(name))
     assert answer.status_code == 201, answer.text
     return metadata(answer)
@@ -50,7 +50,7 @@ async def event_types(services: Services) -> list[str]:
 
 async def test_deleted_cluster_gets_a_deletion_timestamp_and_stays() -> None:
     async with api() as (kube, services):
-        new = await made(kube)
+        new = await create_cluster(kube)
         assert new["finalizers"] == [FINALIZER]
         assert "deletionTimestamp" not in new
         answer = await kube.delete(f"{CLUSTERS}/edge")
@@ -67,7 +67,7 @@ async def test_deleted_cluster_gets_a_deletion_timestamp_and_stays() -> None:
 
 async def test_failed_precondition_and_dry_run_mark_nothing() -> None:
     async with api() as (kube, services):
-        await made(kube)
+        await create_cluster(kube)
         other = {"preconditions": {"uid": "another"}}
         assert (await kube.request("DELETE", f"{CLUSTERS}/edge", json=other)).status_code == 409
         dry = await kube.request("DELETE", f"{CLUSTERS}/edge", json={"dryRun": ["All"]})
@@ -79,7 +79,7 @@ async def test_failed_precondition_and_dry_run_mark_nothing() -> None:
 @pytest.mark.parametrize("patch", [{"metadata": {"finalizers": None}}, {"metadata": {"finalizers": []}}])
 async def test_removed_finalizer_ends_the_deletion_at_once(patch: Json) -> None:
     async with api() as (kube, services):
-        uid = (await made(kube))["uid"]
+        uid = (await create_cluster(kube))["uid"]
         kept = await kube.patch(f"{CLUSTERS}/edge", json=patch, headers=MERGE)
         assert metadata(kept)["finalizers"] == [FINALIZER], "as long as it is wanted, it is put on again"
         await kube.delete(f"{CLUSTERS}/edge")
@@ -94,7 +94,7 @@ async def test_removed_finalizer_ends_the_deletion_at_once(patch: Json) -> None:
 
 async def test_terminating_cluster_can_be_edited_and_keeps_terminating() -> None:
     async with api() as (kube, _):
-        await made(kube)
+        await create_cluster(kube)
         await kube.delete(f"{CLUSTERS}/edge")
         labels = {"metadata": {"labels": {"a": "b"}}, "spec": {"region": "east"}}
         answer = await kube.patch(f"{CLUSTERS}/edge", json=labels, headers=MERGE)
@@ -104,7 +104,7 @@ async def test_terminating_cluster_can_be_edited_and_keeps_terminating() -> None
 
 async def test_name_of_a_terminating_cluster_cannot_be_reused() -> None:
     async with api() as (kube, services):
-        await made(kube)
+        await create_cluster(kube)
         await kube.delete(f"{CLUSTERS}/edge")
         again = await kube.post(CLUSTERS, json=cluster("edge"))
         assert (again.status_code, again.json()["reason"]) == (409, "AlreadyExists")

@@ -15,7 +15,7 @@ from engine.http.kube.watch_feed import Batch, Feed, Key, ObjectChange, Subscrib
 from engine.http.services import Services
 from engine.kubeapi.schema.resources import Resource, control_plane
 from projections.port import ProjectionError, Rows
-from tests.api.kube.client import MAPS, api, made, version
+from tests.api.kube.client import MAPS, api, create, version
 from tests.builders.manifests import config_map
 
 _Answer = TypeVar("_Answer")
@@ -44,7 +44,7 @@ async def looked_at(services: Services, after: int, end: int) -> Batch:
 
 async def test_first_change_of_an_unseen_object_is_reported_as_added() -> None:
     async with api() as (client, services):
-        came = int(version(await made(client, config_map("one"))))
+        came = int(version(await create(client, config_map("one"))))
         number = await changed(client, "b")
         behind = await looked_at(services, came - 1, came)
         assert changes_of(behind.changes) == [], "as it stands now is told later"
@@ -60,7 +60,7 @@ async def test_first_change_of_an_unseen_object_is_reported_as_added() -> None:
 
 async def test_object_deleted_before_it_was_reported_causes_no_event() -> None:
     async with api() as (client, services):
-        came = int(version(await made(client, config_map("one"))))
+        came = int(version(await create(client, config_map("one"))))
         await client.delete(f"{MAPS}/one")
         behind = await looked_at(services, came - 1, came)
         end = services.views.folded
@@ -74,7 +74,7 @@ async def test_object_deleted_before_it_was_reported_causes_no_event() -> None:
 @pytest.mark.parametrize("before", [0, 1])
 async def test_reported_object_is_not_added_again(before: int) -> None:
     async with api() as (client, services):
-        came = int(version(await made(client, config_map("one"))))
+        came = int(version(await create(client, config_map("one"))))
         behind = await looked_at(services, came - before, came)
         number = await changed(client, "b")
 
@@ -86,7 +86,7 @@ async def test_reported_object_is_not_added_again(before: int) -> None:
 
 async def test_each_event_has_its_own_number_even_after_the_object_is_deleted() -> None:
     async with api() as (client, services):
-        came = int(version(await made(client, config_map("one"))))
+        came = int(version(await create(client, config_map("one"))))
         number = await changed(client, "b")
         deletion_number = int(
             (await client.delete(f"{MAPS}/one")).json()["metadata"].get("resourceVersion", 0)
@@ -164,13 +164,13 @@ async def test_watch_that_is_ahead_of_the_feed_gets_only_later_changes(
 ) -> None:
     feed = SlowFeed(monkeypatch)
     async with api() as (client, _):
-        await made(client, config_map("one"))
+        await create(client, config_map("one"))
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(watched(client, ""))
             await feed.joined(1)
             feed.stop()
             await client.delete(f"{MAPS}/one")
-            created = version(await made(client, config_map("one")))
+            created = version(await create(client, config_map("one")))
             late = tasks.create_task(watched(client, created if begins == "resumed" else ""))
             await feed.joined(2)
             number = await changed(client, "b")
@@ -189,7 +189,7 @@ async def test_change_is_reported_once_although_the_next_read_of_a_turn_fails(
         feed = Feed(services, plane, Limits())
         turns.stop()
         behind, ahead = feed.subscribe(maps()), feed.subscribe(maps())
-        created = int(version(await made(client, config_map("one"))))
+        created = int(version(await create(client, config_map("one"))))
         ahead.restart(created)
         number = await changed(client, "b")
         await services.views.wait_folded(number)
@@ -213,7 +213,7 @@ async def test_defect_at_a_change_ends_the_open_watches_and_not_the_feed(
         feed = Feed(services, ControlPlane(services, lambda: 0), Limits())
         turns.stop()
         open_watch = feed.subscribe(maps())
-        fail_reads_before(int(version(await made(client, config_map("one")))), monkeypatch)
+        fail_reads_before(int(version(await create(client, config_map("one")))), monkeypatch)
         turns.go_on()
         await asyncio.wait_for(open_watch.more.wait(), 5)
         assert open_watch.is_cut

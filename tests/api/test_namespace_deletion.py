@@ -47,7 +47,7 @@ async def test_interrupted_deletion_continues_and_keeps_a_namespace_with_a_prote
         assert (await kube.get(f"{NAMESPACES}/leaving/configmaps/content")).status_code == 200
 
         running = asyncio.create_task(create_app(services, lambda: NOW_MS).run(stopping))
-        await gone(kube, "leaving")
+        await wait_deleted(kube, "leaving")
         stopping.set()
         await running
         assert (await kube.get(f"{NAMESPACES}/labelled/configmaps/content")).status_code == 200
@@ -69,7 +69,7 @@ def fail_once(
     return failed
 
 
-async def gone(kube: httpx.AsyncClient, name: str) -> None:
+async def wait_deleted(kube: httpx.AsyncClient, name: str) -> None:
     """Wait until a namespace does not exist."""
     async with asyncio.timeout(SECONDS):
         while (await kube.get(f"{NAMESPACES}/{name}")).status_code != 404:  # noqa: ASYNC110  # the API is polled as clients do
@@ -95,7 +95,7 @@ async def test_deletion_of_an_object_with_an_unknown_outcome_is_repeated(
         failed = fail_once(monkeypatch, services, port.OutcomeUnknownError("the broker did not answer"), 0)
         (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
         running = asyncio.create_task(application.run(stopping))
-        await gone(kube, "leaving")
+        await wait_deleted(kube, "leaving")
         stopping.set()
         await running
     assert failed
@@ -119,7 +119,7 @@ async def test_deletion_continues_if_it_failed_when_a_protection_ended(
         assert (await kube.get(content)).status_code == 200
         failed = fail_once(monkeypatch, services, port.LogError("the log is away"), 1)
         assert (await protect(None)).status_code == 200
-        await gone(kube, "leaving")
+        await wait_deleted(kube, "leaving")
         stopping.set()
         await running
     assert failed
@@ -139,7 +139,7 @@ async def test_deletion_continues_if_a_protection_ends_at_another_server(
         await asyncio.sleep(1)
         assert (await kube.get(content)).status_code == 200
         (await other.patch(content, json=free, headers=MERGE)).raise_for_status()
-        await gone(kube, "leaving")
+        await wait_deleted(kube, "leaving")
         stopping.set()
         await running
 
@@ -158,7 +158,7 @@ async def test_namespace_that_returns_within_the_grace_period_keeps_its_contents
                 if finalizers:
                     (await kube.delete(f"{NAMESPACES}/again")).raise_for_status()
                     (await kube.delete(content)).raise_for_status()
-            await gone(kube, "again")
+            await wait_deleted(kube, "again")
             await create(kube, "again", {})
             now_ms[0] += 10_000
             await asyncio.sleep(1)

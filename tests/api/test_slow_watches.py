@@ -13,7 +13,7 @@ from engine.http.kube.app import create_app
 from engine.http.kube.rate_limits import Limits
 from engine.http.services import Services
 from events.json_values import Json, object_at
-from tests.api.kube.client import MAPS, made, version
+from tests.api.kube.client import MAPS, create, version
 from tests.api.servers import NOW_MS, TOKEN, serving
 from tests.builders.manifests import config_map
 
@@ -62,12 +62,12 @@ async def slow_reader(limits: Limits) -> AsyncGenerator[tuple[SlowReader, httpx.
         headers = {"authorization": f"Bearer {TOKEN}"}
         transport = httpx.ASGITransport(application)
         async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
-            await made(client, config_map("zero"))
+            await create(client, config_map("zero"))
             reader = SlowReader(services, limits)
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(reader.run())
                 await asyncio.sleep(0.1)
-                await made(client, config_map("first"))
+                await create(client, config_map("first"))
                 await asyncio.wait_for(reader.waits.wait(), 5)
                 yield reader, client, services
 
@@ -76,7 +76,7 @@ async def slow_reader(limits: Limits) -> AsyncGenerator[tuple[SlowReader, httpx.
 async def test_client_that_resumes_from_the_last_bookmark_misses_no_change(ends: str) -> None:
     async with slow_reader(Limits(queue=2 if ends == "queue" else 100)) as (reader, client, services):
         for name in ("second", "third", "fourth"):
-            await made(client, config_map(name))
+            await create(client, config_map(name))
         # The feed queues them.
         await asyncio.sleep(0.1)
         if ends == "stop":

@@ -17,7 +17,7 @@ from engine.writing.write_api import CLIENT_SOURCE
 from events import clusters, codec, keys, records, topics
 from events.kube_objects import KubeObject
 from projections.port import ProjectionError
-from tests.api.test_departing import CLUSTERS, MERGE, api, made
+from tests.api.test_departing import CLUSTERS, MERGE, api, create_cluster
 from tests.builders import log_records
 from tests.builders.inputs import applied, deleted
 from tests.builders.manifests import deployment
@@ -128,7 +128,7 @@ async def test_watch_from_a_number_known_only_to_the_views_is_accepted(
 
 async def test_report_of_a_cluster_does_not_conflict_with_a_replacement() -> None:
     async with api() as (kube, services):
-        await made(kube)
+        await create_cluster(kube)
         seen = (await kube.get(f"{CLUSTERS}/edge")).json()
         reports = (
             clusters.CapacityReported(name="edge", allocatable={"cpu": "8"}),

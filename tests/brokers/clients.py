@@ -18,7 +18,7 @@ from events import limits, topics
 READ_S_MAX: Final = 120.0
 
 
-class Seen(Struct, frozen=True, kw_only=True):
+class ReceivedRecord(Struct, frozen=True, kw_only=True):
     """A record as a consumer received it."""
 
     partition: int
@@ -73,21 +73,21 @@ async def append(
         await producer.stop()
 
 
-async def read(servers: str, topic: str, partition: int, count: int) -> list[Seen]:
+async def read(servers: str, topic: str, partition: int, count: int) -> list[ReceivedRecord]:
     """Return the first ``count`` records of a partition; raises TimeoutError if there are fewer."""
     at = TopicPartition(topic, partition)
     async with _reader(servers, [at]) as consumer, asyncio.timeout(READ_S_MAX):
-        return [_seen(await consumer.getone(at)) for _ in range(count)]
+        return [_received(await consumer.getone(at)) for _ in range(count)]
 
 
-async def read_all(servers: str, topic: str, partitions: int) -> list[Seen]:
+async def read_all(servers: str, topic: str, partitions: int) -> list[ReceivedRecord]:
     """Return all current records of a topic, partition by partition."""
     assignment = [TopicPartition(topic, partition) for partition in range(partitions)]
-    records: list[Seen] = []
+    records: list[ReceivedRecord] = []
     async with _reader(servers, assignment) as consumer, asyncio.timeout(READ_S_MAX):
         for partition, end in (await consumer.end_offsets(assignment)).items():
             while await consumer.position(partition) < end:
-                records.append(_seen(await consumer.getone(partition)))
+                records.append(_received(await consumer.getone(partition)))
     return records
 
 
@@ -107,8 +107,8 @@ async def _reader(servers: str, assignment: list[TopicPartition]) -> AsyncGenera
         await consumer.stop()
 
 
-def _seen(record: ConsumerRecord[bytes, bytes]) -> Seen:
-    return Seen(
+def _received(record: ConsumerRecord[bytes, bytes]) -> ReceivedRecord:
+    return ReceivedRecord(
         partition=record.partition,
         offset=record.offset,
         key=record.key or b"",

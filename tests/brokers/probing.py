@@ -23,7 +23,7 @@ class NoAnswerError(Exception):
     """The broker does not answer, or answers incompletely."""
 
 
-class Seen(Struct, frozen=True):
+class BrokersState(Struct, frozen=True):
     """Numbers of the live brokers, the leader of each partition, and the partitions with replicas out of sync."""
 
     alive: frozenset[int]
@@ -31,7 +31,7 @@ class Seen(Struct, frozen=True):
     lagging: frozenset[tuple[str, int]]
 
 
-def ask(port: int) -> Seen:
+def ask(port: int) -> BrokersState:
     """Query the broker at this loopback port; raises NoAnswerError."""
     body = struct.pack(
         f">hhih{len(_CLIENT)}si", _METADATA, _VERSION, _CORRELATION, len(_CLIENT), _CLIENT, _ALL
@@ -44,7 +44,7 @@ def ask(port: int) -> Seen:
                 alive = frozenset(_broker(answer) for _ in range(brokers))
                 _controller, topics = _read(answer, ">ii")
                 partitions = [partition for _ in range(topics) for partition in _partitions(answer)]
-                return Seen(
+                return BrokersState(
                     alive,
                     {topic_partition: leader for topic_partition, leader, _is_lagging in partitions},
                     frozenset(

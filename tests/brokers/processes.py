@@ -225,7 +225,7 @@ class LocalBrokers:
         for number in sorted(numbers):
             self._wait_for(number, lambda seen: numbers <= seen.alive)
 
-    def _wait_for(self, number: int, is_right: Callable[[probing.Seen], bool]) -> None:
+    def _wait_for(self, number: int, is_right: Callable[[probing.BrokersState], bool]) -> None:
         """Poll a broker's metadata until it satisfies a condition. Raises BrokerError."""
         node, limit_s = self.nodes[number - 1], time.monotonic() + READY_S
         while True:

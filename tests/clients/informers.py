@@ -96,7 +96,7 @@ class Informer(threading.Thread):
             self.held[name] = _of(value)
 
 
-def held(api: "client.CoreV1Api", namespace: str) -> dict[str, tuple[str, Mapping[str, str]]]:
+def expected_objects(api: "client.CoreV1Api", namespace: str) -> dict[str, tuple[str, Mapping[str, str]]]:
     """Return what an informer should hold now."""
     listed = api.list_namespaced_config_map(namespace)
     return {str(config_map.metadata.name): _of(config_map) for config_map in listed.items}

@@ -40,7 +40,7 @@ def client(server: Server) -> Iterator[DynamicClient]:
 
 
 @pytest.fixture
-def made(client: DynamicClient) -> Iterator[Callable[[Json], object]]:
+def create(client: DynamicClient) -> Iterator[Callable[[Json], object]]:
     """Create objects that are deleted after the test."""
     done: list[Callable[[], object]] = []
 
@@ -103,9 +103,9 @@ def test_object_is_created_changed_listed_and_deleted(client: DynamicClient, val
     assert error.value.status == 404
 
 
-def test_decision_is_read_from_the_binding(client: DynamicClient, made: Callable[[Json], object]) -> None:
-    made(POLICY)
-    made(DEPLOYMENT)
+def test_decision_is_read_from_the_binding(client: DynamicClient, create: Callable[[Json], object]) -> None:
+    create(POLICY)
+    create(DEPLOYMENT)
     bindings = client.resources.get(api_version="work.karmada.io/v1alpha2", kind="ResourceBinding")
     deployments = client.resources.get(api_version="apps/v1", kind="Deployment")
 
@@ -118,8 +118,8 @@ def test_decision_is_read_from_the_binding(client: DynamicClient, made: Callable
     assert [(target.name, target.replicas) for target in chosen] == [("member1", 3), ("member2", 3)]
 
 
-def test_newly_defined_kind_is_usable(client: DynamicClient, made: Callable[[Json], object]) -> None:
-    made(DEFINITION)
+def test_newly_defined_kind_is_usable(client: DynamicClient, create: Callable[[Json], object]) -> None:
+    create(DEFINITION)
     client.resources.invalidate_cache()
     gadgets = client.resources.get(api_version="example.com/v1", kind="Gadget")
     body = manifest("example.com/v1", "Gadget", "one", spec={"n": 1})
@@ -127,11 +127,11 @@ def test_newly_defined_kind_is_usable(client: DynamicClient, made: Callable[[Jso
     assert gadgets.delete(name="one", namespace="default").status == "Success"
 
 
-def test_dynamic_client_watches_changes(client: DynamicClient, made: Callable[[Json], object]) -> None:
+def test_dynamic_client_watches_changes(client: DynamicClient, create: Callable[[Json], object]) -> None:
     maps = client.resources.get(api_version="v1", kind="ConfigMap")
     version = maps.get(namespace="default").metadata.resourceVersion
     for name in ("one", "two"):
-        made(manifest("v1", "ConfigMap", name))
+        create(manifest("v1", "ConfigMap", name))
     changes = []
     for event in maps.watch(namespace="default", resource_version=version, timeout=60):
         changes.append((event["type"], event["object"].metadata.name))

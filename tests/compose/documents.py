@@ -75,7 +75,7 @@ class Compose(Struct):
         }
 
     @property
-    def ours(self) -> dict[str, Service]:
+    def built_services(self) -> dict[str, Service]:
         return {name: service for name, service in self.services.items() if service.build is not None}
 
 
@@ -123,7 +123,7 @@ class Scrape(Struct):
     authorization: Authorization | None = None
 
     @property
-    def places(self) -> list[str]:
+    def addresses(self) -> list[str]:
         """host:port of all targets."""
         targets = [target for static_config in self.static_configs for target in static_config.targets]
         return targets + [

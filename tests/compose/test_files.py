@@ -53,11 +53,11 @@ def test_each_service_is_pinned_health_checked_and_restarted(name: str) -> None:
 
 
 def test_own_image_is_tagged_with_the_release() -> None:
-    assert {service.image for service in COMPOSE.ours.values()} == {f"reballast:{release.RELEASE}"}
+    assert {service.image for service in COMPOSE.built_services.values()} == {f"reballast:{release.RELEASE}"}
     assert f"reballast:{release.RELEASE}" in (documents.FOLDER / "Containerfile").read_text()
 
 
-@pytest.mark.parametrize("name", COMPOSE.ours)
+@pytest.mark.parametrize("name", COMPOSE.built_services)
 def test_each_own_command_line_is_parsed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     service = COMPOSE.services[name]
     for variable, value in service.environment.items():
@@ -76,7 +76,7 @@ def test_each_own_command_line_is_parsed(name: str, monkeypatch: pytest.MonkeyPa
 
 def test_each_own_variable_is_read_by_the_program() -> None:
     sources = "".join(path.read_text() for path in trees.modules() if "engine" in path.parts)
-    named = {name for service in COMPOSE.ours.values() for name in service.environment}
+    named = {name for service in COMPOSE.built_services.values() for name in service.environment}
     named |= {secret.environment for secret in COMPOSE.secrets.values()}
     assert {name for name in named if f'"{name}"' not in sources} == set()
 
@@ -146,7 +146,7 @@ def test_cluster_id_has_the_format_of_kafka() -> None:
     assert base64.urlsafe_b64encode(uuid).decode().rstrip("=") == cluster_id
 
 
-@pytest.mark.parametrize("name", COMPOSE.ours)
+@pytest.mark.parametrize("name", COMPOSE.built_services)
 def test_each_health_check_queries_the_port_of_its_process(name: str) -> None:
     service = COMPOSE.services[name]
     assert service.healthcheck is not None
@@ -157,11 +157,11 @@ def test_each_health_check_queries_the_port_of_its_process(name: str) -> None:
 
 def test_prometheus_scrapes_each_process_at_its_port() -> None:
     scrapes = {scrape.job_name: scrape for scrape in documents.scrapes()}
-    assert set(scrapes) == {"worker", "api", "agent"} == {*COMPOSE.ours, "agent"}
-    for name in COMPOSE.ours:
-        assert scrapes[name].places == [f"{name}:{listens_on(COMPOSE.services[name])}"]
+    assert set(scrapes) == {"worker", "api", "agent"} == {*COMPOSE.built_services, "agent"}
+    for name in COMPOSE.built_services:
+        assert scrapes[name].addresses == [f"{name}:{listens_on(COMPOSE.services[name])}"]
     # Agents are not started here; their documented address is used.
-    (address,) = scrapes["agent"].places
+    (address,) = scrapes["agent"].addresses
     port = address.removeprefix("agent:")
     readme = (documents.FOLDER / "README.md").read_text()
     assert f"`{address}/metrics`" in readme

@@ -75,7 +75,7 @@ class Part(Process):
 
     def plain(self) -> str:
         """Return the output without colours."""
-        return re.sub(r"\x1b\[[0-9;]*m", "", self.said())
+        return re.sub(r"\x1b\[[0-9;]*m", "", self.output())
 
     def figures(self) -> Values:
         """Return the metrics as Prometheus scrapes them."""

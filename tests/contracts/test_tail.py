@@ -21,7 +21,7 @@ def stored(partitions: int, value: bytes = b"x" * 10_000) -> Iterator[records.St
         number += 1
 
 
-def kept(newest: tail.Tail, partitions: int, numbers: int) -> int:
+def count_readable(newest: tail.Tail, partitions: int, numbers: int) -> int:
     """Return how many records can be read by their offset; asserts that the same ones can be read by number."""
     by_offset = {
         record.number
@@ -40,7 +40,7 @@ def test_records_up_to_the_byte_limit_are_kept_for_any_number_of_partitions(part
     source = stored(partitions)
     for taken in range(1, 41):
         newest.extend([next(source)])
-        assert kept(newest, partitions, 41) == min(taken, 10)
+        assert count_readable(newest, partitions, 41) == min(taken, 10)
 
 
 def test_newest_record_is_kept_at_any_size() -> None:

@@ -47,7 +47,7 @@ class _Input(msgspec.Struct, rename="camel"):
     by: shapes.PolicyRef | None = None
     preemption_gate: bool = False
 
-    def known(self) -> list[policies.Policy]:
+    def decoded_policies(self) -> list[policies.Policy]:
         """Return the policies, decoded as the engine decodes them."""
         kinds = {
             policies.PROPAGATION_POLICY: self.namespaced,
@@ -73,7 +73,7 @@ def _index(known: list[policies.Policy]) -> claims.PolicyIndex:
 
 
 def _propagate(case: _Input) -> _Answer:
-    verdict = claims.claim(_index(case.known()), case.resource, case.claimed_by)
+    verdict = claims.claim(_index(case.decoded_policies()), case.resource, case.claimed_by)
     error = "no matched propagation policy" if verdict.outcome == claims.UNMATCHED else ""
     return _Answer(claims.reference(verdict.policy) if verdict.policy else None, error)
 
@@ -82,7 +82,7 @@ def _preempt(case: _Input) -> _Answer:
     """Consider only the policy ``by``, and only if the template is claimed."""
     if case.claimed_by is None:
         return _Answer(None, "")
-    involved = [p for p in case.known() if claims.reference(p) in (case.by, case.claimed_by)]
+    involved = [p for p in case.decoded_policies() if claims.reference(p) in (case.by, case.claimed_by)]
     verdict = claims.claim(_index(involved), case.resource, case.claimed_by, preemption=case.preemption_gate)
     return _Answer(claims.reference(verdict.policy) if verdict.policy else None, "")
 

@@ -156,7 +156,9 @@ async def test_withdrawal_is_never_suspended(story: Story) -> None:
 # --- kinds ---
 
 
-async def place(story: Story, name: str, kind: tuple[str, str], fields: Json) -> dict[str, int | None]:
+async def placed_replicas(
+    story: Story, name: str, kind: tuple[str, str], fields: Json
+) -> dict[str, int | None]:
     divided = on("member1", "member2", scheduling=EVEN)
     await story.submit(policy(f"p-{kind[1].lower()}", divided, selector(name, kind)))
     await story.submit(inputs.template(name, kind, fields=fields))
@@ -164,7 +166,7 @@ async def place(story: Story, name: str, kind: tuple[str, str], fields: Json) ->
 
 
 async def test_stateful_set_is_divided_by_its_replicas(story: Story) -> None:
-    placed = await place(
+    placed = await placed_replicas(
         story, "db", STATEFUL_SET, {"spec": {"replicas": 4, "template": {"spec": {"containers": []}}}}
     )
     assert placed == {"member1": 2, "member2": 2}
@@ -172,7 +174,7 @@ async def test_stateful_set_is_divided_by_its_replicas(story: Story) -> None:
 
 async def test_job_is_divided_by_its_parallelism(story: Story) -> None:
     spec = {"parallelism": 6, "completions": 60, "template": {"spec": {"containers": [{"name": "sum"}]}}}
-    assert await place(story, "sum", JOB, {"spec": spec}) == {"member1": 3, "member2": 3}
+    assert await placed_replicas(story, "sum", JOB, {"spec": spec}) == {"member1": 3, "member2": 3}
 
 
 async def test_completions_of_a_job_are_divided_like_its_parallelism(story: Story) -> None:
@@ -182,7 +184,7 @@ async def test_completions_of_a_job_are_divided_like_its_parallelism(story: Stor
 
     pods: Json = {"spec": {"containers": [{"name": "sum"}]}}
     spec = {"parallelism": 3, "completions": 9, "template": pods}
-    placed = await place(story, "sum", JOB, {"spec": spec})
+    placed = await placed_replicas(story, "sum", JOB, {"spec": spec})
     assert placed == {"member1": 2, "member2": 1}
     assert await completions() == {"member1": 6, "member2": 3}
     await story.submit(inputs.template("sum", JOB, fields={"spec": {**spec, "completions": 12}}))
@@ -192,7 +194,7 @@ async def test_completions_of_a_job_are_divided_like_its_parallelism(story: Stor
 
 
 async def test_workload_without_a_count_has_one_replica(story: Story) -> None:
-    assert await place(story, "one", JOB, {"spec": {"template": {"spec": {"containers": []}}}}) == {
+    assert await placed_replicas(story, "one", JOB, {"spec": {"template": {"spec": {"containers": []}}}}) == {
         "member1": 1
     }
 
@@ -200,7 +202,9 @@ async def test_workload_without_a_count_has_one_replica(story: Story) -> None:
 async def test_pod_is_one_replica_and_is_sent_unchanged(story: Story) -> None:
     container: Json = {"name": "main", "resources": {"requests": {"cpu": "2"}}}
     # The manifest of a Pod has no replicas to set.
-    assert await place(story, "single", POD, {"spec": {"containers": [container]}}) == {"member1": None}
+    assert await placed_replicas(story, "single", POD, {"spec": {"containers": [container]}}) == {
+        "member1": None
+    }
     single = key("single", POD)
     assert story.placed(single) == {"member1": 1}
     (declared,) = await story.recorded(decisions.BindingDeclared)
@@ -217,7 +221,7 @@ async def test_pod_that_fits_nowhere_is_not_placed(story: Story) -> None:
 
 
 async def test_kind_without_replicas_is_sent_to_every_selected_cluster(story: Story) -> None:
-    assert await place(story, "settings", CONFIG_MAP, {"data": {"a": "1"}}) == {
+    assert await placed_replicas(story, "settings", CONFIG_MAP, {"data": {"a": "1"}}) == {
         "member1": None,
         "member2": None,
     }
@@ -246,13 +250,13 @@ async def test_custom_kind_is_divided_by_its_interpreter(story: Story, interpret
 
 
 async def test_custom_kind_without_an_interpreter_has_no_replicas(story: Story) -> None:
-    placed = await place(story, "stream", FLINK, {"spec": {"job": {"parallelism": 8}}})
+    placed = await placed_replicas(story, "stream", FLINK, {"spec": {"job": {"parallelism": 8}}})
     assert placed == {"member1": None, "member2": None}
 
 
 async def test_custom_kind_has_no_replicas_after_its_interpreter_is_deleted(story: Story) -> None:
     await story.submit(inputs.interpreter("spec.job.parallelism"))
-    await place(story, "stream", FLINK, {"spec": {"job": {"parallelism": 8}}})
+    await placed_replicas(story, "stream", FLINK, {"spec": {"job": {"parallelism": 8}}})
     await story.submit(policies.InterpreterDeleted(name="flink"))
     assert await story.replicas(key("stream", FLINK)) == {"member1": None, "member2": None}
 

@@ -23,7 +23,7 @@ class _Taint(msgspec.Struct, rename="camel"):
     value: str = ""
     added_seconds_ago: int | None = None
 
-    def known(self) -> clusters.Taint:
+    def decoded(self) -> clusters.Taint:
         at = self.added_seconds_ago
         added = None if at is None else times.to_seconds_text(_NOW_MS - at * _SECOND_MS)
         return clusters.Taint(key=self.key, value=self.value, effect=self.effect, time_added=added)
@@ -36,7 +36,7 @@ class _Task(msgspec.Struct, rename="camel"):
     suppress_deletion: bool | None = None
     purge_mode: str = ""
 
-    def known(self) -> EvictionTask:
+    def decoded(self) -> EvictionTask:
         at = self.created_seconds_ago
         return EvictionTask(
             cluster=self.from_cluster,
@@ -89,10 +89,10 @@ def _targets(targets: list[_Target]) -> Targets:
 def _evict(raw: msgspec.Raw) -> _Answer:
     """The reference returns -1 seconds for never, and an error if no toleration time is stated."""
     case = msgspec.json.decode(raw, type=_Evict)
-    old, tasks = _targets(case.clusters), tuple(task.known() for task in case.tasks)
+    old, tasks = _targets(case.clusters), tuple(task.decoded() for task in case.tasks)
     deadline_ms = None
     if not (case.no_applied_placement or case.eviction_disabled):
-        deadline_ms = eviction_rules.deadline_ms([taint.known() for taint in case.taints], case.tolerations)
+        deadline_ms = eviction_rules.deadline_ms([taint.decoded() for taint in case.taints], case.tolerations)
     is_due = deadline_ms is not None and deadline_ms <= _NOW_MS
     new, left = old, tasks
     if is_due:
@@ -110,7 +110,7 @@ def _evict(raw: msgspec.Raw) -> _Answer:
 
 def _assess(raw: msgspec.Raw) -> _Answer:
     case = msgspec.json.decode(raw, type=_Assess)
-    tasks = [task.known() for task in case.tasks]
+    tasks = [task.decoded() for task in case.tasks]
     assessed = eviction_rules.assess(
         tasks,
         _targets(case.clusters),

@@ -39,7 +39,7 @@ async def moved_away(story: Story) -> None:
     await story.pass_s(60)
 
 
-def known(story: Story, name: str = "demo") -> Rebalancer:
+def rebalancer_state(story: Story, name: str = "demo") -> Rebalancer:
     rebalancer_key = keys.rebalancer_key(name)
     return story.worker.folds[keys.shard_of(rebalancer_key)].state.rebalancers[rebalancer_key]
 
@@ -50,7 +50,7 @@ def is_there(story: Story) -> bool:
 
 def observed(story: Story, rebalancer_name: str = "demo") -> dict[str, str]:
     """Return result or reason by workload name, in stored order."""
-    seen = known(story, rebalancer_name).observed.values()
+    seen = rebalancer_state(story, rebalancer_name).observed.values()
     return {workload.workload.name: workload.reason or workload.result for workload in seen}
 
 
@@ -229,7 +229,7 @@ async def test_recreated_rebalancer_reschedules_again(story: Story) -> None:
 
 async def test_two_rebalancers_of_one_workload_both_finish(story: Story) -> None:
     await story.submit(rebalancer("demo", ref("web")), rebalancer("other", ref("web")))
-    assert known(story).finished == known(story, "other").finished == 1
+    assert rebalancer_state(story).finished == rebalancer_state(story, "other").finished == 1
     assert len(await story.recorded(decisions.RescheduleTriggered)) == 2
 
 

@@ -13,7 +13,7 @@ from engine.objects.selector_index import Selection
 from tests.deciders import strategies
 
 
-def _kept(template: strategies.Template) -> Template:
+def _template_of(template: strategies.Template) -> Template:
     return Template(template.ref, dict(template.labels), "", 1, 0, "", workloads.Size(None, None))
 
 
@@ -44,7 +44,7 @@ def test_index_finds_the_same_templates_as_a_scan(
     known: dict[str, Template] = {}
     for change, template in changes:
         key = template.ref.binding_key
-        new = _kept(template) if change == "applied" else None
+        new = _template_of(template) if change == "applied" else None
         index.move(key, known.pop(key, None), new)
         if new is not None:
             known[key] = new

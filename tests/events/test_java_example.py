@@ -95,5 +95,5 @@ def test_java_example_compiles_without_a_jdk(tmp_path: Path) -> None:
     ]
 
 
-def _record(seen: clients.Seen) -> records.Record:
+def _record(seen: clients.ReceivedRecord) -> records.Record:
     return records.record(topics.CLUSTERS, seen.partition, seen.key.decode(), seen.headers, seen.value)

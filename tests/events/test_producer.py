@@ -39,7 +39,7 @@ async def shop(kafka: str, prefix: str) -> AsyncGenerator[producer.Producer]:
         yield started
 
 
-def decoded(topic: str, seen: clients.Seen) -> codec.Decoded:
+def decoded(topic: str, seen: clients.ReceivedRecord) -> codec.Decoded:
     at = records.record(topic, seen.partition, seen.key.decode(), seen.headers, seen.value)
     event = codec.decode(at)
     assert isinstance(event, codec.Decoded), event
@@ -256,5 +256,5 @@ def _leaders_killed_and_up(brokers: processes.LocalBrokers, partition: int) -> N
         brokers.heal()
 
 
-def _as_record(seen: clients.Seen) -> records.Record:
+def _as_record(seen: clients.ReceivedRecord) -> records.Record:
     return records.record("clusters", seen.partition, seen.key.decode(), seen.headers, seen.value)

@@ -79,7 +79,7 @@ def _meaning(struct: type[shapes.Event]) -> str:
     return (struct.__doc__ or "").partition("\n")[0].replace("``", "`")
 
 
-def _places() -> str:
+def _positions() -> str:
     objects = (
         ("Deployment `nginx` in `default`", topics.SPECS, keys.binding_key("Deployment", "default", "nginx")),
         ("ClusterRole `system:view`", topics.SPECS, keys.binding_key("ClusterRole", "", "system:view")),
@@ -211,7 +211,7 @@ _BAD: Final[dict[str, records.Record]] = {
 _TABLES: Final[dict[str, Callable[[], str]]] = {
     "topics": _topics,
     "types": _types,
-    "places": _places,
+    "places": _positions,
     "hashes": _hashes,
     "limits": _limits,
     "refusals": _refusals,

@@ -130,12 +130,12 @@ def _states(client: Client) -> dict[str, str]:
 def _until_members_run_what_bindings_say(directory: Path) -> None:
     deadline = time.monotonic() + _SETTLE_SECONDS
     with Client(directory) as client:
-        while (expected := _wanted(client)) != (running := _running(client)):
+        while (expected := _assigned_replicas(client)) != (running := _running(client)):
             assert time.monotonic() < deadline, (expected, running)
             time.sleep(0.1)
 
 
-def _wanted(client: Client) -> dict[tuple[str, str], int]:
+def _assigned_replicas(client: Client) -> dict[tuple[str, str], int]:
     return {
         (binding.key, target.name): target.replicas or 0
         for binding in map(bindings.of, server_reads.objects(client, "bindings"))

@@ -143,11 +143,11 @@ def test_policies_that_disagree_about_a_shared_dependency_are_merged_and_reporte
     kubectl("apply", "-f", "-", stdin=f"{SETTINGS}---{web}---{api}---{keeps}---{plain}")
     until_in(kubectl, ["member1"], "configmap/settings", "deploy/web", "deploy/api")
 
-    def kept() -> tuple[object, object]:
+    def conflict_settings() -> tuple[object, object]:
         spec = cast("dict[str, object]", kubectl.json("rb", "settings-configmap")["spec"])
         return spec["conflictResolution"], spec["preserveResourcesOnDeletion"]
 
-    kubectl.until_true(lambda: kept() == ("Overwrite", True), lambda: str(kept()))
+    kubectl.until_true(lambda: conflict_settings() == ("Overwrite", True), lambda: str(conflict_settings()))
     text = (
         "Dependency policy conflict detected: ConflictResolution conflicted (Overwrite vs Abort);"
         " PreserveResourcesOnDeletion conflicted (true vs false)."
@@ -158,7 +158,7 @@ def test_policies_that_disagree_about_a_shared_dependency_are_merged_and_reporte
 
     kubectl("apply", "-f", "-", stdin=placed_on("member1") + "  conflictResolution: Abort\n")
     kubectl("patch", "pp", "web", "--type=merge", "-p", '{"spec":{"preserveResourcesOnDeletion":false}}')
-    kubectl.until_true(lambda: kept() == ("Abort", False), lambda: str(kept()))
+    kubectl.until_true(lambda: conflict_settings() == ("Abort", False), lambda: str(conflict_settings()))
 
     # An explicit false differs from an absent field.
     def keeping(name: str) -> object:

@@ -19,7 +19,7 @@ def member(kubectl: Kubectl) -> Iterator[Kubectl]:
     member("uncordon", NODE)
 
 
-def _places(member: Kubectl) -> dict[str, str]:
+def _nodes_of_pods(member: Kubectl) -> dict[str, str]:
     """The nodes of the running pods, by name of the pod."""
     pods = objects_at(member.json("pods"), "items")
     return {
@@ -31,13 +31,13 @@ def _places(member: Kubectl) -> dict[str, str]:
 def test_pods_of_a_drained_node_are_evicted_and_it_gets_no_new_ones(member: Kubectl) -> None:
     member("create", "deployment", "web", "--image=nginx", "--replicas=3")
     member("rollout", "status", "deploy", "web", "--timeout=60s")
-    before = _places(member)
+    before = _nodes_of_pods(member)
     assert NODE in before.values()
     member("label", "node", NODE, "disk=ssd")
     member("drain", NODE, "--ignore-daemonsets", "--force", "--timeout=60s", "--pod-selector=app=web")
     assert "SchedulingDisabled" in member("get", "node", NODE)
     member("rollout", "status", "deploy", "web", "--timeout=60s")
-    after = _places(member)
+    after = _nodes_of_pods(member)
     assert NODE not in after.values()
     assert {pod: node for pod, node in before.items() if node != NODE}.items() <= after.items()
     assert member("get", "node", "-l", "disk=ssd", "-o", "name") == f"node/{NODE}\n"
@@ -52,10 +52,10 @@ def test_drain_respects_budgets_of_the_member(member: Kubectl) -> None:
     drain = ("drain", NODE, "--ignore-daemonsets", "--force", "--pod-selector=app=web")
     member(*drain, "--timeout=3s", code=1)
     assert "Cannot evict pod as it would violate the pod's disruption budget" in member.errors
-    assert list(_places(member).values()) == [NODE]
+    assert list(_nodes_of_pods(member).values()) == [NODE]
     member("delete", "pdb", "web")
     member(*drain, "--timeout=60s")
-    assert NODE not in _places(member).values()
+    assert NODE not in _nodes_of_pods(member).values()
 
 
 def _unscheduled(member: Kubectl, reason: str) -> None:
@@ -69,12 +69,12 @@ def _unscheduled(member: Kubectl, reason: str) -> None:
 def test_pods_wait_for_a_node_that_is_selected_and_tolerated(member: Kubectl) -> None:
     member("create", "deployment", "web", "--image=nginx")
     member("rollout", "status", "deploy", "web", "--timeout=60s")
-    before = _places(member)
+    before = _nodes_of_pods(member)
     selecting = '{"spec":{"template":{"spec":{"nodeSelector":{"disk":"nvme"}}}}}'
     member("patch", "deployment", "web", "-p", selecting)
     message = "node(s) didn't match Pod's node affinity/selector"
     member.until_true(lambda: message in member("get", "events"), lambda: member("describe", "pods"))
-    assert before.items() <= _places(member).items()
+    assert before.items() <= _nodes_of_pods(member).items()
     member("taint", "node", NODE, "team=blue:NoSchedule")
     member("label", "node", NODE, "disk=nvme")
     tainted = "node(s) had untolerated taint {team: blue}"
@@ -82,7 +82,9 @@ def test_pods_wait_for_a_node_that_is_selected_and_tolerated(member: Kubectl) ->
     tolerating = '{"spec":{"template":{"spec":{"tolerations":[{"key":"team","operator":"Exists"}]}}}}'
     member("patch", "deployment", "web", "-p", tolerating)
     member("rollout", "status", "deploy", "web", "--timeout=60s")
-    member.until_true(lambda: list(_places(member).values()) == [NODE], lambda: member("describe", "pods"))
+    member.until_true(
+        lambda: list(_nodes_of_pods(member).values()) == [NODE], lambda: member("describe", "pods")
+    )
     member("taint", "node", NODE, "team-")
     member("label", "node", NODE, "disk-")
 
@@ -98,7 +100,7 @@ def test_pods_wait_while_the_only_node_that_they_select_is_cordoned(member: Kube
     _unscheduled(member, f"1 node(s) were unschedulable, 99 {others}. no new claims to deallocate")
     member("uncordon", NODE)
     member("rollout", "status", "deploy", "web", "--timeout=60s")
-    assert list(_places(member).values()) == [NODE]
+    assert list(_nodes_of_pods(member).values()) == [NODE]
 
 
 def test_definition_of_a_member_is_established_and_nodes_are_as_old_as_the_member(member: Kubectl) -> None:

@@ -6,7 +6,7 @@ from tests.kubectl.control_planes import ControlPlane
 from tests.kubectl.manifests import BOTH
 
 
-def _made(kubectl: Kubectl) -> str:
+def _new_namespace(kubectl: Kubectl) -> str:
     name = f"{kubectl.namespace[:50]}-2"
     kubectl("create", "namespace", name)
     return name
@@ -19,7 +19,7 @@ def _until_gone(kubectl: Kubectl, *words: str) -> None:
 
 
 def test_deleted_namespace_is_deleted_with_its_objects(kubectl: Kubectl) -> None:
-    name = _made(kubectl)
+    name = _new_namespace(kubectl)
     kubectl("apply", "-n", name, "-f", "-", stdin=BOTH)
     kubectl.until(["NAME SCHEDULED FULLYAPPLIED", "web-deployment True True"], "rb", "-n", name)
     assert kubectl("get", "namespace", name, "-o", "jsonpath={.status.phase}") == "Active"
@@ -38,7 +38,7 @@ def test_deleted_namespace_is_deleted_with_its_objects(kubectl: Kubectl) -> None
 
 
 def test_finalizer_of_an_object_keeps_its_namespace_terminating(kubectl: Kubectl) -> None:
-    name = _made(kubectl)
+    name = _new_namespace(kubectl)
     kubectl("create", "configmap", "kept", "-n", name)
     kubectl("create", "configmap", "other", "-n", name)
     hold = '{"metadata":{"finalizers":["example.com/hold"]}}'
@@ -59,7 +59,7 @@ def test_finalizer_of_an_object_keeps_its_namespace_terminating(kubectl: Kubectl
 
 
 def test_protected_object_is_not_deleted_and_keeps_its_namespace(kubectl: Kubectl) -> None:
-    name = _made(kubectl)
+    name = _new_namespace(kubectl)
     kubectl("create", "configmap", "kept", "-n", name)
     kubectl("create", "configmap", "other", "-n", name)
     label = "resourcetemplate.karmada.io/deletion-protected"
@@ -85,7 +85,7 @@ def test_protected_object_is_not_deleted_and_keeps_its_namespace(kubectl: Kubect
 def test_contents_of_a_deleted_namespace_can_be_changed_for_two_seconds(
     kubectl: Kubectl, control_plane: ControlPlane
 ) -> None:
-    name = _made(kubectl)
+    name = _new_namespace(kubectl)
     kubectl("create", "configmap", "kept", "-n", name)
     namespace = f"/api/v1/namespaces/{name}"
     kept, label = f"{namespace}/configmaps/kept", {"metadata": {"labels": {"a": "b"}}}

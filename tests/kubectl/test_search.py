@@ -20,7 +20,7 @@ def _register(kubectl: Kubectl, target: Json, **selector: str) -> None:
     assert kubectl.errors == ""
 
 
-def _found(kubectl: Kubectl, path: str) -> list[object]:
+def _sources(kubectl: Kubectl, path: str) -> list[object]:
     items = objects_at(json.loads(kubectl("get", "--raw", f"{CACHE}{path}")), "items")
     return [at(item, "metadata", "annotations", SOURCE) for item in items]
 
@@ -32,17 +32,17 @@ def test_objects_of_members_are_found_as_far_as_registries_select_them(kubectl: 
             lambda name=name: "web" in kubectl.on(name)("get", "deploy"), lambda: kubectl("get", "rb")
         )
     path = f"/apis/apps/v1/namespaces/{kubectl.namespace}/deployments"
-    assert _found(kubectl, path) == []
+    assert _sources(kubectl, path) == []
     _register(kubectl, {"clusterNames": ["member1", "member2"]})
-    assert _found(kubectl, path) == ["member1", "member2"]
-    assert _found(kubectl, f"{path}?labelSelector=app=other") == []
-    assert _found(kubectl, "/api/v1/pods") == []
+    assert _sources(kubectl, path) == ["member1", "member2"]
+    assert _sources(kubectl, f"{path}?labelSelector=app=other") == []
+    assert _sources(kubectl, "/api/v1/pods") == []
     _register(kubectl, {"exclude": ["member1"]}, namespace=kubectl.namespace)
-    assert _found(kubectl, "/apis/apps/v1/deployments") == ["member2"]
+    assert _sources(kubectl, "/apis/apps/v1/deployments") == ["member2"]
     kubectl("create", "--raw", f"{CACHE}/apis/apps/v1/deployments", "-f", "-", stdin="{}", code=1)
     kubectl("get", "--raw", f"{CACHE}/apis/apps/v1/ships", code=1)
     kubectl("delete", "resourceregistry", "deployments")
-    assert _found(kubectl, path) == []
+    assert _sources(kubectl, path) == []
 
 
 def test_one_api_reads_and_writes_the_objects_of_all_members(kubectl: Kubectl, tmp_path: Path) -> None:

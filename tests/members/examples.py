@@ -139,7 +139,7 @@ class Stage:
 
     async def events_since(self, number: int) -> list[shapes.Event]:
         """Return the members' events after a number of the log."""
-        events = map(_said, await self.log.read_all(number, 10_000))
+        events = map(_event_of, await self.log.read_all(number, 10_000))
         return [data for data in events if data is not None]
 
     async def settle(self) -> None:
@@ -187,7 +187,7 @@ def shown(stage: Stage) -> dict[tuple[str, str], tuple[int, int]]:
     }
 
 
-def _said(record: records.StoredRecord) -> shapes.Event | None:
+def _event_of(record: records.StoredRecord) -> shapes.Event | None:
     decoded = codec.decode(record)
     if not isinstance(decoded, codec.Decoded) or not decoded.envelope.source.startswith(SOURCE):
         return None

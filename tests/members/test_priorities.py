@@ -29,7 +29,9 @@ def priority_class(member: state.MemberState, name: str, value: int, step: int =
     cluster.apply_work(member, work, 0, template=templates.read(msgspec.json.encode(manifest)))
 
 
-def asked(member: state.MemberState, name: str, replicas: int, template: Template, at_ms: int = 0) -> None:
+def apply_work(
+    member: state.MemberState, name: str, replicas: int, template: Template, at_ms: int = 0
+) -> None:
     """Apply a work with this many replicas, and its immediate consequences."""
     step = 1 + max((workload.known[1] for workload in member.workloads.values()), default=0)
     cluster.apply_work(member, examples.applied(name, replicas, step=step), at_ms, template=template)
@@ -56,45 +58,45 @@ def member() -> state.MemberState:
 
 
 def test_lowest_and_youngest_pods_are_preempted_and_wait(member: state.MemberState) -> None:
-    asked(member, "plain", 2, of_class(""))
-    asked(member, "lowly", 2, of_class("low"), at_ms=1)
-    asked(member, "vital", 3, of_class("high"), at_ms=2)
+    apply_work(member, "plain", 2, of_class(""))
+    apply_work(member, "lowly", 2, of_class("low"), at_ms=1)
+    apply_work(member, "vital", 3, of_class("high"), at_ms=2)
     assert running(member) == {"plain": 1, "lowly": 0, "vital": 3}
 
-    asked(member, "vital", 1, of_class("high"), at_ms=3)
+    apply_work(member, "vital", 1, of_class("high"), at_ms=3)
     assert running(member) == {"plain": 2, "lowly": 1, "vital": 1}, "the more important ones come back first"
 
 
 def test_equal_priority_is_not_preempted_and_no_pod_in_vain(member: state.MemberState) -> None:
-    asked(member, "vital", 3, of_class("high"))
-    asked(member, "plain", 1, of_class(""))
-    asked(member, "other", 1, of_class("high"))
+    apply_work(member, "vital", 3, of_class("high"))
+    apply_work(member, "plain", 1, of_class(""))
+    apply_work(member, "other", 1, of_class("high"))
     assert running(member) == {"vital": 3, "plain": 0, "other": 1}
 
-    asked(member, "large", 1, of_class("high", cpu="5"))
+    apply_work(member, "large", 1, of_class("high", cpu="5"))
     assert running(member) == {"vital": 3, "plain": 0, "other": 1, "large": 0}
 
 
 def test_pod_without_the_scarce_resource_is_not_preempted(member: state.MemberState) -> None:
-    asked(member, "small", 3, of_class("low", cpu="0"))
-    asked(member, "plain", 4, of_class(""))
-    asked(member, "vital", 2, of_class("high"))
+    apply_work(member, "small", 3, of_class("low", cpu="0"))
+    apply_work(member, "plain", 4, of_class(""))
+    apply_work(member, "vital", 2, of_class("high"))
     assert running(member) == {"small": 3, "plain": 2, "vital": 2}
 
 
 def test_class_that_never_preempts_is_only_first_in_the_queue(member: state.MemberState) -> None:
     priority_class(member, "patient", 2_000, preemptionPolicy="Never")
-    asked(member, "plain", 4, of_class(""))
-    asked(member, "calm", 2, of_class("patient"))
+    apply_work(member, "plain", 4, of_class(""))
+    apply_work(member, "calm", 2, of_class("patient"))
     assert running(member) == {"plain": 4, "calm": 0}
-    asked(member, "lowly", 1, of_class("low"))
-    asked(member, "plain", 1, of_class(""))
+    apply_work(member, "lowly", 1, of_class("low"))
+    apply_work(member, "plain", 1, of_class(""))
     cluster.advance(member, 1)
     assert running(member) == {"plain": 1, "calm": 2, "lowly": 1}
 
 
 def test_pods_of_an_unknown_class_wait_for_it(member: state.MemberState) -> None:
-    asked(member, "early", 2, of_class("later"))
+    apply_work(member, "early", 2, of_class("later"))
     assert running(member) == {"early": 0}
     priority_class(member, "later", 7)
     cluster.advance(member, 1)
@@ -103,15 +105,15 @@ def test_pods_of_an_unknown_class_wait_for_it(member: state.MemberState) -> None
 
 def test_default_class_applies_to_pods_without_a_class(member: state.MemberState) -> None:
     priority_class(member, "usual", 5_000, globalDefault=True)
-    asked(member, "vital", 4, of_class("high"))
-    asked(member, "plain", 1, of_class(""))
+    apply_work(member, "vital", 4, of_class("high"))
+    apply_work(member, "plain", 1, of_class(""))
     assert running(member) == {"vital": 3, "plain": 1}
 
 
 def test_system_classes_exist_from_the_start() -> None:
     member = examples.new_state(startup_ms=0, cpu="4")
-    asked(member, "plain", 4, of_class(""))
-    asked(member, "system", 2, of_class("system-node-critical"))
+    apply_work(member, "plain", 4, of_class(""))
+    apply_work(member, "system", 2, of_class("system-node-critical"))
     assert running(member) == {"plain": 2, "system": 2}
 
 
@@ -130,7 +132,7 @@ def test_no_lower_priority_replica_runs_while_a_higher_one_waits(
     named: dict[str, int] = {}
     for at_ms, (name, kind, replicas) in enumerate(moves):
         named[name] = CLASSES[kind]
-        asked(member, name, replicas, of_class(kind), at_ms)
+        apply_work(member, name, replicas, of_class(kind), at_ms)
         cluster.advance(member, at_ms)
         workloads = {
             workload.ref.name: workload
@@ -150,7 +152,7 @@ def test_preemptions_survive_a_restart(member: state.MemberState) -> None:
         work = examples.applied(name, replicas, step=step)
         member_history.take_work(history, work, step, state.ReportCause())
         templates_by_key[work.key] = of_class(kind)
-        asked(member, name, replicas, templates_by_key[work.key], step)
+        apply_work(member, name, replicas, templates_by_key[work.key], step)
     for workload in member.workloads.values():
         if workload.reported is not None:
             member_history.take_report(history, workload.reported, 1)

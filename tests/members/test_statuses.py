@@ -24,11 +24,13 @@ def _reported(template: templates.Template, reading: shapes.Reading | None) -> h
     member = examples.new_state(startup_ms=0)
     work = msgspec.structs.replace(examples.applied("flink", 2), reading=reading)
     cluster.apply_work(member, work, 0, template=template)
-    (report,) = (report.data for report in _said(member) if isinstance(report.data, health.WorkloadReported))
+    (report,) = (
+        report.data for report in _reports(member) if isinstance(report.data, health.WorkloadReported)
+    )
     return report
 
 
-def _said(member: state.MemberState) -> list[reports.Report]:
+def _reports(member: state.MemberState) -> list[reports.Report]:
     return cluster.advance(member, 0)
 
 

@@ -27,10 +27,10 @@ def of_pod(pod: Json, kind: tuple[str, str] = DEPLOYMENT, **fields: object) -> l
     """Return the dependencies of a workload with this pod, as kind/name."""
     template: Json = {"template": {"spec": pod}}
     spec = pod if kind == POD else {"jobTemplate": {"spec": template}} if kind == CRON_JOB else template
-    return found({"spec": {**spec, **fields}}, kind)
+    return dependencies_of({"spec": {**spec, **fields}}, kind)
 
 
-def found(root: object, kind: tuple[str, str] = DEPLOYMENT, namespace: str = "shop") -> list[str]:
+def dependencies_of(root: object, kind: tuple[str, str] = DEPLOYMENT, namespace: str = "shop") -> list[str]:
     needed = dependencies(*kind, namespace, msgspec.json.encode(root))
     assert all((dependency.api_version, dependency.namespace) == ("v1", namespace) for dependency in needed)
     return [f"{dependency.kind}/{dependency.name}" for dependency in needed]
@@ -103,15 +103,15 @@ def test_claims_created_by_a_stateful_set_are_no_dependencies() -> None:
 
 def test_certificates_of_an_ingress_are_dependencies() -> None:
     ingress = {"spec": {"tls": [{"hosts": ["a"], "secretName": "cert"}, {"hosts": ["b"]}]}}
-    assert found(ingress, ("networking.k8s.io/v1", "Ingress")) == ["Secret/cert"]
+    assert dependencies_of(ingress, ("networking.k8s.io/v1", "Ingress")) == ["Secret/cert"]
 
 
 def test_other_kinds_and_cluster_scoped_objects_have_no_dependencies() -> None:
     root = {"spec": {"template": {"spec": {"volumes": [{"secret": {"secretName": "keys"}}]}}}}
-    assert found(root) == ["Secret/keys"]
-    assert found(root, ("v1", "Service")) == []
-    assert found(root, ("example.io/v1", "Deployment")) == []
-    assert found(root, namespace="") == []
+    assert dependencies_of(root) == ["Secret/keys"]
+    assert dependencies_of(root, ("v1", "Service")) == []
+    assert dependencies_of(root, ("example.io/v1", "Deployment")) == []
+    assert dependencies_of(root, namespace="") == []
 
 
 def test_escaped_field_names_are_read() -> None:

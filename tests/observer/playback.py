@@ -69,7 +69,7 @@ class Playback:
         newest: dict[tuple[str, str, str], Change] = {}
         for change in self.changes[: self.shown]:
             if change.head.kind == kind:
-                newest[change.place] = change
+                newest[change.object_key] = change
         return [change for change in newest.values() if not change.is_gone]
 
     def routes(self) -> list[Route]:

@@ -17,7 +17,7 @@ from engine.observer.observer import Observer
 from tests import recordings
 from tests.observer.disturbing import FAULTS, Disturbing, disturb, in_rounds
 from tests.observer.playback import Playback
-from tests.observer.test_observer import known, shown, versions
+from tests.observer.test_observer import newest_versions, shown, versions
 from tests.relay import Relay
 
 pytestmark = pytest.mark.slow
@@ -50,7 +50,7 @@ async def observing(api: Disturbing, log: memory.MemoryLog) -> AsyncGenerator[Re
 async def level(playback: Playback, log: memory.MemoryLog) -> None:
     """Return when the log has the state that the API shows."""
     async with asyncio.timeout(60):
-        while await known(log) != shown(playback):
+        while await newest_versions(log) != shown(playback):
             await log.wait(log.last_number())
 
 
@@ -61,7 +61,7 @@ def first_changes() -> tuple[recordings.Change, ...]:
         change for change in recordings.changes(recordings.of_scenario("burst")) if change.head.kind in KINDS
     )
     changes = list(itertools.islice(recorded, COUNT - DELETED))
-    objects = {change.place: change for change in changes if change.head.kind != "Event"}
+    objects = {change.object_key: change for change in changes if change.head.kind != "Event"}
     version = changes[-1].version
     for change in [*objects.values()][: 3 * DELETED : 3]:
         version += 1
@@ -99,6 +99,6 @@ async def observed_once(fault: str, seed: int, directory: Path) -> None:
     assert not repeated, f"{fault} in round {seed}: twice in the log"
     if not api.happened["gone"]:
         # After a 410, and only then, several changes of an object are one.
-        later = {(change.place, change.version) for change in playback.changes[FIRST:]}
+        later = {(change.object_key, change.version) for change in playback.changes[FIRST:]}
         assert later <= set(appended), f"{fault} in round {seed}: lost"
     assert playback.refused == 0, f"{fault} in round {seed}: the API was written to"

@@ -12,7 +12,7 @@ KNATIVE = "serving.knative.dev"
 CLUSTER_API = "cluster.x-k8s.io"
 
 
-def made(api_version: str, kind: str, version: int, namespace: str = "shop") -> Json:
+def object_of(api_version: str, kind: str, version: int, namespace: str = "shop") -> Json:
     metadata = {
         "name": "web",
         "namespace": namespace,
@@ -31,7 +31,7 @@ def observed(known: Observations, value: Json) -> observations.ObjectObserved:
 def test_kinds_of_one_name_have_keys_of_their_own() -> None:
     known = Observations()
     seen = [
-        observed(known, made(api_version, kind, 9 - number))
+        observed(known, object_of(api_version, kind, 9 - number))
         for number, (api_version, kind) in enumerate(
             (
                 ("v1", "Service"),
@@ -53,8 +53,8 @@ def test_kinds_of_one_name_have_keys_of_their_own() -> None:
 
 def test_list_of_a_kind_ends_no_object_of_another_group() -> None:
     known = Observations()
-    observed(known, made("v1", "Service", 5))
-    observed(known, made(f"{KNATIVE}/v1", "Service", 6))
+    observed(known, object_of("v1", "Service", 5))
+    observed(known, object_of(f"{KNATIVE}/v1", "Service", 6))
     assert [event.record_key for event in known.listed(KNATIVE, "Service", [])] == [
         f"service.{KNATIVE}:shop/web"
     ]
@@ -64,13 +64,13 @@ def test_list_of_a_kind_ends_no_object_of_another_group() -> None:
 def test_cluster_of_another_group_is_no_member() -> None:
     decider = Decider("reballast")
     # Reading it as one of Karmada's clusters would raise an error: it has no such spec.
-    value = {**made(f"{CLUSTER_API}/v1beta1", "Cluster", 7), "spec": "of another form"}
+    value = {**object_of(f"{CLUSTER_API}/v1beta1", "Cluster", 7), "spec": "of another form"}
     decider.take(observed(Observations(), value))
 
 
 def test_objects_recorded_without_their_group_are_known_by_it() -> None:
     """As in logs before groups were recorded."""
-    gizmo = made("example.com/v1", "Gizmo", 7)
+    gizmo = object_of("example.com/v1", "Gizmo", 7)
     older = observations.ObjectObserved(
         kind="Gizmo",
         name="web",
@@ -84,4 +84,4 @@ def test_objects_recorded_without_their_group_are_known_by_it() -> None:
     assert known.newest == {"Gizmo.example.com": 7}
     ended: Observation = observations.ObjectVanished(kind="Gizmo", name="web", namespace="shop", version=8)
     known.recall(changes.read(ended))
-    assert known.changed(KubeObject(made("example.com/v1", "Gizmo", 9)), is_gone=False) is not None
+    assert known.changed(KubeObject(object_of("example.com/v1", "Gizmo", 9)), is_gone=False) is not None

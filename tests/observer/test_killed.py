@@ -72,7 +72,7 @@ async def killed(seed: int, directory: Path) -> None:
     assert max(Counter(changes).values()) == 1, message
     kinds = {change.head.kind for change in playback.changes[:FIRST]}
     later = {
-        (change.place, change.version, change.is_gone)
+        (change.object_key, change.version, change.is_gone)
         for change in playback.changes[FIRST : playback.shown]
         if change.head.kind in kinds
     }

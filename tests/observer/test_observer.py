@@ -59,7 +59,7 @@ async def observed(log: port.NumberedLog) -> list[shapes.Event]:
     return events
 
 
-async def known(log: port.NumberedLog) -> dict[tuple[str, str, str], int]:
+async def newest_versions(log: port.NumberedLog) -> dict[tuple[str, str, str], int]:
     """The newest version of each object in the log that exists."""
     known_versions: dict[tuple[str, str, str], int] = {}
     for data in await observed(log):
@@ -75,13 +75,13 @@ async def known(log: port.NumberedLog) -> dict[tuple[str, str, str], int]:
 
 def shown(playback: Playback) -> dict[tuple[str, str, str], int]:
     kinds = {change.head.kind for change in playback.changes}
-    return {change.place: change.version for kind in kinds for change in playback.objects(kind)}
+    return {change.object_key: change.version for kind in kinds for change in playback.objects(kind)}
 
 
 async def level(playback: Playback, log: port.NumberedLog) -> None:
     """Return when the log has the state that the API shows."""
     async with asyncio.timeout(60):
-        while await known(log) != shown(playback):  # noqa: ASYNC110  # the log is polled as users do
+        while await newest_versions(log) != shown(playback):  # noqa: ASYNC110  # the log is polled as users do
             await asyncio.sleep(0.05)
 
 
@@ -107,7 +107,7 @@ async def test_every_change_is_appended_once_while_watches_are_cut() -> None:
         await level(playback, log)
     appended = await versions(log)
     assert len(appended) == len(set(appended))
-    later = {(change.place, change.version) for change in playback.changes[FIRST:]}
+    later = {(change.object_key, change.version) for change in playback.changes[FIRST:]}
     assert later <= set(appended)
     assert playback.refused == 0
 
@@ -129,7 +129,7 @@ async def test_object_missing_from_a_later_list_is_deleted() -> None:
         )
         while log.last_number() < count + 2:
             await log.wait(log.last_number())
-        assert set(shown(playback)) - set(await known(log)) == {missing.place}
+        assert set(shown(playback)) - set(await newest_versions(log)) == {missing.object_key}
 
 
 async def test_partition_of_a_minute_loses_and_repeats_nothing() -> None:
@@ -145,12 +145,12 @@ async def test_partition_of_a_minute_loses_and_repeats_nothing() -> None:
         for end in range(FIRST, COUNT + 1, 100):
             playback.shown = end
             await asyncio.sleep(PARTITION_S / ((COUNT - FIRST) / 100))
-        assert await known(log) != shown(playback)
+        assert await newest_versions(log) != shown(playback)
         relay.passing.set()
         await level(playback, log)
     appended = await versions(log)
     assert len(appended) == len(set(appended))
-    later = {(change.place, change.version) for change in playback.changes[FIRST:]}
+    later = {(change.object_key, change.version) for change in playback.changes[FIRST:]}
     assert later <= set(appended)
 
 
@@ -295,7 +295,7 @@ async def test_control_plane_restored_from_a_backup_is_listed_again(is_running: 
     ]
     assert len(after) == len(set(after))
     # Some objects are only deleted in the other history.
-    later = {(change.place, change.version) for change in playback.changes[count:] if not change.is_gone}
+    later = {(change.object_key, change.version) for change in playback.changes[count:] if not change.is_gone}
     assert later <= set(after)
     records = await log.read(topics.OBSERVATIONS, 0, 0, 10 * COUNT)
     assert len({record.headers["ce_id"] for record in records}) == len(records)

@@ -20,7 +20,9 @@ HALF = 3_000
 
 def bindings(changes: Iterable[Change]) -> list[str]:
     """Keys of the bindings that exist after the changes."""
-    newest = {change.place: change for change in changes if change.place[0] in vocabulary.BINDING_KINDS}
+    newest = {
+        change.object_key: change for change in changes if change.object_key[0] in vocabulary.BINDING_KINDS
+    }
     kept = (identity for identity, change in newest.items() if not change.is_gone)
     return sorted(f"{namespace}/{name}" if namespace else name for _, namespace, name in kept)
 
@@ -30,7 +32,8 @@ def newest_clusters(key: str) -> list[str]:
     last = [
         change
         for change in CHANGES
-        if change.place[0] in vocabulary.BINDING_KINDS and key == "/".join(filter(None, change.place[1:]))
+        if change.object_key[0] in vocabulary.BINDING_KINDS
+        and key == "/".join(filter(None, change.object_key[1:]))
     ][-1]
     clusters = objects_at(msgspec.json.decode(last.manifest), "spec", "clusters")
     return [str(cluster["name"]) for cluster in clusters]

@@ -49,7 +49,7 @@ class Secured:
     async def renew(self) -> None:
         """Serve with a certificate of another authority, and accept another certificate of the client only."""
         self._count += 1
-        made = await asyncio.to_thread(self._made)
+        made = await asyncio.to_thread(self._certificates)
         certificate, key = await asyncio.to_thread(client_certificate, f"client-{self._count}")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(made.certificate, made.key)
@@ -62,7 +62,7 @@ class Secured:
         for name, text in (("ca", made.authority.decode()), ("crt", certificate), ("key", key)):
             await asyncio.to_thread((self._directory / name).write_text, text)
 
-    def _made(self) -> certificates.Certificates:
+    def _certificates(self) -> certificates.Certificates:
         directory = self._directory / str(self._count)
         directory.mkdir()
         return certificates.make(directory, dt.datetime.now(dt.UTC), (NAME,))

@@ -21,7 +21,7 @@ def _pins(lock: str) -> dict[str, set[str]]:
     return pins
 
 
-def _wanted(*, tests: bool) -> list[Requirement]:
+def _requirements(*, tests: bool) -> list[Requirement]:
     project = tomllib.loads((trees.ROOT / "pyproject.toml").read_text())
     lines = project["project"]["dependencies"] + (project["dependency-groups"]["test"] if tests else [])
     return [Requirement(line) for line in lines]
@@ -30,7 +30,7 @@ def _wanted(*, tests: bool) -> list[Requirement]:
 @pytest.mark.parametrize("lock", _LOCKS)
 def test_every_dependency_is_locked_within_its_declared_range(lock: str) -> None:
     pins = _pins(lock)
-    for requirement in _wanted(tests=lock != _LOCKS[0]):
+    for requirement in _requirements(tests=lock != _LOCKS[0]):
         versions = pins.get(canonicalize_name(requirement.name), set())
         assert versions, f"{requirement.name} is not in {lock}"
         assert all(requirement.specifier.contains(version) for version in versions), (

@@ -240,7 +240,7 @@ def current() -> st.SearchStrategy[list[tuple[str, int]]]:
     return st.lists(target, max_size=8, unique_by=lambda pair: pair[0])
 
 
-def asked() -> st.SearchStrategy[requests.Request]:
+def scheduling_requests() -> st.SearchStrategy[requests.Request]:
     needs = st.none() | st.builds(_needs, st.integers(0, 900), st.integers(0, 900))
     return st.builds(
         requests.Request,

@@ -11,7 +11,11 @@ from tests.placement import strategies
 
 
 @pytest.mark.slow
-@given(strategies.fleets(), strategies.changes(), st.lists(strategies.asked(), min_size=1, max_size=3))
+@given(
+    strategies.fleets(),
+    strategies.changes(),
+    st.lists(strategies.scheduling_requests(), min_size=1, max_size=3),
+)
 def test_cached_decision_equals_a_fresh_one(
     known: fleet.Fleet,
     changed: list[tuple[str, clusters.ClusterManifest]],
@@ -30,7 +34,7 @@ def test_cached_decision_equals_a_fresh_one(
 
 
 @pytest.mark.slow
-@given(strategies.fleets(), strategies.asked())
+@given(strategies.fleets(), strategies.scheduling_requests())
 def test_workloads_that_differ_only_by_name_share_a_decision(
     known: fleet.Fleet, request: requests.Request
 ) -> None:

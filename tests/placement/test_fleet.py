@@ -10,7 +10,7 @@ from engine.placement import fleet, requests, schedule
 from tests.placement import strategies
 
 
-@given(strategies.fleets(), strategies.changes(), strategies.asked())
+@given(strategies.fleets(), strategies.changes(), strategies.scheduling_requests())
 def test_changed_fleet_decides_as_a_rebuilt_one(
     known: fleet.Fleet, changed: list[tuple[str, clusters.ClusterManifest]], request: requests.Request
 ) -> None:

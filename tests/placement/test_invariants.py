@@ -16,7 +16,7 @@ def succeeded(decision: decisions.Decision) -> bool:
 
 
 @pytest.mark.slow
-@given(strategies.fleets(), strategies.asked())
+@given(strategies.fleets(), strategies.scheduling_requests())
 def test_4_replicas_add_up_or_each_cluster_has_all(known: fleet.Fleet, request: requests.Request) -> None:
     decision = schedule.schedule(request, known)
     assume(succeeded(decision) and request.is_workload and request.components <= 1)
@@ -28,7 +28,7 @@ def test_4_replicas_add_up_or_each_cluster_has_all(known: fleet.Fleet, request: 
         assert set(numbers) <= {request.replicas}
 
 
-@given(strategies.fleets(), strategies.asked())
+@given(strategies.fleets(), strategies.scheduling_requests())
 def test_5_no_new_replicas_in_forbidden_clusters(known: fleet.Fleet, request: requests.Request) -> None:
     decision = schedule.schedule(request, known)
     assume(decision.changed)
@@ -128,17 +128,17 @@ def test_6_only_a_trigger_moves_a_settled_binding(
     assert decision.clusters == request.current
 
 
-@given(strategies.fleets(), strategies.asked())
+@given(strategies.fleets(), strategies.scheduling_requests())
 def test_equal_requests_have_equal_decisions(known: fleet.Fleet, request: requests.Request) -> None:
     other = fleet.Fleet()
     for name in reversed(known.names()):
         cluster = known.get(name)
         assert cluster is not None
         other.put(cluster)
-    assert _told(schedule.schedule(request, known)) == _told(schedule.schedule(request, other))
+    assert _comparable(schedule.schedule(request, known)) == _comparable(schedule.schedule(request, other))
 
 
-def _told(decision: decisions.Decision) -> tuple[object, ...]:
+def _comparable(decision: decisions.Decision) -> tuple[object, ...]:
     return (
         decision.clusters,
         decision.affinity_name,
@@ -150,7 +150,7 @@ def _told(decision: decisions.Decision) -> tuple[object, ...]:
     )
 
 
-@given(strategies.fleets(), strategies.asked())
+@given(strategies.fleets(), strategies.scheduling_requests())
 def test_decisions_contain_no_numpy_numbers(known: fleet.Fleet, request: requests.Request) -> None:
     decision = schedule.schedule(request, known, explain=True)
     names, numbers = decision.columns
@@ -168,7 +168,7 @@ def test_decisions_contain_no_numpy_numbers(known: fleet.Fleet, request: request
     assert strategies.encoded(decision.explanation)
 
 
-@given(strategies.fleets(), strategies.asked())
+@given(strategies.fleets(), strategies.scheduling_requests())
 def test_explanation_matches_the_decision(known: fleet.Fleet, request: requests.Request) -> None:
     decision = schedule.schedule(request, known, explain=True)
     assert decision.explanation is not None

@@ -119,7 +119,7 @@ def _spread(
 
 @given(
     known=strategies.fleets(),
-    request=strategies.asked(),
+    request=strategies.scheduling_requests(),
     placement=spread_by_region(),
 )
 def test_scores_of_regions_are_equal_in_plain_python_and_arrays(

@@ -52,7 +52,7 @@ def placements(changes: Sequence[Change], version: int) -> Placements:
     """Where Karmada had each binding at a resourceVersion."""
     known: Placements = {}
     for change in changes:
-        kind, namespace, name = change.place
+        kind, namespace, name = change.object_key
         if kind not in BINDINGS or change.version > version:
             continue
         key = f"{namespace}/{name}" if namespace else name

@@ -108,7 +108,7 @@ class Story:
         happening = self._random.choice(
             (
                 self._apply,
-                self._place,
+                self._placed_records,
                 self._evict,
                 self._report,
                 self._fail,
@@ -158,7 +158,7 @@ class Story:
         withdrawn = decisions.BindingWithdrawn(key=key, reason="TemplateDeleted")
         return [*(self._pen.input(data) for data in deletions), *self._pen.decide(withdrawn, removed)]
 
-    def _place(self, name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
+    def _placed_records(self, name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
         applied = [
             works.WorkApplied(
                 cluster=member,

@@ -19,7 +19,7 @@ PRIVATE = signing.private_key(_PRIVATE)
 PUBLIC = signing.public_key(_PUBLIC)
 
 
-async def made(log: port.NumberedLog, last: Checkpoint | None = None) -> list[Checkpoint]:
+async def computed(log: port.NumberedLog, last: Checkpoint | None = None) -> list[Checkpoint]:
     return [checkpoint async for checkpoint in checkpoints.compute(log, 1_000, last)]
 
 
@@ -62,21 +62,21 @@ def named(findings: list[verification.Finding]) -> dict[int, int]:
 async def test_log_contains_its_own_checkpoints() -> None:
     log = await logs.played()
     half = await logs.copied((await logs.everything(log))[:40])
-    first = await made(half)
-    series = [*first, *await made(log, first[-1])]
+    first = await computed(half)
+    series = [*first, *await computed(log, first[-1])]
     assert [checkpoint.number for checkpoint in series] == [40, log.last_number()]
     assert await checkpoints.differing(log, series) == []
     assert await checkpoints.differing(log, series[1:]) == []
-    assert await made(log, series[-1]) == []
+    assert await computed(log, series[-1]) == []
 
 
 async def test_checkpoints_of_one_history_are_equal_however_often_they_are_made() -> None:
     log = await logs.played()
-    once = (await made(log))[-1]
+    once = (await computed(log))[-1]
     last: Checkpoint | None = None
     history = await logs.everything(log)
     for end in range(10, len(history) + 10, 10):
-        (last,) = await made(await logs.copied(history[:end]), last)
+        (last,) = await computed(await logs.copied(history[:end]), last)
     assert last is not None
     assert last.records == once.records
     assert [(head.step, head.digest) for head in last.heads] == [
@@ -91,7 +91,7 @@ async def test_log_without_its_last_steps_is_found_with_the_first_missing_one(lo
     end = sorted(step.number for step in steps_of(history).values())[-lost] - 1
     cut = await logs.copied(history[:end])
     assert (await verification.verify(cut)).is_clean
-    findings = await checkpoints.differing(cut, await made(log))
+    findings = await checkpoints.differing(cut, await computed(log))
     assert named(findings) == first_differing(history, history[:end])
     assert any(f"ends at number {end}" in finding.message for finding in findings)
 
@@ -99,7 +99,7 @@ async def test_log_without_its_last_steps_is_found_with_the_first_missing_one(lo
 async def test_rewritten_history_with_right_digests_is_detected_with_its_first_step() -> None:
     log, anew = await logs.played(replicas=6), await logs.played(replicas=9)
     assert (await verification.verify(anew)).is_clean
-    findings = await checkpoints.differing(anew, await made(log))
+    findings = await checkpoints.differing(anew, await computed(log))
     expected = first_differing(await logs.everything(log), await logs.everything(anew))
     assert expected
     assert named(findings) == expected
@@ -110,7 +110,7 @@ async def test_first_of_several_checkpoints_that_differs_names_the_step() -> Non
     history = await logs.everything(log)
     series: list[Checkpoint] = []
     for end in (20, 40, 60, len(history)):
-        series += await made(await logs.copied(history[:end]), series[-1] if series else None)
+        series += await computed(await logs.copied(history[:end]), series[-1] if series else None)
     findings = await checkpoints.differing(anew, series)
     expected = first_differing(history, await logs.everything(anew))
     named_steps = named(findings)
@@ -122,7 +122,7 @@ async def test_spliced_logs_are_found() -> None:
     log, other = await logs.played(replicas=6), await logs.played(replicas=9)
     records, others = await logs.everything(log), await logs.everything(other)
     spliced = await logs.copied([*records[:30], *others[30:]])
-    assert await checkpoints.differing(spliced, await made(log))
+    assert await checkpoints.differing(spliced, await computed(log))
 
 
 async def test_input_that_no_step_took_is_covered_too() -> None:
@@ -130,7 +130,7 @@ async def test_input_that_no_step_took_is_covered_too() -> None:
     history = await logs.everything(log)
     (waiting,) = logs.as_new([history[0]])
     await log.append([waiting])
-    series = await made(log)
+    series = await computed(log)
     without = await logs.copied(history)
     await without.append(logs.as_new([history[1]]))
     (finding,) = await checkpoints.differing(without, series)
@@ -140,11 +140,11 @@ async def test_input_that_no_step_took_is_covered_too() -> None:
 
 async def test_log_that_lacks_the_last_checkpoint_gets_no_further_ones() -> None:
     log, anew = await logs.played(replicas=6), await logs.played(replicas=9)
-    series = await made(log)
+    series = await computed(log)
     with pytest.raises(checkpoints.CheckpointError, match="rewritten"):
-        await made(anew, series[-1])
+        await computed(anew, series[-1])
     with pytest.raises(checkpoints.CheckpointError, match="records are missing"):
-        await made(await logs.copied((await logs.everything(log))[:-5]), series[-1])
+        await computed(await logs.copied((await logs.everything(log))[:-5]), series[-1])
 
 
 def signed(series: list[Checkpoint]) -> list[bytes]:
@@ -155,7 +155,7 @@ async def three_checkpoints() -> list[Checkpoint]:
     history = await logs.everything(await logs.played())
     series: list[Checkpoint] = []
     for end in (20, 40, 60):
-        series += await made(await logs.copied(history[:end]), series[-1] if series else None)
+        series += await computed(await logs.copied(history[:end]), series[-1] if series else None)
     return series
 
 

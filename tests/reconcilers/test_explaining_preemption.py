@@ -50,7 +50,7 @@ async def explained(story: Story, binding: str, at_number: int | None = None) ->
     return explained_binding
 
 
-async def said(story: Story, binding: str) -> list[str]:
+async def printed_lines(story: Story, binding: str) -> list[str]:
     """Return the printed lines, with times shortened to the part that a story changes."""
     return list(_lines(summaries.preemption_lines(await explained(story, binding))))
 
@@ -62,12 +62,12 @@ def _lines(story: Iterator[tuple[str, str]]) -> Iterator[str]:
 
 async def test_preemption_is_explained_for_preemptor_and_victim(story: Story) -> None:
     await story.submit(ranked("high", "high"), deployment("high", 3))
-    assert await said(story, HIGH) == [
+    assert await printed_lines(story, HIGH) == [
         "Priority: 1000 (class high)",
         "Capacity: missing for 3 replicas in member1, member2 at T0.000Z, attempt 1",
         f"Preempts: {LOW} in member1 (4 replicas, priority -1)",
     ]
-    assert await said(story, LOW) == [
+    assert await printed_lines(story, LOW) == [
         "Priority: -1 (class low)",
         "Capacity: missing for 4 replicas in member2 at T0.000Z, attempt 1",
         "Preempts: nothing: preempting all lower-priority bindings would not free enough capacity",
@@ -91,17 +91,17 @@ async def test_preemption_is_explained_with_the_decision_that_it_enabled_only(st
 
 async def test_lack_of_victims_is_explained(story: Story) -> None:
     await story.submit(ranked("high", "high"), deployment("high", 9))
-    assert (await said(story, HIGH))[1:] == [
+    assert (await printed_lines(story, HIGH))[1:] == [
         "Capacity: missing for 9 replicas in member1, member2 at T0.000Z, attempt 1",
         "Preempts: nothing: preempting all lower-priority bindings would not free enough capacity",
     ]
     await story.submit(ranked("modest", "modest"), deployment("modest", 1))
-    assert await said(story, key("modest")) == [
+    assert await printed_lines(story, key("modest")) == [
         "Priority: 1000 (class modest)",
         "Preempts: nothing: preemptionPolicy is Never",
     ]
     await story.submit(ranked("lost", "nowhere"), deployment("lost", 1))
-    assert (await said(story, key("lost")))[0] == (
+    assert (await printed_lines(story, key("lost")))[0] == (
         "Not applied: PriorityClass nowhere does not exist; the policy is applied once that is corrected"
     )
 
@@ -109,7 +109,7 @@ async def test_lack_of_victims_is_explained(story: Story) -> None:
 async def test_pending_preemption_request_is_explained(story: Story) -> None:
     await story.write(ranked("high", "high"), deployment("high", 3))
     await story.worker.turn()
-    assert (await said(story, HIGH))[-1] == "Preempts: undecided: some shards have not answered yet"
+    assert (await printed_lines(story, HIGH))[-1] == "Preempts: undecided: some shards have not answered yet"
 
 
 async def test_victims_of_all_attempts_are_listed(story: Story) -> None:
@@ -137,4 +137,4 @@ async def test_victim_is_marked_until_it_returns_or_is_rescheduled(story: Story)
 
 async def test_binding_without_priority_has_no_preemption_lines(story: Story) -> None:
     await story.submit(policy("p", on("member1"), selector("plain")), deployment("plain"))
-    assert await said(story, key("plain")) == []
+    assert await printed_lines(story, key("plain")) == []

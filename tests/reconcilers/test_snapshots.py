@@ -80,7 +80,7 @@ async def differing(log: port.NumberedLog, kept: snapshot_storage.SnapshotStore)
     return [shard for shard in OWNED if whole(*restored[shard]) != whole(*rebuilt[shard])]
 
 
-def places(kept: snapshot_storage.SnapshotStore | None) -> snapshot_storage.SnapshotStorage | None:
+def storage_of(kept: snapshot_storage.SnapshotStore | None) -> snapshot_storage.SnapshotStorage | None:
     return None if kept is None else snapshot_storage.SingleSnapshotStorage(kept)
 
 
@@ -88,20 +88,20 @@ async def begun(
     log: port.NumberedLog | None = None, kept: snapshot_storage.SnapshotStore | None = None
 ) -> Story:
     story = Story(log)
-    story.worker = worker.Worker(story.log, story.clock, storage=places(kept))
+    story.worker = worker.Worker(story.log, story.clock, storage=storage_of(kept))
     await story.submit(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
     await story.submit(*(deployment(f"web{index}", 2) for index in range(20)))
     return story
 
 
 async def restarted(story: Story, kept: snapshot_storage.SnapshotStore) -> None:
-    story.worker = worker.Worker(story.log, story.clock, storage=places(kept))
+    story.worker = worker.Worker(story.log, story.clock, storage=storage_of(kept))
     await story.settle()
 
 
 async def read_by_a_restart(log: CountingLog, kept: snapshot_storage.SnapshotStore | None) -> int:
     log.count = 0
-    await worker.Worker(log, lambda: world.START_MS, storage=places(kept)).recover()
+    await worker.Worker(log, lambda: world.START_MS, storage=storage_of(kept)).recover()
     return log.count
 
 
@@ -266,7 +266,7 @@ async def test_snapshot_of_another_release_is_discarded(monkeypatch: pytest.Monk
 async def test_snapshot_of_fewer_shards_is_discarded() -> None:
     kept = world.MemorySnapshots()
     log = memory.MemoryLog()
-    few = worker.Worker(log, lambda: world.START_MS, range(3), places(kept))
+    few = worker.Worker(log, lambda: world.START_MS, range(3), storage_of(kept))
     await few.keep()
     assert await snapshots.newest(log, kept, range(3)) is not None
     assert await snapshots.newest(log, kept, OWNED) is None
@@ -305,7 +305,7 @@ async def test_idle_worker_wakes_for_its_snapshot(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_RECORDS_MIN", 1)
     monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_INTERVAL_MS", 100)
     kept = SignallingSnapshots()
-    running = asyncio.create_task(worker.Worker(memory.MemoryLog(), clock_ms, storage=places(kept)).run())
+    running = asyncio.create_task(worker.Worker(memory.MemoryLog(), clock_ms, storage=storage_of(kept)).run())
     async with asyncio.timeout(5):
         await kept.written.wait()
     running.cancel()

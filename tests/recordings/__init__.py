@@ -53,7 +53,7 @@ class Change(Struct, frozen=True):
         return int(self.head.metadata.resource_version)
 
     @property
-    def place(self) -> tuple[str, str, str]:
+    def object_key(self) -> tuple[str, str, str]:
         """Kind, namespace and name."""
         return self.head.kind, self.head.metadata.namespace, self.head.metadata.name
 
@@ -111,7 +111,7 @@ def change(kind: str, value: Json) -> Change:
 
 def compare(shadow: Shadow, change: Change) -> DecisionCompared | None:
     """Let a shadow take a change."""
-    kind, namespace, name = change.place
+    kind, namespace, name = change.object_key
     if change.is_gone:
         shadow.take_deletion(kind, namespace, name, change.version)
         return None

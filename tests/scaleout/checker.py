@@ -90,7 +90,7 @@ def _steps(history: History, shard: int) -> list[Step]:
 def _chain(shard: int, steps: Sequence[Step]) -> Iterator[Finding]:
     number = term = 0
     for step in steps:
-        location, data = step.entry.place, step.said
+        location, data = step.entry.position, step.said
         if step.counts:
             if data["term"] < term:
                 yield Finding(
@@ -110,7 +110,7 @@ def _order(history: History, shard: int, steps: Sequence[Step]) -> Iterator[Find
     """Times and input ends never decrease; a step has a higher number than its inputs."""
     before: dict[str, Any] = {"timeMs": 0, "ends": {}}
     for step in (step for step in steps if step.counts):
-        location, data = step.entry.place, step.said
+        location, data = step.entry.position, step.said
         if data["timeMs"] < before["timeMs"]:
             yield Finding(DISORDERED, location, "its time lies before that of the step before")
         number = history.numbering.number(step.entry.slot, step.entry.offset)
@@ -131,7 +131,7 @@ def _taken(history: History, shard: int, steps: Sequence[Step]) -> Iterator[Find
     for topic in _OWN:
         for entry in history.entries.get((topic, shard), ()):
             if entry.offset >= ends.get(topic, 0):
-                yield Finding(LOST, entry.place, "no step took it")
+                yield Finding(LOST, entry.position, "no step took it")
 
 
 def _counting(shards: dict[int, list[Step]]) -> dict[str, Step]:
@@ -159,14 +159,14 @@ def _declared(history: History, counting: Container[str]) -> Iterator[Finding]:
         last = declared.get(entry.key)
         if entry.kind == "template-deleted":
             if last is not None and last.kind != "binding-withdrawn":
-                yield Finding(LOST, entry.place, f"{entry.key} is deleted, and was not withdrawn")
+                yield Finding(LOST, entry.position, f"{entry.key} is deleted, and was not withdrawn")
         elif last is None or last.data.get("offset", 0) != entry.offset:
-            yield Finding(LOST, entry.place, f"{entry.key} was written, and its shard does not say so")
+            yield Finding(LOST, entry.position, f"{entry.key} was written, and its shard does not say so")
     for entry in declarations:
         if entry.kind == "binding-declared":
             position = ("specs", entry.partition, entry.data.get("offset", 0))
             if refused[position]:
-                yield Finding(DUPLICATED, entry.place, "it declares what was refused")
+                yield Finding(DUPLICATED, entry.position, "it declares what was refused")
 
 
 def _last_writes(history: History) -> list[Entry]:
@@ -230,7 +230,7 @@ def _repeated(history: History) -> Iterator[Finding]:
         for entry in entries:
             if (entry.source, entry.id) in seen and not refused[entry.topic, entry.partition, entry.offset]:
                 yield Finding(
-                    DUPLICATED, entry.place, f"{entry.source} said {entry.id} twice, and it was taken"
+                    DUPLICATED, entry.position, f"{entry.source} said {entry.id} twice, and it was taken"
                 )
             seen.add((entry.source, entry.id))
     for (topic, partition, offset), count in sorted(refused.items()):
@@ -247,19 +247,19 @@ def _outputs(history: History, shards: dict[int, list[Step]]) -> Iterator[Findin
         if not entry.source.startswith(_SHARD) or entry.kind == _STEP:
             continue
         if name not in written:
-            yield Finding(STALE, entry.place, f"{entry.id} is of a step that does not count")
+            yield Finding(STALE, entry.position, f"{entry.id} is of a step that does not count")
             continue
         written[name][index] += 1
         number = history.numbering.number(entry.slot, entry.offset)
         after = history.numbering.number(expected[name].entry.slot, expected[name].entry.offset)
         if number and not after < number:
-            yield Finding(DISORDERED, entry.place, f"it has number {number}, its step {after}")
+            yield Finding(DISORDERED, entry.position, f"it has number {number}, its step {after}")
         if written[name][index] > 1:
-            yield Finding(DUPLICATED, entry.place, f"{entry.id} stands there twice")
+            yield Finding(DUPLICATED, entry.position, f"{entry.id} stands there twice")
     for name, step in expected.items():
         if len(written[name]) < step.said.get("outputs", 0):
             message = f"{len(written[name])} of its {step.said['outputs']} outputs are there"
-            yield Finding(LOST, step.entry.place, message)
+            yield Finding(LOST, step.entry.position, message)
 
 
 def _numbers(history: History) -> Iterator[Finding]:
@@ -268,7 +268,7 @@ def _numbers(history: History) -> Iterator[Finding]:
     for slot, entries in sorted(history.entries.items()):
         for entry in entries:
             if not history.numbering.number(slot, entry.offset):
-                yield Finding(UNSEEN, entry.place, "it has no number")
+                yield Finding(UNSEEN, entry.position, "it has no number")
 
 
 def _shown(history: History) -> Iterator[Finding]:
@@ -279,7 +279,7 @@ def _shown(history: History) -> Iterator[Finding]:
             text = shown.get(name)
             is_right = text is None if entry.kind == "template-deleted" else _says(entry, text)
             if not is_right:
-                yield Finding(UNSEEN, entry.place, f"replica {index} shows {text!r} for {name}")
+                yield Finding(UNSEEN, entry.position, f"replica {index} shows {text!r} for {name}")
     first, *others = history.shown or [{}]
     for index, shown in enumerate(others, 1):
         for name in sorted(first.keys() | shown.keys()):

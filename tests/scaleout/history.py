@@ -53,7 +53,7 @@ class Entry(Struct, frozen=True, kw_only=True):
         return self.topic, self.partition
 
     @property
-    def place(self) -> str:
+    def position(self) -> str:
         return f"{self.topic}/{self.partition}/{self.offset}"
 
     @property
@@ -136,7 +136,9 @@ class Numbering:
             slot = (topic, partition)
             if start != ends.get(slot, 0) or end <= start:
                 expected = ends.get(slot, 0)
-                self.wrong.append((entry.place, f"{topic}/{partition} goes on at {start}, not at {expected}"))
+                self.wrong.append(
+                    (entry.position, f"{topic}/{partition} goes on at {start}, not at {expected}")
+                )
                 return
             ends[slot] = end
         for topic, partition, start, end in data["extents"]:

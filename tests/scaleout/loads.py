@@ -94,19 +94,19 @@ class Writer(threading.Thread):
         # Each of the two writers taints its own cluster; the third one is never tainted.
         cluster = f"member{1 + self._index % 2}"
         if self._is_tainted:
-            self._known(writes.untaint(client, cluster, load_objects.TAINT))
+            self._confirmed(writes.untaint(client, cluster, load_objects.TAINT))
         else:
-            self._known(writes.taint(client, cluster, load_objects.TAINT, text))
+            self._confirmed(writes.taint(client, cluster, load_objects.TAINT, text))
         self._is_tainted = not self._is_tainted
 
     def _apply(self, client: Client, manifest: Json, text: str) -> None:
-        for result in self._known(writes.apply(client, manifest)):
+        for result in self._confirmed(writes.apply(client, manifest)):
             self.wrong += [problem for problem in result.problems if problem.verdict == "refused"]
             if not result.problems:
                 number = int(result.resource_version or 0)
                 self.acknowledged.append(Acknowledged(text=text, number=number))
 
-    def _known(self, results: list[Result]) -> list[Result]:
+    def _confirmed(self, results: list[Result]) -> list[Result]:
         """Return the results of a write; raises Failure if its outcome is unknown."""
         if any(problem.verdict == "unknown" for result in results for problem in result.problems):
             raise failures.Failure("the outcome is unknown")

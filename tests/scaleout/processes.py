@@ -86,7 +86,7 @@ class Process:
         """Continue a frozen process (SIGCONT)."""
         os.kill(self.pid, signal.SIGCONT)
 
-    def said(self) -> str:
+    def output(self) -> str:
         """Return the output since the last launch."""
         if not self._output.exists():
             return ""
@@ -108,7 +108,7 @@ class Worker(Process):
 
     def has_shards(self) -> bool:
         """Whether the worker has taken over shards since its last launch."""
-        return _RECOVERED in self.said()
+        return _RECOVERED in self.output()
 
 
 class Api(Process):

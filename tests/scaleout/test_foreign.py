@@ -42,7 +42,7 @@ def written(data: shapes.Event, event_id: str) -> Record:
     return statements.record_of(statements.Statement(data=data, id=event_id), "/shop", clock_ms(), event_id)
 
 
-async def found(log: KafkaLog, topic: str, partition: int) -> list[object]:
+async def events_in(log: KafkaLog, topic: str, partition: int) -> list[object]:
     read = [codec.decode(record) for record in await log.read(topic, partition, 0, 10_000)]
     return [event.data for event in read if isinstance(event, codec.Decoded)]
 
@@ -54,7 +54,7 @@ async def decided(log: KafkaLog, count: int, shard: int = SHARD) -> list[decisio
             moves = log.moves()
             those = [
                 event
-                for event in await found(log, topics.DECISIONS, shard)
+                for event in await events_in(log, topics.DECISIONS, shard)
                 if isinstance(event, decisions.ScheduleDecided)
             ]
             if len(those) >= count:
@@ -69,7 +69,7 @@ async def rejected(log: KafkaLog, verdicts: set[str]) -> list[rejections.InputRe
             moves = log.moves()
             those = [
                 event
-                for event in await found(log, topics.REJECTIONS, 0)
+                for event in await events_in(log, topics.REJECTIONS, 0)
                 if isinstance(event, rejections.InputRejected)
             ]
             if verdicts <= {refusal.verdict for refusal in those}:

@@ -95,9 +95,9 @@ def running(brokers: LocalBrokers, directory: Path) -> Generator[Installation]:
         yield installation
 
 
-def asked(worker: Worker, path: str) -> str:
+def answer_of(worker: Worker, path: str) -> str:
     """Return a worker's answer on its metrics port; empty if it has no port yet."""
-    ports = WATCHED.findall(COLOURS.sub("", worker.said()))
+    ports = WATCHED.findall(COLOURS.sub("", worker.output()))
     if not ports:
         return ""
     return httpx.get(f"http://127.0.0.1:{ports[0]}{path}", trust_env=False, verify=TRUST).text
@@ -105,12 +105,12 @@ def asked(worker: Worker, path: str) -> str:
 
 def owned(worker: Worker) -> list[int]:
     """Return the shards of a worker."""
-    return [int(shard) for shard in OWNED.findall(asked(worker, "/metrics"))]
+    return [int(shard) for shard in OWNED.findall(answer_of(worker, "/metrics"))]
 
 
 def is_well(worker: Worker) -> bool:
     """Whether the worker owns shards, and all that are assigned to it."""
-    return asked(worker, "/readyz") == "ok" and bool(owned(worker))
+    return answer_of(worker, "/readyz") == "ok" and bool(owned(worker))
 
 
 def take_over_without(
@@ -142,7 +142,7 @@ def refuse_views(running: Installation) -> None:
     projector.launch()
     try:
         assert projector.ended(READY_S) == failures.FAILED
-        assert "error: " in (output := " ".join(projector.said().split()))
+        assert "error: " in (output := " ".join(projector.output().split()))
         assert re.search(rf"\S+/\d+ no longer has offset 0; {REMEDY}", output)
     finally:
         projector.kill()
@@ -162,11 +162,11 @@ def test_shard_with_deleted_records_is_refused_until_they_are_restored(
             leaving, heir = installation.workers[number % 2], installation.workers[1 - number % 2]
             shard, lost = take_over_without(installation, snapshots, leaving, heir, number)
             reason = missing("specs", shard)
-            heir.wait_until(lambda: reason in COLOURS.sub("", heir.said()))  # noqa: B023  # called at once
+            heir.wait_until(lambda: reason in COLOURS.sub("", heir.output()))  # noqa: B023  # called at once
             installation.until_decided(without={shard})
-            assert f'reballast_worker_unreadable{{shard="{shard}"}} 1.0' in asked(heir, "/metrics")
-            assert asked(heir, "/readyz") == f"not ready yet\nshard {shard}: {reason}"
-            assert "Traceback" not in heir.said()
+            assert f'reballast_worker_unreadable{{shard="{shard}"}} 1.0' in answer_of(heir, "/metrics")
+            assert answer_of(heir, "/readyz") == f"not ready yet\nshard {shard}: {reason}"
+            assert "Traceback" not in heir.output()
 
             if number == ROUNDS - 1:
                 refuse_views(installation)

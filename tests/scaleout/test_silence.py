@@ -54,4 +54,4 @@ def silence(proxy: Proxy, share: float, seconds: float) -> None:
 
 def unknown_outcomes(running: Installation) -> int:
     """Return how many appends ended without an answer, by the logs of all processes."""
-    return sum(process.said().count(_UNKNOWN) for process in (*running.workers, *running.apis))
+    return sum(process.output().count(_UNKNOWN) for process in (*running.workers, *running.apis))

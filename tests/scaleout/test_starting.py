@@ -30,17 +30,17 @@ def test_processes_without_brokers_exit_with_a_message_and_start_once_brokers_ru
                 part.launch()
             for part in parts:
                 assert part.ended(_ENDS_S) == failures.FAILED, part.last_lines()
-                assert f"the topics at {brokers.servers} were not prepared" in part.said()
-                assert "check that the brokers are up and that the address is right" in part.said()
-                assert "Traceback" not in part.said()
+                assert f"the topics at {brokers.servers} were not prepared" in part.output()
+                assert "check that the brokers are up and that the address is right" in part.output()
+                assert "Traceback" not in part.output()
         brokers.up(1)
 
-        with installed(brokers.servers, _made(tmp_path / "running")) as running:
+        with installed(brokers.servers, _new_directory(tmp_path / "running")) as running:
             running.load.until_more(5, _ENDS_S, lambda: running.with_output("no answers"))
             running.prove()
 
 
-def _made(directory: Path) -> Path:
+def _new_directory(directory: Path) -> Path:
     directory.mkdir()
     return directory
 

@@ -31,5 +31,5 @@ def test_processes_stop_in_time_without_brokers(tmp_path: Path) -> None:
             os.kill(part.pid, signal.SIGTERM)
         for part in parts:
             code = part.ended(stop_signals.END_SECONDS + _SPARE_S)
-            assert code == 0 or "did not stop in time" in part.said(), part.last_lines()
-            assert "Traceback" not in part.said(), part.last_lines()
+            assert code == 0 or "did not stop in time" in part.output(), part.last_lines()
+            assert "Traceback" not in part.output(), part.last_lines()

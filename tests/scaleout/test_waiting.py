@@ -36,7 +36,7 @@ async def address(kafka: str) -> Address:
 
 
 @asynccontextmanager
-async def held(address: Address, topic: str, partition: int) -> AsyncGenerator[None]:
+async def open_transaction(address: Address, topic: str, partition: int) -> AsyncGenerator[None]:
     """Hold a foreign transaction open: brokers hide the records of the partition behind it."""
     producer = clients.producer(address, address.topic("somebody"))
     await producer.start()
@@ -69,7 +69,7 @@ async def order(log: numbered_log.KafkaLog, count: int) -> list[StoredRecord]:
 
 async def test_effects_wait_for_a_hidden_step(address: Address) -> None:
     async with numbered_log.opened(address) as log, owner(address) as producer:
-        async with held(address, topics.DECISIONS, SHARD):
+        async with open_transaction(address, topics.DECISIONS, SHARD):
             batch = [
                 step(SHARD, 1),
                 output(topics.LINKS, 5, SHARD, 1, 1),
@@ -89,7 +89,7 @@ async def test_effects_wait_for_a_hidden_step(address: Address) -> None:
 
 async def test_step_waits_for_a_hidden_input(address: Address) -> None:
     async with numbered_log.opened(address) as log, owner(address) as producer:
-        async with held(address, topics.LINKS, SHARD):
+        async with open_transaction(address, topics.LINKS, SHARD):
             link = output(topics.LINKS, SHARD, SHARD, 1)
             (offset, _) = await appending.commit(producer, address, [link, step(SHARD, 1)])
             await appending.commit(producer, address, [step(SHARD, 2, {topics.LINKS: offset + 1})])

@@ -15,14 +15,14 @@ FENCED: Final = "ownership ended by another owner"
 ASSIGNED: Final = "shards assigned"
 
 
-def said(worker: Worker, message: str) -> int:
+def count_logged(worker: Worker, message: str) -> int:
     """Return how often a worker logged a message since its launch."""
-    return worker.said().count(message)
+    return worker.output().count(message)
 
 
 def owns_all(worker: Worker) -> bool:
     """Whether the newest assignment that a worker logged has all shards."""
-    newest = worker.said().rpartition(ASSIGNED)[2].partition("\n")[0]
+    newest = worker.output().rpartition(ASSIGNED)[2].partition("\n")[0]
     return str([*range(topics.SHARDS)]) in newest
 
 
@@ -43,24 +43,28 @@ def test_frozen_owner_is_replaced_and_fenced_when_it_continues(running: Installa
     fenced = 0
     for number in range(10 * ROUNDS):
         frozen, other = running.workers[number % 2], running.workers[1 - number % 2]
-        fences, assignments, terms = said(frozen, FENCED), said(frozen, ASSIGNED), running.terms()
-        others = said(other, ASSIGNED)
+        fences, assignments, terms = (
+            count_logged(frozen, FENCED),
+            count_logged(frozen, ASSIGNED),
+            running.terms(),
+        )
+        others = count_logged(other, ASSIGNED)
         frozen.pause()
         # Its shards are taken over; a worker that has just joined may have had none yet, or may still get its first.
         other.wait_until(
             lambda: (
                 owns_all(other)  # noqa: B023  # called at once
-                and (said(other, ASSIGNED) > others or running.terms() != terms)  # noqa: B023  # as above
+                and (count_logged(other, ASSIGNED) > others or running.terms() != terms)  # noqa: B023  # as above
             )
         )
         running.until_decided()
         frozen.resume()
         # It continues its turn, and the brokers report that it was fenced; or it joins the group again first.
         frozen.wait_until(
-            lambda: said(frozen, FENCED) > fences or said(frozen, ASSIGNED) > assignments  # noqa: B023  # as above
+            lambda: count_logged(frozen, FENCED) > fences or count_logged(frozen, ASSIGNED) > assignments  # noqa: B023  # as above
         )
         running.until_decided()
-        fenced += said(frozen, FENCED) > fences
+        fenced += count_logged(frozen, FENCED) > fences
         if fenced == ROUNDS:
             break
 

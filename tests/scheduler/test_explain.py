@@ -8,7 +8,7 @@ import pytest
 from engine.bench.karmada_api import binding, divided
 from engine.cli import main
 from engine.log import sqlite
-from tests.observer.test_observer import known
+from tests.observer.test_observer import newest_versions
 from tests.scheduler.api import serving
 from tests.scheduler.test_scheduler import karmada, scheduled, scheduling, until
 
@@ -47,7 +47,7 @@ async def written(directory: Path) -> None:
             (("ResourceBinding", "default", "web-deployment"), version),
             (("ClusterResourceBinding", "", "web-clusterrole"), role_version),
         ):
-            while (await known(log))[key] != int(newest):
+            while (await newest_versions(log))[key] != int(newest):
                 await log.wait(log.last_number())
     await log.aclose()
 

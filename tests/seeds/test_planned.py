@@ -22,10 +22,10 @@ Steps = Callable[..., dict[str, dict[str, int]]]
 def step(user: User, tmp_path: Path) -> Steps:
     """Plans a step, makes it and checks it; returns the predicted clusters of each workload that moves."""
 
-    def made(*words: str, stdin: str = "") -> dict[str, dict[str, int]]:
+    def make_as_planned(*words: str, stdin: str = "") -> dict[str, dict[str, int]]:
         return user.make_as_planned(tmp_path, *words, stdin=stdin)
 
-    return made
+    return make_as_planned
 
 
 def applied(step: Steps, manifest: str) -> dict[str, dict[str, int]]:

@@ -42,7 +42,7 @@ class Cluster(msgspec.Struct):
     is_leaving: bool = False
 
 
-class Known(msgspec.Struct):
+class BindingRecord(msgspec.Struct):
     """The recorded state of one binding."""
 
     replicas: int | None = None
@@ -131,7 +131,7 @@ def _decisions_keep_their_promises(records: list[StoredRecord]) -> list[str]:
     facts = [record for record in records if record.topic == topics.CLUSTERS]
     history = _cluster_history(facts)
     imports = template_imports.annotations(records)
-    bindings: dict[str, Known] = {}
+    bindings: dict[str, BindingRecord] = {}
     ends: dict[int, int] = {}
     violations: list[str] = []
     for record in records:
@@ -165,10 +165,10 @@ def _decisions_keep_their_promises(records: list[StoredRecord]) -> list[str]:
     ]
 
 
-def _learn(bindings: dict[str, Known], data: object) -> None:
+def _learn(bindings: dict[str, BindingRecord], data: object) -> None:
     match data:
         case decisions.BindingDeclared(key=key, template=ref):
-            known = bindings.setdefault(key, Known())
+            known = bindings.setdefault(key, BindingRecord())
             known.replicas, known.requests, known.kind = (
                 data.replicas,
                 data.requests,
@@ -197,7 +197,9 @@ def _learn(bindings: dict[str, Known], data: object) -> None:
             pass
 
 
-def _judge(known: Known, decided: decisions.ScheduleDecided, fleet: Mapping[str, Cluster]) -> Iterable[str]:
+def _judge(
+    known: BindingRecord, decided: decisions.ScheduleDecided, fleet: Mapping[str, Cluster]
+) -> Iterable[str]:
     new = {target.name: target.replicas for target in decided.clusters}
     if not known.is_claimed:
         # It is not divided again: a recovered cluster gets its own replicas back.
@@ -213,7 +215,7 @@ def _judge(known: Known, decided: decisions.ScheduleDecided, fleet: Mapping[str,
     yield from _is_steady(known, decided, new, fleet)
 
 
-def _miscounts(known: Known, decided: decisions.ScheduleDecided) -> Iterable[str]:
+def _miscounts(known: BindingRecord, decided: decisions.ScheduleDecided) -> Iterable[str]:
     """Invariant 4: yield that the decided replicas are not those of the template."""
     replicas = known.replicas or 0
     if not known.is_claimed or not replicas or decided.trigger == "Imported":
@@ -232,7 +234,10 @@ def _overflows(placement: dict[str, Any]) -> bool:
 
 
 def _is_steady(
-    known: Known, decided: decisions.ScheduleDecided, new: dict[str, int], fleet: Mapping[str, Cluster]
+    known: BindingRecord,
+    decided: decisions.ScheduleDecided,
+    new: dict[str, int],
+    fleet: Mapping[str, Cluster],
 ) -> Iterable[str]:
     scheduling = known.placement.get("replicaScheduling", {})
     keeps = "dynamicWeight" in scheduling.get("weightPreference", {})
@@ -258,7 +263,9 @@ def _is_steady(
             yield f"6: {decided.key}: scaled down to {new}, which adds to {name} over {stays}"
 
 
-def _forbidden(known: Known, decided: decisions.ScheduleDecided, cluster: Cluster | None, name: str) -> str:
+def _forbidden(
+    known: BindingRecord, decided: decisions.ScheduleDecided, cluster: Cluster | None, name: str
+) -> str:
     if cluster is None:
         return "is no member"
     if cluster.is_leaving:

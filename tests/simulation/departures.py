@@ -25,7 +25,7 @@ class _Stay(msgspec.Struct):
     was_silent: bool = False
 
 
-class _Seen(msgspec.Struct):
+class _History(msgspec.Struct):
     stays: dict[str, list[_Stay]] = {}
     ready: dict[str, bool] = {}
     heard_ms: dict[str, int] = {}
@@ -41,7 +41,7 @@ class _Seen(msgspec.Struct):
 def check(records: Iterable[StoredRecord], taken: Iterable[verdicts.Taken]) -> list[str]:
     """Return all violations, each with the position of the record that shows it."""
     inputs = {verdict.record.position: verdict for verdict in taken}
-    seen, violations = _Seen(), list[str]()
+    seen, violations = _History(), list[str]()
     for record in records:
         if record.topic in (topics.CLUSTERS, topics.HEALTH):
             wrongs = _observe(seen, inputs[record.position]) if record.position in inputs else ()
@@ -52,7 +52,7 @@ def check(records: Iterable[StoredRecord], taken: Iterable[verdicts.Taken]) -> l
     return violations + [f"left: {name} is leaving still" for name in seen.stays if seen.leaving(name)]
 
 
-def _observe(seen: _Seen, verdict: verdicts.Taken) -> Iterator[str]:
+def _observe(seen: _History, verdict: verdicts.Taken) -> Iterator[str]:
     match verdict.data:
         case clusters.ClusterLeaving(name=name) if seen.leaving(name) is None:
             was_silent = not seen.ready.get(name, False)
@@ -83,7 +83,7 @@ def _observe(seen: _Seen, verdict: verdicts.Taken) -> Iterator[str]:
             pass
 
 
-def _judge(seen: _Seen, name: str, stay: _Stay | None) -> Iterator[str]:
+def _judge(seen: _History, name: str, stay: _Stay | None) -> Iterator[str]:
     if stay is None:
         yield f"left: {name} has left, and was not to leave"
         return
@@ -94,7 +94,7 @@ def _judge(seen: _Seen, name: str, stay: _Stay | None) -> Iterator[str]:
         yield f"left: {name} has left, and did not say that {awaited} are gone"
 
 
-def _decide(seen: _Seen, data: object) -> Iterator[str]:
+def _decide(seen: _History, data: object) -> Iterator[str]:
     match data:
         case decisions.StepTaken(shard=shard, number=number, ends=ends):
             seen.known[shard, number] = ends[topics.CLUSTERS]

@@ -15,7 +15,7 @@ _Held = tuple[str, str, tuple[int, ...]]
 """Kind and name of a policy, and the indexes of its rules that apply."""
 
 
-class Known(msgspec.Struct):
+class RestState(msgspec.Struct):
     """The state at rest; ``written`` has every override policy ever applied, by offset."""
 
     templates: dict[str, dict[str, Any]] = {}
@@ -24,9 +24,9 @@ class Known(msgspec.Struct):
     labels: dict[str, dict[str, str]] = {}
 
 
-def known(taken: Iterable[verdicts.Taken]) -> Known:
+def state_at_rest(taken: Iterable[verdicts.Taken]) -> RestState:
     """Fold accepted inputs."""
-    facts = Known()
+    facts = RestState()
     for verdict in taken:
         match verdict.data:
             case specs.TemplateApplied(manifest=raw):
@@ -54,17 +54,17 @@ def known(taken: Iterable[verdicts.Taken]) -> Known:
 
 def check(played: world.World, taken: Iterable[verdicts.Taken]) -> list[str]:
     """Each work names the rules that apply; each member runs their result, or reports why not."""
-    facts = known(taken)
+    facts = state_at_rest(taken)
     running = played.running()
     violations: list[str] = []
     for fold in played.worker.folds:
         for key, binding in fold.state.bindings.items():
-            violations += _told(facts, key, binding)
+            violations += _work_violations(facts, key, binding)
             violations += _run(facts, binding, running)
     return violations
 
 
-def _told(facts: Known, key: str, binding: Binding) -> Iterator[str]:
+def _work_violations(facts: RestState, key: str, binding: Binding) -> Iterator[str]:
     if binding.claim is None or binding.template is None:
         return
     placed = dict(binding.clusters)
@@ -77,7 +77,7 @@ def _told(facts: Known, key: str, binding: Binding) -> Iterator[str]:
             yield f"overrides: {key} in {name} has {dispatched}, what holds is {expected}"
 
 
-def _holding(facts: Known, template: dict[str, Any], cluster: str) -> Iterator[_Held]:
+def _holding(facts: RestState, template: dict[str, Any], cluster: str) -> Iterator[_Held]:
     chosen = [
         (kind, close, name, policy)
         for (kind, name), policy in facts.policies.items()
@@ -113,7 +113,7 @@ def _is_meant(target: dict[str, Any], cluster: str, labels: dict[str, str]) -> b
     return cluster in target.get("clusterNames", [cluster]) and required_labels.items() <= labels.items()
 
 
-def _run(facts: Known, binding: Binding, running: dict[tuple[str, str], int]) -> Iterator[str]:
+def _run(facts: RestState, binding: Binding, running: dict[tuple[str, str], int]) -> Iterator[str]:
     for name, work in binding.works.items():
         if work.suspended or name not in facts.labels or not work.overrides:
             continue
@@ -127,7 +127,9 @@ def _run(facts: Known, binding: Binding, running: dict[tuple[str, str], int]) ->
             yield f"overrides: {where} runs {running.get(where)}, what comes of it is {replicas}"
 
 
-def outcome(facts: Known, overrides: tuple[shapes.OverrideRef, ...], key: str, replicas: int) -> int | None:
+def outcome(
+    facts: RestState, overrides: tuple[shapes.OverrideRef, ...], key: str, replicas: int
+) -> int | None:
     """Return the replicas after the rules, or None if a rule cannot be applied."""
     for ref in overrides:
         rules = facts.written[ref.offset]["spec"]["overrideRules"]

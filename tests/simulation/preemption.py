@@ -15,7 +15,7 @@ from events.records import StoredRecord
 _HOLD_MS = 300_000
 
 
-class _Seen(msgspec.Struct):
+class _History(msgspec.Struct):
     ranks: dict[str, decisions.PriorityResolved] = {}
     blocked: dict[str, bool] = {}
     chosen: dict[tuple[str, str, str], tuple[int, int]] = {}
@@ -26,7 +26,7 @@ class _Seen(msgspec.Struct):
 
 def check(records: Iterable[StoredRecord]) -> Iterator[str]:
     """Yield all violations, each with the position of the record that shows it."""
-    seen = _Seen()
+    seen = _History()
     for record in records:
         decoded = codec.decode(record)
         if isinstance(decoded, codec.Decoded):
@@ -34,7 +34,7 @@ def check(records: Iterable[StoredRecord]) -> Iterator[str]:
                 yield f"{wrong} ({record.position})"
 
 
-def _take(seen: _Seen, record: StoredRecord, data: object) -> Iterator[str]:
+def _take(seen: _History, record: StoredRecord, data: object) -> Iterator[str]:
     match data:
         case decisions.StepTaken(shard=shard, time_ms=time_ms):
             seen.now_ms[shard] = time_ms
@@ -55,7 +55,7 @@ def _take(seen: _Seen, record: StoredRecord, data: object) -> Iterator[str]:
             yield from _preempt(seen, record, data)
 
 
-def _preempt(seen: _Seen, record: StoredRecord, data: object) -> Iterator[str]:
+def _preempt(seen: _History, record: StoredRecord, data: object) -> Iterator[str]:
     match data:
         case decisions.CapacityWanted(key=key):
             if not seen.blocked.get(key):
@@ -77,7 +77,7 @@ def _preempt(seen: _Seen, record: StoredRecord, data: object) -> Iterator[str]:
             pass
 
 
-def _choose(seen: _Seen, data: decisions.PreemptionDecided) -> Iterator[str]:
+def _choose(seen: _History, data: decisions.PreemptionDecided) -> Iterator[str]:
     for victim in data.victims:
         seen.chosen[data.key, victim.key, victim.cluster] = data.again_ms, _priority(seen, data.key)
         if (victim.key, victim.cluster) not in seen.offered.get((data.key, data.number), set()):
@@ -86,7 +86,7 @@ def _choose(seen: _Seen, data: decisions.PreemptionDecided) -> Iterator[str]:
             yield f"preempted: {victim.key} is no less important than {data.key}"
 
 
-def _leave(seen: _Seen, data: decisions.EvictionStarted) -> Iterator[str]:
+def _leave(seen: _History, data: decisions.EvictionStarted) -> Iterator[str]:
     if (data.by, data.key, data.cluster) not in seen.chosen:
         yield f"preempted: {data.key} leaves {data.cluster} for {data.by}, which did not choose it"
         return
@@ -99,11 +99,11 @@ def _leave(seen: _Seen, data: decisions.EvictionStarted) -> Iterator[str]:
     seen.held[data.key, data.cluster] = data.created_ms + _HOLD_MS
 
 
-def _priority(seen: _Seen, key: str) -> int:
+def _priority(seen: _History, key: str) -> int:
     rank = seen.ranks.get(key)
     return 0 if rank is None or rank.priority is None else rank.priority
 
 
-def _policy(seen: _Seen, key: str) -> str:
+def _policy(seen: _History, key: str) -> str:
     rank = seen.ranks.get(key)
     return rank.preemption_policy if rank else ""

@@ -24,7 +24,7 @@ async def api() -> AsyncGenerator[tuple[httpx.AsyncClient, Services]]:
             yield client, services
 
 
-async def made(client: httpx.AsyncClient, value: Json) -> Json:
+async def create(client: httpx.AsyncClient, value: Json) -> Json:
     answer = await client.post(MAPS, json=value)
     assert answer.status_code == 201, answer.text
     return cast("Json", answer.json())

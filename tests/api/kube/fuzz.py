@@ -87,7 +87,7 @@ SCHEMAS: Final = schemas(control_plane())
 
 
 @st.composite
-def asked(draw: st.DrawFn, resource: Resource) -> FuzzRequest:
+def fuzz_requests(draw: st.DrawFn, resource: Resource) -> FuzzRequest:
     """A request about an object of a kind."""
     method = draw(st.sampled_from(("POST", "POST", "PUT", "PATCH", "PATCH", "DELETE", "GET")))
     name = draw(st.sampled_from(NAMES))

@@ -52,13 +52,13 @@ class Slow(ControlPlane):
         may_read, may_return = self.waits.pop(0)
         loop = asyncio.get_running_loop()
 
-        def held(rows: Rows) -> Answer:
+        def paused_query(rows: Rows) -> Answer:
             checkpoint(rows)  # the read sees the tables as of now
             loop.call_soon_threadsafe(self.begun.release)
             may_read.wait(10)
             return query(rows)
 
-        answer = await super().peek(held)
+        answer = await super().peek(paused_query)
         await may_return.wait()
         return answer
 

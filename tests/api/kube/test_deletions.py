@@ -6,13 +6,13 @@ from typing import cast
 import httpx
 
 from events.json_values import Json
-from tests.api.kube.client import MAPS, api, made
+from tests.api.kube.client import MAPS, api, create
 from tests.builders.manifests import config_map
 
 
 async def test_invalid_delete_options_delete_nothing() -> None:
     async with api() as (client, _):
-        await made(client, config_map("one"))
+        await create(client, config_map("one"))
         for wrong in (
             {"propagationPolicy": "Sideways"},
             {"propagationPolicy": "Orphan", "orphanDependents": True},
@@ -29,7 +29,7 @@ async def test_invalid_delete_options_delete_nothing() -> None:
 
 async def test_options_that_cannot_be_read_delete_nothing() -> None:
     async with api() as (client, _):
-        await made(client, config_map("one"))
+        await create(client, config_map("one"))
         for body, media_type, code in (
             (b'{"preconditions":[]}', "application/json", 400),
             (b'{"preconditions":{"uid":5}}', "application/json", 400),
@@ -50,7 +50,7 @@ async def test_options_that_cannot_be_read_delete_nothing() -> None:
 
 async def test_preconditions_hold_for_each_object_of_a_collection() -> None:
     async with api() as (client, _):
-        await made(client, config_map("one"))
+        await create(client, config_map("one"))
         answer = await client.request("DELETE", MAPS, json={"preconditions": {"uid": "another"}})
         assert (answer.status_code, answer.json()["reason"]) == (409, "Conflict")
         assert (await client.get(f"{MAPS}/one")).status_code == 200
@@ -59,7 +59,7 @@ async def test_preconditions_hold_for_each_object_of_a_collection() -> None:
 async def test_collection_that_is_deleted_twice_at_once_is_gone() -> None:
     async with api() as (client, _):
         for number in range(5):
-            await made(client, config_map(f"map-{number}"))
+            await create(client, config_map(f"map-{number}"))
         answers = await asyncio.gather(*(client.delete(MAPS) for _ in range(3)))
         assert [answer.status_code for answer in answers] == [200, 200, 200]
         assert (await client.get(MAPS)).json()["items"] == []
@@ -70,7 +70,7 @@ async def test_collection_is_deleted_by_a_selector() -> None:
         for name, colour in (("one", "red"), ("two", "blue")):
             value = config_map(name)
             cast("Json", value["metadata"])["labels"] = {"colour": colour}
-            await made(client, value)
+            await create(client, value)
         await client.request("DELETE", MAPS, params={"labelSelector": "colour=red"})
         left = (await client.get(MAPS)).json()["items"]
         assert [item["metadata"]["name"] for item in left] == ["two"]
@@ -83,7 +83,7 @@ def _field(number: int, value: bytes) -> bytes:
 
 async def test_delete_options_are_read_from_protobuf() -> None:
     async with api() as (client, _):
-        created = await made(client, config_map("one"))
+        created = await create(client, config_map("one"))
         uid = str(cast("Json", created["metadata"])["uid"])
 
         async def delete(expected_uid: str) -> httpx.Response:
@@ -101,7 +101,7 @@ async def test_delete_options_are_read_from_protobuf() -> None:
 
 async def test_malformed_protobuf_delete_options_are_refused() -> None:
     async with api() as (client, _):
-        await made(client, config_map("one"))
+        await create(client, config_map("one"))
         head = {"content-type": "application/vnd.kubernetes.protobuf"}
         for body in (b"k8s\0", b"k8s\0\xff", b"{}"):
             answer = await client.request("DELETE", f"{MAPS}/one", content=body, headers=head)

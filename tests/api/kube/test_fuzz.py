@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.http.kube.app import create_app
 from engine.kubeapi.schema.resources import Resource
-from tests.api.kube.fuzz import FuzzRequest, asked, resources
+from tests.api.kube.fuzz import FuzzRequest, fuzz_requests, resources
 from tests.api.servers import NOW_MS, TOKEN, serving
 from tests.rounds import ROUNDS
 
@@ -30,7 +30,7 @@ REFUSED = 400
 )
 @given(data=st.data())
 async def test_every_answer_is_a_valid_kubernetes_answer(resource: Resource, data: st.DataObject) -> None:
-    requests = data.draw(st.lists(asked(resource), min_size=REQUESTS, max_size=REQUESTS))
+    requests = data.draw(st.lists(fuzz_requests(resource), min_size=REQUESTS, max_size=REQUESTS))
     async with serving() as services:
         transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS), raise_app_exceptions=False)
         headers = {"authorization": f"Bearer {TOKEN}"}

@@ -11,7 +11,7 @@ from engine.http.kube.edits.patching import Patch
 from engine.writing.mutations import Edited
 from events.json_values import Json
 from events.kube_objects import KubeObject
-from tests.api.kube.client import MAPS, POLICIES, api, made
+from tests.api.kube.client import MAPS, POLICIES, api, create
 from tests.builders.manifests import cluster, config_map, policy, selector
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -134,7 +134,7 @@ async def test_short_requests_for_large_objects_are_computed_in_threads(
     text = f"{head}data: {{a: &a {'x' * 100}, b: *a}}"
     copied = [{"op": "copy", "from": "/data", "path": "/binaryData"}]
     async with api() as (client, _):
-        await made(client, config_map("one"))
+        await create(client, config_map("one"))
         assert on_loop == [True]
         await client.post(MAPS, content=text, headers={"content-type": "application/yaml"})
         await client.patch(f"{MAPS}/two?fieldManager=me&force=true", content=text, headers=APPLY)

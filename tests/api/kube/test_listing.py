@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.http.kube import list_responses, rendering
 from events.json_values import Json
-from tests.api.kube.client import MAPS, api, made
+from tests.api.kube.client import MAPS, api, create
 from tests.builders.manifests import config_map
 
 
@@ -24,7 +24,7 @@ async def listed(client: httpx.AsyncClient, path: str, **query: str) -> tuple[in
 async def test_each_page_reports_the_remaining_item_count() -> None:
     async with api() as (client, _):
         for name in "abcde":
-            await made(client, config_map(name))
+            await create(client, config_map(name))
         first = (await client.get(MAPS, params={"limit": "2"})).json()["metadata"]
         second = await client.get(MAPS, params={"limit": "2", "continue": first["continue"]})
         assert (first["remainingItemCount"], second.json()["metadata"]["remainingItemCount"]) == (3, 1)
@@ -40,7 +40,7 @@ async def test_labels_can_be_compared_as_numbers() -> None:
     async with api() as (client, _):
         for name, size in (("a", "3"), ("b", "20"), ("c", "many")):
             value = config_map(name)
-            await made(client, {**value, "metadata": {"name": name, "labels": {"size": size}}})
+            await create(client, {**value, "metadata": {"name": name, "labels": {"size": size}}})
         assert await listed(client, MAPS, labelSelector="size>5") == (200, "b")
         assert await listed(client, MAPS, labelSelector="size<5") == (200, "a")
 
@@ -92,7 +92,7 @@ async def test_namespaced_object_needs_a_namespace() -> None:
 async def test_first_of_repeated_parameters_counts() -> None:
     async with api() as (client, _):
         for name in ("a", "b"):
-            await made(client, {**config_map(name), "metadata": {"name": name, "labels": {"of": name}}})
+            await create(client, {**config_map(name), "metadata": {"name": name, "labels": {"of": name}}})
         answer = await client.get(f"{MAPS}?labelSelector=of%3Da&labelSelector=of%3Db")
         assert [item["metadata"]["name"] for item in answer.json()["items"]] == ["a"]
         # If dryRun is repeated, its first value decides.
@@ -103,7 +103,7 @@ async def test_first_of_repeated_parameters_counts() -> None:
 async def test_large_list_is_sent_in_pieces() -> None:
     async with api() as (client, _):
         for name in "abc":
-            await made(client, {**config_map(name), "data": {"text": name * 900_000}})
+            await create(client, {**config_map(name), "data": {"text": name * 900_000}})
 
         answer = await client.get(MAPS)
         assert "content-length" not in answer.headers
@@ -143,7 +143,7 @@ def test_pieces_of_a_list_equal_its_encoding(name: str, entries: list[Json], tex
 async def test_exact_version_is_the_current_one_or_expired() -> None:
     async with api() as (client, _):
         for name in ("a", "b"):
-            await made(client, config_map(name))
+            await create(client, config_map(name))
         number = int((await client.get(MAPS)).json()["metadata"]["resourceVersion"])
         for version, code in ((number, 200), (number - 1, 410), (number + 1, 504)):
             query = {"resourceVersionMatch": "Exact", "resourceVersion": str(version)}

@@ -31,7 +31,7 @@ async def member() -> AsyncGenerator[httpx.AsyncClient]:
             yield client
 
 
-async def _made(client: httpx.AsyncClient, path: str, value: Json) -> str:
+async def _create(client: httpx.AsyncClient, path: str, value: Json) -> str:
     answer = await client.post(path, json=value)
     assert answer.status_code == 201, answer.text
     return str(answer.json()["metadata"]["uid"])
@@ -40,7 +40,7 @@ async def _made(client: httpx.AsyncClient, path: str, value: Json) -> str:
 async def test_eviction_follows_its_delete_options() -> None:
     pod: Json = {"metadata": {"name": "one"}, "spec": {"containers": [{"name": "main", "image": "nginx"}]}}
     async with member() as client:
-        uid = await _made(client, PODS, pod)
+        uid = await _create(client, PODS, pod)
         refused: list[tuple[Json, int]] = [
             ({"dryRun": ["All"]}, 201),
             ({"preconditions": {"uid": "another"}}, 409),
@@ -59,14 +59,14 @@ async def test_eviction_follows_its_delete_options() -> None:
 async def test_deletion_without_a_body_has_its_options_in_the_query() -> None:
     async with member() as client:
         for query, orphans in (("propagationPolicy=Orphan", True), ("orphanDependents=1", True), ("", False)):
-            uid = await _made(client, MAPS, config_map("owner"))
+            uid = await _create(client, MAPS, config_map("owner"))
             owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}
             owned = {**config_map("owned"), "metadata": {"name": "owned", "ownerReferences": [owner]}}
-            await _made(client, MAPS, owned)
+            await _create(client, MAPS, owned)
             assert (await client.delete(f"{MAPS}/owner?{query}")).status_code == 200
             metadata = (await client.get(f"{MAPS}/owned")).json()["metadata"]
             assert ("ownerReferences" not in metadata) == orphans
             await client.delete(f"{MAPS}/owned")
-        await _made(client, MAPS, config_map("owner"))
+        await _create(client, MAPS, config_map("owner"))
         assert (await client.delete(f"{MAPS}/owner?propagationPolicy=Sideways")).status_code == 422
         assert (await client.get(f"{MAPS}/owner")).status_code == 200

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from events.json_values import Json
-from tests.api.kube.client import MAPS, POLICIES, api, made
+from tests.api.kube.client import MAPS, POLICIES, api, create
 from tests.builders.manifests import config_map
 
 
@@ -15,7 +15,7 @@ from tests.builders.manifests import config_map
 async def test_random_requests_never_cause_a_server_error(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311  # a seed makes it the same each time
     async with api() as (client, _):
-        await made(client, config_map("one", a="1"))
+        await create(client, config_map("one", a="1"))
         for _ in range(150):
             method = chance.choice(("GET", "POST", "PUT", "PATCH", "DELETE"))
             answer = await client.request(

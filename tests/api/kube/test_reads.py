@@ -9,7 +9,7 @@ import pytest
 from engine.http.kube.app import create_app
 from engine.http.services import Services
 from events.json_values import Json
-from tests.api.kube.client import MAPS, api, made, version
+from tests.api.kube.client import MAPS, api, create, version
 from tests.api.servers import NOW_MS, TOKEN
 from tests.builders import inputs
 from tests.builders.log_records import record
@@ -19,9 +19,9 @@ from tests.builders.manifests import config_map, manifest
 async def test_paged_list_is_a_snapshot_of_its_first_page() -> None:
     async with api() as (client, _):
         for name in "dacb":
-            await made(client, config_map(name))
+            await create(client, config_map(name))
         first = (await client.get(MAPS, params={"limit": 3})).json()
-        await made(client, config_map("e"))
+        await create(client, config_map("e"))
         token = first["metadata"]["continue"]
         rest = (await client.get(MAPS, params={"limit": 3, "continue": token})).json()
         names = [item["metadata"]["name"] for item in (*first["items"], *rest["items"])]
@@ -32,7 +32,7 @@ async def test_paged_list_is_a_snapshot_of_its_first_page() -> None:
 
 async def test_tables_and_partial_metadata_are_rendered() -> None:
     async with api() as (client, _):
-        await made(client, config_map("one", a="1"))
+        await create(client, config_map("one", a="1"))
         table = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
         shown = (await client.get(MAPS, headers=table)).json()
         assert [row["cells"][:2] for row in shown["rows"]] == [["one", 1]]
@@ -77,9 +77,9 @@ def events_of(lines: list[Json]) -> list[str]:
 
 async def test_watch_continues_from_any_number() -> None:
     async with api() as (client, services):
-        await made(client, config_map("one"))
+        await create(client, config_map("one"))
         listed = (await client.get(MAPS)).json()
-        await made(client, config_map("two"))
+        await create(client, config_map("two"))
         await client.patch(
             f"{MAPS}/one",
             content='{"data":{"a":"b"}}',
@@ -95,7 +95,7 @@ async def test_watch_continues_from_any_number() -> None:
 
 async def test_streamed_list_of_a_watch_ends_with_a_bookmark() -> None:
     async with api() as (client, services):
-        await made(client, config_map("one"))
+        await create(client, config_map("one"))
         query = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
         first, mark = await watched(services, f"{MAPS}?{query}", 2)
         assert events_of([first]) == ["ADDED one"]
@@ -106,7 +106,7 @@ async def test_streamed_list_of_a_watch_ends_with_a_bookmark() -> None:
 
 async def test_read_at_a_malformed_version_is_refused() -> None:
     async with api() as (client, _):
-        await made(client, config_map("one"))
+        await create(client, config_map("one"))
         answer = await client.get(f"{MAPS}/one", params={"resourceVersion": "x"})
         assert answer.status_code == 400
         assert answer.json()["message"].startswith('resourceVersion: Invalid value: "x"')
@@ -114,7 +114,7 @@ async def test_read_at_a_malformed_version_is_refused() -> None:
 
 async def test_list_not_older_than_a_future_version_times_out() -> None:
     async with api() as (client, _):
-        number = version(await made(client, config_map("one")))
+        number = version(await create(client, config_map("one")))
         for known in ("0", "1", number):
             assert (await client.get(MAPS, params={"resourceVersion": known})).status_code == 200
         answer = await client.get(MAPS, params={"resourceVersion": "999999"})

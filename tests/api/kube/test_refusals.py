@@ -7,7 +7,7 @@ import pytest
 
 from events.json_values import Json
 from projections.store import Store
-from tests.api.kube.client import MAPS, POLICIES, api, made
+from tests.api.kube.client import MAPS, POLICIES, api, create
 from tests.builders.manifests import config_map, policy, selector
 
 SECRETS = "/api/v1/namespaces/default/secrets"
@@ -90,7 +90,7 @@ async def test_percentage_of_thousands_of_digits_is_invalid() -> None:
 
 async def test_patch_to_a_value_of_wrong_type_is_invalid() -> None:
     async with api() as (client, services):
-        await made(client, config_map("one", a="1"))
+        await create(client, config_map("one", a="1"))
         before = services.log.last_number()
         answer = await client.patch(f"{MAPS}/one", json={"immutable": "yes"}, headers=MERGE)
         status = answer.json()
@@ -146,7 +146,7 @@ async def test_base64_with_line_breaks_is_stored_unchanged() -> None:
 )
 async def test_replace_with_unfit_metadata_is_refused(metadata: Json, code: int, why: str) -> None:
     async with api() as (client, services):
-        await made(client, config_map("one", a="1"))
+        await create(client, config_map("one", a="1"))
         before = services.log.last_number()
         answer = await client.put(f"{MAPS}/one", json={**config_map("one", a="2"), "metadata": metadata})
         assert answer.status_code == code
@@ -159,7 +159,7 @@ async def test_replacement_of_a_custom_kind_needs_a_version(number: str | None) 
     async with api() as (client, services):
         value = (await client.post(POLICIES, json=policy("p"))).json()
         # ConfigMaps, and Karmada's Clusters, are replaced without a version.
-        await made(client, config_map("one", a="1"))
+        await create(client, config_map("one", a="1"))
         unversioned = config_map("one", a="2")
         unversioned["metadata"] = {"name": "one", "resourceVersion": number}
         assert (await client.put(f"{MAPS}/one", json=unversioned)).status_code == 200
@@ -178,7 +178,7 @@ async def test_replacement_of_a_custom_kind_needs_a_version(number: str | None) 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
 async def test_object_of_a_namespace_has_no_path_without_it(path: str, method: str) -> None:
     async with api() as (client, _):
-        await made(client, config_map("one"))
+        await create(client, config_map("one"))
         answer = await client.request(method, path, json={}, headers=MERGE)
         assert answer.status_code == 404
         assert (await client.get(f"{MAPS}/one")).status_code == 200
@@ -186,7 +186,7 @@ async def test_object_of_a_namespace_has_no_path_without_it(path: str, method: s
 
 async def test_patch_of_too_many_operations_is_too_large() -> None:
     async with api() as (client, _):
-        await made(client, config_map("one"))
+        await create(client, config_map("one"))
         operations: list[Json] = [{"op": "add", "path": "/data", "value": {}}] * 10_001
         headers = {"content-type": "application/json-patch+json"}
         answer = await client.patch(f"{MAPS}/one", json=operations, headers=headers)
@@ -208,7 +208,7 @@ async def test_apply_with_unknown_field_is_refused_despite_validation_ignore() -
 
 async def test_field_ownership_is_tracked_from_the_first_apply_on() -> None:
     async with api() as (client, _):
-        await made(client, config_map("one"))
+        await create(client, config_map("one"))
         changed = await client.patch(f"{MAPS}/one", json={"data": {"a": "1"}}, headers=MERGE)
         assert "managedFields" not in changed.json()["metadata"]
         applied = await client.patch(
@@ -222,7 +222,7 @@ async def test_field_ownership_is_tracked_from_the_first_apply_on() -> None:
 
 async def test_many_warnings_are_truncated_as_in_kubernetes() -> None:
     async with api() as (client, _):
-        await made(client, config_map("one", a="1"))
+        await create(client, config_map("one", a="1"))
         unknown = {f"field{index}": 1 for index in range(30_000)}
         answer = await client.patch(f"{MAPS}/one", json=unknown, headers=MERGE)
         assert answer.status_code == 200

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from events.json_values import Json, object_at
-from tests.api.kube.client import MAPS, POLICIES, api, made, version
+from tests.api.kube.client import MAPS, POLICIES, api, create, version
 from tests.builders.manifests import config_map, definition, manifest, override_policy, policy
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -19,7 +19,7 @@ CLUSTER_POLICIES = "/apis/policy.karmada.io/v1alpha1/clusterpropagationpolicies"
 
 async def test_object_is_created_updated_and_deleted() -> None:
     async with api() as (client, _):
-        created = await made(client, config_map("one", a="1"))
+        created = await create(client, config_map("one", a="1"))
         again = await client.post(MAPS, json=config_map("one"))
         assert (again.status_code, again.json()["reason"]) == (409, "AlreadyExists")
 
@@ -55,7 +55,7 @@ async def test_concurrent_creates_each_get_their_own_answer() -> None:
 async def test_generated_names_are_unique() -> None:
     async with api() as (client, _):
         value: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "log-"}}
-        names = [cast("Json", (await made(client, value))["metadata"])["name"] for _ in range(3)]
+        names = [cast("Json", (await create(client, value))["metadata"])["name"] for _ in range(3)]
         assert len(set(names)) == 3
         assert all(str(name).startswith("log-") for name in names)
 
@@ -122,7 +122,7 @@ async def test_definition_of_a_kind_that_exists_is_not_served_and_warned_about()
 
 async def test_refused_request_writes_no_event() -> None:
     async with api() as (client, services):
-        await made(client, config_map("one"))
+        await create(client, config_map("one"))
         before = services.log.last_number()
         refused = [
             await client.post(MAPS, content=b"{"),

@@ -10,7 +10,7 @@ _GRACE_MS = 600_000
 Version = tuple[int, int]
 
 
-class Said(msgspec.Struct):
+class Report(msgspec.Struct):
     """The newest report of a cluster; ``unhealthy_ms`` is the time of the step that first knew of it."""
 
     version: Version
@@ -47,7 +47,7 @@ class Tracked(msgspec.Struct):
     """Whether the assignment is an imported one, which may name clusters that an eviction has not left yet."""
     tasks: dict[str, decisions.EvictionStarted] = {}
     works: dict[str, Work] = {}
-    reports: dict[str, Said] = {}
+    reports: dict[str, Report] = {}
     allowed: set[str] = set()
     """Clusters from which the evicted workload may be deleted, as allowed during the eviction."""
     required: dict[str, tuple[str, ...]] = {}
@@ -122,7 +122,7 @@ def fold_report(bindings: dict[str, Tracked], data: object) -> None:
             del binding.reports[data.cluster]
     elif work and version >= work.first and (known is None or version >= known.version):
         since = known.unhealthy_ms if known and not data.healthy else 0
-        binding.reports[data.cluster] = Said(version, data.healthy, bool(data.fault), data.ready, since)
+        binding.reports[data.cluster] = Report(version, data.healthy, bool(data.fault), data.ready, since)
 
 
 def evicts(placement: dict[str, Any], mark: tuple[str, str], since_ms: int, time_ms: int) -> bool:

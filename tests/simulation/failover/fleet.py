@@ -12,7 +12,7 @@ _CROWD_MIN = 3
 _CROWD_PERCENT = 55
 
 
-class Seen(msgspec.Struct, frozen=True):
+class ClusterState(msgspec.Struct, frozen=True):
     """A cluster; ``since`` is the offset of the report that began its current status."""
 
     taints: dict[tuple[str, str], int] = {}
@@ -23,7 +23,7 @@ class Seen(msgspec.Struct, frozen=True):
     conditions: dict[str, str] = {}
 
 
-Fleet = dict[str, Seen]
+Fleet = dict[str, ClusterState]
 
 
 def is_crowd(fleet: Fleet) -> bool:
@@ -61,7 +61,7 @@ def wrong_taints(fleet: Fleet, taken: Iterable[verdicts.Taken]) -> Iterator[str]
             yield f"rest: {name} is {seen.status} and still has the taints {over}"
 
 
-def _status(seen: Seen, matched: dict[str, Any]) -> str | None:
+def _status(seen: ClusterState, matched: dict[str, Any]) -> str | None:
     """The status of the condition that a taint policy names."""
     kind = matched["conditionType"]
     return seen.status if kind == "Ready" else seen.conditions.get(kind)
@@ -81,7 +81,7 @@ def _moved(fleet: Fleet, taken: verdicts.Taken) -> Fleet:
     match taken.data:
         case clusters.ClusterJoined(name=name, taints=taints):
             marks = {(taint.key, taint.effect): at_ms for taint in taints}
-            return fleet | {name: replace(fleet.get(name, Seen()), taints=marks)}
+            return fleet | {name: replace(fleet.get(name, ClusterState()), taints=marks)}
         case clusters.ClusterLeaving(name=name):
             return fleet | {name: replace(fleet[name], is_leaving=True)}
         case clusters.ClusterLeft(name=name):
@@ -105,7 +105,9 @@ def _moved(fleet: Fleet, taken: verdicts.Taken) -> Fleet:
             return fleet
 
 
-def _after_report(seen: Seen, report: clusters.ClusterHealthChanged, at_ms: int, offset: int) -> Seen:
+def _after_report(
+    seen: ClusterState, report: clusters.ClusterHealthChanged, at_ms: int, offset: int
+) -> ClusterState:
     if report.silent and (not seen.status or seen.heard_ms > report.heard_ms):
         return seen
     status = "Unknown" if report.silent else str(report.ready)

@@ -31,7 +31,7 @@ from tests.simulation.failover.bindings import (
     runs,
     tolerated_ms,
 )
-from tests.simulation.failover.fleet import Fleet, Seen, fleets, is_crowd, wrong_taints
+from tests.simulation.failover.fleet import ClusterState, Fleet, fleets, is_crowd, wrong_taints
 
 _CONFIRM_MS = 30_000
 _PACE_MS = 10_000
@@ -225,10 +225,10 @@ class _Model:
             elif time_ms < report.unhealthy_ms + tolerated_ms(binding):
                 yield f"flap: {key} leaves {name} after {time_ms - report.unhealthy_ms} ms"
         elif begun.reason == "ClusterTerminating":
-            if not self._fleet(now.step).get(name, Seen()).is_leaving:
+            if not self._fleet(now.step).get(name, ClusterState()).is_leaving:
                 yield f"flap: {key} leaves {name}, which is not leaving"
         elif begun.reason != "Preempted":
-            seen = self._fleet(now.step).get(name, Seen())
+            seen = self._fleet(now.step).get(name, ClusterState())
             if not any(evicts(binding.applied, *taint, time_ms) for taint in seen.taints.items()):
                 yield f"flap: {key} leaves {name}, whose taints {seen.taints} it tolerates"
         if name not in binding.clusters or (name in binding.tasks and not binding.is_imported):
@@ -252,7 +252,7 @@ class _Model:
             yield from _end_by_time(now, binding, task)
         elif ended.reason == "Recovered":
             now.recovered.add((key, name))
-            yield from _recover(self._fleet(now.step).get(name, Seen()), now, binding, task)
+            yield from _recover(self._fleet(now.step).get(name, ClusterState()), now, binding, task)
         elif not task.held:
             yield from _is_replaced(binding, ended)
         binding.allowed.discard(name)
@@ -272,7 +272,7 @@ class _Model:
                 binding.works[name] = Work(version, first, bool(work.overrides))
                 continue
             task = binding.tasks.get(name)
-            is_leaving = self._fleet(now.step).get(name, Seen(is_leaving=True)).is_leaving
+            is_leaving = self._fleet(now.step).get(name, ClusterState(is_leaving=True)).is_leaving
             if task is not None and task.purge_mode != "Directly" and not is_leaving:
                 yield f"budget: {key} is withdrawn from {name}, which it leaves {task.purge_mode}"
             is_moved = is_leaving or key in now.moved or (key, name) in now.ended | now.begun.keys()
@@ -293,7 +293,9 @@ def _end_by_time(now: Shard, binding: Tracked, task: decisions.EvictionStarted) 
         yield f"{where}, where its last copy runs"
 
 
-def _recover(seen: Seen, now: Shard, binding: Tracked, task: decisions.EvictionStarted) -> Iterator[str]:
+def _recover(
+    seen: ClusterState, now: Shard, binding: Tracked, task: decisions.EvictionStarted
+) -> Iterator[str]:
     """An eviction is undone only if its taints are tolerated, it runs there, and has no other assignment."""
     where = f"budget: {task.key} comes back to {task.cluster}"
     if any(evicts(binding.applied, *taint, now.step.time_ms) for taint in seen.taints.items()):
