@@ -35,7 +35,7 @@ def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: 
         case fact_changes.QuotaChanged(key=key):
             indexes.quotas[key] = _newest(indexes.quotas.get(key), cause)
         case fact_changes.OverallChanged() as change:
-            defer_limits(shard, indexes, change, cause)
+            defer_limits(shard, indexes, change.namespace, states.QUOTA if change.is_switch else 0, cause)
         case fact_changes.PriorityClassChanged(name=name):
             _touch_ranked(shard, indexes, name, cause)
         case fact_changes.TaintPolicyChanged():
@@ -194,16 +194,16 @@ def _apply_health_report(
         indexes.crowd = cause
 
 
-def defer_limits(
-    shard: ShardState, indexes: Indexes, change: fact_changes.OverallChanged, cause: Cause
-) -> None:
-    """Note a change of a namespace's overall quotas if it concerns this shard; the next step touches the keys."""
-    namespace = change.namespace
+def defer_limits(shard: ShardState, indexes: Indexes, namespace: str, flags: int, cause: Cause) -> None:
+    """Note a change of a namespace's overall quotas if it concerns this shard; the next step touches the keys.
+
+    ``flags`` are those for the namespace's bindings; 0 if only the ledger of the quotas is touched.
+    """
     is_owner = keys.quota_key(namespace) in shard.ledgers
-    is_switch = change.is_switch and any(True for _ in indexes.templates.in_namespace(namespace))
-    if is_owner or is_switch:
-        before = indexes.limited.get(namespace)
-        indexes.limited[namespace] = cause, is_switch or (before is not None and before[1])
+    has_bindings = any(True for _ in indexes.templates.in_namespace(namespace))
+    if is_owner or (flags and has_bindings):
+        _, before = indexes.limited.get(namespace, (cause, 0))
+        indexes.limited[namespace] = cause, flags | before
 
 
 def touch_watched(shard: ShardState, indexes: Indexes) -> None:
@@ -216,13 +216,13 @@ def touch_watched(shard: ShardState, indexes: Indexes) -> None:
 
 def touch_limited(shard: ShardState, indexes: Indexes) -> None:
     """Queue the ledgers of changed overall quotas, and the bindings of namespaces that got or lost such quotas."""
-    for namespace, (cause, is_switch) in indexes.limited.items():
+    for namespace, (cause, flags) in indexes.limited.items():
         if keys.quota_key(namespace) in shard.ledgers:
             waiting_keys.touch(shard, keys.quota_key(namespace), states.QUOTA, cause)
-        if is_switch:
+        if flags:
             for key in indexes.templates.in_namespace(namespace):
                 if shard.bindings[key].declared is not None:
-                    waiting_keys.touch(shard, key, states.QUOTA, cause)
+                    waiting_keys.touch(shard, key, flags, cause)
     indexes.limited.clear()
 
 

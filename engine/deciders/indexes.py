@@ -139,7 +139,7 @@ class Indexes:
     - ``emptied``: the next cluster to empty may have changed.
     - ``taint_policies``: a ClusterTaintPolicy changed.
     - ``quotas``: keys of ResourceQuotas whose assignments to clusters changed.
-    - ``limited``: namespaces whose overall quotas changed (with ``OverallChanged.is_switch``).
+    - ``limited``: namespaces whose overall quotas changed, with the flags that touch their bindings (0: none).
     - ``grouped``: bindings that may belong to a workload group whose owner shard does not know them yet.
     """
 
@@ -158,7 +158,7 @@ class Indexes:
         self.emptied: Cause | None = None
         self.taint_policies: Cause | None = None
         self.quotas: dict[str, Cause] = {}
-        self.limited: dict[str, tuple[Cause, bool]] = {}
+        self.limited: dict[str, tuple[Cause, int]] = {}
         self.grouped: dict[str, Cause] = {}
         for binding in bindings:
             self.update(binding.key, binding)

@@ -26,7 +26,7 @@ from engine.deciders import (
     workload_groups,
 )
 from engine.deciders import state as states
-from engine.deciders.fact_changes import FactRefused, FoldedFacts, HealthReported, OverallChanged
+from engine.deciders.fact_changes import FactRefused, FoldedFacts, HealthReported
 from engine.deciders.facts import Facts
 from engine.deciders.indexes import Indexes
 from engine.deciders.placement_cache import Placements
@@ -252,14 +252,16 @@ class ShardFold:
     def _begin(self, at_ms: int, facts: Facts) -> None:
         """Begin an ownership of the shard: give each watched cluster a full grace period again.
 
-        Quotas and groups are evaluated again, since the former owner may have been of a release without them.
+        Quotas and groups are evaluated again, since the former owner may have been of a release without them. Bindings
+        claim from quotas what they use, without another scheduling pass.
         """
         for key in facts.quotas:
             if keys.shard_of(key) == self.state.shard:
                 self.indexes.quotas.setdefault(key, states.Cause(at_ms=at_ms))
         for namespace in facts.overall:
-            change = OverallChanged(namespace, is_switch=True)
-            affected_keys.defer_limits(self.state, self.indexes, change, states.Cause(at_ms=at_ms))
+            affected_keys.defer_limits(
+                self.state, self.indexes, namespace, states.TERM, states.Cause(at_ms=at_ms)
+            )
         affected_keys.defer_groups(self.state, self.indexes, self.placements, states.Cause(at_ms=at_ms))
         self.state.began_ms = at_ms
         for watch in self.state.watches.values():
