@@ -183,7 +183,19 @@ async def test_unanswered_questions_of_a_busy_process_do_not_block_the_server(tm
                 await _abandoned(planner, 1_000)
         finally:
             os.kill(keeper.process.pid, signal.SIGCONT)
-        assert len((await predicted(planner, tainted())).moved) == BINDINGS
+        assert len((await _predicted_once_possible(planner)).moved) == BINDINGS
+
+
+async def _predicted_once_possible(planner: PlanProcesses) -> Prediction:
+    """Ask until the process has taken the questions that wait."""
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                return await predicted(planner, tainted())
+            except PlanError as error:
+                if "too many plans" not in str(error):
+                    raise
+                await asyncio.sleep(0.05)
 
 
 async def _abandoned(planner: PlanProcesses, count: int) -> None:

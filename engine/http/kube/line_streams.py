@@ -34,7 +34,7 @@ class Parts(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         # The response to HEAD has no body, so its client would wait for the end of the stream and get nothing.
-        sending = asyncio.ensure_future(_nothing() if scope["method"] == "HEAD" else self._send(send))
+        sending = asyncio.ensure_future(_nothing() if scope.get("method") == "HEAD" else self._send(send))
         disconnected = asyncio.ensure_future(_wait_for_disconnect(receive))
         try:
             await asyncio.wait(
