@@ -21,7 +21,7 @@ import urllib3
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 
-from tests.clients.informers import Informer, held
+from tests.clients.informers import Informer, expected_objects
 from tests.clients.servers import Server, disconnect
 from tests.rounds import ROUNDS
 
@@ -92,7 +92,7 @@ def test_informers_equal_a_list_after_many_restarts(tmp_path: Path) -> None:
         _until(lambda before=writer.written: writer.written > before + 20)
         writer.stopping.set()
         writer.join()
-        shown = held(api, NAMESPACE)
+        shown = expected_objects(api, NAMESPACE)
         for informer in informers:
             _until(lambda informer=informer: informer.held == shown)
             assert informer.wrong == []

@@ -12,7 +12,6 @@ import msgspec
 
 from engine.log import port
 from engine.proof import verification
-from engine.reconcilers import recovery, replay, worker
 from events import clusters, codec, decisions, rejections, topics
 from events.keys import shard_of
 from events.records import StoredRecord
@@ -24,6 +23,7 @@ from tests.simulation import (
     preemption,
     quotas,
     rebalancers,
+    rebuilding,
     template_imports,
     unplaced,
     views,
@@ -76,7 +76,7 @@ async def check(played: world.World) -> list[str]:
     violations = _inputs_are_accounted_for(records, judged)
     violations += _decisions_keep_their_promises(records)
     violations += rebalancers.check(records)
-    violations += await _a_rebuilt_worker_is_the_same(log, played.worker)
+    violations += await rebuilding.check(log, played.worker)
     violations += _members_run_what_was_decided(played)
     taken = [verdict for _, verdict in judged if isinstance(verdict, verdicts.Taken)]
     violations += overrides.check(played, taken)
@@ -371,37 +371,3 @@ def _members_run_what_was_decided(played: world.World) -> list[str]:
         for name, key in sorted(running.keys() | expected.keys())
         if running.get((name, key)) != expected.get((name, key))
     ]
-
-
-async def _a_rebuilt_worker_is_the_same(log: port.NumberedLog, live: worker.Worker) -> list[str]:
-    """Invariant 2: shards rebuilt from the log equal the live ones, whether together or one alone."""
-    shards = [fold.state.shard for fold in live.folds]
-    if not shards:
-        return []
-    # The longest shard alone: its facts are then folded in the largest portions.
-    longest = max(live.folds, key=lambda fold: fold.state.number).state.shard
-    return [
-        *await _differing(live, await replay.rebuild(log, shards), log),
-        *await _differing(live, await replay.rebuild(log, [longest]), log),
-    ]
-
-
-async def _differing(live: worker.Worker, replayed: replay.Replay, log: port.NumberedLog) -> list[str]:
-    shards = replayed.shards
-    for _, facts in shards.values():
-        for topic in topics.FACT_TOPICS:
-            # Facts that affect no binding are folded without a step.
-            folds = [fold for fold, shared in shards.values() if shared is facts]
-            await recovery.follow_facts(log, folds, facts, topic, live.facts.ends[topic])
-    return [
-        f"2: shard {fold.state.shard}: {name} differ"
-        for fold in live.folds
-        if (rebuilt := shards.get(fold.state.shard))
-        for name in fold.state.__struct_fields__
-        if _plain(getattr(rebuilt[0].state, name)) != _plain(getattr(fold.state, name))
-    ]
-
-
-def _plain(value: object) -> bytes:
-    """Canonical bytes of a state: independent of insertion order, keys of all types as text."""
-    return msgspec.json.encode(msgspec.json.decode(msgspec.json.encode(value)), order="deterministic")
