@@ -37,21 +37,15 @@ class Timers:
 
     def next_ms(self) -> int | None:
         """Return the earliest time; None for never."""
-        while self._heap:
-            due_ms, key = self._heap[0]
-            holder = self._holder(key)
-            if holder is not None and holder.timer_ms == due_ms:
-                return due_ms
-            heapq.heappop(self._heap)
-        return None
+        holder = self._first()
+        return None if holder is None else holder.timer_ms
 
     def pop(self, at_ms: int) -> Iterator[tuple[int, str]]:
         """Yield the times up to ``at_ms`` with the keys of their holders, whose timers end."""
-        while (due_ms := self.next_ms()) is not None and due_ms <= at_ms:
-            _, key = heapq.heappop(self._heap)
-            if (holder := self._holder(key)) is not None:
-                holder.timer_ms = 0
-            yield due_ms, key
+        while (holder := self._first()) is not None and holder.timer_ms <= at_ms:
+            heapq.heappop(self._heap)
+            due_ms, holder.timer_ms = holder.timer_ms, 0
+            yield due_ms, holder.key
 
     def set(self, holder: Holder, due_ms: int) -> None:
         """Replace the time of a holder in the state; 0 for never."""
@@ -63,6 +57,13 @@ class Timers:
             if len(self._heap) > self._entries_max:
                 self._rebuild()
 
-    def _holder(self, key: str) -> Holder | None:
+    def _first(self) -> Holder | None:
+        """Return the holder with the earliest time; drop the entries before it."""
         state = self._state
-        return state.bindings.get(key) or state.rebalancers.get(key) or state.watches.get(key)
+        while self._heap:
+            due_ms, key = self._heap[0]
+            holder = state.bindings.get(key) or state.rebalancers.get(key) or state.watches.get(key)
+            if holder is not None and holder.timer_ms == due_ms:
+                return holder
+            heapq.heappop(self._heap)
+        return None
