@@ -34,7 +34,9 @@ class Parts(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         # The response to HEAD has no body, so its client would wait for the end of the stream and get nothing.
-        sending = asyncio.ensure_future(_nothing() if scope.get("method") == "HEAD" else self._send(send))
+        sending = asyncio.ensure_future(
+            asyncio.sleep(0) if scope.get("method") == "HEAD" else self._send(send)
+        )
         disconnected = asyncio.ensure_future(_wait_for_disconnect(receive))
         try:
             await asyncio.wait(
@@ -65,10 +67,6 @@ class Parts(Response):
 
 class Lines(Parts):
     """The response to a watch: each part is a line."""
-
-
-async def _nothing() -> None:
-    pass
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:

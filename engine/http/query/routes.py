@@ -25,10 +25,7 @@ def routes(services: Services) -> list[Route]:
 
 
 def feed_route(path: str, answer: Callable[[Request], Awaitable[Response]]) -> Route:
-    """Return the route of a feed; ``path`` is below ``PREFIX``. Other than those of Starlette, it refuses HEAD.
-
-    The response to HEAD has no body, so its client would wait for the end of the feed and get nothing.
-    """
+    """Return the route of a feed; ``path`` is below ``PREFIX``. It refuses HEAD, which Starlette adds to GET."""
     route = Route(PREFIX + path, answer, methods=["GET"])
     route.methods = {"GET"}
     return route
