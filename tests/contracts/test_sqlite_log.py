@@ -21,7 +21,7 @@ from tests.contracts import log_contract
 _ANSWER_S: Final = 60.0
 """Time limit of an append; one that is never answered would hang."""
 _NOBODY: Final = 65_534
-"""Id of the user nobody."""
+"""The numeric user id of ``nobody``, whom the permissions of files bind."""
 
 
 @asynccontextmanager

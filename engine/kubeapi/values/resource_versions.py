@@ -2,10 +2,10 @@
 
 from typing import Final, TypeGuard
 
-DIGITS_MAX: Final = 18
-"""More digits are no version of any log, and longer numbers cost time to read."""
+_DIGITS_MAX: Final = 18
+"""Longer texts are versions of no log, and cost time to convert."""
 
 
 def is_valid(value: object) -> TypeGuard[str]:
     """Whether a value is the text of a sequence number."""
-    return isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= DIGITS_MAX
+    return isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _DIGITS_MAX
