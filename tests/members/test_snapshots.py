@@ -11,8 +11,8 @@ from engine.http.kube.line_streams import Lines
 from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.members.snapshots import SnapshotPlane
 from engine.http.kube.members.watches import MemberWatches
-from engine.http.kube.requests import ApiPath, Form, Query
-from engine.kubeapi.schema.resources import Resource, control_plane
+from engine.http.kube.requests import Form, Query
+from engine.kubeapi.schema.resources import ApiPath, Resource, control_plane
 from events.json_values import Json
 from events.kube_objects import KubeObject
 from tests.api.servers import NOW_MS, serving

@@ -18,7 +18,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 
 from engine.http.kube.control_plane import ControlPlane
-from engine.http.kube.requests import ApiPath, is_set, parameters_of
+from engine.http.kube.requests import is_set, parameters_of
 from engine.http.kube.routing import Plane
 from engine.http.services import Services
 from engine.identity import client_certificates
@@ -28,7 +28,7 @@ from engine.kubeapi.requests import field_selectors
 from engine.kubeapi.rights import bootstrap_roles, bootstrap_tokens, parsing, rbac, service_tokens
 from engine.kubeapi.rights.rbac import Act, Rights, User
 from engine.kubeapi.rights.service_tokens import Claims
-from engine.kubeapi.schema.resources import Resource, control_plane
+from engine.kubeapi.schema.resources import ApiPath, Resource, control_plane
 from events.json_values import DECODING_ERRORS
 from events.kube_objects import KubeObject
 from events.validation import known_kinds

@@ -7,12 +7,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from engine.http.kube import bodies, rendering
-from engine.http.kube.requests import ApiPath
 from engine.http.kube.routing import Plane
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.rights import rbac, service_tokens
-from engine.kubeapi.schema.resources import Resource, control_plane
+from engine.kubeapi.schema.resources import ApiPath, Resource, control_plane
 from engine.kubeapi.schema.schemas import Named
 from events import times
 from events.json_values import Json, as_object, list_at

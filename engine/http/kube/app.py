@@ -33,7 +33,6 @@ from engine.http.kube.members.plane import Members
 from engine.http.kube.members.search import Proxying, Search
 from engine.http.kube.namespace_deletion import GRACE_MS, Namespaces
 from engine.http.kube.rate_limits import Limits
-from engine.http.kube.requests import ApiPath
 from engine.http.kube.reviews import Reviews
 from engine.http.kube.routing import KubeApi
 from engine.http.kube.watches import Watching
@@ -43,6 +42,7 @@ from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError, internal
 from engine.kubeapi.rights.rbac import User
+from engine.kubeapi.schema.resources import ApiPath
 from engine.log.port import LogCutError, LogError
 from engine.writing.planned_writes import PlannedWrites
 from engine.writing.write_api import Writes

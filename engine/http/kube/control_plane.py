@@ -17,10 +17,10 @@ from engine.http.kube.bootstrap_objects import BootstrapObjects
 from engine.http.kube.derived_fields import Showing
 from engine.http.kube.kubernetes_events.lists import Events
 from engine.http.kube.list_filters import ObjectFilter
-from engine.http.kube.requests import ApiPath, Query
+from engine.http.kube.requests import Query
 from engine.http.services import Services
 from engine.kubeapi.schema import custom_kinds
-from engine.kubeapi.schema.resources import Catalogue, Resource, control_plane
+from engine.kubeapi.schema.resources import ApiPath, Catalogue, Resource, control_plane
 from events.json_values import DECODING_ERRORS
 from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds

@@ -11,10 +11,6 @@ from engine.kubeapi.requests.options import of_manager
 from engine.kubeapi.values import resource_versions
 from events import records
 
-_OF_NAMESPACES: Final = ("status", "finalize")
-_RESOURCE_STEPS: Final = 3
-"""Number of path segments that name a resource: plural, name and subresource."""
-
 Validation = Literal["Strict", "Warn", "Ignore"]
 
 _TEXT_CHARS_MAX: Final = 4096
@@ -44,50 +40,6 @@ _ACCEPTED: Final = (
 )
 """Media types accepted by a real API server. All get JSON, which all clients can read."""
 _VERSIONS: Final = ("v1", "v1beta1")
-
-
-class ApiPath(Struct, frozen=True, kw_only=True):
-    """A parsed path; absent fields are empty. ``part`` is the subresource, ``rest`` the path after it, for proxies."""
-
-    group: str
-    version: str
-    plural: str
-    namespace: str = ""
-    name: str = ""
-    part: str = ""
-    rest: str = ""
-
-
-def parsed_path(path: str) -> ApiPath | None:
-    """Parse ``/api/v1/...`` or ``/apis/GROUP/VERSION/...``; None if the path names no kind."""
-    steps = path.strip("/").split("/")
-    match steps:
-        case ["api", "v1", *below] if below:
-            return _resource_path("", "v1", below)
-        case ["apis", group, version, *below] if below:
-            return _resource_path(group, version, below)
-        case _:
-            return None
-
-
-def _resource_path(group: str, version: str, steps: list[str]) -> ApiPath | None:
-    namespace = ""
-    match steps:
-        case ["namespaces", _name]:
-            pass
-        case ["namespaces", _name, part] if part in _OF_NAMESPACES:
-            pass
-        case ["namespaces", namespace, *below] if below:
-            steps = below
-        case _:
-            pass
-    if not all(steps[:_RESOURCE_STEPS]):
-        return None
-    plural, name, part = (*steps[:_RESOURCE_STEPS], "", "")[:_RESOURCE_STEPS]
-    rest = "/".join(steps[_RESOURCE_STEPS:])
-    return ApiPath(
-        group=group, version=version, plural=plural, namespace=namespace, name=name, part=part, rest=rest
-    )
 
 
 class Query(Struct, frozen=True, kw_only=True):

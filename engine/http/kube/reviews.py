@@ -7,12 +7,11 @@ from starlette.responses import Response
 
 from engine.http.kube import access, bodies, rendering
 from engine.http.kube.access import Authorizer, Users
-from engine.http.kube.requests import ApiPath
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.errors.status_objects import Cause, StatusDetails, StatusError
 from engine.kubeapi.rights import parsing
 from engine.kubeapi.rights.rbac import Act, User
-from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.resources import ApiPath, Resource
 from events.json_values import Json, as_object, as_text, at, texts
 from events.kube_objects import KubeObject
 

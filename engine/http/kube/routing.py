@@ -10,12 +10,11 @@ from starlette.responses import PlainTextResponse, Response
 from engine.http.kube import api_metadata, list_responses, rendering, requests
 from engine.http.kube.control_plane import Listed
 from engine.http.kube.list_filters import ObjectFilter
-from engine.http.kube.requests import ApiPath
 from engine.kubeapi.conversion import scales
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.requests import options
-from engine.kubeapi.schema.resources import Catalogue, Resource, control_plane
+from engine.kubeapi.schema.resources import ApiPath, Catalogue, Resource, control_plane, parse_path
 from events.kube_fields import ListMeta
 from events.kube_objects import KubeObject
 
@@ -142,7 +141,7 @@ class KubeApi:
     async def answer(self, request: Request, path: str) -> Response:
         """Handle a request for a path below the root; raises StatusError."""
         steps = path.strip("/").split("/")
-        api_path = requests.parsed_path(path)
+        api_path = parse_path(path)
         if self._guard is not None:
             await self._guard(request, api_path, path)
         if request.method in ("GET", "HEAD"):

@@ -15,11 +15,11 @@ from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
 from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.rate_limits import Limits
-from engine.http.kube.requests import ApiPath, Query, version_fault
+from engine.http.kube.requests import Query, version_fault
 from engine.http.kube.watch_feed import Feed, ObjectChange, Subscriber
 from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
-from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.resources import ApiPath, Resource
 from events.json_values import Json
 from events.kube_fields import ListMeta
 from events.kube_objects import KubeObject

@@ -18,7 +18,6 @@ from engine.http.kube.edits.objects import SCALE, STATUSES, Creation, Replacemen
 from engine.http.kube.edits.patching import Patch, check_patch_type, is_expanding
 from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
 from engine.http.kube.edits.status import StatusApplication, StatusPatch, StatusReplacement
-from engine.http.kube.requests import ApiPath
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.kubeapi.admission.rules import definitions
 from engine.kubeapi.conversion import scales
@@ -29,7 +28,7 @@ from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.requests import body_checks
 from engine.kubeapi.rights.rbac import User
 from engine.kubeapi.schema import custom_kinds
-from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.resources import ApiPath, Resource
 from events import vocabulary
 from events.kube_objects import KubeObject
 

@@ -26,7 +26,6 @@ from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleRepl
 from engine.http.kube.edits.status import DerivedStatus, StatusApplication, StatusPatch, StatusReplacement
 from engine.http.kube.kubernetes_events.client_writes import EventWrites
 from engine.http.kube.namespace_deletion import Namespaces
-from engine.http.kube.requests import ApiPath
 from engine.http.kube.write_parsing import Parsing, WriteRequest
 from engine.http.kube.write_warnings import Forecasts, Relabelling, of_definition
 from engine.karmada import unsupported
@@ -34,7 +33,7 @@ from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Status, StatusError
 from engine.kubeapi.patching import managed_fields
-from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.writing import object_changes
 from engine.writing.execution import BUILT_IN_NAMESPACES
 from engine.writing.mutations import Action, Problem, Target, Verdict, Written

@@ -9,6 +9,7 @@ from starlette.types import ASGIApp
 
 from engine import optional_imports
 from engine.http.errors import RefusalError
+from engine.kubeapi.schema.resources import parse_path
 from engine.writing.planned_writes import PlannedWrites
 from engine.writing.write_api import Writes
 from events.records import Record
@@ -70,22 +71,17 @@ async def records_of(
 
 def _check(index: int, method: str, path: str) -> None:
     """Raise RefusalError for a request that can't be planned; ``path`` is percent-decoded, as the API will read it."""
-    names = path.strip("/").split("/")
-    is_namespace = method == "DELETE" and names[-2:-1] == ["namespaces"]
-    if is_namespace or _subresource(names) in _APART:
+    api_path = parse_path(path)
+    if api_path is None:
+        return  # the API refuses it
+    is_object = bool(api_path.name) and not api_path.part
+    is_namespace = method == "DELETE" and api_path.plural == "namespaces" and is_object
+    if is_namespace or api_path.part in _APART:
         refused_change = (
             "the deletion of a namespace" if is_namespace else "a request with effects outside the log"
         )
         remedy = "plan the deletion of its objects" if is_namespace else "remove it from the plan"
         raise RefusalError(422, f"requests[{index}]", f"{refused_change} can't be planned", remedy)
-
-
-def _subresource(names: list[str]) -> str:
-    """Return the subresource in the parts of a path, empty if there is none; an object may have the same name."""
-    below = names[2:] if names[0] == "api" else names[3:]
-    if below[:1] == ["namespaces"]:
-        below = below[2:]  # those of a namespace itself do not matter here
-    return below[2] if below[2:] else ""
 
 
 def _refusal(index: int, request: PlannedRequest, response: httpx.Response) -> RefusalError:

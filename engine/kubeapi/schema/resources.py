@@ -25,6 +25,55 @@ STATUS_VERBS: Final = ("get", "patch", "update")
 SCALE_KIND: Final = ("autoscaling", "v1", "Scale")
 
 
+_OF_NAMESPACES: Final = ("status", "finalize")
+_RESOURCE_STEPS: Final = 3
+"""Number of path segments that name a resource: plural, name and subresource."""
+
+
+class ApiPath(Struct, frozen=True, kw_only=True):
+    """A parsed path; absent fields are empty. ``part`` is the subresource, ``rest`` the path after it, for proxies."""
+
+    group: str
+    version: str
+    plural: str
+    namespace: str = ""
+    name: str = ""
+    part: str = ""
+    rest: str = ""
+
+
+def parse_path(path: str) -> ApiPath | None:
+    """Parse ``/api/v1/...`` or ``/apis/GROUP/VERSION/...``; None if the path names no kind."""
+    steps = path.strip("/").split("/")
+    match steps:
+        case ["api", "v1", *below] if below:
+            return _resource_path("", "v1", below)
+        case ["apis", group, version, *below] if below:
+            return _resource_path(group, version, below)
+        case _:
+            return None
+
+
+def _resource_path(group: str, version: str, steps: list[str]) -> ApiPath | None:
+    namespace = ""
+    match steps:
+        case ["namespaces", _name]:
+            pass
+        case ["namespaces", _name, part] if part in _OF_NAMESPACES:
+            pass
+        case ["namespaces", namespace, *below] if below:
+            steps = below
+        case _:
+            pass
+    if not all(steps[:_RESOURCE_STEPS]):
+        return None
+    plural, name, part = (*steps[:_RESOURCE_STEPS], "", "")[:_RESOURCE_STEPS]
+    rest = "/".join(steps[_RESOURCE_STEPS:])
+    return ApiPath(
+        group=group, version=version, plural=plural, namespace=namespace, name=name, part=part, rest=rest
+    )
+
+
 class Subresource(Struct, frozen=True, kw_only=True):
     """A subresource such as ``status``; group, version and kind are those of its request body."""
 

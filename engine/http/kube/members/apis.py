@@ -16,7 +16,7 @@ from starlette.types import Send
 
 from engine import diagnostics
 from engine.domain import namespaces
-from engine.http.kube import access, bodies, requests
+from engine.http.kube import access, bodies
 from engine.http.kube.access import act_at
 from engine.http.kube.account_tokens import AccountTokens
 from engine.http.kube.derived_fields import Showing
@@ -24,7 +24,6 @@ from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.members.plane import MemberPlane, Members
 from engine.http.kube.members.watches import MemberWatches
 from engine.http.kube.members.writes import MemberWrites
-from engine.http.kube.requests import ApiPath
 from engine.http.kube.routing import Guard, KubeApi, Verb
 from engine.http.services import Services
 from engine.http.tunnels import Call, IncompleteError, NotReachableError, Reply
@@ -32,7 +31,7 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.rights import bootstrap_roles, parsing
 from engine.kubeapi.rights.rbac import Rights, User
-from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.resources import ApiPath, Resource, parse_path
 from engine.simulation import faults, unmanaged
 from engine.simulation.state import MemberState
 from events import clusters, shapes
@@ -124,7 +123,7 @@ class MemberApis:
 
     async def _through_agent(self, request: Request, name: str, path: str) -> Response:
         """Send a request through the cluster's agent; the agent's rights in the member apply too."""
-        await self._guard(request, requests.parsed_path(path), path)
+        await self._guard(request, parse_path(path), path)
         if request.headers.get("upgrade"):
             raise status_objects.bad_request(
                 f"cluster {name} is reached through its agent, which forwards no connections to pods"

@@ -13,13 +13,12 @@ from engine.http import member_namespaces
 from engine.http.kube import bootstrap_objects
 from engine.http.kube.derived_fields import TOKEN_SECRET, Showing
 from engine.http.kube.members.snapshots import SnapshotPlane
-from engine.http.kube.requests import ApiPath
 from engine.http.services import Services
 from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.conversion import versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema import built_in_shapes, custom_kinds
-from engine.kubeapi.schema.resources import Catalogue, Resource, built_in
+from engine.kubeapi.schema.resources import ApiPath, Catalogue, Resource, built_in
 from engine.simulation import (
     api_objects,
     child_objects,

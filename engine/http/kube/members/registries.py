@@ -7,9 +7,8 @@ import msgspec
 from msgspec import Struct
 
 from engine.http.kube.members.apis import MemberApis
-from engine.http.kube.requests import ApiPath
 from engine.kubeapi.errors.status_objects import StatusError
-from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.objects import clusters, placements
 from engine.placement import fleet
 from events.kube_objects import KubeObject

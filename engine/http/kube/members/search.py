@@ -21,11 +21,10 @@ from engine.http.kube.members.apis import MemberApis
 from engine.http.kube.members.registries import SOURCE, Registries
 from engine.http.kube.members.snapshots import Name, SnapshotPlane, without_version
 from engine.http.kube.members.watches import MemberWatches
-from engine.http.kube.requests import ApiPath
 from engine.http.kube.routing import Guard, KubeApi
 from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
-from engine.kubeapi.schema.resources import Catalogue, Resource
+from engine.kubeapi.schema.resources import ApiPath, Catalogue, Resource, parse_path
 from events.json_values import Json
 from events.kube_fields import ListMeta
 from events.kube_objects import KubeObject
@@ -45,7 +44,7 @@ class Search:
     async def answer(self, request: Request, _resource: Resource, api_path: ApiPath) -> Response:
         """List the objects at the path after ``cache``; raises StatusError."""
         path = f"/{api_path.part}/{api_path.rest}"
-        inner = requests.parsed_path(path)
+        inner = parse_path(path)
         if api_path.name != "cache" or inner is None or inner.part:
             raise status_objects.no_such_path()
         if request.method not in ("GET", "HEAD"):
@@ -130,7 +129,7 @@ class Proxying:
         if api_path.name != _NAME:
             raise status_objects.not_found(resource, api_path.name)
         path = f"/{api_path.rest}"
-        inner = requests.parsed_path(path)
+        inner = parse_path(path)
         kind = None if inner is None else await self._found.resource(inner)
         if inner is None or kind is None:
             if self.elsewhere is None:

@@ -11,10 +11,10 @@ from engine.http.kube import rendering, requests
 from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
 from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.members.snapshots import Snapshot, SnapshotPlane
-from engine.http.kube.requests import ApiPath, Query
+from engine.http.kube.requests import Query
 from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
-from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.kubeapi.values import resource_versions
 from events.kube_objects import KubeObject
 

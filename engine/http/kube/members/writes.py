@@ -21,13 +21,12 @@ from engine.http.kube.edits.authorized import Permission
 from engine.http.kube.edits.objects import STATUS, RequestedEdit
 from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
 from engine.http.kube.members.plane import MemberPlane, Members
-from engine.http.kube.requests import ApiPath
 from engine.http.kube.write_parsing import Parsing, WriteRequest
 from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Status, StatusDetails, StatusError
 from engine.kubeapi.rights.rbac import Rights, User
-from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.simulation import disruption_budgets, garbage_collection, lists, quotas, unmanaged
 from engine.simulation.api_objects import BUILT_IN_NAMESPACES
 from engine.simulation.state import KeptFields, MemberState, Unmanaged
