@@ -57,6 +57,14 @@ async def play(profile: Profile, seed: int, count: int) -> Played:
     return Played(played, lines, await checks.check(played))
 
 
+async def is_violated(profile: Profile, promise: str, seeds: int, count: int) -> bool:
+    """Whether one of the first seeds violates an invariant, whose violations begin with ``promise``."""
+    for seed in range(seeds):
+        if any(line.startswith(promise) for line in (await play(profile, seed, count)).wrong):
+            return True
+    return False
+
+
 async def failing(profile: Profile, seeds: range, count: int) -> str:
     """Return violations of failing seeds, the command to repeat each, and a timeline; empty if all pass."""
     violations: list[str] = []

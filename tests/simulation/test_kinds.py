@@ -12,15 +12,7 @@ from tests.simulation import profiles
 _SEEDS = 15 * ROUNDS
 _BATCH = 5
 _MOVES = 40
-
-
-async def is_caught(promise: str) -> bool:
-    """Whether one of the first seeds violates the invariant."""
-    for seed in range(40):
-        played = await profiles.play(profiles.KINDS, seed, _MOVES)
-        if any(line.startswith(promise) for line in played.wrong):
-            return True
-    return False
+_FIRST = 40
 
 
 @pytest.mark.parametrize("start", range(0, _SEEDS, _BATCH))
@@ -35,7 +27,7 @@ async def test_missing_retry_is_detected(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(scheduling, "_may_retry", never)
     monkeypatch.setattr(scheduling, "_FORCES_PASS", 0)
-    assert await is_caught("unplaced:")
+    assert await profiles.is_violated(profiles.KINDS, "unplaced:", _FIRST, _MOVES)
 
 
 @pytest.mark.slow
@@ -49,4 +41,4 @@ async def test_lost_work_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
         binding.clusters = clusters
 
     monkeypatch.setattr(dispatch, "decide", forgetful)
-    assert await is_caught("lost:")
+    assert await profiles.is_violated(profiles.KINDS, "lost:", _FIRST, _MOVES)

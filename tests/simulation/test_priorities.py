@@ -11,18 +11,10 @@ from tests.simulation import profiles
 _SEEDS = 10 * ROUNDS
 _BATCH = 10
 _MOVES = 40
+_FIRST = 40
 _MORE = 10_000
 
 pytestmark = pytest.mark.slow
-
-
-async def is_caught(promise: str) -> bool:
-    """Whether one of the first seeds violates the invariant."""
-    for seed in range(40):
-        played = await profiles.play(profiles.PRIORITIES, seed, _MOVES)
-        if any(line.startswith(promise) for line in played.wrong):
-            return True
-    return False
 
 
 @pytest.mark.parametrize("start", range(0, _SEEDS, _BATCH))
@@ -44,9 +36,9 @@ async def test_preemption_of_equal_priorities_is_detected(
 
     monkeypatch.setattr(preemption_victims, "occupants", generous)
     monkeypatch.setattr(preemption, "victims", ruthless)
-    assert await is_caught("preempted:")
+    assert await profiles.is_violated(profiles.PRIORITIES, "preempted:", _FIRST, _MOVES)
 
 
 async def test_hold_that_ends_too_early_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preemption_victims, "HOLD_SECONDS", 1)
-    assert await is_caught("held:")
+    assert await profiles.is_violated(profiles.PRIORITIES, "held:", _FIRST, _MOVES)

@@ -18,19 +18,11 @@ from tests.simulation import profiles
 _SEEDS = 30 * ROUNDS
 _BATCH = 10
 _MOVES = 50
+_FIRST = 60
 
 
 async def wrong(seeds: range, count: int = _MOVES) -> str:
     return await profiles.failing(profiles.STORMS, seeds, count)
-
-
-async def is_caught(promise: str) -> bool:
-    """Whether one of the first seeds violates the invariant."""
-    for seed in range(60):
-        played = await profiles.play(profiles.STORMS, seed, _MOVES)
-        if any(line.startswith(promise) for line in played.wrong):
-            return True
-    return False
 
 
 @pytest.mark.parametrize("start", range(0, 12, 3))
@@ -58,25 +50,25 @@ async def test_failing_seed_prints_its_command_and_timeline(
 @pytest.mark.slow
 async def test_taint_before_confirmation_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_health, "CONFIRM_MS", 29_000)
-    assert await is_caught("flap: member")
+    assert await profiles.is_violated(profiles.STORMS, "flap: member", _FIRST, _MOVES)
 
 
 @pytest.mark.slow
 async def test_early_application_failover_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(times, "SECOND_MS", 900)
-    assert await is_caught("flap: default/")
+    assert await profiles.is_violated(profiles.STORMS, "flap: default/", _FIRST, _MOVES)
 
 
 @pytest.mark.slow
 async def test_missing_pause_between_emptied_clusters_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_health, "PACE_MS", 9_000)
-    assert await is_caught("pace:")
+    assert await profiles.is_violated(profiles.STORMS, "pace:", _FIRST, _MOVES)
 
 
 @pytest.mark.slow
 async def test_emptying_during_a_mass_failure_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_health, "CROWD_PERCENT", 80)
-    assert await is_caught("pace:")
+    assert await profiles.is_violated(profiles.STORMS, "pace:", _FIRST, _MOVES)
 
 
 @pytest.mark.slow
@@ -91,13 +83,13 @@ async def test_eviction_finished_before_a_healthy_replacement_is_detected(
         return real(tasks, clusters, {name for name, _ in clusters}, **options)
 
     monkeypatch.setattr(eviction_rules, "assess", hasty)
-    assert await is_caught("budget:")
+    assert await profiles.is_violated(profiles.STORMS, "budget:", _FIRST, _MOVES)
 
 
 @pytest.mark.slow
 async def test_ungraceful_eviction_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vocabulary, "PURGE_DIRECTLY", "Gracefully")
-    assert await is_caught("budget:")
+    assert await profiles.is_violated(profiles.STORMS, "budget:", _FIRST, _MOVES)
 
 
 @pytest.mark.slow
@@ -108,4 +100,4 @@ async def test_eviction_that_never_ends_is_detected(monkeypatch: pytest.MonkeyPa
         return 0 if binding.tasks else real(binding, *args)
 
     monkeypatch.setattr(taint_manager, "due_ms", forgetful)
-    assert await is_caught("rest:")
+    assert await profiles.is_violated(profiles.STORMS, "rest:", _FIRST, _MOVES)
