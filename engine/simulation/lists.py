@@ -4,12 +4,11 @@ A pod's name is derived from its cluster, its workload and its index, so it is t
 """
 
 import itertools
-from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import structs
 
-from engine.kubeapi.values import selectors
 from engine.simulation import rollouts
 from engine.simulation.listed_statuses import Pod, WorkloadStatus
 from engine.simulation.state import NEVER_MS, MemberState, Workload
@@ -17,6 +16,7 @@ from engine.works import templates
 
 SUCCEEDED: Final = "Succeeded"
 _SUFFIX_LETTERS: Final = 5
+LabelTest: TypeAlias = Callable[[Mapping[str, str]], bool]
 
 
 class PodSlot(NamedTuple):
@@ -55,13 +55,13 @@ def find_pod(state: MemberState, namespace: str, name: str) -> PodSlot | None:
 
 
 def pods(
-    states: Iterable[MemberState], namespace: str | None, selector: selectors.LabelSelector, limit: int | None
+    states: Iterable[MemberState], namespace: str | None, labels: LabelTest | None, limit: int | None
 ) -> list[Pod]:
-    """Return at most ``limit`` pods, ordered by member, workload and age; None for namespace or limit means all."""
+    """Return at most ``limit`` pods, ordered by member, workload and age; None selects all."""
     selected = (
         pod
         for state, workload in _selected(states, namespace)
-        if selector.matches(workload.template.labels)
+        if labels is None or labels(workload.template.labels)
         for pod in pods_of(state.spec.name, workload)
     )
     return list(itertools.islice(selected, limit))

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from engine import diagnostics
-from engine.kubeapi.values import selectors
 from engine.log import port
 from engine.simulation import (
     cluster,
@@ -41,7 +40,6 @@ _FOLLOWED: Final = frozenset(
     for struct in (clusters.ClusterJoined, clusters.ClusterLeft, clusters.ClusterHealthChanged)
 )
 _AFTER_FAILURE_S: Final = 1.0
-_ANY: Final = selectors.LabelSelector()
 _log = diagnostics.logger(__name__)
 
 
@@ -168,14 +166,14 @@ class Members:
         self,
         member: str | None = None,
         namespace: str | None = None,
-        selector: selectors.LabelSelector = _ANY,
+        labels: lists.LabelTest | None = None,
         limit: int | None = None,
     ) -> list[listed_statuses.Pod]:
         """Return up to ``limit`` pods, sorted by member, workload and age; None selects all.
 
         Raises UnknownMemberError.
         """
-        return lists.pods(self._selected(member), namespace, selector, limit)
+        return lists.pods(self._selected(member), namespace, labels, limit)
 
     def workloads(
         self, member: str | None = None, namespace: str | None = None, limit: int | None = None

@@ -144,13 +144,15 @@ async def test_pods_are_listed_by_member_namespace_and_label_oldest_first() -> N
     first = stage.members.pods()
     await stage.work(examples.applied("nginx", 2, cluster="member2", step=2, offset=offset))
     await stage.settle()
-    both = stage.members.pods("member2", "default", selectors.LabelSelector(match_labels={"app": "nginx"}))
+    both = stage.members.pods(
+        "member2", "default", selectors.LabelSelector(match_labels={"app": "nginx"}).matches
+    )
     assert both[0].name == first[0].name
     assert [pod.phase for pod in both] == ["Running", "Running"]
     assert both[0].created_ms < both[1].created_ms
     assert stage.members.pods("member1") == []
     assert stage.members.pods(namespace="other") == []
-    assert stage.members.pods(selector=selectors.LabelSelector(match_labels={"app": "foo"})) == []
+    assert stage.members.pods(labels=selectors.LabelSelector(match_labels={"app": "foo"}).matches) == []
     assert len(stage.members.pods(limit=1)) == 1
 
 

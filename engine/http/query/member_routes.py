@@ -14,10 +14,10 @@ from starlette.routing import Route
 
 from engine.http import incoming_requests
 from engine.http.errors import RefusalError
-from engine.http.query import label_selectors, parameters
+from engine.http.query import parameters
 from engine.http.query.routes import PREFIX
-from engine.kubeapi.values.selectors import LabelSelector
 from events.json_values import DECODING_ERRORS
+from projections.query import LabelTest
 
 Kind = Literal["down", "slow", "losing", "lagging", "throttled", "failing"]
 
@@ -36,7 +36,7 @@ class SimulatedMembers(Protocol):
         ...
 
     def pods(
-        self, member: str | None, namespace: str | None, selector: LabelSelector, limit: int
+        self, member: str | None, namespace: str | None, labels: LabelTest | None, limit: int
     ) -> Sequence[Struct]:
         """At most ``limit`` pods that match; None matches all."""
         ...
@@ -154,8 +154,8 @@ def routes(members: SimulatedMembers | None) -> list[Route]:
 
     async def pods(request: Request) -> Response:
         query = _read(request, PodsQuery)
-        chosen = label_selectors.parse(query.label_selector)
-        matching = members.pods(query.cluster or None, query.namespace or None, chosen, query.limit + 1)
+        labels = parameters.label_test(query.label_selector)
+        matching = members.pods(query.cluster or None, query.namespace or None, labels, query.limit + 1)
         return _json(_first(matching, query.limit))
 
     async def workloads(request: Request) -> Response:

@@ -4,6 +4,8 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
+from engine.http.errors import RefusalError
+from engine.kubeapi.requests import label_selectors
 from projections import query
 
 _LIMIT: Final = Meta(ge=1, le=query.LIMIT_MAX, description="items per page")
@@ -16,6 +18,17 @@ Labels = Annotated[
     str, Meta(max_length=1024, description="conditions on labels: app=web,tier in (gold,silver),!old")
 ]
 Number = Annotated[int, Meta(ge=0, le=2**62)]
+
+
+def label_test(selector: str) -> query.LabelTest | None:
+    """Return the predicate of a label selector; None selects everything. Raises RefusalError if it is invalid."""
+    if not selector.strip():
+        return None
+    try:
+        return label_selectors.labels(selector).matches
+    except label_selectors.SelectorError as error:
+        remedy = "write app=web, tier in (gold,silver), or !old"
+        raise RefusalError(400, "labelSelector", str(error), remedy) from None
 
 
 class Query(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.http.errors import RefusalError
-from engine.http.query import label_selectors, parameters, record_pages, response_types, shard_lag
+from engine.http.query import parameters, record_pages, response_types, shard_lag
 from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 from events.json_values import Json
@@ -53,7 +53,7 @@ async def _bindings(request: QueryRequest) -> response_types.Listing:
         namespace=options.namespace,
         name=options.name,
         cluster=options.cluster,
-        labels=_labels(options.label_selector),
+        labels=parameters.label_test(options.label_selector),
     )
     return await _object_page(request, options, partial(query.list_bindings, filters=selection))
 
@@ -66,7 +66,7 @@ async def _objects(request: QueryRequest) -> response_types.Listing:
         api_version=options.api_version,
         namespace=options.namespace,
         name=options.name,
-        labels=_labels(options.label_selector),
+        labels=parameters.label_test(options.label_selector),
     )
     if selection.kind == "Cluster":
         return await _object_page(request, options, partial(query.list_clusters, filters=selection))
@@ -76,7 +76,7 @@ async def _objects(request: QueryRequest) -> response_types.Listing:
 async def _clusters(request: QueryRequest) -> response_types.Listing:
     options = request.query
     assert isinstance(options, parameters.ClustersQuery)  # noqa: S101  # see QUESTIONS
-    selection = query.Filter(labels=_labels(options.label_selector))
+    selection = query.Filter(labels=parameters.label_test(options.label_selector))
     return await _object_page(request, options, partial(query.list_clusters, filters=selection))
 
 
@@ -200,11 +200,6 @@ def _kind(name: str) -> str:
     """Return the kind that a name means, such as Deployment for ``deploy``; an unknown name is returned unchanged."""
     known = kinds.find(name) if name else None
     return known.kind if known else name
-
-
-def _labels(selector: str) -> query.LabelTest | None:
-    """A predicate on labels; None selects all. Raises RefusalError for an invalid selector."""
-    return label_selectors.parse(selector).matches if selector.strip() else None
 
 
 def _question(
