@@ -30,7 +30,6 @@ from projections.documents.clusters import enablements
 _CHECKPOINT: Final = "agent.sqlite"
 _GRACE_MIN: Final = 4
 Kubeconfig = Annotated[Path, Parameter(help="Kubeconfig of the cluster's own API, as for kubectl.")]
-Context = Annotated[str, Parameter(help="Context in the kubeconfig; by default the current one.")]
 To = Annotated[Path | None, Parameter(help="File for the agent's configuration; by default NAME.agent.json.")]
 Grace = Annotated[
     int,
@@ -46,13 +45,12 @@ def join(  # each is an option of the command
     /,
     *,
     kubeconfig: Kubeconfig,
-    context: Context = "",
+    context: options.Context = "",
     provider: Annotated[str, Parameter(help="Provider of the cluster (spec.provider).")] = "",
     region: Annotated[str, Parameter(help="Region of the cluster (spec.region).")] = "",
     to: To = None,
     server: options.Server = options.SERVER,
 ) -> int:
-    """Register a real cluster as a member, and write its agent's configuration."""
     access = _read(kubeconfig, context)
     served, version, cluster_id = asyncio.run(_discovered(access))
     spec: Json = {"syncMode": "Pull", "apiEndpoint": access.server, "id": cluster_id}
@@ -73,12 +71,8 @@ def join(  # each is an option of the command
         context=context,
         authority=reached.authority,
     )
-    try:
+    with failures.convert(OSError, "join it again, with --to and the path of a writable file", where=path):
         configurations.write(path, configuration)
-    except OSError as error:
-        raise failures.Failure(
-            f"{path}: {error.strerror}", "join it again, with --to and the path of a writable file"
-        ) from None
     # The result that is printed as JSON has to stay the only content of standard output.
     (output.warn if server.json else output.print_line)(
         f"Run its agent with: reballast agent {shlex.quote(str(path))}"
@@ -112,24 +106,20 @@ def agent(
     metrics_port: options.MetricsPort = None,
     metrics_host: options.Host = "127.0.0.1",
 ) -> int:
-    """Run agents for real clusters: apply their works and report the results."""
     if not configuration:
         raise failures.usage(
             "missing configuration file", "reballast agent NAME.agent.json, written by reballast join"
         )
-    try:
+    with failures.convert(configurations.ConfigurationError, "create it with: reballast join"):
         agent_configurations = [configurations.read(path) for path in configuration]
-    except configurations.ConfigurationError as error:
-        raise failures.Failure(str(error), "create it with: reballast join") from None
     kept = checkpoint or configuration[0].absolute().parent / _CHECKPOINT
     names = ", ".join(entry.cluster for entry in agent_configurations)
     output.print_line(f"Serving {names}; Ctrl-C stops it.")
-    try:
+    remedy = "check the kubeconfig that the configuration names"
+    with failures.convert((kubeconfigs.KubeconfigError, OSError), remedy):
         asyncio.run(
             _serve(agent_configurations, kept, Settings(grace_seconds=grace), metrics_host, metrics_port)
         )
-    except (kubeconfigs.KubeconfigError, OSError) as error:
-        raise failures.Failure(str(error), "check the kubeconfig that the configuration names") from None
     return failures.OK
 
 
@@ -153,26 +143,25 @@ async def _serve(
 
 
 def _read(path: Path, context: str) -> Access:
-    try:
+    with failures.convert((kubeconfigs.KubeconfigError, OSError), "use a kubeconfig that works with kubectl"):
         return kubeconfigs.read(path, context)
-    except (kubeconfigs.KubeconfigError, OSError) as error:
-        raise failures.Failure(str(error), "use a kubeconfig that works with kubectl") from None
 
 
 async def _discovered(access: Access) -> tuple[tuple[ApiKind, ...], str, str]:
     """Return the cluster's API kinds, its Kubernetes version, and the uid of kube-system, which identifies it."""
     api = MemberApi(access)
+    errors, remedy = (
+        (ApiError, kubeconfigs.KubeconfigError),
+        "check that it is up and that the kubeconfig is right",
+    )
     try:
-        served = await api.discover()
-        version = await api.version()
-        namespaces = next(
-            (kind for kind in served if (kind.api_version, kind.kind) == kinds.NAMESPACES), None
-        )
-        system = await api.get(namespaces, "", "kube-system") if namespaces else None
-    except (ApiError, kubeconfigs.KubeconfigError) as error:
-        raise failures.Failure(
-            f"the cluster does not answer: {error}", "check that it is up and that the kubeconfig is right"
-        ) from None
+        with failures.convert(errors, remedy, where="the cluster does not answer"):
+            served = await api.discover()
+            version = await api.version()
+            namespaces = next(
+                (kind for kind in served if (kind.api_version, kind.kind) == kinds.NAMESPACES), None
+            )
+            system = await api.get(namespaces, "", "kube-system") if namespaces else None
     finally:
         await api.aclose()
     return kinds.enabled(served), version, system.uid if system is not None else ""

@@ -68,11 +68,6 @@ def apply(
     scope: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> int:
-    """Create or change the objects in files, or make the change of a plan.
-
-    Valid objects are applied even if others are invalid; those are reported with file, line, field, reason
-    and remedy.
-    """
     if bool(filename) == (plan is not None) or (plan and dry_run):
         raise failures.usage("give either files (-f) or a plan", "reballast apply -f deployment.yaml")
     if plan is not None:
@@ -94,10 +89,6 @@ def delete(
     scope: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> int:
-    """Delete objects by file, or by kind and name.
-
-    Deleting a template removes its workload from all clusters; deleting a policy leaves what it placed.
-    """
     if bool(filename) == bool(kind):
         raise failures.usage("give either files (-f) or a kind and names", "reballast delete deploy foo")
     with server.client() as client:

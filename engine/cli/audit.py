@@ -42,37 +42,27 @@ def audit(
         list[str],
         Parameter(name=["--policy", "-f"], help="Files with policies that replace the recorded ones."),
     ] = [],  # noqa: B006  # cyclopts makes a new list for each call
-    processes: log_verify.Processes = None,
+    processes: options.Processes = None,
     server: options.Server = options.SERVER,
 ) -> int:
-    """Decide every recorded step again with other rules, and show the differences."""
     specs = _specs(policy)
     changed = rules.Rules(
         specs={ref: spec for ref, spec in specs.items() if ref.kind in policies.KINDS},
         overrides={ref: spec for ref, spec in specs.items() if ref.kind in override_policies.KINDS},
         tolerated=TolerationSeconds(not_ready=toleration_default, unreachable=toleration_default),
     )
-    try:
+    with failures.convert(port.LogError, failures.CHECK_LOG), log_verify.progress_line() as show:
         result = proofs.audit(
             log_checkpoint.place_of(log, server),
             changed,
             verification.Scope(first=first, last=last),
             processes=processes or len(os.sched_getaffinity(0)),
-            show=log_verify.progress_line(),
+            show=show,
         )
-    except port.LogError as error:
-        raise failures.Failure(str(error), "check the log: reballast log verify") from None
-    finally:
-        output.progress("")
     if result.unreadable:
         shards = "; ".join(f"shard {shard}: {error}" for shard, error in sorted(result.unreadable.items()))
-        raise failures.Failure(
-            f"a part of the log cannot be read: {shards}", "check the log: reballast log verify"
-        )
-    if server.json:
-        output.json(result)
-    else:
-        _show(result)
+        raise failures.Failure(f"a part of the log cannot be read: {shards}", failures.CHECK_LOG)
+    server.show(result, _show)
     return failures.DIFFERENT if result.differing or result.manifests else failures.OK
 
 

@@ -2,21 +2,20 @@
 
 import os
 from collections.abc import Callable
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, TypeVar
 
 from cyclopts import App, Parameter, validators
 
 from engine.bench.runs import Figures
-from engine.cli import failures, output
+from engine.cli import failures, options, output
 from engine.cli.help_texts import questions
 
 app = App(name="bench", help=questions.BENCH, help_format="plaintext")
 
 _ResultT = TypeVar("_ResultT")
-_POSITIVE: Final = validators.Number(gte=1)
 
 AsJson = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of a table.")]
-Clusters = Annotated[int, Parameter(help="Member clusters.", validator=_POSITIVE)]
+Clusters = Annotated[int, Parameter(help="Member clusters.", validator=options.POSITIVE)]
 Mode = Annotated[
     str,
     Parameter(
@@ -24,12 +23,12 @@ Mode = Annotated[
     ),
 ]
 Seconds = Annotated[float, Parameter(help="How long to measure.", validator=validators.Number(gt=0))]
-Replicas = Annotated[int, Parameter(help="Replicas of each workload.", validator=_POSITIVE)]
-Events = Annotated[int, Parameter(help="Records to append and to read.", validator=_POSITIVE)]
-Bindings = Annotated[int, Parameter(help="Deployments.", validator=_POSITIVE)]
+Replicas = Annotated[int, Parameter(help="Replicas of each workload.", validator=options.POSITIVE)]
+Events = Annotated[int, Parameter(help="Records to append and to read.", validator=options.POSITIVE)]
+Bindings = Annotated[int, Parameter(help="Deployments.", validator=options.POSITIVE)]
 
 
-@app.command(name="placement", help="Decisions per second, on one core.")
+@app.command
 def placement(
     *,
     clusters: Clusters = 1000,
@@ -38,77 +37,68 @@ def placement(
     replicas: Replicas = 100,
     as_json: AsJson = False,
 ) -> None:
-    """Measure scheduling decisions per second."""
+    """Decisions per second, on one core."""
     from engine.bench import placement as bench  # noqa: PLC0415  # load only what is measured
 
     _print_figures(lambda: bench.run(clusters, mode, seconds, replicas), as_json=as_json)
 
 
-@app.command(
-    name="storm", help="Time from an input to the last decision that follows: applies, a rebalancer, a taint."
-)
+@app.command
 def storm(*, bindings: Bindings = 5000, as_json: AsJson = False) -> None:
-    """Measure the time from an input to the last decision that follows from it."""
+    """Time from an input to the last decision that follows: applies, a rebalancer, a taint."""
     from engine.bench import storm as bench  # noqa: PLC0415  # load only what is measured
 
     _print_figures(lambda: bench.run(bindings, output.warn), as_json=as_json)
 
 
-@app.command(
-    name="failover",
-    help="Time to reschedule all affected workloads after a tenth of the clusters fail at once.",
-)
+@app.command
 def failover(*, clusters: Clusters = 100, bindings: Bindings = 10_000, as_json: AsJson = False) -> None:
-    """Measure rescheduling after a tenth of the clusters fail at once."""
+    """Time to reschedule all affected workloads after a tenth of the clusters fail at once."""
     from engine.bench import failover as bench  # noqa: PLC0415  # load only what is measured
 
     _print_figures(lambda: bench.run(clusters, bindings, output.warn), as_json=as_json)
 
 
-@app.command(name="plan", help="Time to predict the effect of a change (plan), and of each failure (drill).")
+@app.command
 def plan(
     *,
     bindings: Bindings = 10_000,
     moved: Annotated[
         int | None,
-        Parameter(help="Deployments that the change affects; by default a tenth.", validator=_POSITIVE),
+        Parameter(
+            help="Deployments that the change affects; by default a tenth.", validator=options.POSITIVE
+        ),
     ] = None,
     clusters: Clusters = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Measure plans of a policy edit and a taint, and a drill."""
+    """Time to predict the effect of a change (plan), and of each failure (drill)."""
     from engine.bench import plan as bench  # noqa: PLC0415  # load only what is measured
 
     _print_figures(lambda: bench.run(bindings, moved, clusters, output.warn), as_json=as_json)
 
 
-@app.command(name="log", help="Records appended and read per second.")
+@app.command
 def log(*, events: Events = 20_000, as_json: AsJson = False) -> None:
-    """Measure appends and reads of the log per second."""
+    """Records appended and read per second."""
     from engine.bench import log as bench  # noqa: PLC0415  # load only what is measured
 
     _print_figures(lambda: bench.run(events), as_json=as_json)
 
 
-@app.command(name="replay", help="Events replayed per second.")
+@app.command
 def replay(*, bindings: Bindings = 1000, as_json: AsJson = False) -> None:
-    """Measure replayed events per second."""
+    """Events replayed per second."""
     from engine.bench import replay as bench  # noqa: PLC0415  # load only what is measured
 
     _print_figures(lambda: bench.run(bindings), as_json=as_json)
 
 
-@app.command(
-    name="verify",
-    help="Records verified and audited per second: all records, a tenth and a hundredth of them.",
-)
+@app.command
 def verify(
     *,
-    records: Annotated[int, Parameter(help="Records of the log.", validator=_POSITIVE)] = 1_000_000,
-    processes: Annotated[
-        int | None,
-        Parameter(help="Processes that share the work; by default one per processor.", validator=_POSITIVE),
-    ] = None,
+    records: Annotated[int, Parameter(help="Records of the log.", validator=options.POSITIVE)] = 1_000_000,
+    processes: options.Processes = None,
     reporting: Annotated[
         int,
         Parameter(
@@ -118,67 +108,62 @@ def verify(
     ] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Measure the proof of a log with many small steps, and its memory."""
+    """Records verified and audited per second: all records, a tenth and a hundredth of them."""
     from engine.bench import verify as bench  # noqa: PLC0415  # load only what is measured
 
     count = processes or len(os.sched_getaffinity(0))
     _print_figures(lambda: bench.run(records, count, reporting, output.warn), as_json=as_json)
 
 
-@app.command(name="kafka", help="Inputs decided per second by workers on Kafka, and the time for one input.")
+@app.command
 def kafka(
     *,
     log: Annotated[str, Parameter(help="Brokers: kafka://host:port[,host:port].", env_var="REBALLAST_LOG")],
     bindings: Bindings = 5000,
     as_json: AsJson = False,
 ) -> None:
-    """Measure inputs per second on Kafka."""
+    """Inputs decided per second by workers on Kafka, and the time for one input."""
     from engine.bench import kafka as bench  # noqa: PLC0415  # load only what is measured
 
     _print_figures(lambda: bench.run(log, bindings, output.warn), as_json=as_json)
 
 
-@app.command(
-    name="kube",
-    help="Requests per second of the Kubernetes API, and the delay until watchers see a decision.",
-)
+@app.command
 def kube(*, bindings: Bindings = 9_000, as_json: AsJson = False) -> None:
-    """Measure requests per second of the Kubernetes API."""
+    """Requests per second of the Kubernetes API, and the delay until watchers see a decision."""
     from engine.bench import kube as bench  # noqa: PLC0415  # load only what is measured
 
     _print_figures(lambda: bench.run(bindings, output.warn), as_json=as_json)
 
 
-@app.command(
-    name="observe", help="Changes of a Karmada observed per second, and the time until a binding is decided."
-)
+@app.command
 def observe(*, bindings: Bindings = 10_000, as_json: AsJson = False) -> None:
-    """Measure the observer and the scheduler of an existing Karmada."""
+    """Changes of a Karmada observed per second, and the time until a binding is decided."""
     from engine.bench import observe as bench  # noqa: PLC0415  # load only what is measured
 
     _print_figures(lambda: bench.run(bindings, output.warn), as_json=as_json)
 
 
-@app.command(name="mixed", help="Disk space and memory that mixed commands use.")
+@app.command
 def mixed(
     *,
-    commands: Annotated[int, Parameter(help="Number of commands.", validator=_POSITIVE)] = 2_000,
+    commands: Annotated[int, Parameter(help="Number of commands.", validator=options.POSITIVE)] = 2_000,
     as_json: AsJson = False,
 ) -> None:
-    """Measure bytes on disk per command, and memory after each quarter of the commands."""
+    """Disk space and memory that mixed commands use."""
     from engine.bench import mixed as bench  # noqa: PLC0415  # load only what is measured
 
     _print_figures(lambda: bench.run(commands, output.warn), as_json=as_json)
 
 
-@app.command(name="growth", help="How the cost of each kind of input grows: at N, 10 N and 100 N.")
+@app.command
 def growth(
     *,
-    size: Annotated[int, Parameter(help="The smallest size, N.", validator=_POSITIVE)] = 10,
+    size: Annotated[int, Parameter(help="The smallest size, N.", validator=options.POSITIVE)] = 10,
     only: Annotated[str, Parameter(help="Only kinds of input whose names contain this text.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Measure costs at N, 10 N and 100 N, and their exponents."""
+    """How the cost of each kind of input grows: at N, 10 N and 100 N."""
     from engine.bench import growth as bench  # noqa: PLC0415  # load only what is measured
 
     figures = _measured(lambda: bench.run(size, only, output.warn))

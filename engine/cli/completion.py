@@ -8,7 +8,6 @@ Shell = Literal["bash", "zsh", "fish"]
 
 
 def completion(shell: Shell, /) -> None:
-    """Print a completion script for a shell."""
     script = main.make_app().generate_completion(prog_name=main.PROGRAM, shell=shell).rstrip()
     output.print_line(script)
     if shell == "zsh":

@@ -35,7 +35,6 @@ def describe(
     scope: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> None:
-    """Show one object with its decisions and events."""
     kind, name = set_properties.split(kind, name)
     with server.client() as client:
         known_kind = server_reads.kind_of(kind, client)

@@ -48,7 +48,6 @@ def edit(
     scope: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> int:
-    """Change an object in an editor."""
     kind, name = set_properties.split(kind, name)
     with server.client() as client:
         objects = KubeObjects(client)

@@ -33,7 +33,6 @@ def explain(
     scope: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> None:
-    """Explain where a workload is placed and why; beside an observer, why the observed Karmada placed it there."""
     kind, name = set_properties.split(kind, name)
     with server.client() as client:
         key = server_reads.key_of(server_reads.kind_of(kind, client), scope.namespace, name)
@@ -69,7 +68,6 @@ def timeline(
     scope: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> None:
-    """List all events that touched a workload, with their causes."""
     kind, name = set_properties.split(kind, name)
     with server.client() as client:
         key = server_reads.key_of(server_reads.kind_of(kind, client), scope.namespace, name)

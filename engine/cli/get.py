@@ -78,7 +78,6 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
     scope: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> None:
-    """List objects, with a row for each cluster they run in; several kinds are separated by commas."""
     if "/" in kind:
         kind, name = set_properties.split(kind, name)
     form = "json" if server.json else output

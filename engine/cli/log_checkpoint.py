@@ -75,24 +75,18 @@ def _check_destination(where: str) -> None:
 def place_of(log: str, server: options.Server) -> log_locations.LogLocation:
     """Return the place of ``log`` or, if empty, of the data directory's log. Raises Failure if there is no log."""
     where = log or str(server.data or server_location.default_directory())
-    try:
+    with failures.convert(port.LogError, "name a log: --log DIRECTORY, FILE or kafka://host:port"):
         return log_locations.parse(where)
-    except port.LogError as error:
-        raise failures.Failure(str(error), "name a log: --log DIRECTORY, FILE or kafka://host:port") from None
 
 
 def read_private_key(path: Path | None) -> Ed25519PrivateKey:
     """Return the key in a file or, without a path, in the environment variable. Raises Failure."""
     text = os.environ.get(KEY_VARIABLE, "")
-    try:
+    with failures.convert((OSError, signing.SigningError), _MAKE_KEY, where=path or KEY_VARIABLE):
         if path is not None:
             return signing.private_key(path.read_bytes())
         if text:
             return signing.private_key(text.encode())
-    except OSError as error:
-        raise failures.Failure(f"{path}: {error.strerror}", _MAKE_KEY) from None
-    except signing.SigningError as error:
-        raise failures.Failure(f"{path or KEY_VARIABLE}: {error}", _MAKE_KEY) from None
     raise failures.usage("no key to sign with: give --key FILE", _MAKE_KEY)
 
 
@@ -105,17 +99,14 @@ def new_key(
     *,
     as_json: Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")] = False,
 ) -> int:
-    """Make a key pair to sign checkpoints with: PATH, and PATH.pub for those who verify."""
     public_path = path.with_name(f"{path.name}.pub")
     for file in (path, public_path):
         if file.exists():
             raise failures.Failure(f"{file} exists already; it was not changed", "choose another name")
     private, public = signing.new_keys()
-    try:
+    with failures.convert(OSError, "choose another path", where=path):
         private_files.write(path, private)
         public_path.write_bytes(public)
-    except OSError as error:
-        raise failures.Failure(f"{path}: {error.strerror}", "choose another path") from None
     fingerprint = signing.fingerprint(signing.public_key(public))
     if as_json:
         output.json({"key": str(path), "publicKey": str(public_path), "fingerprint": fingerprint})
@@ -136,18 +127,15 @@ def checkpoint(
     log: LogOption = "",
     server: options.Server = options.SERVER,
 ) -> int:
-    """Sign what the log holds now."""
     signer = read_private_key(key)
     _check_destination(to)
     log_location = place_of(log, server)
-    try:
+    remedy = "see what differs: reballast log verify --checkpoint FILE"
+    with (
+        failures.convert((checkpoints.CheckpointError, port.LogError), remedy),
+        failures.convert(OSError, "choose another path", where=to),
+    ):
         made = asyncio.run(_sign(log_location, to, signer))
-    except (checkpoints.CheckpointError, port.LogError) as error:
-        raise failures.Failure(
-            str(error), "see what differs: reballast log verify --checkpoint FILE"
-        ) from None
-    except OSError as error:
-        raise failures.Failure(f"{to}: {error.strerror or error}", "choose another path") from None
     if to == _STANDARD_OUTPUT:
         return failures.OK
     if server.json:
@@ -193,18 +181,13 @@ def read_checkpoints(where: str, public_key: Path | None) -> list[checkpoints.Ch
             "--checkpoint needs --public-key FILE", "use the FILE.pub that `reballast log new-key FILE` wrote"
         )
     _check_destination(where)
-    try:
+    with failures.convert((OSError, signing.SigningError), where=public_key):
         key = signing.public_key(public_key.read_bytes())
-    except OSError as error:
-        raise failures.Failure(f"{public_key}: {error.strerror}") from None
-    except signing.SigningError as error:
-        raise failures.Failure(f"{public_key}: {error}") from None
-    try:
+    with (
+        failures.convert(checkpoints.CheckpointError, "the log is not proved", where=where),
+        failures.convert((OSError, port.LogError), where=where),
+    ):
         result = checkpoints.read(asyncio.run(_lines(where)), key)
-    except checkpoints.CheckpointError as error:
-        raise failures.Failure(f"{where}: {error}", "the log is not proved") from None
-    except (OSError, port.LogError) as error:
-        raise failures.Failure(f"{where}: {error}") from None
     if not result:
         raise failures.Failure(f"{where} has no checkpoints", "make one: reballast log checkpoint")
     return result

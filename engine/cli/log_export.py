@@ -49,20 +49,17 @@ def export(  # noqa: PLR0913  # the options of a command
     log: log_checkpoint.LogOption = "",
     server: options.Server = options.SERVER,
 ) -> int:
-    """Write the log to files in a directory, with a manifest of their digests; continue if some are there."""
     if unknown := [name for name in topic if name not in topics.TOPICS]:
         raise failures.usage(f"unknown topic {unknown[0]!r}", f"topics: {', '.join(topics.TOPICS)}")
     filters = log_files.Filters(
         topics=tuple(topic), namespaces=tuple(namespace), since_ms=since, until_ms=until
     )
-    try:
+    with (
+        failures.convert((ExportError, port.LogError), "choose another directory, or check the log"),
+        failures.convert(OSError, "choose another directory", where=directory),
+        output.progressing(),
+    ):
         manifest = asyncio.run(_export(log_checkpoint.place_of(log, server), directory, form, filters))
-    except (ExportError, port.LogError) as error:
-        raise failures.Failure(str(error), "choose another directory, or check the log") from None
-    except OSError as error:
-        raise failures.Failure(f"{directory}: {error.strerror}", "choose another directory") from None
-    finally:
-        output.progress("")
     if server.json:
         output.json(manifest)
     else:
@@ -88,16 +85,13 @@ async def _export(
 
 
 def load(directory: Path, /, *, server: options.Server = options.SERVER) -> int:
-    """Append an exported log (jsonl, without filters) to the empty log of a data directory."""
     data = (server.data or server_location.default_directory()).absolute()
     try:
-        count = asyncio.run(_load(directory, data))
-    except (ExportError, port.LogError) as error:
-        raise failures.Failure(str(error), "import into a new directory: --data DIRECTORY") from None
+        remedy = "import into a new directory: --data DIRECTORY"
+        with failures.convert((ExportError, port.LogError), remedy), output.progressing():
+            count = asyncio.run(_load(directory, data))
     except OSError as error:
         raise failures.Failure(f"{error.filename or data}: {error.strerror}") from None
-    finally:
-        output.progress("")
     if server.json:
         output.json({"records": count, "data": str(data)})
     else:

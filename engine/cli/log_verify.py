@@ -6,10 +6,12 @@ A damaged log keeps a server from starting, and a proof should not need the serv
 import asyncio
 import os
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
 from engine.cli import failures, log_checkpoint, options, output, server_location
 from engine.log import port, sqlite_table
@@ -26,13 +28,6 @@ SinceSnapshot = Annotated[
     bool,
     Parameter(negative=(), help="Trust the newest stored snapshot, and compute only the steps after it."),
 ]
-Processes = Annotated[
-    int | None,
-    Parameter(
-        help="Processes that share the work; by default one per processor.",
-        validator=validators.Number(gte=1),
-    ),
-]
 
 
 def verify(  # noqa: PLR0913  # the options of a command
@@ -48,10 +43,9 @@ def verify(  # noqa: PLR0913  # the options of a command
     public_key: Annotated[
         Path | None, Parameter(help="File with the public key (PEM) that verifies the checkpoints.")
     ] = None,
-    processes: Processes = None,
+    processes: options.Processes = None,
     server: options.Server = options.SERVER,
 ) -> int:
-    """Prove the log: compute every step again, to the same bytes."""
     expected = log_checkpoint.read_checkpoints(checkpoint, public_key) if checkpoint else []
     is_direct = bool(log or expected or since_snapshot or first > 1 or last is not None or processes)
     if is_direct and views:
@@ -64,12 +58,8 @@ def verify(  # noqa: PLR0913  # the options of a command
         report = _verified(log_location, scope, expected, since_snapshot=since_snapshot, processes=processes)
     else:
         report = _by_server(server, views=views)
-    findings = report.findings
-    if server.json:
-        output.json(report)
-    else:
-        _show(report, expected)
-    return failures.FAILED if findings else failures.OK
+    server.show(report, lambda report: _show(report, expected))
+    return failures.FAILED if report.findings else failures.OK
 
 
 def _show(report: verification.Report, expected: list[checkpoints.Checkpoint]) -> None:
@@ -106,27 +96,23 @@ def _verified(
     processes: int | None,
 ) -> verification.Report:
     """Verify the log without its server, in ``processes`` processes (by default one per CPU)."""
-    try:
+    remedy = "check the path or address of the log, or restore the log"
+    with failures.convert(port.LogError, remedy), progress_line() as show:
         missing = asyncio.run(_missing(location, expected)) if expected else []
         report = proofs.verify(
             location,
             scope,
             since_snapshot=since_snapshot,
             processes=processes or len(os.sched_getaffinity(0)),
-            show=progress_line(),
+            show=show,
         )
-    except port.LogError as error:
-        raise failures.Failure(
-            str(error), "check the path or address of the log, or restore the log"
-        ) from None
-    finally:
-        output.progress("")
     report.findings = missing + report.findings
     return report
 
 
-def progress_line() -> proofs.Show:
-    """A function that shows the progress of a proof on a terminal, with its rate."""
+@contextmanager
+def progress_line() -> Generator[proofs.Show]:
+    """Yield a function that shows the progress of a proof on a terminal, with its rate, until the block ends."""
     began_s = time.monotonic()
 
     def show(progress: proofs.Progress) -> None:
@@ -135,7 +121,8 @@ def progress_line() -> proofs.Show:
             f"{progress.records:,} of {progress.until:,} records, {progress.steps:,} steps, {rate:,.0f} records/s"
         )
 
-    return show
+    with output.progressing():
+        yield show
 
 
 async def _missing(
@@ -154,7 +141,5 @@ def _by_server(server: options.Server, *, views: bool) -> verification.Report:
         if failure.code != failures.NO_SERVER or not (directory / sqlite_table.FILE).exists():
             raise
     output.warn(f"No server runs on {directory}; reading its files.")
-    try:
+    with failures.convert(port.LogError, "restore the directory", where=directory):
         return asyncio.run(log_queries.LogInquiry(directory).verify(views=views))
-    except port.LogError as error:
-        raise failures.Failure(f"{directory}: {error}", "restore the directory") from None

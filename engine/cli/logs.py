@@ -13,49 +13,33 @@ from engine.http.query.record_json import Entry
 from engine.http.query.response_types import Counts
 from events import topics
 
-_LINES: Final = 20
 _WIDER: Final = 8
 
 app = App(name="log", help=questions.LOG, help_format="plaintext")
 
-app.command(
-    "engine.cli.log_verify:verify",
-    name="verify",
-    help=questions.LOG_VERIFY,
-)
-
-app.command(
-    "engine.cli.log_checkpoint:checkpoint",
-    name="checkpoint",
-    help=questions.LOG_CHECKPOINT,
-)
-app.command(
-    "engine.cli.log_checkpoint:new_key",
-    name="new-key",
-    help="Make a key pair to sign checkpoints with.",
-)
-
-app.command("engine.cli.log_export:export", name="export", help=questions.LOG_EXPORT)
-app.command(
-    "engine.cli.log_export:load",
-    name="import",
-    help="Append an exported log to the empty log of a data directory.",
-)
+for _name, _target, _text in (
+    ("verify", "log_verify:verify", questions.LOG_VERIFY),
+    ("checkpoint", "log_checkpoint:checkpoint", questions.LOG_CHECKPOINT),
+    ("new-key", "log_checkpoint:new_key", "Make a key pair to sign checkpoints with."),
+    ("export", "log_export:export", questions.LOG_EXPORT),
+    ("import", "log_export:load", "Append an exported log to the empty log of a data directory."),
+):
+    app.command(f"engine.cli.{_target}", name=_name, help=_text)
 
 Follow = Annotated[bool, Parameter(help="Continue with new events until Ctrl-C.")]
 Topic = Annotated[str, Parameter(help=f"Only events of this topic: {', '.join(topics.TOPICS)}.")]
 Lines = Annotated[int, Parameter(name=["--lines", "-n"], help="Number of newest events to show first.")]
 
 
-@app.command(help="Show the newest events, then each new event.")
+@app.command
 def tail(
     *,
-    lines: Lines = _LINES,
+    lines: Lines = 20,
     topic: Topic = "",
     follow: Follow = True,
     server: options.Server = options.SERVER,
 ) -> None:
-    """Print the newest events, then new ones as they are appended."""
+    """Show the newest events, then each new event."""
     with server.client() as client:
         _tail(client, lines, topic, follow=follow, as_json=server.json)
 
@@ -73,7 +57,6 @@ def _tail(client: Client, lines: int, topic: str, *, follow: bool, as_json: bool
 
 
 def replay(*, as_of: options.AsOf = "", server: options.Server = options.SERVER) -> None:
-    """Fold the log from its first event and print the counts."""
     with server.client() as client:
         until = as_of or str(live_feed.last_number(client))
         counts = client.get("counts", Counts, asOf=until).counts

@@ -27,29 +27,28 @@ class _Members(Struct):
 
 
 def members(*, server: options.Server = options.SERVER) -> None:
-    """List the simulated clusters and their faults."""
     with server.client() as client:
         answer = client.find("members", _Members)
     if answer is None:
         raise failures.Failure("no members are simulated here", "start the server without --no-members")
-    _show(answer, as_json=server.json)
+    server.show(answer.items, _show)
 
 
 def fault(
     member: str, kind: Fault, /, *, amount: Amount = None, server: options.Server = options.SERVER
 ) -> None:
-    """Add a fault to a simulated cluster."""
     if kind == "down" and amount is not None:
         raise failures.usage("down has no amount", f"reballast fault {member} down")
     request = FaultRequest(kind=kind, amount=amount)
     with server.client() as client:
-        _show(client.post(f"members/{quote(member, safe='')}/fault", request, _Members), as_json=server.json)
+        answer = client.post(f"members/{quote(member, safe='')}/fault", request, _Members)
+    server.show(answer.items, _show)
 
 
 def heal(member: str, /, *, server: options.Server = options.SERVER) -> None:
-    """Remove all faults of a simulated cluster."""
     with server.client() as client:
-        _show(client.post(f"members/{quote(member, safe='')}/heal", {}, _Members), as_json=server.json)
+        answer = client.post(f"members/{quote(member, safe='')}/heal", {}, _Members)
+    server.show(answer.items, _show)
 
 
 def faults(member: MemberStatus) -> str:
@@ -65,10 +64,7 @@ def faults(member: MemberStatus) -> str:
     return ", ".join(texts) or table_rows.NONE
 
 
-def _show(answer: _Members, *, as_json: bool) -> None:
-    if as_json:
-        output.json(answer.items)
-        return
+def _show(statuses: list[MemberStatus]) -> None:
     rows = [
         (
             member.name,
@@ -77,6 +73,6 @@ def _show(answer: _Members, *, as_json: bool) -> None:
             f"{member.startup_ms}ms",
             member.workloads,
         )
-        for member in answer.items
+        for member in statuses
     ]
     output.table(_COLUMNS, rows)

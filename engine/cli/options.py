@@ -2,24 +2,32 @@
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, TypeVar
 
 from cyclopts import Parameter, Token, validators
 
-from engine.cli import failures
+from engine.cli import failures, output
 from engine.cli.client import Client
 from events import limits, times
 
-Format = Literal["table", "wide", "yaml", "json", "name"]
+_T = TypeVar("_T")
 _DURATION: Final = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s)?", re.ASCII)
+POSITIVE: Final = validators.Number(gte=1)
+Processes = Annotated[
+    int | None,
+    Parameter(help="Processes that share the work; by default one per processor.", validator=POSITIVE),
+]
+Context = Annotated[str, Parameter(help="Context in the kubeconfig; by default the current one.")]
+Horizon = Annotated[str, Parameter(help="Virtual time to look ahead: 30m, 1h30m, 90s.")]
+PORT: Final = validators.Number(gte=0, lte=limits.PORT_MAX)
 MetricsPort = Annotated[
     int | None,
     Parameter(
         help="Port for /metrics, /healthz and /readyz; 0 chooses a free one. By default no port is opened.",
-        validator=validators.Number(gte=0, lte=limits.PORT_MAX),
+        validator=PORT,
     ),
 ]
 Host = Annotated[
@@ -39,6 +47,10 @@ class Server:
     def client(self) -> Client:
         """A client of the server; raises Failure if there is no endpoint."""
         return Client(self.data)
+
+    def show(self, value: _T, print_text: Callable[[_T], object]) -> None:
+        """Print a value: as JSON with ``--json``, otherwise by ``print_text``."""
+        (output.json if self.json else print_text)(value)
 
 
 @Parameter(name="*")

@@ -5,7 +5,8 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from typing import Final, TypeAlias
 
 import msgspec
@@ -95,6 +96,15 @@ def progress(text: str) -> None:
         sys.stderr.flush()
 
 
+@contextmanager
+def progressing() -> Generator[None]:
+    """Remove the line of progress when the block ends."""
+    try:
+        yield
+    finally:
+        progress("")
+
+
 def width() -> int | None:
     """Width of the terminal in characters; None if the output is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
@@ -134,13 +144,16 @@ def warn(line: str) -> None:
 
 def json(value: object) -> None:
     """Print indented JSON."""
-    text = msgspec.json.format(msgspec.json.encode(value), indent=2)
-    print_line(text.decode())
+    print_line(_indented(value))
 
 
 def warn_json(value: object) -> None:
     """Print indented JSON to standard error."""
-    sys.stderr.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    sys.stderr.write(_indented(value) + "\n")
+
+
+def _indented(value: object) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
 def yaml(value: object) -> None:

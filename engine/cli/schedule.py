@@ -104,12 +104,6 @@ def schedule(
     *,
     explain: Annotated[bool, Parameter(help="Add the reasons why clusters were chosen or excluded.")] = False,
 ) -> None:
-    """Make scheduling decisions, one JSON object per line.
-
-    Reads the file, or standard input if no file is named or it is `-`. A line holds clusters, spec, status and
-    appliedPlacement as Karmada writes them, and an optional id. `--explain` adds why each cluster is in or out.
-    Exits with 1 if any line could not be read; those are answered with an error and don't stop the stream.
-    """
     try:
         if file is None or str(file) == "-":
             refused = answer_all(sys.stdin.buffer, sys.stdout.buffer, explained=explain)

@@ -13,7 +13,6 @@ To = Annotated[Path | None, Parameter(help="Directory to write to; created if it
 
 
 def schema(*, to: To = None) -> None:
-    """Write the JSON Schemas and the AsyncAPI document of all events."""
     document = schemas.asyncapi(release.RELEASE)
     if to is None:
         output.json(document)
@@ -21,10 +20,8 @@ def schema(*, to: To = None) -> None:
     files = {"asyncapi.json": document} | {
         f"{name}.json": content for name, content in schemas.json_schemas().items()
     }
-    try:
+    with failures.convert(OSError, "use a writable directory", where=to):
         to.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             (to / name).write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
-    except OSError as error:
-        raise failures.Failure(f"{to}: {error.strerror}", "use a writable directory") from None
     output.print_line(f"{len(files)} files written to {to}")

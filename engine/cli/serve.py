@@ -24,7 +24,6 @@ from engine.log import port as logs
 from engine.log.kafka.address import AddressError, parse
 from engine.process import control_plane, health_endpoint
 from engine.simulation import defaults
-from events import limits
 from projections import store
 
 LOG_VARIABLE: Final = "REBALLAST_LOG"
@@ -35,15 +34,14 @@ Data = Annotated[Path | None, Parameter(help="Directory for all data; created if
 Port = Annotated[
     int,
     Parameter(
-        help="Port to listen on; 0 uses the port of the last run, or a free one.",
-        validator=validators.Number(gte=0, lte=limits.PORT_MAX),
+        help="Port to listen on; 0 uses the port of the last run, or a free one.", validator=options.PORT
     ),
 ]
 KubePort = Annotated[
     int,
     Parameter(
         help="Port of the Kubernetes API; 0 uses the port of the last run, or a free one.",
-        validator=validators.Number(gte=0, lte=limits.PORT_MAX),
+        validator=options.PORT,
     ),
 ]
 AsJson = Annotated[
@@ -160,10 +158,8 @@ class Listening:
             raise failures.usage(
                 "a certificate needs its key", "give both: --tls-certificate FILE --tls-key FILE"
             )
-        try:
+        with failures.convert(certificates.CertificateError, "use a certificate and its key, both in PEM"):
             return certificates.from_files(self.tls_certificate.absolute(), self.tls_key.absolute())
-        except certificates.CertificateError as error:
-            raise failures.Failure(str(error), "use a certificate and its key, both in PEM") from None
 
 
 LISTENING: Final = Listening()
@@ -191,7 +187,6 @@ def up(
     periodic: Periodic = _PERIODIC,
     as_json: AsJson = False,
 ) -> int:
-    """Run a control plane with simulated member clusters."""
     return serve_with(
         data,
         lambda before: structs.replace(
@@ -214,7 +209,6 @@ def api(
     members: Annotated[bool, Parameter(help="Run three simulated member clusters here.")] = False,
     tolerated: Tolerated = _TOLERATED,
 ) -> int:
-    """Serve both APIs on a log on Kafka."""
     token = os.environ.get(server_location.TOKEN_VARIABLE, "")
     return serve_with(
         data,
@@ -236,7 +230,6 @@ def worker(
     metrics_host: options.Host = health_endpoint.LOOPBACK,
     signing: log_checkpoint.Signing = log_checkpoint.SIGNING,
 ) -> int:
-    """Run a worker that decides for a share of the shards of a log on Kafka."""
     checkpoints = signing.schedule(Path())
     watch = None if metrics_port is None else health_endpoint.Watch(host=metrics_host, port=metrics_port)
     output.print_line("Worker running; Ctrl-C stops it, and other workers take over its shards.")
@@ -245,7 +238,6 @@ def worker(
 
 
 def projector(*, log: Address, data: Data = None) -> int:
-    """Keep the view tables in a directory up to date with a log on Kafka, for SQL readers."""
     directory = (data or server_location.default_directory()).absolute()
     output.print_line(f"Updating the views in {directory / store.FILE}; Ctrl-C stops it.")
     _guarded(log, lambda: _run(control_plane.project(log, directory)))
@@ -283,16 +275,14 @@ def serve_with(
 def _guarded(log: str, work: Callable[[], None]) -> None:
     """Run ``work``, which needs the log on Kafka; convert its errors into Failure."""
     try:
-        parse(log)
-        work()
-    except AddressError as error:
-        raise failures.Failure(str(error), "for example: --log kafka://localhost:9092") from None
-    except logs.LogCorruptedError as error:
-        raise failures.Failure(str(error), "check the log: reballast log verify") from None
-    except logs.LogError as error:
-        raise failures.Failure(
-            str(error), "check that the brokers are up and that the address is right"
-        ) from None
+        # A corrupted log is a LogError too, so its remedy is the innermost one.
+        with (
+            failures.convert(AddressError, "for example: --log kafka://localhost:9092"),
+            failures.convert(logs.LogError, "check that the brokers are up and that the address is right"),
+            failures.convert(logs.LogCorruptedError, failures.CHECK_LOG),
+        ):
+            parse(log)
+            work()
     except OSError as error:
         if error.errno is None:
             raise
@@ -302,15 +292,14 @@ def _guarded(log: str, work: Callable[[], None]) -> None:
 
 def _serve_file(options: control_plane.Options, where: str) -> None:
     directory, port = options.directory, options.port
+    corrupted = f"{failures.CHECK_LOG}{where}; then restore the directory"
     try:
-        _run(control_plane.serve(options))
-    except logs.LogLockedError as error:
-        raise failures.Failure(str(error)) from None
-    except logs.LogCorruptedError as error:
-        remedy = f"check the log: reballast log verify{where}; then restore the directory"
-        raise failures.Failure(f"{directory}: {error}", remedy) from None
-    except logs.LogError as error:
-        raise failures.Failure(f"{directory}: {error}", "restore the directory, or use another one") from None
+        with (
+            failures.convert(logs.LogError, "restore the directory, or use another one", where=directory),
+            failures.convert(logs.LogCorruptedError, corrupted, where=directory),
+            failures.convert(logs.LogLockedError),
+        ):
+            _run(control_plane.serve(options))
     except OSError as error:
         address = f"port {port} on {options.host}" if error.filename is None else str(error.filename)
         remedy = "choose another --port, or --data"

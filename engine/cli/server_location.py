@@ -83,14 +83,10 @@ def _authority() -> str:
     """The CA certificate that the environment names, empty if none. Raises Failure if the file is not valid."""
     if not (named := os.environ.get(AUTHORITY_VARIABLE)):
         return ""
-    try:
+    remedy = f"set {AUTHORITY_VARIABLE} to a file with a certificate (PEM)"
+    with failures.convert((OSError, ValueError), remedy, where=named):
         text = Path(named).read_text("ascii")
         ssl.create_default_context(cadata=text)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise failures.Failure(
-            f"{named}: {reason}", f"set {AUTHORITY_VARIABLE} to a file with a certificate (PEM)"
-        ) from None
     return text
 
 

@@ -39,7 +39,6 @@ def scale(
     scope: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> int:
-    """Set the number of replicas of a Deployment, StatefulSet, Job, or of a kind with a ReplicaInterpreter."""
     kind, name = split(kind, name)
     with server.client() as client:
         objects = KubeObjects(client)
@@ -56,7 +55,6 @@ def label(
     scope: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> int:
-    """Set labels (KEY=VALUE) or remove them (KEY-)."""
     if "/" in kind:
         kind, name, changes = *split(kind, ""), (name, *changes)
     if not changes:
@@ -91,11 +89,6 @@ def taint(
     *taints: str,
     server: options.Server = options.SERVER,
 ) -> int:
-    """Set taints (KEY=VALUE:EFFECT or KEY:EFFECT) of a cluster, or remove them (with - at the end).
-
-    EFFECT is NoSchedule (no new workloads), PreferNoSchedule (accepted, no effect) or NoExecute (running
-    workloads without a toleration are evicted). A taint with the same key and effect is replaced.
-    """
     return _retaint(server, *tainting(cluster, taints))
 
 
@@ -121,7 +114,6 @@ def tainting(cluster: str, texts: tuple[str, ...]) -> tuple[str, str, Retaint]:
 
 
 def untaint(cluster: str, /, *taints: str, server: options.Server = options.SERVER) -> int:
-    """Remove taints (KEY:EFFECT, or KEY for all with this key) of a cluster."""
     cluster, texts = _cluster(cluster, taints)
     if not texts:
         raise failures.usage("missing taints", "give KEY:EFFECT, or KEY")
@@ -130,13 +122,10 @@ def untaint(cluster: str, /, *taints: str, server: options.Server = options.SERV
 
 
 def cordon(cluster: str, /, server: options.Server = options.SERVER) -> int:
-    """Mark a cluster unschedulable; running workloads stay."""
     return _retaint(server, cluster, "cordoned", lambda taints: retainted(cluster, taints, [_CORDON], []))
 
 
 def uncordon(cluster: str, /, server: options.Server = options.SERVER) -> int:
-    """Make a cluster schedulable again."""
-
     def uncordoned(taints: list[Taint]) -> list[Taint]:
         return [taint for taint in taints if taint.key != _CORDON.key]
 

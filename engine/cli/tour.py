@@ -130,7 +130,6 @@ def tour(
     data: Annotated[Path | None, Parameter(help="Data directory of the server to use.")] = None,
     as_json: Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")] = False,
 ) -> int:
-    """Run the rebalancer tutorial step by step."""
     say = _print_nothing if as_json else output.print_line
     with _stage(data) as stage, Client(stage.directory) as client:
         say(stage.words)
@@ -191,10 +190,8 @@ def running_server(directory: Path, *, is_kept: bool) -> Generator[_Stage]:
     if is_kept:
         # A killed server leaves its endpoint file; remove it, so that it is not mistaken for the new
         # server's.
-        try:
+        with failures.convert(OSError, "use another directory", where=directory):
             (directory / server_location.FILE).unlink(missing_ok=True)
-        except OSError as error:
-            raise failures.Failure(f"{directory}: {error.strerror}", "use another directory") from None
     started_s = time.monotonic()
     try:
         with private_server.running(directory):

@@ -37,7 +37,6 @@ def unjoin(
     force: Force = False,
     server: options.Server = options.SERVER,
 ) -> int:
-    """Remove a cluster; its agent removes the applied objects and ends."""
     target = Target(kube_objects.CLUSTER, "", name)
     target.check_name()
     with server.client() as client:

@@ -43,10 +43,8 @@ def live_state(kubeconfig: Path, context: str, as_of: str) -> states.State:
 def recorded_state(log: str, server: options.Server, as_of: str) -> states.State:
     """Read an observed control plane from ``log``, or from the log in the server's data directory; raises Failure."""
     log_location = log_checkpoint.place_of(log, server)
-    try:
+    with failures.convert(port.LogError, failures.CHECK_LOG):
         state = asyncio.run(_of_log(log_location, as_of))
-    except port.LogError as error:
-        raise failures.Failure(str(error), "check the log: reballast log verify") from None
     if state is None:
         raise failures.Failure(
             "no observations up to that time",

@@ -68,7 +68,6 @@ def import_karmada(
     ] = "",
     server: options.Server = options.SERVER,
 ) -> int:
-    """Copy clusters, policies, templates and their placements into the running server."""
     state = states.of_api(source.access())
     if scheduler:
         state = states.taken_over(state, scheduler)

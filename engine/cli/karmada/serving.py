@@ -8,7 +8,7 @@ from cyclopts import Parameter, validators
 from msgspec import structs
 
 from engine.agent import kubeconfigs
-from engine.cli import failures, serve
+from engine.cli import failures, options, serve
 from engine.process import observing
 from engine.scheduler import writer
 
@@ -19,17 +19,16 @@ class Source:
     """The kubeconfig of a control plane."""
 
     kubeconfig: Annotated[Path, Parameter(help="Kubeconfig of the Karmada control plane.")]
-    context: Annotated[str, Parameter(help="Context in the kubeconfig; by default the current one.")] = ""
+    context: options.Context = ""
 
     def access(self) -> kubeconfigs.Access:
         """Return access to the control plane; raises Failure if the kubeconfig is unusable."""
-        try:
+        errors, remedy = (
+            (OSError, kubeconfigs.KubeconfigError),
+            "use a kubeconfig that can read Karmada's API",
+        )
+        with failures.convert(errors, remedy, where=self.kubeconfig):
             return kubeconfigs.read(self.kubeconfig, self.context)
-        except (OSError, kubeconfigs.KubeconfigError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            raise failures.Failure(
-                f"{self.kubeconfig}: {reason}", "use a kubeconfig that can read Karmada's API"
-            ) from None
 
 
 @Parameter(name="*")
@@ -68,7 +67,6 @@ def observe(
     listening: serve.Listening = serve.LISTENING,
     as_json: serve.AsJson = False,
 ) -> int:
-    """Observe an existing Karmada: its changes and decisions in a log, compared with ours. Nothing is written to it."""
     return _serve(control_plane, control_plane.observed(), listening, as_json=as_json)
 
 
@@ -79,7 +77,6 @@ def scheduler(
     listening: serve.Listening = serve.LISTENING,
     as_json: serve.AsJson = False,
 ) -> int:
-    """Decide for the policies of an existing Karmada that name this scheduler, and write the decisions to it."""
     chosen = observing.Scheduling(scheduling.name, scheduling.namespace, scheduling.writes_per_second)
     return _serve(control_plane, control_plane.observed(chosen), listening, as_json=as_json)
 
@@ -89,7 +86,7 @@ def _serve(
 ) -> int:
     return serve.serve_with(
         control_plane.data,
-        lambda options: structs.replace(listening.chosen(options), log=control_plane.log, observed=observed),
+        lambda before: structs.replace(listening.chosen(before), log=control_plane.log, observed=observed),
         members=False,
         as_json=as_json,
     )

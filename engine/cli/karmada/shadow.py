@@ -30,21 +30,16 @@ app = App(name="shadow", help=questions.SHADOW, help_format="plaintext")
 _EXAMPLES_SHOWN: Final = 5
 
 
-@app.command(help="Count the decisions by verdict, and show the newest that differ.")
+@app.command
 def report(*, log: log_checkpoint.LogOption = "", server: options.Server = options.SERVER) -> int:
-    """Read the comparisons from the log, also beside a running observer."""
-    try:
+    """Count the decisions by verdict, and show the newest that differ."""
+    with failures.convert(port.LogError, failures.CHECK_LOG):
         compared = asyncio.run(_read(log_checkpoint.place_of(log, server)))
-    except port.LogError as error:
-        raise failures.Failure(str(error), "check the log: reballast log verify") from None
-    if server.json:
-        output.json(compared)
-    else:
-        _show(compared)
+    server.show(compared, _show)
     return failures.DIFFERENT if compared.verdicts[shadow.UNEXPLAINED] else failures.OK
 
 
-@app.command(help="Explain the newest decision of Karmada's scheduler on a workload.")
+@app.command
 def explain(
     kind: str,
     name: str = "",
@@ -54,13 +49,11 @@ def explain(
     log: log_checkpoint.LogOption = "",
     server: options.Server = options.SERVER,
 ) -> None:
-    """Make the decision again from the observed state, with reasons; the log is read from its beginning."""
+    """Explain the newest decision of Karmada's scheduler on a workload."""
     kind, name = set_properties.split(kind, name)
     namespace, bound = keys.split(server_reads.key_of(server_reads.kind_of(kind), scope.namespace, name))
-    try:
+    with failures.convert(port.LogError, failures.CHECK_LOG):
         explained, is_ours = asyncio.run(_explained(log_checkpoint.place_of(log, server), namespace, bound))
-    except port.LogError as error:
-        raise failures.Failure(str(error), "check the log: reballast log verify") from None
     if explained is None:
         where, option = (f" in {namespace}", f" -n {namespace}") if namespace else ("", "")
         raise failures.Failure(

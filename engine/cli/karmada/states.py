@@ -106,12 +106,9 @@ class State(Struct, frozen=True):
 
 def of_api(access: Access) -> State:
     """Read a control plane from its API. Raises Failure."""
-    try:
+    remedy = "use a kubeconfig whose user can list its objects"
+    with failures.convert((ApiError, KubeconfigError), remedy, where="Karmada's API"):
         return asyncio.run(_of_api(access))
-    except (ApiError, KubeconfigError) as error:
-        raise failures.Failure(
-            f"Karmada's API: {error}", "use a kubeconfig whose user can list its objects"
-        ) from None
 
 
 async def _of_api(access: Access) -> State:

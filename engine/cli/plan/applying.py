@@ -80,10 +80,8 @@ class _Outcome(NamedTuple):
 
 def save(path: Path, plan: SavedPlan) -> None:
     """Write a plan to a file that only its owner may read, since it holds the objects; raises Failure if that fails."""
-    try:
+    with failures.convert(OSError, "use a writable file", where=path):
         private_files.write(path, msgspec.json.format(msgspec.json.encode(plan)))
-    except OSError as error:
-        raise failures.Failure(f"{path}: {error.strerror}", "use a writable file") from None
 
 
 def apply(path: Path, server: options.Server) -> int:
@@ -121,13 +119,12 @@ def show_unchanged(*, as_json: bool) -> None:
 
 
 def read(path: Path) -> SavedPlan:
-    try:
+    remedy = "write one with: reballast plan … -o FILE"
+    with (
+        failures.convert(OSError, "use a readable file", where=path),
+        failures.convert(DECODING_ERRORS, remedy, where=f"{path} is not a plan"),
+    ):
         return msgspec.json.decode(path.read_bytes(), type=SavedPlan)
-    except OSError as error:
-        raise failures.Failure(f"{path}: {error.strerror}", "use a readable file") from None
-    except DECODING_ERRORS as error:
-        remedy = "write one with: reballast plan … -o FILE"
-        raise failures.Failure(f"{path} is not a plan: {error}", remedy) from None
 
 
 def _differences(planned: Prediction, now: Prediction) -> dict[str, str]:

@@ -44,7 +44,7 @@ app = App(name="plan", help=questions.PLAN, help_format="plaintext")
 class PlanOptions:
     """How far to look ahead, and how to show the prediction."""
 
-    horizon: Annotated[str, Parameter(help="Virtual time to look ahead: 30m, 1h30m, 90s.")] = "30m"
+    horizon: options.Horizon = "30m"
     as_of: options.AsOf = ""
     limit: Annotated[
         int,
@@ -77,7 +77,7 @@ def plan(
     )
 
 
-@app.command(help="Predict the effect of deleting the objects in files.")
+@app.command
 def delete(
     *,
     filename: apply.Files,
@@ -92,18 +92,18 @@ def delete(
     )
 
 
-@app.command(help="Predict the effect of taints (KEY=VALUE:EFFECT, KEY:EFFECT, or with - to remove one).")
+@app.command
 def taint(
     cluster: str, /, *taints: str, plan_options: PlanOptions = PLAN_OPTIONS, subject: Subject = SUBJECT
 ) -> int:
-    """Predict the effect of taints on a cluster."""
+    """Predict the effect of taints (KEY=VALUE:EFFECT, KEY:EFFECT, or with - to remove one)."""
     name, action, compute = properties.tainting(cluster, taints)
     return _planned(
         lambda objects: [properties.change_taints(objects, name, action, compute)], plan_options, subject
     )
 
 
-@app.command(help="Predict the effect of another number of replicas: deploy/web 40.")
+@app.command
 def scale(
     *words: str,
     replicas: properties.Replicas | None = None,
@@ -111,7 +111,7 @@ def scale(
     plan_options: PlanOptions = PLAN_OPTIONS,
     subject: Subject = SUBJECT,
 ) -> int:
-    """Predict the effect of another number of replicas, which is the last word or an option."""
+    """Predict the effect of another number of replicas: deploy/web 40."""
     named = list(words)
     if replicas is None:
         if not named or not named[-1].isdecimal():
@@ -142,14 +142,14 @@ class Outage:
 _OUTAGE: Final = Outage()
 
 
-@app.command(help="Predict the failure of clusters.")
+@app.command
 def fail(
     *clusters: str,
     outage: Outage = _OUTAGE,
     plan_options: PlanOptions = PLAN_OPTIONS,
     subject: Subject = SUBJECT,
 ) -> int:
-    """Predict the failure of clusters, all at the same moment."""
+    """Predict the failure of clusters."""
     chosen: dict[drills.Domain, Sequence[str]] = {
         "zone": outage.zone,
         "region": outage.region,
@@ -167,7 +167,7 @@ def fail(
     return _planned(lambda _: [], plan_options, subject, failed)
 
 
-@app.command(help="Predict a rebalance of workloads.")
+@app.command
 def rebalance(
     *,
     all_workloads: Annotated[
@@ -182,7 +182,7 @@ def rebalance(
     plan_options: PlanOptions = PLAN_OPTIONS,
     subject: Subject = SUBJECT,
 ) -> int:
-    """Predict the rebalance of workloads."""
+    """Predict a rebalance of workloads."""
     if not (all_workloads or selector or namespace):
         raise failures.usage("missing workloads", "give --all, -l LABELS or -n NAMESPACE")
 
@@ -202,17 +202,12 @@ def rebalance(
     return _planned(rebalanced, plan_options, subject)
 
 
-@app.command(
-    help="Compare the prediction of an applied plan (a file, or the id of a recent plan) with what happened."
-)
+@app.command
 def check(plan: str, /, *, server: options.Server = options.SERVER) -> int:
-    """Compare a prediction with what followed from the applied plan."""
+    """Compare the prediction of an applied plan (a file, or the id of a recent plan) with what happened."""
     with server.client() as client:
         result = checking.checked(client, plan)
-    if server.json:
-        output.json(result)
-    else:
-        checking.show(result)
+    server.show(result, checking.show)
     return failures.OK if all(workload.as_predicted for workload in result.workloads) else failures.DIFFERENT
 
 

@@ -24,11 +24,10 @@ By = Annotated[
 def drill(
     *,
     by: By = list(drills.ALL),  # noqa: B006  # cyclopts makes a new list for each call
-    horizon: Annotated[str, Parameter(help="Virtual time to look ahead: 30m, 1h30m, 90s.")] = "30m",
+    horizon: options.Horizon = "30m",
     as_of: options.AsOf = "",
     subject: Subject = SUBJECT,
 ) -> int:
-    """Predict the failure of each cluster, zone, region and provider."""
     horizon_ms = options.read_duration("--horizon", horizon)
     with (
         subject.opened(as_of) as opened,
@@ -38,12 +37,7 @@ def drill(
         if not outages:
             raise failures.Failure("the control plane has no clusters", "join one: reballast join")
         results = _results(client, outages, horizon_ms, opened.as_of)
-    if subject.json:
-        output.json(results)
-    else:
-        _show(results)
-        for note in opened.notes:
-            output.warn(f"note: {note}")
+    subject.show(results, lambda results: _show(results, opened.notes))
     return failures.DIFFERENT if any(result.missing for result in results) else failures.OK
 
 
@@ -80,7 +74,7 @@ def _results(
     return results
 
 
-def _show(results: Sequence[drills.Result]) -> None:
+def _show(results: Sequence[drills.Result], notes: Sequence[str]) -> None:
     output.table(
         ("FAILURE", "DOWN", "MOVED", "DISTURBED", "UNPLACED", "RECOVERED", "NEEDS"),
         [
@@ -98,17 +92,15 @@ def _show(results: Sequence[drills.Result]) -> None:
         fits=True,
     )
     for result in results:
-        for remedy in result.remedies:
-            output.print_line(f"{result.outage.domain} {result.outage.name}: {remedy.text}")
         lost = [workload for workload in result.suffering if workload.missing]
-        for workload in lost[: output.SHOWN_MAX]:
-            output.print_line(
-                f"{result.outage.domain} {result.outage.name}: {workload.key} is missing "
-                f"{summaries.count(workload.missing, 'replica')}"
-            )
+        lines = [remedy.text for remedy in result.remedies]
+        lines += [
+            f"{workload.key} is missing {summaries.count(workload.missing, 'replica')}"
+            for workload in lost[: output.SHOWN_MAX]
+        ]
         if len(lost) > output.SHOWN_MAX:
-            output.print_line(
-                f"{result.outage.domain} {result.outage.name}: … and {len(lost) - output.SHOWN_MAX} more"
-            )
-    for note in dict.fromkeys(note for result in results for note in result.assumptions):
+            lines.append(f"… and {len(lost) - output.SHOWN_MAX} more")
+        for line in lines:
+            output.print_line(f"{result.outage.domain} {result.outage.name}: {line}")
+    for note in (*dict.fromkeys(note for result in results for note in result.assumptions), *notes):
         output.warn(f"note: {note}")

@@ -32,7 +32,7 @@ class Subject(options.Server):
     kubeconfig: Annotated[Path | None, Parameter(help="Plan for this Karmada instead; it is only read.")] = (
         None
     )
-    context: Annotated[str, Parameter(help="Context in the kubeconfig; by default the current one.")] = ""
+    context: options.Context = ""
     log: Annotated[
         str,
         Parameter(
