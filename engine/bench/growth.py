@@ -223,7 +223,9 @@ async def _measure(
     written = sum(len(record.value) for record in await world.records(start))
     costs = {"decide": counter.cost(written)}
     if "recover" in parts:
-        costs["recover"] = await _counted(lambda: _recover(world), is_counted=is_counted)
+        costs["recover"] = await _counted(
+            lambda: replay.rebuild(world.log, range(topics.SHARDS)), is_counted=is_counted
+        )
     if "verify" in parts:
         costs["verify"] = await _counted(lambda: verification.verify(world.log), is_counted=is_counted)
     return costs, await world.records()
@@ -233,10 +235,6 @@ async def _counted(work: Act, *, is_counted: bool) -> Cost:
     with _Counter(is_on=is_counted) as counter:
         await work()
     return counter.cost(0)
-
-
-async def _recover(world: _World) -> None:
-    await replay.rebuild(world.log, range(topics.SHARDS))
 
 
 def _views(records: Sequence[StoredRecord], *, is_counted: bool) -> Cost:

@@ -34,10 +34,10 @@ class _AppendedLog(Protocol):
     def append(self, batch: Sequence[Record]) -> Awaitable[object]: ...
 
 
-async def append(log: _AppendedLog, batch: Sequence[Record]) -> None:
-    """Append records in batches."""
-    for start in range(0, len(batch), BATCH):
-        await log.append(batch[start : start + BATCH])
+async def append(log: _AppendedLog, batch: Sequence[Record], size: int = BATCH) -> None:
+    """Append records in batches of ``size``."""
+    for start in range(0, len(batch), size):
+        await log.append(batch[start : start + size])
 
 
 def deployment(index: int, replicas: int = 3, group: int = 0) -> Record:

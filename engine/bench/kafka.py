@@ -20,7 +20,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
-from engine.bench import inputs, kafka_loop, processes, runs
+from engine.bench import inputs, kafka_loop, processes, runs, timing
 from engine.bench.runs import Figures, Progress
 from engine.log.kafka import address, appending, clients, partition_followers
 from engine.log.kafka import topics as preparing
@@ -156,9 +156,7 @@ async def _replayed(where: str) -> dict[str, float]:
     own = [(topic, shard) for topic in topics.OWN_TOPICS for shard in range(topics.SHARDS)]
     await log.follow([*facts, *own])
     await log.unfollowed_ends([(topics.DECISIONS, shard) for shard in range(topics.SHARDS)])
-    start = time.perf_counter()
-    await replay.rebuild(log, range(topics.SHARDS))
-    took_s = time.perf_counter() - start
+    took_s = await timing.seconds(lambda: replay.rebuild(log, range(topics.SHARDS)))
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     await log.aclose()
@@ -179,8 +177,7 @@ async def _paced(log: appending.Appender, watch: _Watch) -> dict[str, float]:
     feeding = asyncio.create_task(feed())
     await watch.until(lambda: watch.decided >= PACED)
     await feeding
-    took = sorted((watch.seen_s[key] - start) * 1_000 for key, start in began.items())
-    return {"p50_ms": round(took[PACED // 2], 1), "p99_ms": round(took[PACED * 99 // 100], 1)}
+    return runs.delays("", (watch.seen_s[key] - start for key, start in began.items()))
 
 
 async def _bare(where: str, bindings: int, outputs: _Outputs) -> dict[str, float]:

@@ -313,8 +313,8 @@ class _Measured(Api):
         return JSONResponse(self._count)
 
     async def _figures(self, _request: Request) -> Response:
-        spans_ms = [round((placed - self._created[name]) * 1_000, 2) for name, placed in self._placed.items()]
-        return JSONResponse({"placed_ms": spans_ms, "writes": self._count})
+        spans_s = [placed - self._created[name] for name, placed in self._placed.items()]
+        return JSONResponse({"placed_s": spans_s, "writes": self._count})
 
     def answered(self, _plural: str, write: Callable[[], Response]) -> Response:
         before = len(self.writes)

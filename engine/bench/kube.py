@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.bench import inputs, kube_requests, processes, runs
+from engine.bench import inputs, kube_requests, processes, runs, timing
 from engine.bench.kube_requests import Connection
 from engine.bench.runs import Figures, Progress
 from engine.bench.timing import Act
@@ -118,9 +118,7 @@ class Server:
     async def timed(self, act: Act) -> tuple[float, float]:
         """Elapsed seconds of an action, and processor seconds of the server and its child processes."""
         used_s = await asyncio.to_thread(self._used_s)
-        start = time.perf_counter()
-        await act()
-        took_s = time.perf_counter() - start
+        took_s = await timing.seconds(act)
         return took_s, await asyncio.to_thread(self._used_s) - used_s
 
     def _used_s(self) -> float:
@@ -157,7 +155,6 @@ async def _created(server: Server, count: int) -> dict[str, float]:
             placed_s = time.perf_counter()
             await _until(lambda: len(seen) >= count)
 
-        created_s = 0.0
         took_s, used_s = await server.timed(create)
         created_s = placed_s - start
     return {
@@ -189,7 +186,7 @@ async def _paced(server: Server, count: int) -> Figures:
                 began[name.encode()] = time.perf_counter()
                 tasks.create_task(create(name))
         await _until(lambda: len(seen) >= count)
-    return _delays("decision", [seen[name] - began_s for name, began_s in began.items()])
+    return {**runs.delays("decision_", (seen[name] - began_s for name, began_s in began.items()))}
 
 
 async def _listed(server: Server, count: int) -> Figures:
@@ -241,7 +238,7 @@ async def _fanned_out(server: Server, sizes: Sizes) -> Figures:
         "watchers": sizes.watchers,
         "watch_events_per_s": round(count / took_s),
         "watch_cpu_us_per_event": round(used_s / count * 1e6, 1),
-        **_delays("watch", delays),
+        **runs.delays("watch_", delays),
     }
 
 
@@ -308,11 +305,3 @@ def _endpoint(directory: Path) -> Endpoint:
 
 def _rates(name: str, count: int, took_s: float, used_s: float) -> dict[str, float]:
     return {f"{name}_per_s": round(count / took_s, 1), f"{name}_cpu_us": round(used_s / count * 1e6)}
-
-
-def _delays(name: str, delays: list[float]) -> Figures:
-    delays.sort()
-    return {
-        f"{name}_p50_ms": round(delays[len(delays) // 2] * 1e3, 2),
-        f"{name}_p99_ms": round(delays[len(delays) * 99 // 100] * 1e3, 2),
-    }

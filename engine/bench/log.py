@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 from typing import Final
 
-from engine.bench import inputs, runs
+from engine.bench import inputs, runs, timing
 from engine.bench.runs import Figures
-from engine.log import port, sqlite, sqlite_reading, sqlite_table
+from engine.log import reading, sqlite, sqlite_reading, sqlite_table
 from events.records import Record
 
 _BATCHES: Final = (1, 100, 1_000)
@@ -48,12 +48,9 @@ async def _measure(events: int, directory: Path) -> Figures:
 
 async def _log_seconds(batch: list[Record], size: int, directory: Path) -> float:
     log = await sqlite.SqliteLog.open(directory)
-    start = time.perf_counter()
-    for first in range(0, len(batch), size):
-        await log.append(batch[first : first + size])
-    took = time.perf_counter() - start
+    took_s = await timing.seconds(lambda: inputs.append(log, batch, size))
     await log.aclose()
-    return took
+    return took_s
 
 
 def _bare(batch: list[Record], size: int, path: Path) -> float:
@@ -77,10 +74,11 @@ def _bare(batch: list[Record], size: int, path: Path) -> float:
 async def _read(directory: Path) -> float:
     """Seconds to read the whole log from its file, with verification of checksums."""
     log = sqlite_reading.SqliteReader(directory)
-    start = time.perf_counter()
-    after = 0
-    while batch := await log.read_all(after, port.READ_RECORDS):
-        after = batch[-1].number
-    took = time.perf_counter() - start
+
+    async def read() -> None:
+        async for _ in reading.of_all(log):
+            pass
+
+    took_s = await timing.seconds(read)
     await log.aclose()
-    return took
+    return took_s

@@ -15,7 +15,7 @@ from typing import Final
 
 import httpx
 
-from engine.bench import kube, kube_requests, processes, runs
+from engine.bench import inputs, kube, kube_requests, processes, runs
 from engine.bench.runs import Figures, Progress
 from engine.log.sqlite_reading import SqliteReader
 
@@ -32,22 +32,7 @@ _OBJECTS: Final = kube_requests.DEPLOYMENTS
 _REBALANCING: Final = "/apis/apps.karmada.io/v1alpha1/workloadrebalancers"
 _CLUSTER: Final = "/apis/cluster.karmada.io/v1alpha1/clusters/member1"
 _DEPLOYMENT: Final = {"apiVersion": "apps/v1", "kind": "Deployment"}
-_POLICY: Final = {
-    "apiVersion": "policy.karmada.io/v1alpha1",
-    "kind": "PropagationPolicy",
-    "metadata": {"name": "mixed", "namespace": "default"},
-    "spec": {
-        "resourceSelectors": [_DEPLOYMENT],
-        "placement": {
-            "clusterAffinity": {"clusterNames": ["member1", "member2", "member3"]},
-            "replicaScheduling": {
-                "replicaSchedulingType": "Divided",
-                "replicaDivisionPreference": "Weighted",
-                "weightPreference": {"dynamicWeight": "AvailableReplicas"},
-            },
-        },
-    },
-}
+_POLICY: Final = inputs.policy(("member1", "member2", "member3"))
 
 
 def run(commands: int, progress: Progress = lambda _: None) -> Figures:
@@ -144,7 +129,7 @@ async def _measured(commands: int, directory: Path, progress: Progress) -> Figur
             timeout=_TIMEOUT_S,
             limits=limits,
         ) as http:
-            (await http.post(kube_requests.POLICIES, json=_POLICY)).raise_for_status()
+            await server.write(kube_requests.POLICIES, _POLICY.value)
             clients = [_Client(http, number) for number in range(_CLIENTS)]
             sent = 0
             start = time.perf_counter()

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -24,6 +24,7 @@ from engine.agent.member_api import MemberApi
 from engine.bench import karmada_api, processes, runs
 from engine.bench.runs import Figures, Progress
 from engine.domain.bindings import OURS
+from engine.identity import kubeconfig
 from engine.identity.endpoint import FILE, Endpoint
 from engine.process import log_locations
 from events import codec, observations, times, topics
@@ -53,7 +54,7 @@ class _Head(Struct):
 
 
 class _Placed(Struct):
-    placed_ms: list[float]
+    placed_s: list[float]
     writes: int
 
 
@@ -119,8 +120,8 @@ def _observed(url: str, directory: Path, bindings: int, progress: Progress, pace
         _ask(url, "touch", paced, PACED_PER_S)
         command.wait(before + paced)
     log_location = log_locations.parse(str(directory / "observe" / "data"))
-    delays_ms = asyncio.run(_delays_ms(log_location, paced))
-    figures["lag_p50_ms"], figures["lag_p99_ms"] = _quantiles(delays_ms)
+    delays_s = asyncio.run(_delays_s(log_location, paced))
+    figures |= runs.delays("lag_", delays_s)
     progress("a restart")
     start_s = time.perf_counter()
     with _command("observe", url, directory / "observe") as command:
@@ -147,7 +148,7 @@ def _scheduled(url: str, directory: Path, bindings: int, progress: Progress, pac
         _placed(url, 2)
         _ask(url, "bind", paced, DECIDED_PER_S, scheduler=OURS)
         placed = _placed(url, 2 * (1 + paced))
-        figures["decided_p50_ms"], figures["decided_p99_ms"] = _quantiles(placed.placed_ms[1:])
+        figures |= runs.delays("decided_", placed.placed_s[1:])
         progress(f"decisions on {count} bindings at once")
         start_s, used_s = time.perf_counter(), processes.cpu_s(command.pid)
         _ask(url, "bind", count, 0, scheduler=OURS)
@@ -173,20 +174,8 @@ def _api() -> Generator[str]:
 def _command(name: str, url: str, directory: Path, *options: str) -> Generator[_Command]:
     """Run ``reballast`` with this command on the API until the block ends."""
     directory.mkdir(exist_ok=True)
-    kubeconfig = directory / "karmada.config"
-    kubeconfig.write_bytes(
-        msgspec.json.encode(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "current-context": "bench",
-                "contexts": [{"name": "bench", "context": {"cluster": "bench", "user": "bench"}}],
-                "clusters": [{"name": "bench", "cluster": {"server": url}}],
-                "users": [{"name": "bench", "user": {"token": "bench"}}],
-            }
-        )
-    )
-    command = [sys.executable, "-m", "engine.cli", name, "--kubeconfig", str(kubeconfig)]
+    config = kubeconfig.write(directory, url, "bench", b"", [])
+    command = [sys.executable, "-m", "engine.cli", name, "--kubeconfig", str(config)]
     command += ["--data", str(directory / "data"), *options]
     with subprocess.Popen[bytes](command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         try:
@@ -213,8 +202,8 @@ def _placed(url: str, writes: int) -> _Placed:
     return msgspec.json.decode(answer.content, type=_Placed)
 
 
-async def _delays_ms(location: log_locations.LogLocation, count: int) -> list[float]:
-    """Milliseconds from a change to its record, for the newest ``count`` observed changes."""
+async def _delays_s(location: log_locations.LogLocation, count: int) -> list[float]:
+    """Seconds from a change to its record, for the newest ``count`` observed changes."""
     delays: list[float] = []
     async with log_locations.opened(location) as log:
         end = log.ends()[topics.OBSERVATIONS, 0]
@@ -226,7 +215,7 @@ async def _delays_ms(location: log_locations.LogLocation, count: int) -> list[fl
                 continue
             sent = _HEAD.decode(decoded.data.manifest).metadata.annotations.get(karmada_api.SENT)
             if sent is not None:
-                delays.append(times.from_text(decoded.envelope.time) - float(sent) * 1_000)
+                delays.append(times.from_text(decoded.envelope.time) / times.SECOND_MS - float(sent))
     return delays
 
 
@@ -240,9 +229,3 @@ async def _read(url: str, count: int) -> None:
                 return
     finally:
         await api.aclose()
-
-
-def _quantiles(delays_ms: Sequence[float]) -> tuple[float, float]:
-    """The median and the 99th percentile."""
-    ordered = sorted(delays_ms)
-    return round(ordered[len(ordered) // 2], 2), round(ordered[len(ordered) * 99 // 100], 2)

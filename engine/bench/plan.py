@@ -73,11 +73,6 @@ class _Fleet:
 
 
 async def _measured(fleet: _Fleet, directory: Path, progress: Progress) -> Figures:
-    figures: Figures = {
-        "bindings": fleet.bindings,
-        "clusters": len(fleet.names),
-        "moved": fleet.moved,
-    }
     progress(f"{fleet.bindings} Deployments in {len(fleet.names)} clusters are recorded")
     await _record(fleet, directory)
     async with contextlib.aclosing(PlanProcesses(directory, None, (), list)) as planner:
@@ -100,7 +95,9 @@ async def _measured(fleet: _Fleet, directory: Path, progress: Progress) -> Figur
         decided = await _decided(running, fleet, directory)
         live = await _measure_changes(running, fleet)
     return {
-        **figures,
+        "bindings": fleet.bindings,
+        "clusters": len(fleet.names),
+        "moved": fleet.moved,
         "peak_mb": round(peak[0]),
         "first_s": round(first_s, 2),
         "policy_s": round(edit_s, 2),
@@ -132,13 +129,14 @@ async def _append(directory: Path, record: Record) -> None:
 
 async def _measure_changes(running: installation.Installation, fleet: _Fleet) -> list[float]:
     """Make the edit, then the taint; return for each the seconds until all its consequences are decided."""
-    took: list[float] = []
-    for record in (fleet.edit(), fleet.taint()):
-        start = time.perf_counter()
+
+    async def change(record: Record) -> None:
         await running.log.append([record])
         await running.settled()
-        took.append(time.perf_counter() - start)
-    return took
+
+    return [
+        await timing.seconds(lambda record=record: change(record)) for record in (fleet.edit(), fleet.taint())
+    ]
 
 
 async def _decided(running: installation.Installation, fleet: _Fleet, directory: Path) -> Figures:
@@ -151,14 +149,9 @@ async def _decided(running: installation.Installation, fleet: _Fleet, directory:
         (plans,) = await asyncio.gather(planning_on, return_exceptions=True)
     if not isinstance(plans, asyncio.CancelledError):
         raise plans
-    p50, p99 = _DECIDED // 2, _DECIDED * 99 // 100
-    return {
-        "decided_p50_ms": round(alone[p50], 2),
-        "decided_p99_ms": round(alone[p99], 2),
-        "decided_during_plan_p50_ms": round(during[p50], 2),
-        "decided_during_plan_p99_ms": round(during[p99], 2),
-        "ratio_delay": round((during[p50] - alone[p50]) / alone[p99], 2),
-    }
+    figures = runs.delays("decided_", alone) | runs.delays("decided_during_plan_", during)
+    delay_ms = figures["decided_during_plan_p50_ms"] - figures["decided_p50_ms"]
+    return {**figures, "ratio_delay": round(delay_ms / figures["decided_p99_ms"], 2)}
 
 
 async def _plan_on(plans: "_Plans", fleet: _Fleet) -> BaseException:
@@ -168,14 +161,14 @@ async def _plan_on(plans: "_Plans", fleet: _Fleet) -> BaseException:
 
 
 async def _latencies(running: installation.Installation, fleet: _Fleet, replicas: int) -> list[float]:
-    """Edit Deployments one at a time; return the sorted milliseconds until each decision is visible."""
+    """Edit Deployments one at a time; return the seconds until each decision is visible."""
     took: list[float] = []
     until = timing.Timing(running)
     for index in range(_DECIDED):
         record = fleet.deployment(index % fleet.bindings, replicas + index // fleet.bindings)
-        took.append(1_000 * await until.timed(1, lambda record=record: running.log.append([record])))
+        took.append(await until.timed(1, lambda record=record: running.log.append([record])))
         await running.settled()
-    return sorted(took)
+    return took
 
 
 def _change(record: Record) -> questions.Question:
@@ -202,9 +195,7 @@ class _Plans:
             async with limit:
                 await self._planner.predict(question, lambda _: None)
 
-        start = time.perf_counter()
-        await asyncio.gather(*map(fail, names))
-        return time.perf_counter() - start
+        return await timing.seconds(lambda: asyncio.gather(*map(fail, names)))
 
 
 def _pids(planner: PlanProcesses) -> list[int]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 _SAMPLE_S: Final = 0.2
-_SELF: Final = Path("/proc/self")
 _USER: Final = 11
 """Index of the user time in /proc/PID/stat, counted after the command name."""
 
@@ -18,17 +17,17 @@ _SYSTEM: Final = 12
 
 def resident_mb() -> float:
     """Resident memory in MiB of this process and its children; 0 without /proc."""
-    if not _SELF.exists():
-        return 0.0
-    pids = ["self"]
-    for task in (_SELF / "task").iterdir():
-        pids += (task / "children").read_text(encoding="ascii").split()
-    return sum(resident_of(pid) for pid in pids)
+    pid = os.getpid()
+    return sum(map(resident_of, (pid, *children(pid))))
 
 
-def resident_of(pid: int | str) -> float:
+def resident_of(pid: int) -> float:
     """Resident memory of a process in MiB; 0 if it does not exist."""
-    return _pages(str(pid)) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+    except FileNotFoundError:
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def proportional_mb(pid: int) -> float:
@@ -77,10 +76,3 @@ def cpu_s(pid: int) -> float:
     except FileNotFoundError:
         return 0.0
     return (int(fields[_USER]) + int(fields[_SYSTEM])) / os.sysconf("SC_CLK_TCK")
-
-
-def _pages(pid: str) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-    except FileNotFoundError:
-        return 0

@@ -4,21 +4,17 @@ The baseline is to read and decode the same records in the same run.
 """
 
 import asyncio
-import time
 from pathlib import Path
 
-from engine.bench import inputs, runs
+from engine.bench import inputs, runs, timing
 from engine.bench.runs import Figures
-from engine.bench.timing import Act
-from engine.log import port, reading, sqlite_reading
+from engine.log import port, sqlite_reading
 from engine.process import installation
 from engine.proof import verification
 from engine.reconcilers import replay
-from events import codec, topics
+from events import topics
 from events.validation import manifests
 from projections import runner, store
-
-_BATCH = 500
 
 
 def run(bindings: int) -> Figures:
@@ -31,9 +27,7 @@ def run(bindings: int) -> Figures:
 async def _record(bindings: int, directory: Path) -> None:
     async with installation.opened(directory, inputs.members(), synchronous="OFF") as running:
         await running.log.append([inputs.policy()])
-        for start in range(0, bindings, _BATCH):
-            batch = [inputs.deployment(index) for index in range(start, min(start + _BATCH, bindings))]
-            await running.log.append(batch)
+        await inputs.append(running.log, [inputs.deployment(index) for index in range(bindings)])
         await running.settled()
 
 
@@ -41,10 +35,10 @@ async def _measure(bindings: int, directory: Path) -> Figures:
     log = sqlite_reading.SqliteReader(directory)
     events = log.last_number()
     took = {
-        "baseline": await _timed(lambda: _decode(log)),
-        "recover": await _timed(lambda: _recover(log)),
-        "verify": await _timed(lambda: verification.verify(log)),
-        "views": await _timed(lambda: _views(log)),
+        "baseline": await timing.seconds(lambda: runs.decode(log)),
+        "recover": await timing.seconds(lambda: replay.rebuild(log, range(topics.SHARDS))),
+        "verify": await timing.seconds(lambda: verification.verify(log)),
+        "views": await timing.seconds(lambda: _views(log)),
     }
     await log.aclose()
     result: Figures = {"bindings": bindings, "events": events}
@@ -54,21 +48,6 @@ async def _measure(bindings: int, directory: Path) -> Figures:
         result[f"ratio_{name}"] = round(took[name] / took["baseline"], 2)
     result["baseline"] = "reading and decoding the same records"
     return result
-
-
-async def _timed(work: Act) -> float:
-    start = time.perf_counter()
-    await work()
-    return time.perf_counter() - start
-
-
-async def _decode(log: port.NumberedLog) -> None:
-    async for record in reading.of_all(log):
-        codec.decode(record)
-
-
-async def _recover(log: port.NumberedLog) -> None:
-    await replay.rebuild(log, range(topics.SHARDS))
 
 
 async def _views(log: port.NumberedLog) -> None:

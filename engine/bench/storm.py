@@ -7,7 +7,6 @@ to the log, in the same run.
 
 import asyncio
 import gc
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -15,7 +14,6 @@ from typing import Final
 from engine.bench import inputs, processes, runs, timing
 from engine.bench.runs import Figures, Progress
 from engine.log import sqlite
-from engine.log.port import NumberedLog
 from engine.process import installation
 from events import rebalance_decisions
 from events.records import Record, StoredRecord
@@ -58,7 +56,7 @@ async def measure(bindings: int, directory: Path, progress: Progress) -> Figures
         taint_s = round(await bench.taint(bindings), 3)
         figures["taint_s"] = taint_s
         await running.settled()
-        everything = await _all(running.log)
+        everything = await running.log.read_all(0, running.log.last_number())
     figures["records"] = len(everything)
     figures["records_per_binding"] = round(len(everything) / bindings, 1)
     progress("the log alone, as baseline")
@@ -83,18 +81,14 @@ class _Bench:
 
     async def singles(self) -> Figures:
         """Latency in an idle process: one Deployment at a time, until its decision is visible."""
-        took: list[float] = []
+        took_s: list[float] = []
         for index in range(SINGLE):
             record = inputs.deployment(-1 - index)
-            start = time.perf_counter()
-            await self._timing.until(1, lambda record=record: self._running.log.append([record]))
-            took.append((time.perf_counter() - start) * 1000)
+            took_s.append(
+                await self._timing.timed(1, lambda record=record: self._running.log.append([record]))
+            )
             await self._running.settled()
-        took.sort()
-        return {
-            "single_p50_ms": round(took[SINGLE // 2], 2),
-            "single_p99_ms": round(took[SINGLE * 99 // 100], 2),
-        }
+        return {**runs.delays("single_", took_s)}
 
     async def apply(self, count: int) -> float:
         # Encode the records beforehand: the producer's cost is not measured.
@@ -115,10 +109,6 @@ class _Bench:
         )
 
 
-async def _all(log: NumberedLog) -> list[StoredRecord]:
-    return await log.read_all(0, log.last_number())
-
-
 async def _append_alone(everything: Sequence[StoredRecord], directory: Path) -> float:
     batch = [
         Record(
@@ -127,8 +117,6 @@ async def _append_alone(everything: Sequence[StoredRecord], directory: Path) -> 
         for record in everything
     ]
     log = await sqlite.SqliteLog.open(directory)
-    start = time.perf_counter()
-    await inputs.append(log, batch)
-    took = time.perf_counter() - start
+    took_s = await timing.seconds(lambda: inputs.append(log, batch))
     await log.aclose()
-    return took
+    return took_s

@@ -11,6 +11,13 @@ from events import catalogue, decisions, shapes
 Act = Callable[[], Awaitable[object]]
 
 
+async def seconds(act: Act) -> float:
+    """Elapsed seconds of an action."""
+    start = time.perf_counter()
+    await act()
+    return time.perf_counter() - start
+
+
 class Timing:
     """Runs actions and waits until the views have folded their events."""
 
@@ -19,9 +26,7 @@ class Timing:
 
     async def timed(self, count: int, act: Act, of: type[shapes.Event] = decisions.ScheduleDecided) -> float:
         """Seconds from an action until the views have folded ``count`` more events of a type."""
-        start = time.perf_counter()
-        await self.until(count, act, of)
-        return time.perf_counter() - start
+        return await seconds(lambda: self.until(count, act, of))
 
     async def until(self, count: int, act: Act, of: type[shapes.Event] = decisions.ScheduleDecided) -> None:
         """Run an action, then wait until the views have folded ``count`` more events of a type."""

@@ -14,13 +14,12 @@ from typing import Final, TypeVar
 
 from engine.bench import inputs, processes, runs
 from engine.bench.runs import Figures, Progress
-from engine.log import reading, sqlite, sqlite_reading
+from engine.log import sqlite, sqlite_reading
 from engine.process import installation, log_locations, proofs
 from engine.proof import verification
 from engine.proof.rules import UNCHANGED
 from engine.reconcilers import worker
 from engine.simulation import member_fleet
-from events import codec
 
 _DEPLOYMENTS: Final = 1_000
 _EDITED: Final = 10
@@ -112,6 +111,5 @@ async def _timed(work: Callable[[], _ResultT]) -> tuple[float, _ResultT]:
 
 async def _decode(directory: Path) -> None:
     log = sqlite_reading.SqliteReader(directory)
-    async for record in reading.of_all(log):
-        codec.decode(record)
+    await runs.decode(log)
     await log.aclose()
