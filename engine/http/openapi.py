@@ -5,16 +5,13 @@ from typing import Final, TypeAlias, TypedDict
 
 import msgspec
 
-from engine.agent import messages
-from engine.http.agents import routes
+from engine.http.agents import routes as agent_routes
 from engine.http.errors import Refused
-from engine.http.plans import jobs
 from engine.http.plans import routes as plan_routes
-from engine.http.query import member_routes, parameters, response_types
-from engine.http.query.queries import QUESTIONS, Question
-from engine.http.query.routes import PREFIX
+from engine.http.query import member_routes, parameters
+from engine.http.query.api_routes import PREFIX, ApiRoute
+from engine.http.query.queries import QUESTIONS
 from engine.plans.predictions import Prediction
-from engine.simulation.listed_statuses import MemberStatus, Pod, WorkloadStatus
 from events import records, schemas
 from events.json_values import Json
 from events.release import RELEASE
@@ -58,34 +55,20 @@ Paths: TypeAlias = dict[str, dict[str, Operation]]
 """Operations by path and method."""
 
 _TEXT: Final = "text/plain"
+_ROUTES: Final[tuple[ApiRoute, ...]] = (
+    *QUESTIONS,
+    *member_routes.ROUTES,
+    *agent_routes.ROUTES,
+    *plan_routes.ROUTES,
+)
 _PARAMETER: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
 
 
 def document() -> Json:
-    structs: list[type] = [
-        Refused,
-        response_types.Entries,
-        response_types.Listing,
-        response_types.Lag,
-        response_types.Counts,
-        response_types.Moment,
-        response_types.Anything,
-        MemberStatus,
-        Pod,
-        WorkloadStatus,
-        member_routes.FaultRequest,
-        messages.Cluster,
-        messages.Token,
-        messages.Manifest,
-        messages.Namespaces,
-        messages.Line,
-        messages.Reports,
-        plan_routes.PlanRequest,
-        plan_routes.PlanList,
-        jobs.Plan,
-        Prediction,
-    ]
-    _, components = msgspec.json.schema_components(structs, schema_hook=_anything, ref_template=schemas.REF)
+    bodies = {body: None for route in _ROUTES for body in (route.gives, route.request) if body is not None}
+    _, components = msgspec.json.schema_components(
+        [Refused, *bodies, Prediction], schema_hook=_anything, ref_template=schemas.REF
+    )
     return {
         "openapi": "3.1.0",
         "info": {
@@ -96,10 +79,7 @@ def document() -> Json:
         },
         "security": [{"token": []}],
         "paths": {
-            **_question_paths(),
-            **_member_paths(),
-            **_agent_paths(),
-            **_plan_paths(),
+            **_route_paths(),
             **_other_paths(),
         },
         "components": {
@@ -119,84 +99,30 @@ def _anything(kind: type) -> Json:
     raise NotImplementedError(kind)
 
 
-def _question_paths() -> Paths:
+def _route_paths() -> Paths:
     paths: Paths = {}
-    for question in QUESTIONS:
-        paths[PREFIX + _plain(question.path)] = {"get": _question(question)}
-    live: Operation = {
-        "summary": "Stream records as they are appended, as server-sent events.",
-        "operationId": "live",
-        "parameters": _parameters(parameters.LiveQuery),
-        "responses": _responses({"description": "The feed.", "content": {"text/event-stream": {}}}, 400, 429),
-    }
-    paths[f"{PREFIX}/live"] = {"get": live}
-    return paths
-
-
-def _question(question: Question) -> Operation:
-    named = _PARAMETER.findall(question.path)
-    refusals = (400, 404) if named else (400,)
-    return {
-        "summary": question.summary,
-        "operationId": "get" + "".join(part.capitalize() for part in re.findall(r"\w+", question.path)),
-        "parameters": [*_path_parameters(question.path), *_parameters(question.query)],
-        "responses": _responses(_content(question.gives.__name__), *refusals),
-    }
-
-
-def _member_paths() -> Paths:
-    """The paths of the routes of simulated members."""
-    paths: Paths = {}
-    for route in member_routes.ROUTES:
+    for route in _ROUTES:
         operation: Operation = {
             "summary": route.summary,
-            "operationId": route.operation,
-            "parameters": [*_path_parameters(route.path), *(_parameters(route.query) if route.query else [])],
-            "responses": _responses(_items(route.gives), 400, 404, 413),
+            "operationId": route.operation_id,
+            "parameters": [*_path_parameters(route.path), *_parameters(route.query)],
+            "responses": _responses(_success(route), *route.refusals, status=route.status),
         }
         if route.request is not None:
             operation["requestBody"] = _body(route.request)
-        paths[PREFIX + route.path] = {route.method.lower(): operation}
+        path = PREFIX + _PARAMETER.sub(r"{\1}", route.path)
+        paths.setdefault(path, {})[route.method.lower()] = operation
     return paths
 
 
-def _agent_paths() -> Paths:
-    """The paths of the routes of agents."""
-    paths: Paths = {}
-    for route in routes.ROUTES:
-        content = _content(route.gives)
-        if route.is_feed:
-            content = _content(route.gives, "The stream, one JSON object per line.", routes.NDJSON)
-        operation: Operation = {
-            "summary": route.summary,
-            "operationId": route.operation,
-            "parameters": [*_path_parameters(route.path), *(_parameters(route.query) if route.query else [])],
-            "responses": _responses(content, 400, 401, 403, 404, 413, 422, 429, 503),
-        }
-        if route.request is not None:
-            operation["requestBody"] = _body(route.request)
-        paths.setdefault(PREFIX + route.path, {route.method.lower(): operation})
-    return paths
-
-
-def _plan_paths() -> Paths:
-    """The paths of the routes of plans."""
-    paths: Paths = {}
-    for route in plan_routes.ROUTES:
-        success: Response = {"description": "Done."} if route.gives == "Nothing" else _content(route.gives)
-        answers = _responses(success, *((400, 413, 422, 429) if route.method == "POST" else (404,)))
-        operation: Operation = {
-            "summary": route.summary,
-            "operationId": route.operation,
-            "parameters": _path_parameters(route.path),
-            "responses": {
-                str(route.status) if code == "200" else code: schema for code, schema in answers.items()
-            },
-        }
-        if route.method == "POST":
-            operation["requestBody"] = _body(plan_routes.PlanRequest)
-        paths.setdefault(PREFIX + route.path, {})[route.method.lower()] = operation
-    return paths
+def _success(route: ApiRoute) -> Response:
+    if route.gives is None:
+        return {"description": "Done."}
+    if route.is_list:
+        return _items(route.gives.__name__)
+    if route.is_feed:
+        return _content(route.gives.__name__, "The stream, one JSON object per line.", agent_routes.NDJSON)
+    return _content(route.gives.__name__)
 
 
 def _items(name: str) -> Response:
@@ -209,10 +135,19 @@ def _items(name: str) -> Response:
 
 
 def _other_paths() -> Paths:
+    feed: Response = {"description": "The feed.", "content": {"text/event-stream": {}}}
     ready, not_ready, figures = (
         _text(description) for description in ("Ready.", "Not ready yet.", "Metrics.")
     )
     return {
+        f"{PREFIX}/live": {
+            "get": {
+                "summary": "Stream records as they are appended, as server-sent events.",
+                "operationId": "live",
+                "parameters": _parameters(parameters.LiveQuery),
+                "responses": _responses(feed, 400, 429),
+            }
+        },
         "/healthz": {"get": {"operationId": "healthz", "security": [], "responses": {"200": ready}}},
         "/readyz": {
             "get": {"operationId": "readyz", "security": [], "responses": {"200": ready, "503": not_ready}}
@@ -223,10 +158,6 @@ def _other_paths() -> Paths:
 
 def _text(description: str) -> Response:
     return {"description": description, "content": {_TEXT: {"schema": {"type": "string"}}}}
-
-
-def _plain(path: str) -> str:
-    return _PARAMETER.sub(r"{\1}", path)
 
 
 def _path_parameters(path: str) -> list[Parameter]:
@@ -257,6 +188,6 @@ def _body(request: type[msgspec.Struct]) -> RequestBody:
     return {"required": True, "content": {records.JSON: {"schema": schema}}}
 
 
-def _responses(success: Response, *refusals: int) -> dict[str, Response]:
+def _responses(success: Response, *refusals: int, status: int = 200) -> dict[str, Response]:
     refused = _content("Refused", "The request was refused; the body contains the reason.")
-    return {"200": success, **{str(status): refused for status in (*refusals, 401, 414)}}
+    return {str(status): success, **{str(code): refused for code in (*refusals, 401, 414)}}

@@ -5,7 +5,7 @@ The events of a repeated request have the same ids as before, so they take effec
 
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from engine.agent import messages
 from engine.http.errors import RefusalError
@@ -84,44 +84,14 @@ def _event(
     cluster: str,
     report: messages.WorkloadReport | messages.GoneReport | messages.CapacityReport | messages.HealthReport,
 ) -> tuple[str, shapes.Event]:
-    """Return the record key and the event of a report."""
+    """Return the record key and the event of a report; the fields of reports have the names of the events' fields."""
+    fields = structs.asdict(report)
     match report:
         case messages.WorkloadReport():
-            return report.key, health.WorkloadReported(
-                cluster=cluster,
-                key=report.key,
-                term=report.term,
-                step=report.step,
-                replicas=report.replicas,
-                updated=report.updated,
-                ready=report.ready,
-                available=report.available,
-                healthy=report.healthy,
-                fault=report.fault,
-                values=report.values,
-                generation=report.generation,
-                observed_generation=report.observed_generation,
-                status=report.status,
-            )
+            return report.key, health.WorkloadReported(cluster=cluster, **fields)
         case messages.GoneReport():
-            return report.key, health.WorkloadGone(
-                cluster=cluster, key=report.key, term=report.term, step=report.step
-            )
+            return report.key, health.WorkloadGone(cluster=cluster, **fields)
         case messages.CapacityReport():
-            return cluster, clusters.CapacityReported(
-                name=cluster,
-                allocatable=report.allocatable,
-                allocated=report.allocated,
-                allocating=report.allocating,
-                modelings=report.modelings,
-                nodes=report.nodes,
-                nodes_ready=report.nodes_ready,
-            )
+            return cluster, clusters.CapacityReported(name=cluster, **fields)
         case messages.HealthReport():
-            return cluster, clusters.ClusterHealthChanged(
-                name=cluster,
-                ready=report.ready,
-                reason=report.reason,
-                message=report.message,
-                grace_seconds=report.grace_seconds,
-            )
+            return cluster, clusters.ClusterHealthChanged(name=cluster, **fields)

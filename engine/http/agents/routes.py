@@ -6,29 +6,28 @@ only the changes after it. An agent sees nothing else of the log, and only manif
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Final, Literal
+from functools import partial
+from typing import Final
 
 import anyio
 import msgspec
-from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from engine import loop_share
 from engine.agent import messages
-from engine.http import incoming_requests, member_namespaces
+from engine.http import member_namespaces
 from engine.http.agents import tokens, work_messages
 from engine.http.agents.reports import Reporting
 from engine.http.errors import RefusalError
 from engine.http.member_namespaces import NamespaceChanges
 from engine.http.query import parameters
-from engine.http.query.routes import PREFIX, feed_route, read_query
+from engine.http.query.api_routes import PREFIX, ApiRoute, feed_route, read_body, read_query
 from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 from engine.works import manifests
 from events import keys, records, topics
-from events.json_values import DECODING_ERRORS
 from projections import agent_queries
 from projections.clusters import Cluster
 from projections.steps import foreign_works
@@ -64,83 +63,53 @@ class ReplyQuery(parameters.Query, frozen=True, kw_only=True):
     status: parameters.Number
 
 
-class AgentRoute(Struct, frozen=True, kw_only=True):
-    """One route, as the OpenAPI document describes it.
-
-    ``path`` is below ``/api/v1``; ``gives`` is the type of the response.
-    """
-
-    method: Literal["GET", "POST"]
-    path: str
-    operation: str
-    summary: str
-    gives: Literal["Cluster", "Token", "Line", "Manifest", "Namespaces", "Call"]
-    query: type[parameters.Query] | None = None
-    request: type[Struct] | None = None
-    is_feed: bool = False
-
-
+_route = partial(ApiRoute, refusals=(400, 401, 403, 404, 413, 422, 429, 503))
 ROUTES: Final = (
-    AgentRoute(
-        method="GET",
+    _route(
         path="/agents/{name}",
-        operation="getAgentsName",
         summary="Membership and resource models of a cluster, for its agent.",
-        gives="Cluster",
+        gives=messages.Cluster,
     ),
-    AgentRoute(
+    _route(
         method="POST",
         path="/agents/{name}/token",
-        operation="postAgentsNameToken",
         summary="Create the token of a cluster's agent; requires the server's own token.",
-        gives="Token",
+        gives=messages.Token,
     ),
-    AgentRoute(
-        method="GET",
+    _route(
         path="/agents/{name}/works",
-        operation="getAgentsNameWorks",
         summary="Stream the works of a cluster: those after a position, or first a list of all.",
-        gives="Line",
+        gives=messages.Line,
         query=FollowQuery,
         is_feed=True,
     ),
-    AgentRoute(
-        method="GET",
+    _route(
         path="/agents/{name}/manifest",
-        operation="getAgentsNameManifest",
         summary="The manifest of a work, overrides included.",
-        gives="Manifest",
+        gives=messages.Manifest,
         query=ManifestQuery,
     ),
-    AgentRoute(
-        method="GET",
-        path="/agents/{name}/namespaces",
-        operation="getAgentsNameNamespaces",
-        summary="The namespaces of a cluster.",
-        gives="Namespaces",
+    _route(
+        path="/agents/{name}/namespaces", summary="The namespaces of a cluster.", gives=messages.Namespaces
     ),
-    AgentRoute(
+    _route(
         method="POST",
         path="/agents/{name}/reports",
-        operation="postAgentsNameReports",
         summary="Report the status of a cluster and its workloads.",
-        gives="Cluster",
+        gives=messages.Cluster,
         request=messages.Reports,
     ),
-    AgentRoute(
-        method="GET",
+    _route(
         path="/agents/{name}/calls",
-        operation="getAgentsNameCalls",
         summary="Stream the requests of users to the API of a cluster.",
-        gives="Call",
+        gives=messages.Call,
         is_feed=True,
     ),
-    AgentRoute(
+    _route(
         method="POST",
         path="/agents/{name}/replies",
-        operation="postAgentsNameReplies",
         summary="Upload the response of the cluster's API to such a request, as the body of this request.",
-        gives="Cluster",
+        gives=messages.Cluster,
         query=ReplyQuery,
     ),
 )
@@ -171,7 +140,7 @@ class _Agents:
         self._namespace_changes = NamespaceChanges(services)
         self._followers = 0
 
-    def route(self, route: AgentRoute, answer: _Answer) -> Route:
+    def route(self, route: ApiRoute, answer: _Answer) -> Route:
         async def guarded(request: Request) -> Response:
             name = str(request.path_params["name"])
             # Check the token before reading anything for the request.
@@ -239,7 +208,8 @@ class _Agents:
         return _json(messages.Namespaces(manifests=manifests_found, keeps_others=keeps_others))
 
     async def reports(self, request: Request, name: str, cluster: Cluster | None) -> Response:
-        parsed = await _parsed_reports(request)
+        smaller = "split the reports into smaller requests"
+        parsed = await read_body(request, messages.Reports, messages.REPORT_BYTES_MAX, smaller)
         await self._reporting.report(name, parsed, is_member=cluster is not None)
         return _json(_cluster_message(cluster))
 
@@ -376,17 +346,6 @@ def _cluster_message(cluster: Cluster | None) -> messages.Cluster:
     if cluster is None:
         return messages.Cluster(is_member=False)
     return messages.Cluster(is_member=True, resource_models=cluster.spec.resource_models)
-
-
-async def _parsed_reports(request: Request) -> messages.Reports:
-    try:
-        return msgspec.json.decode(
-            await incoming_requests.read_body(request, messages.REPORT_BYTES_MAX), type=messages.Reports
-        )
-    except incoming_requests.TooLargeError as error:
-        raise RefusalError(413, "body", str(error), "split the reports into smaller requests") from None
-    except DECODING_ERRORS as error:
-        raise RefusalError(400, "body", str(error) or "nested too deeply", "see /openapi.json") from None
 
 
 def _line(line: messages.Line) -> bytes:

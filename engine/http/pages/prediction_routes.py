@@ -16,7 +16,7 @@ from starlette.routing import Route
 from engine.http.pages import errors, plan_values
 from engine.http.plans.jobs import Jobs, State
 from engine.http.query import parameters
-from engine.http.query.routes import read_query
+from engine.http.query.api_routes import read_query
 from engine.http.services import Services
 from engine.observer import report as reports
 from engine.observer import shadow

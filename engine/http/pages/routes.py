@@ -18,7 +18,7 @@ from starlette.routing import Route
 from engine.http.errors import RefusalError
 from engine.http.pages import binding_values, cluster_values, errors, timeline_values
 from engine.http.query import parameters, record_pages
-from engine.http.query.routes import PREFIX, read_query
+from engine.http.query.api_routes import PREFIX, read_query
 from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 from engine.objects import bindings
@@ -196,15 +196,7 @@ class _Pages:
     async def _list(
         self, list_page: Callable[..., query.Objects], options: PageQuery, state: ShownState
     ) -> query.Objects:
-        def select(rows: Rows) -> query.Objects:
-            return list_page(rows, limit=_PAGE_ITEMS, after=options.continue_)
-
-        try:
-            return await self._reader.read(state.number, select)
-        except ValueError as error:
-            raise RefusalError(
-                400, "continue", str(error), "use the value of continue in the previous page"
-            ) from None
+        return await self._reader.page(state.number, list_page, _PAGE_ITEMS, options.continue_)
 
     async def _observed_bindings(self, after: str, state: ShownState) -> query.Objects:
         """A page of the bindings of an observed control plane, as they were last observed."""

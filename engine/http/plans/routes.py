@@ -3,7 +3,7 @@
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta, Struct
@@ -17,7 +17,7 @@ from engine.http.errors import RefusalError
 from engine.http.plans import planned_requests
 from engine.http.plans.jobs import Jobs, Plan
 from engine.http.query import parameters
-from engine.http.query.routes import PREFIX
+from engine.http.query.api_routes import PREFIX, ApiRoute, answer
 from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 from engine.log import reading
@@ -81,47 +81,39 @@ class PlanList(Struct, frozen=True, kw_only=True):
     items: Sequence[Plan]
 
 
-class PlanRoute(Struct, frozen=True, kw_only=True):
-    """One route, as the OpenAPI document describes it; ``path`` is below ``/api/v1``."""
-
-    method: Literal["GET", "POST", "DELETE"]
-    path: str
-    operation: str
-    summary: str
-    gives: Literal["Plan", "PlanList", "Nothing"]
-    status: int = 200
-
-
 ROUTES: Final = (
-    PlanRoute(
+    ApiRoute(
         method="POST",
         path="/plans",
         operation="makePlan",
         summary="Start a prediction of the effect of a change; nothing is written.",
-        gives="Plan",
+        gives=Plan,
+        request=PlanRequest,
         status=202,
+        refusals=(400, 413, 422, 429),
     ),
-    PlanRoute(
-        method="GET",
+    ApiRoute(
         path="/plans",
         operation="plans",
         summary="List the kept plans, without their predictions.",
-        gives="PlanList",
+        gives=PlanList,
+        refusals=(404,),
     ),
-    PlanRoute(
-        method="GET",
+    ApiRoute(
         path="/plans/{id}",
         operation="plan",
         summary="Show a plan: its progress, then its prediction.",
-        gives="Plan",
+        gives=Plan,
+        refusals=(404,),
     ),
-    PlanRoute(
+    ApiRoute(
         method="DELETE",
         path="/plans/{id}",
         operation="deletePlan",
         summary="Cancel and delete a plan.",
-        gives="Nothing",
+        gives=None,
         status=204,
+        refusals=(404,),
     ),
 )
 
@@ -163,7 +155,7 @@ class _Plans:
             horizon_ms=plan_request.horizon_ms,
             autoscaled=await self._reader.read(number, _autoscaled) | _planned_autoscaled(writes),
         )
-        return _answer(self._jobs.start(question, warnings, plan_request.outage), 202)
+        return answer(self._jobs.start(question, warnings, plan_request.outage), 202)
 
     @asynccontextmanager
     async def _planned_writes(self, number: int | None) -> AsyncGenerator[PlannedWrites]:
@@ -190,10 +182,10 @@ class _Plans:
 
     async def _list(self, _request: Request) -> Response:
         items = [msgspec.structs.replace(plan, prediction=msgspec.UNSET) for plan in self._jobs.all()]
-        return _answer(PlanList(items=items))
+        return answer(PlanList(items=items))
 
     async def _show(self, request: Request) -> Response:
-        return _answer(self._jobs.get(request.path_params["id"]))
+        return answer(self._jobs.get(request.path_params["id"]))
 
     async def _delete(self, request: Request) -> Response:
         await self._jobs.delete(request.path_params["id"])
@@ -228,10 +220,6 @@ def _decoded(body: bytes) -> PlanRequest:
             raise RefusalError(413, name, reason, "plan the failure of fewer clusters")
     msgspec.json.decode(parts.requests, type=_REQUESTS)
     return msgspec.json.decode(body, type=PlanRequest)
-
-
-def _answer(shape: Struct, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(shape), status, media_type="application/json")
 
 
 def now_ms() -> int:

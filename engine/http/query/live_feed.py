@@ -17,8 +17,8 @@ from starlette.types import Receive, Scope, Send
 
 from engine.http.errors import RefusalError
 from engine.http.query import parameters, record_pages
+from engine.http.query.api_routes import feed_route, read_query
 from engine.http.query.record_json import entry
-from engine.http.query.routes import feed_route, read_query
 from engine.http.services import Services
 from engine.log.port import LogCutError
 

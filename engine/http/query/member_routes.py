@@ -4,19 +4,18 @@ If no members are simulated, all these routes return 404.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, Final, Literal, Protocol, TypeVar
+from functools import partial
+from typing import Annotated, Final, Literal, Protocol
 
-import msgspec
 from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from engine.http import incoming_requests
 from engine.http.errors import RefusalError
-from engine.http.query import parameters
-from engine.http.query.routes import PREFIX
-from events.json_values import DECODING_ERRORS
+from engine.http.query import api_routes, parameters
+from engine.http.query.api_routes import PREFIX, ApiRoute, read_query
+from engine.simulation.listed_statuses import MemberStatus, Pod, WorkloadStatus
 from projections.query import LabelTest
 
 Kind = Literal["down", "slow", "losing", "lagging", "throttled", "failing"]
@@ -24,7 +23,9 @@ Kind = Literal["down", "slow", "losing", "lagging", "throttled", "failing"]
 LISTED_MAX: Final = 10_000
 _BODY_BYTES_MAX: Final = 4096
 _Limit = Annotated[int, Meta(ge=1, le=LISTED_MAX, description="maximum number of items")]
-_Query = TypeVar("_Query", bound=parameters.Query)
+_CORRECT: Final = (
+    'send {"kind": "slow", "amount": 10}; kinds are down, slow, losing, lagging, throttled and failing'
+)
 _Answer = Callable[[Request], Awaitable[Response]]
 
 
@@ -86,61 +87,32 @@ class Running(Struct, frozen=True, kw_only=True):
     truncated: bool = False
 
 
-class MemberRoute(Struct, frozen=True, kw_only=True):
-    """One route, as the OpenAPI document describes it.
-
-    ``path`` is below ``/api/v1``; ``gives`` is the type of the listed items.
-    """
-
-    method: Literal["GET", "POST"]
-    path: str
-    operation: str
-    summary: str
-    gives: Literal["MemberStatus", "Pod", "WorkloadStatus"]
-    query: type[parameters.Query] | None = None
-    request: type[Struct] | None = None
-
-
-STATUSES: Final = MemberRoute(
-    method="GET",
-    path="/members",
-    operation="getMembers",
-    summary="The simulated members, with their faults.",
-    gives="MemberStatus",
-    query=parameters.Query,
+_listing = partial(ApiRoute, refusals=(400, 404, 413), is_list=True)
+ROUTES: Final = (
+    _listing(path="/members", summary="The simulated members, with their faults.", gives=MemberStatus),
+    _listing(path="/members/pods", summary="The pods that run in members.", gives=Pod, query=PodsQuery),
+    _listing(
+        path="/members/workloads",
+        summary="Workloads that run in members, and since when.",
+        gives=WorkloadStatus,
+        query=RunningQuery,
+    ),
+    _listing(
+        method="POST",
+        path="/members/{name}/fault",
+        operation="postMembersFault",
+        summary="Add a fault to a member.",
+        gives=MemberStatus,
+        request=FaultRequest,
+    ),
+    _listing(
+        method="POST",
+        path="/members/{name}/heal",
+        operation="postMembersHeal",
+        summary="Remove all faults of a member.",
+        gives=MemberStatus,
+    ),
 )
-PODS: Final = MemberRoute(
-    method="GET",
-    path="/members/pods",
-    operation="getMembersPods",
-    summary="The pods that run in members.",
-    gives="Pod",
-    query=PodsQuery,
-)
-WORKLOADS: Final = MemberRoute(
-    method="GET",
-    path="/members/workloads",
-    operation="getMembersWorkloads",
-    summary="Workloads that run in members, and since when.",
-    gives="WorkloadStatus",
-    query=RunningQuery,
-)
-FAULT: Final = MemberRoute(
-    method="POST",
-    path="/members/{name}/fault",
-    operation="postMembersFault",
-    summary="Add a fault to a member.",
-    gives="MemberStatus",
-    request=FaultRequest,
-)
-HEAL: Final = MemberRoute(
-    method="POST",
-    path="/members/{name}/heal",
-    operation="postMembersHeal",
-    summary="Remove all faults of a member.",
-    gives="MemberStatus",
-)
-ROUTES: Final = (STATUSES, PODS, WORKLOADS, FAULT, HEAL)
 
 
 def routes(members: SimulatedMembers | None) -> list[Route]:
@@ -149,28 +121,30 @@ def routes(members: SimulatedMembers | None) -> list[Route]:
         return [_route(route, _no_members) for route in ROUTES]
 
     async def statuses(request: Request) -> Response:
-        _read(request, parameters.Query)
-        return _json(Running(items=members.statuses()))
+        read_query(request, parameters.Query)
+        return api_routes.answer(Running(items=members.statuses()))
 
     async def pods(request: Request) -> Response:
-        query = _read(request, PodsQuery)
+        query = read_query(request, PodsQuery)
         labels = parameters.label_test(query.label_selector)
         matching = members.pods(query.cluster or None, query.namespace or None, labels, query.limit + 1)
-        return _json(_first(matching, query.limit))
+        return api_routes.answer(_first(matching, query.limit))
 
     async def workloads(request: Request) -> Response:
-        query = _read(request, RunningQuery)
+        query = read_query(request, RunningQuery)
         matching = members.workloads(query.cluster or None, query.namespace or None, query.limit + 1)
-        return _json(_first(matching, query.limit))
+        return api_routes.answer(_first(matching, query.limit))
 
     async def fault(request: Request) -> Response:
-        requested = await _read_fault(request)
+        requested = await api_routes.read_body(
+            request, FaultRequest, _BODY_BYTES_MAX, smaller='send {"kind": "down"}', correct=_CORRECT
+        )
         await members.fault(str(request.path_params["name"]), requested.kind, requested.amount)
-        return _json(Running(items=members.statuses()))
+        return api_routes.answer(Running(items=members.statuses()))
 
     async def heal(request: Request) -> Response:
         await members.heal(str(request.path_params["name"]))
-        return _json(Running(items=members.statuses()))
+        return api_routes.answer(Running(items=members.statuses()))
 
     answers = (statuses, pods, workloads, fault, heal)
     return [_route(route, _refusing(answer)) for route, answer in zip(ROUTES, answers, strict=True)]
@@ -180,7 +154,7 @@ def _first(matching: Sequence[Struct], limit: int) -> Running:
     return Running(items=matching[:limit], truncated=len(matching) > limit)
 
 
-def _route(route: MemberRoute, answer: _Answer) -> Route:
+def _route(route: ApiRoute, answer: _Answer) -> Route:
     return Route(PREFIX + route.path, answer, methods=[route.method])
 
 
@@ -202,26 +176,3 @@ def _refusing(answer: _Answer) -> _Answer:
             raise RefusalError(400, "amount", str(error), "see /openapi.json") from None
 
     return refusing
-
-
-def _read(request: Request, shape: type[_Query]) -> _Query:
-    try:
-        return msgspec.convert(dict(request.query_params), shape, strict=False)
-    except msgspec.ValidationError as error:
-        raise RefusalError(400, "query", str(error), "see /openapi.json") from None
-
-
-async def _read_fault(request: Request) -> FaultRequest:
-    try:
-        return msgspec.json.decode(
-            await incoming_requests.read_body(request, _BODY_BYTES_MAX), type=FaultRequest
-        )
-    except incoming_requests.TooLargeError as error:
-        raise RefusalError(413, "body", str(error), 'send {"kind": "down"}') from None
-    except DECODING_ERRORS as error:
-        remedy = 'send {"kind": "slow", "amount": 10}; kinds are down, slow, losing, lagging, throttled and failing'
-        raise RefusalError(400, "body", str(error) or "nested too deeply", remedy) from None
-
-
-def _json(body: Struct) -> Response:
-    return Response(msgspec.json.encode(body), media_type="application/json")

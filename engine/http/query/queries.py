@@ -5,13 +5,14 @@ The routes, the OpenAPI document and the tests are generated from the table ``QU
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from engine.http.errors import RefusalError
 from engine.http.query import parameters, record_pages, response_types, shard_lag
+from engine.http.query.api_routes import ApiRoute
 from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 from events.json_values import Json
@@ -21,33 +22,27 @@ from projections import query
 from projections.port import Rows
 
 _Item = TypeVar("_Item")
+_Options = TypeVar("_Options", bound=parameters.Query)
+_OfPage = TypeVar("_OfPage", bound=parameters.PageQuery)
 
 
-class QueryRequest(Struct, frozen=True):
+class QueryRequest(Struct, Generic[_Options], frozen=True):
     """One request: its query parameters, its path parameter (``named``), and access to the log and the views."""
 
-    query: Struct
+    options: _Options
     named: str
     services: Services
     reader: Reader
 
 
-Answer = Callable[[QueryRequest], Awaitable[object]]
+class Question(ApiRoute, frozen=True, kw_only=True):
+    """One query, and the function that answers it."""
+
+    answer: Callable[[QueryRequest[Any]], Awaitable[object]]
 
 
-class Question(Struct, frozen=True, kw_only=True):
-    """One query. ``path`` is below ``/api/v1``; ``gives`` is the type of the response."""
-
-    path: str
-    summary: str
-    query: type[parameters.Query]
-    gives: type
-    answer: Answer
-
-
-async def _bindings(request: QueryRequest) -> response_types.Listing:
-    options = request.query
-    assert isinstance(options, parameters.BindingsQuery)  # noqa: S101  # QUESTIONS pairs query types and functions
+async def _bindings(request: QueryRequest[parameters.BindingsQuery]) -> response_types.Listing:
+    options = request.options
     selection = query.Filter(
         kind=_kind(options.kind),
         namespace=options.namespace,
@@ -55,12 +50,11 @@ async def _bindings(request: QueryRequest) -> response_types.Listing:
         cluster=options.cluster,
         labels=parameters.label_test(options.label_selector),
     )
-    return await _object_page(request, options, partial(query.list_bindings, filters=selection))
+    return await _object_page(request, partial(query.list_bindings, filters=selection))
 
 
-async def _objects(request: QueryRequest) -> response_types.Listing:
-    options = request.query
-    assert isinstance(options, parameters.ObjectsQuery)  # noqa: S101  # see QUESTIONS
+async def _objects(request: QueryRequest[parameters.ObjectsQuery]) -> response_types.Listing:
+    options = request.options
     selection = query.Filter(
         kind=_kind(options.kind),
         api_version=options.api_version,
@@ -69,65 +63,50 @@ async def _objects(request: QueryRequest) -> response_types.Listing:
         labels=parameters.label_test(options.label_selector),
     )
     if selection.kind == "Cluster":
-        return await _object_page(request, options, partial(query.list_clusters, filters=selection))
-    return await _object_page(request, options, partial(query.list_objects, filters=selection))
+        return await _object_page(request, partial(query.list_clusters, filters=selection))
+    return await _object_page(request, partial(query.list_objects, filters=selection))
 
 
-async def _clusters(request: QueryRequest) -> response_types.Listing:
-    options = request.query
-    assert isinstance(options, parameters.ClustersQuery)  # noqa: S101  # see QUESTIONS
-    selection = query.Filter(labels=parameters.label_test(options.label_selector))
-    return await _object_page(request, options, partial(query.list_clusters, filters=selection))
+async def _clusters(request: QueryRequest[parameters.ClustersQuery]) -> response_types.Listing:
+    selection = query.Filter(labels=parameters.label_test(request.options.label_selector))
+    return await _object_page(request, partial(query.list_clusters, filters=selection))
 
 
-async def _rebalancers(request: QueryRequest) -> response_types.Listing:
-    options = request.query
-    assert isinstance(options, parameters.PageQuery)  # noqa: S101  # see QUESTIONS
-    return await _object_page(request, options, query.list_rebalancers)
+async def _rebalancers(request: QueryRequest[parameters.PageQuery]) -> response_types.Listing:
+    return await _object_page(request, query.list_rebalancers)
 
 
-async def _works(request: QueryRequest) -> response_types.Listing:
-    options = request.query
-    assert isinstance(options, parameters.WorksQuery)  # noqa: S101  # see QUESTIONS
-    page = await _page(request, options, partial(query.list_works, cluster=options.cluster, key=options.key))
+async def _works(request: QueryRequest[parameters.WorksQuery]) -> response_types.Listing:
+    options = request.options
+    page = await _page(request, partial(query.list_works, cluster=options.cluster, key=options.key))
     return response_types.Listing(items=msgspec.to_builtins(page.items), continue_=page.after)
 
 
-async def _rejections(request: QueryRequest) -> response_types.Listing:
-    options = request.query
-    assert isinstance(options, parameters.PageQuery)  # noqa: S101  # see QUESTIONS
-    page = await _page(request, options, query.list_rejections)
+async def _rejections(request: QueryRequest[parameters.PageQuery]) -> response_types.Listing:
+    page = await _page(request, query.list_rejections)
     return response_types.Listing(items=msgspec.to_builtins(page.items), continue_=page.after)
 
 
 async def _object_page(
-    request: QueryRequest, options: parameters.PageQuery, list_page: Callable[..., query.Objects]
+    request: QueryRequest[_OfPage], list_page: Callable[..., query.Objects]
 ) -> response_types.Listing:
-    page = await _page(request, options, list_page)
+    page = await _page(request, list_page)
     return response_types.Listing(items=[item.document for item in page.items], continue_=page.after)
 
 
 async def _page(
-    request: QueryRequest, options: parameters.PageQuery, list_page: Callable[..., query.Page[_Item]]
+    request: QueryRequest[_OfPage], list_page: Callable[..., query.Page[_Item]]
 ) -> query.Page[_Item]:
+    options = request.options
     number = await request.reader.resolve(options.as_of)
-
-    def select(rows: Rows) -> query.Page[_Item]:
-        return list_page(rows, limit=options.limit, after=options.continue_)
-
-    try:
-        return await request.reader.read(number, select)
-    except ValueError as error:
-        raise RefusalError(
-            400, "continue", str(error), "use the value of continue in the previous page"
-        ) from None
+    return await request.reader.page(number, list_page, options.limit, options.continue_)
 
 
-def _find_by_name(find: Callable[[Rows, str], KubeObject | None], kind: str) -> Answer:
-    async def answer(request: QueryRequest) -> Json:
-        options = request.query
-        assert isinstance(options, parameters.ObjectQuery)  # noqa: S101  # see QUESTIONS
-        number = await request.reader.resolve(options.as_of)
+def _find_by_name(
+    find: Callable[[Rows, str], KubeObject | None], kind: str
+) -> Callable[[QueryRequest[parameters.ObjectQuery]], Awaitable[Json]]:
+    async def answer(request: QueryRequest[parameters.ObjectQuery]) -> Json:
+        number = await request.reader.resolve(request.options.as_of)
         value = await request.reader.read(number, lambda rows: find(rows, request.named))
         if value is None:
             raise RefusalError(
@@ -138,51 +117,41 @@ def _find_by_name(find: Callable[[Rows, str], KubeObject | None], kind: str) -> 
     return answer
 
 
-async def _timeline(request: QueryRequest) -> response_types.Entries:
-    options = request.query
-    assert isinstance(options, parameters.TimelineQuery)  # noqa: S101  # see QUESTIONS
-    number = await request.reader.resolve(options.as_of)
-    read_numbers = partial(query.timeline, key=request.named, limit=options.limit, after=options.after)
+async def _timeline(request: QueryRequest[parameters.TimelineQuery]) -> response_types.Entries:
+    number = await request.reader.resolve(request.options.as_of)
+    limit, after = request.options.limit, request.options.after
+    read_numbers = partial(query.timeline, key=request.named, limit=limit, after=after)
     # A timeline only grows, so its state at an earlier number is a prefix of the current one.
     numbers = await request.reader.read(None, read_numbers)
     shown = [entry_number for entry_number in numbers if number is None or entry_number <= number]
-    is_full = len(shown) == options.limit
-    return await record_pages.numbered(request.services.log, shown, is_full=is_full)
+    return await record_pages.numbered(request.services.log, shown, is_full=len(shown) == limit)
 
 
-async def _log(request: QueryRequest) -> response_types.Entries:
-    options = request.query
-    assert isinstance(options, parameters.LogQuery)  # noqa: S101  # see QUESTIONS
-    return await record_pages.behind(request.services.log, options)
+async def _log(request: QueryRequest[parameters.LogQuery]) -> response_types.Entries:
+    return await record_pages.behind(request.services.log, request.options)
 
 
-async def _lag(request: QueryRequest) -> response_types.Lag:
+async def _lag(request: QueryRequest[parameters.Query]) -> response_types.Lag:
     # Do not query the brokers for the end of the log: the lag must be available while they are down.
     await request.services.views.wait_folded(request.services.log.last_number())
     steps = await request.reader.peek(query.shard_steps)
     return shard_lag.lag(request.services.log, request.services.views.folded, steps)
 
 
-async def _counts(request: QueryRequest) -> response_types.Counts:
-    options = request.query
-    assert isinstance(options, parameters.ObjectQuery)  # noqa: S101  # see QUESTIONS
-    number = await request.reader.resolve(options.as_of)
+async def _counts(request: QueryRequest[parameters.ObjectQuery]) -> response_types.Counts:
+    number = await request.reader.resolve(request.options.as_of)
     return response_types.Counts(counts=await request.reader.read(number, query.counts))
 
 
-async def _instant(request: QueryRequest) -> response_types.Moment:
-    options = request.query
-    assert isinstance(options, parameters.ObjectQuery)  # noqa: S101  # see QUESTIONS
-    number = await request.reader.resolve(options.as_of)
+async def _instant(request: QueryRequest[parameters.ObjectQuery]) -> response_types.Moment:
+    number = await request.reader.resolve(request.options.as_of)
     shown = request.services.log.last_number() if number is None else number
     record = await record_pages.newest(request.services.log, shown)
     return response_types.Moment(number=shown, time="" if record is None else record.time)
 
 
-async def _explain(request: QueryRequest) -> Struct:
-    options = request.query
-    assert isinstance(options, parameters.ObjectQuery)  # noqa: S101  # see QUESTIONS
-    number = await request.reader.resolve(options.as_of)
+async def _explain(request: QueryRequest[parameters.ObjectQuery]) -> Struct:
+    number = await request.reader.resolve(request.options.as_of)
     explanation = await request.services.inquiry.explain(request.named, number)
     if explanation is None:
         remedy = "check the key: list the bindings or the rejections"
@@ -190,10 +159,8 @@ async def _explain(request: QueryRequest) -> Struct:
     return explanation
 
 
-async def _verify(request: QueryRequest) -> Struct:
-    options = request.query
-    assert isinstance(options, parameters.VerifyQuery)  # noqa: S101  # see QUESTIONS
-    return await request.services.inquiry.verify(views=options.views)
+async def _verify(request: QueryRequest[parameters.VerifyQuery]) -> Struct:
+    return await request.services.inquiry.verify(views=request.options.views)
 
 
 def _kind(name: str) -> str:
@@ -203,74 +170,43 @@ def _kind(name: str) -> str:
 
 
 def _question(
-    path: str, summary: str, takes: type[parameters.Query], gives: type, answer: Answer
+    path: str,
+    summary: str,
+    takes: type[_Options],
+    gives: type,
+    answer: Callable[[QueryRequest[_Options]], Awaitable[object]],
 ) -> Question:
-    return Question(path=path, summary=summary, query=takes, gives=gives, answer=answer)
+    refusals = (400, 404) if "{" in path else (400,)
+    return Question(path=path, summary=summary, query=takes, gives=gives, refusals=refusals, answer=answer)
 
 
-_ANY = response_types.Anything
+_LIST, _ENTRIES, _ANY = response_types.Listing, response_types.Entries, response_types.Anything
+_get_binding = _find_by_name(query.get_binding, "the binding")
+_get_cluster = _find_by_name(query.get_cluster, "the cluster")
+_get_rebalancer = _find_by_name(query.get_rebalancer, "the rebalancer")
+
 QUESTIONS: Final[tuple[Question, ...]] = (
-    _question(
-        "/bindings", "List bindings by page.", parameters.BindingsQuery, response_types.Listing, _bindings
-    ),
-    _question(
-        "/bindings/{key:path}",
-        "A binding.",
-        parameters.ObjectQuery,
-        _ANY,
-        _find_by_name(query.get_binding, "the binding"),
-    ),
-    _question(
-        "/rebalancers",
-        "List rebalancers by page.",
-        parameters.PageQuery,
-        response_types.Listing,
-        _rebalancers,
-    ),
+    _question("/bindings", "List bindings by page.", parameters.BindingsQuery, _LIST, _bindings),
+    _question("/bindings/{key:path}", "A binding.", parameters.ObjectQuery, _ANY, _get_binding),
+    _question("/rebalancers", "List rebalancers by page.", parameters.PageQuery, _LIST, _rebalancers),
     _question(
         "/rebalancers/{name}",
         "A rebalancer and the result of each of its workloads.",
         parameters.ObjectQuery,
         _ANY,
-        _find_by_name(query.get_rebalancer, "the rebalancer"),
+        _get_rebalancer,
+    ),
+    _question("/clusters", "List clusters by page.", parameters.ClustersQuery, _LIST, _clusters),
+    _question("/clusters/{name}", "A cluster.", parameters.ObjectQuery, _ANY, _get_cluster),
+    _question("/objects", "List objects of any kind by page.", parameters.ObjectsQuery, _LIST, _objects),
+    _question(
+        "/works", "List works: the workloads assigned to clusters.", parameters.WorksQuery, _LIST, _works
     ),
     _question(
-        "/clusters", "List clusters by page.", parameters.ClustersQuery, response_types.Listing, _clusters
+        "/timeline/{key:path}", "All records about a key.", parameters.TimelineQuery, _ENTRIES, _timeline
     ),
     _question(
-        "/clusters/{name}",
-        "A cluster.",
-        parameters.ObjectQuery,
-        _ANY,
-        _find_by_name(query.get_cluster, "the cluster"),
-    ),
-    _question(
-        "/objects",
-        "List objects of any kind by page.",
-        parameters.ObjectsQuery,
-        response_types.Listing,
-        _objects,
-    ),
-    _question(
-        "/works",
-        "List works: the workloads assigned to clusters.",
-        parameters.WorksQuery,
-        response_types.Listing,
-        _works,
-    ),
-    _question(
-        "/timeline/{key:path}",
-        "All records about a key.",
-        parameters.TimelineQuery,
-        response_types.Entries,
-        _timeline,
-    ),
-    _question(
-        "/rejections",
-        "List rejected inputs, with the reasons.",
-        parameters.PageQuery,
-        response_types.Listing,
-        _rejections,
+        "/rejections", "List rejected inputs, with the reasons.", parameters.PageQuery, _LIST, _rejections
     ),
     _question(
         "/lag",
@@ -293,7 +229,7 @@ QUESTIONS: Final[tuple[Question, ...]] = (
         response_types.Moment,
         _instant,
     ),
-    _question("/log", "The records of the log.", parameters.LogQuery, response_types.Entries, _log),
+    _question("/log", "The records of the log.", parameters.LogQuery, _ENTRIES, _log),
     _question(
         "/explain/{key:path}",
         "Explain the scheduling decision of a binding.",

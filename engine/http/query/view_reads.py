@@ -9,10 +9,11 @@ import anyio.to_thread
 from engine.http.errors import RefusalError
 from engine.http.services import Services
 from events import times, topics
-from projections import as_of_views
+from projections import as_of_views, query
 from projections.port import Rows, Tables
 
 _Answer = TypeVar("_Answer")
+_Item = TypeVar("_Item")
 _NUMBER_DIGITS_MAX: Final = 18
 _POSITION: Final = re.compile(r"(\w{1,32})/([0-9]{1,6})/([0-9]{1,18})", re.ASCII)
 
@@ -74,22 +75,32 @@ class Reader:
             raise RefusalError(400, "asOf", f"{reason}: {hint}", "use a position from a timeline or the log")
         return records[0].number
 
-    async def read(self, number: int | None, query: Callable[[Rows], _Answer]) -> _Answer:
+    async def read(self, number: int | None, select: Callable[[Rows], _Answer]) -> _Answer:
         """Query the views as of a number.
 
         None is the current state: first wait until the views include every write that any replica has answered.
         """
         if number is None:
             await self._services.catch_up()
-            return await self.peek(query)
+            return await self.peek(select)
         async with self._services.as_of_views.at(number) as store:
-            return await anyio.to_thread.run_sync(_query_store, store, query)
+            return await anyio.to_thread.run_sync(_query_store, store, select)
 
-    async def peek(self, query: Callable[[Rows], _Answer]) -> _Answer:
+    async def page(
+        self, number: int | None, list_page: Callable[..., query.Page[_Item]], limit: int, after: str
+    ) -> query.Page[_Item]:
+        """Return a page of a list as of a number; raises RefusalError if ``after`` is not the end of a page."""
+        try:
+            return await self.read(number, lambda rows: list_page(rows, limit=limit, after=after))
+        except ValueError as error:
+            remedy = "use the value of continue in the previous page"
+            raise RefusalError(400, "continue", str(error), remedy) from None
+
+    async def peek(self, select: Callable[[Rows], _Answer]) -> _Answer:
         """Query the views as they are, without catching up."""
-        return await anyio.to_thread.run_sync(_query_store, self._services.views.store, query)
+        return await anyio.to_thread.run_sync(_query_store, self._services.views.store, select)
 
 
-def _query_store(store: Tables, query: Callable[[Rows], _Answer]) -> _Answer:
+def _query_store(store: Tables, select: Callable[[Rows], _Answer]) -> _Answer:
     with store.reading() as rows:
-        return query(rows)
+        return select(rows)
