@@ -1,21 +1,25 @@
-"""The lines of a response that arrives in chunks."""
+"""The lines of a stream that arrives in chunks."""
 
 
-class TextLines:
-    """Splits chunks into lines at line feeds only; an incomplete last line is left out.
-
-    JSON may contain the other separators at which ``str.splitlines``, and so httpx, splits: U+0085, U+2028 and U+2029.
-    """
+class Lines:
+    """Splits chunks into lines at line feeds; an incomplete last line is left out."""
 
     def __init__(self) -> None:
-        self._begun: list[bytes] = []
+        # The parts of an incomplete line; joined only once, since the answer to a plan is one line of many megabytes.
+        self._parts: list[bytes] = []
 
-    def take(self, chunk: bytes) -> list[str]:
+    def take(self, chunk: bytes) -> list[bytes]:
         """Add a chunk; return the lines that it completes."""
-        first, *others = chunk.split(b"\n")
-        self._begun.append(first)
-        if not others:
+        self._parts.append(chunk)
+        if b"\n" not in chunk:
             return []
-        complete = [b"".join(self._begun), *others[:-1]]
-        self._begun = [others[-1]]
-        return [line.removesuffix(b"\r").decode(errors="replace") for line in complete]
+        *lines, rest = b"".join(self._parts).split(b"\n")
+        self._parts = [rest]
+        return lines
+
+    def take_text(self, chunk: bytes) -> list[str]:
+        """Add a chunk; return the lines that it completes as text, without carriage returns at their ends.
+
+        JSON may contain other separators at which ``str.splitlines``, and so httpx, splits: U+0085, U+2028 and U+2029.
+        """
+        return [line.removesuffix(b"\r").decode(errors="replace") for line in self.take(chunk)]

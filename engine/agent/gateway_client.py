@@ -11,7 +11,7 @@ from engine import optional_imports
 from engine.agent import messages
 from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
 from engine.identity.endpoint import verification
-from engine.text_lines import TextLines
+from engine.text_lines import Lines
 
 # httpx's own command line loads click, rich and pygments, which the agent does not use.
 with optional_imports.without("httpx._main"):
@@ -100,9 +100,9 @@ class Control:
                 if response.status_code >= HTTPStatus.BAD_REQUEST:
                     await response.aread()
                     _raise(response)
-                lines = TextLines()
+                lines = Lines()
                 async for chunk in response.aiter_bytes():
-                    for line in lines.take(chunk):
+                    for line in lines.take_text(chunk):
                         yield line
         except httpx.HTTPError as error:
             raise UnreachableError(f"{path}: {error or type(error).__name__}") from None

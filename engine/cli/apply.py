@@ -141,7 +141,7 @@ def applied(
         live = objects.get(target)
         if live is None:
             action, reply = "created", objects.create(target, desired, chosen)
-        elif target.resource.is_cluster and live.is_ending:
+        elif target.resource == kube_objects.CLUSTER and live.is_ending:
             return kube_objects.refused(target, [_leaving(target.name)], source)
         else:
             manifest = _without_status(desired).document

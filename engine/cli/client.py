@@ -14,7 +14,7 @@ from msgspec import Struct
 from engine import optional_imports
 from engine.cli import failures, server_location
 from engine.identity.endpoint import verification
-from engine.text_lines import TextLines
+from engine.text_lines import Lines
 from events.json_values import DECODING_ERRORS, Json, object_at
 
 # httpx's own command line would load click, rich and pygments: a third of a command's start-up time.
@@ -144,8 +144,8 @@ class Client:
                 if response.status_code >= _STATUS_ERROR:
                     response.read()
                     raise _failure(response)
-                lines = TextLines()
-                yield (line for chunk in response.iter_bytes() for line in lines.take(chunk))
+                lines = Lines()
+                yield (line for chunk in response.iter_bytes() for line in lines.take_text(chunk))
         except (httpx.TransportError, httpx.DecodingError) as error:
             raise self._silent(error) from None
 

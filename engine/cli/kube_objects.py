@@ -6,11 +6,13 @@ A refused write is a result with ``problems``; other errors raise Failure.
 import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct, structs
 
+from engine.agent import discovery
+from engine.agent.discovery import Resource, group_kind
 from engine.cli import failures, results, server_reads
 from engine.cli.client import Client, Parameter, Reply
 from engine.cli.results import Problem, Result
@@ -47,24 +49,9 @@ _REMEDIES: Final = {
     UNKNOWN: "check whether the change was made, then retry",
 }
 _UNKNOWN_FIELD: Final = "correct or remove it, or apply with --validate=warn"
-_NAMESPACED: Final = 2
-"""Number of segments of ``namespaces/NAME``; longer paths lead to objects in the namespace: namespaces/shop/pods."""
-
 _GROUP_AND_VERSION: Final = 2
 _SEGMENT: Final = re.compile(r"[^\x00-\x1f\x7f]+")
 _STRICT: Final = re.compile(r'(unknown|duplicate) field "([^"]*)"')
-
-
-class _ServedResource(Struct, frozen=True):
-    kind: str
-    name: str
-    namespaced: bool
-
-
-class _ResourceList(Struct, frozen=True):
-    """The kinds of an API group and version; empty if the response is the Status of an error."""
-
-    resources: list[_ServedResource] = []
 
 
 class _Cause(Struct, frozen=True):
@@ -82,27 +69,9 @@ class _Status(Struct, frozen=True):
     details: _Details = _Details()
 
 
-class Resource(NamedTuple):
-    """A kind as the API serves it."""
-
-    api_version: str
-    kind: str
-    plural: str
-    namespaced: bool
-
-    @property
-    def label(self) -> str:
-        """The kind as kubectl prints it: ``deployment.apps``."""
-        group, slash, _version = self.api_version.partition("/")
-        return f"{self.kind.lower()}.{group}" if slash else self.kind.lower()
-
-    @property
-    def is_cluster(self) -> bool:
-        """Whether this is the kind of member clusters."""
-        return (self.api_version, self.kind) == (kinds.CLUSTER_GROUP, "Cluster")
-
-
-CLUSTER: Final = Resource(kinds.CLUSTER_GROUP, "Cluster", "clusters", namespaced=False)
+CLUSTER: Final = Resource(
+    api_version=kinds.CLUSTER_GROUP, kind="Cluster", plural="clusters", namespaced=False
+)
 
 
 def is_segment(text: str) -> bool:
@@ -118,22 +87,23 @@ class Target(NamedTuple):
     name: str
 
     @property
+    def kind_label(self) -> str:
+        """The kind as kubectl prints it: ``deployment.apps``."""
+        group, kind = group_kind(self.resource.api_version, self.resource.kind)
+        return f"{kind.lower()}.{group}" if group else kind.lower()
+
+    @property
     def collection(self) -> str:
         """The path of the collection, for POST; raises Failure for a namespace that would lead elsewhere."""
-        resource = self.resource
         if self.namespace and not is_segment(self.namespace):
             raise failures.usage(f'"{self.namespace}" is not the name of a namespace')
-        root = (
-            f"apis/{resource.api_version}" if "/" in resource.api_version else f"api/{resource.api_version}"
-        )
-        within = f"/namespaces/{quote(self.namespace, safe='')}" if self.namespace else ""
-        return f"{root}{within}/{resource.plural}"
+        return self.resource.path(self.namespace).removeprefix("/")
 
     def check_name(self) -> None:
         """Raise Failure for a name that would lead to the collection or elsewhere."""
         if not is_segment(self.name):
             raise failures.usage(
-                f'"{self.name}" is not the name of a {self.resource.label}', "give the name of one object"
+                f'"{self.name}" is not the name of a {self.kind_label}', "give the name of one object"
             )
 
     @property
@@ -170,18 +140,14 @@ class KubeObjects:
         """The kind by its name; None if the server does not serve it."""
         known = kinds.of(api_version, kind)
         if known is not None:
-            return Resource(known.api_version, known.kind, known.plural, known.namespaced)
+            return _resource_of(known)
         segments = api_version.split("/")
         if len(segments) > _GROUP_AND_VERSION or not all(map(is_segment, segments)):
             return None
         if api_version not in self._served:
             root = "apis" if "/" in api_version else "api"
             reply = self.client.kubernetes("GET", f"{root}/{quote(api_version)}")
-            self._served[api_version] = [
-                Resource(api_version, entry.kind, entry.name, entry.namespaced)
-                for entry in msgspec.convert(reply.body, _ResourceList).resources
-                if "/" not in entry.name
-            ]
+            self._served[api_version] = discovery.of_version(api_version, reply.body)
         return next((resource for resource in self._served[api_version] if resource.kind == kind), None)
 
     def target(self, kind_name: str, namespace: str, name: str) -> Target:
@@ -189,21 +155,8 @@ class KubeObjects:
         kind = kinds.find(kind_name) or server_reads.discovered(self.client, kind_name)
         if kind is None:
             raise server_reads.unknown_kind(kind_name)
-        resource = Resource(kind.api_version, kind.kind, kind.plural, kind.namespaced)
+        resource = _resource_of(kind)
         return Target(resource, namespace if resource.namespaced else "", name)
-
-    def at(self, path: str, name: str = "") -> Target:
-        """The object at an API path; with ``name``, the path is a collection's. Raises Failure for an unknown kind."""
-        root, *segments = path.split("/")
-        group = segments[0] if root == "apis" else ""
-        segments = segments[1 + bool(group) :]
-        namespace = (
-            unquote(segments[1]) if segments[0] == "namespaces" and len(segments) > _NAMESPACED else ""
-        )
-        segments = segments[2:] if namespace else segments
-        return self.target(
-            f"{segments[0]}.{group}" if group else segments[0], namespace, name or unquote(segments[1])
-        )
 
     def get(self, target: Target) -> KubeObject | None:
         """The current object; None if it does not exist. Raises Failure if it may not be read."""
@@ -253,9 +206,15 @@ class KubeObjects:
                 return result(target, action, reply)
 
 
+def _resource_of(kind: kinds.Kind) -> Resource:
+    return Resource(
+        api_version=kind.api_version, kind=kind.kind, plural=kind.plural, namespaced=kind.namespaced
+    )
+
+
 def named(target: Target, action: str) -> Result:
     """The result of a successful write."""
-    return Result(action=action, resource=target.resource.label, name=target.name, namespace=target.namespace)
+    return Result(action=action, resource=target.kind_label, name=target.name, namespace=target.namespace)
 
 
 def result(target: Target, action: str, reply: Reply, source: manifests.Document | None = None) -> Result:
@@ -312,4 +271,4 @@ def _problems(target: Target, reply: Reply) -> list[Problem]:
 
 def _absence(target: Target) -> Problem:
     where = f" in namespace {target.namespace}" if target.namespace else ""
-    return Problem(verdict=NOT_FOUND, reason=f'{target.resource.label} "{target.name}" not found{where}')
+    return Problem(verdict=NOT_FOUND, reason=f'{target.kind_label} "{target.name}" not found{where}')

@@ -13,7 +13,6 @@ import msgspec
 
 from engine import broken_pipes
 from engine.cli import failures
-from events import times
 
 SHOWN_MAX: Final = 5
 """Maximum number of names or lines that a message lists; it ends with the number of the others."""
@@ -27,7 +26,6 @@ _SHORTEST: Final = 20
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CLEAR_LINE: Final = "\r\x1b[K"
-_YEAR_MS: Final = 365 * times.DAY_MS
 
 Cell: TypeAlias = str | int | float | None
 """The value of a cell of a table."""
@@ -161,23 +159,3 @@ def yaml(value: object) -> None:
     from engine.cli import yaml_output  # noqa: PLC0415  # most commands print no YAML
 
     _write(yaml_output.dump(value))
-
-
-def age(ms: int) -> str:
-    """A duration as kubectl prints it: 57s, 3m14s, 12m, 3h20m, 23h, 2d5h, 12d, 2y30d."""
-    ms = max(ms, 0)
-    for limit, large, small, letters in (
-        (2 * times.MINUTE_MS, 1000, 0, "s"),
-        (10 * times.MINUTE_MS, times.MINUTE_MS, 1000, "ms"),
-        (3 * times.HOUR_MS, times.MINUTE_MS, 0, "m"),
-        (8 * times.HOUR_MS, times.HOUR_MS, times.MINUTE_MS, "hm"),
-        (2 * times.DAY_MS, times.HOUR_MS, 0, "h"),
-        (8 * times.DAY_MS, times.DAY_MS, times.HOUR_MS, "dh"),
-        (2 * _YEAR_MS, times.DAY_MS, 0, "d"),
-        (8 * _YEAR_MS, _YEAR_MS, times.DAY_MS, "yd"),
-    ):
-        if ms < limit:
-            whole, rest = divmod(ms, large)
-            more = rest // small if small else 0
-            return f"{whole}{letters[0]}" + (f"{more}{letters[1]}" if more else "")
-    return f"{ms // _YEAR_MS}y"

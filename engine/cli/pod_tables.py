@@ -38,7 +38,7 @@ def pod_table(pods: list[Pod], namespace: str, now_ms: int) -> Listing:
             "1/1" if pod.ready else "0/1",
             pod.phase,
             pod.restarts,
-            output.age(now_ms - pod.created_ms),
+            table_rows.age_text(pod.created_ms, now_ms),
             table_rows.label_text(pod.labels),
         )
         for pod in pods

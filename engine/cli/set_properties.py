@@ -6,9 +6,10 @@ from typing import Annotated, Final
 import msgspec
 from cyclopts import Parameter, validators
 
+from engine.agent.discovery import Resource
 from engine.cli import failures, kube_objects, options, results, server_reads
 from engine.cli.client import Client
-from engine.cli.kube_objects import KubeObjects, Resource, Target
+from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.results import Problem, Result
 from engine.objects import workloads
 from engine.objects.clusters import Taint

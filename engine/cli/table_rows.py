@@ -3,13 +3,14 @@
 Templates have a row for each cluster, in karmadactl's columns; other kinds have kubectl's columns.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Struct
 
 from engine.cli import output
+from engine.kubeapi.values import ages
 from engine.objects import bindings, clusters, interpreters, placements, policies
 from engine.objects.bindings import Binding
 from events import times
@@ -167,8 +168,8 @@ def template_listing(
     kind: str, templates: Sequence[tuple[KubeObject, list[Run], Binding | None]], now_ms: int
 ) -> Listing:
     """The table of templates, with a row per cluster; a template in no cluster has one row."""
-    counted = _COUNTED.get(kind)
-    columns = ("NAME", "CLUSTER", *(_COUNTED_COLUMNS[counted] if counted else ()), "AGE", "ADOPTION")
+    counted, counts = _COUNTED.get(kind, ((), lambda _run: ()))
+    columns = ("NAME", "CLUSTER", *counted, "AGE", "ADOPTION")
     rows: list[Row] = []
     for template, ran, binding in templates:
         metadata = msgspec.convert(template.metadata, bindings.Metadata)
@@ -178,10 +179,9 @@ def template_listing(
         desired = replicas if isinstance(replicas, int) else 1
         nowhere = Run(NONE, desired, 0, 0, 0, adopted=False, since_ms=None)
         for run in ran or [nowhere]:
-            numbers = _COUNTS[counted](run) if counted else ()
             since = run.since_ms if run.since_ms is not None else created_ms(metadata)
-            age = output.age(now_ms - since)
-            rows.append((metadata.name, run.cluster, *numbers, age, "Y" if run.adopted else "N", *wide))
+            age = age_text(since, now_ms)
+            rows.append((metadata.name, run.cluster, *counts(run), age, "Y" if run.adopted else "N", *wide))
     return Listing(columns, ("POLICY", "CONTAINERS", "IMAGES", "LABELS"), rows)
 
 
@@ -215,7 +215,7 @@ def listing(kind: str, objects: Sequence[KubeObject], now_ms: int) -> Listing:
     rows: list[Row] = []
     for shown_object in msgspec.convert([value.document for value in objects], list[shown]):
         row = (shown_object.metadata.name, *shown_object.cells())
-        rows.append((*row[:at], output.age(now_ms - created_ms(shown_object.metadata)), *row[at:]))
+        rows.append((*row[:at], age_text(created_ms(shown_object.metadata), now_ms), *row[at:]))
     return Listing(columns, wide, rows)
 
 
@@ -223,6 +223,11 @@ def with_namespaces(table: Listing, objects: Sequence[KubeObject]) -> Listing:
     """The table with a first column NAMESPACE; ``objects`` has one object per row."""
     rows = [(value.namespace, *row) for row, value in zip(table.rows, objects, strict=True)]
     return Listing(("NAMESPACE", *table.columns), table.wide, rows)
+
+
+def age_text(since_ms: int, now_ms: int) -> str:
+    """Age as kubectl prints it: 57s, 3m14s, 12m, 3h20m; 0s for an instant in the future."""
+    return ages.duration(max(now_ms - since_ms, 0) // times.SECOND_MS)
 
 
 def created_ms(metadata: bindings.Metadata) -> int:
@@ -267,9 +272,10 @@ def _ready_counts(run: Run) -> Row:
     return (f"{run.ready}/{run.replicas}",)
 
 
-_COUNTED: Final = {"Deployment": "deployment", "StatefulSet": "ready", "ReplicaSet": "ready", "Job": "ready"}
-_COUNTED_COLUMNS: Final = {"deployment": ("READY", "UP-TO-DATE", "AVAILABLE"), "ready": ("READY",)}
-_COUNTS: Final = {"deployment": _deployment_counts, "ready": _ready_counts}
+_COUNTED: Final[dict[str, tuple[tuple[str, ...], Callable[[Run], Row]]]] = {
+    "Deployment": (("READY", "UP-TO-DATE", "AVAILABLE"), _deployment_counts),
+    **dict.fromkeys(("StatefulSet", "ReplicaSet", "Job"), (("READY",), _ready_counts)),
+}
 
 
 def show_table(table: Listing, *, wide: bool) -> None:

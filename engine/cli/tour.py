@@ -256,7 +256,7 @@ class _Tour:
             if self._objects.get(target) is not None:
                 where = f"{target.namespace}/" if target.namespace else ""
                 raise failures.Failure(
-                    f"{where}{name} exists already ({target.resource.label})",
+                    f"{where}{name} exists already ({target.kind_label})",
                     "use another server: reballast tour (without --data)",
                 )
 

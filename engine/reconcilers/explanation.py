@@ -165,13 +165,11 @@ def _apply_preserved(
 def _apply_dispatched(overrides: dict[str, tuple[str, ...]], dispatched: decisions.BindingDispatched) -> None:
     for work in dispatched.works:
         if work.state == "applied":
-            overrides[work.cluster] = tuple(_override_name(ref) for ref in work.overrides)
+            overrides[work.cluster] = tuple(
+                f"{ref.kind} {keys.full_name(ref.namespace, ref.name)}" for ref in work.overrides
+            )
         if not overrides.get(work.cluster) or work.state == "removed":
             overrides.pop(work.cluster, None)
-
-
-def _override_name(ref: shapes.OverrideRef) -> str:
-    return f"{ref.kind} {ref.namespace}/{ref.name}" if ref.namespace else f"{ref.kind} {ref.name}"
 
 
 def _explained(

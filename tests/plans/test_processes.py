@@ -19,7 +19,7 @@ from engine.plans.predictions import Prediction
 from engine.plans.questions import Failure, Input, PlanError, Question
 from engine.process import installation
 from engine.process.plans.remote import PlanProcesses
-from engine.process.views.line_protocol import Lines
+from engine.text_lines import Lines
 from events import keys, topics
 
 pytestmark = pytest.mark.slow

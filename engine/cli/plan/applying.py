@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
+from urllib.parse import unquote
 
 import msgspec
 from msgspec import Struct
@@ -11,13 +12,14 @@ from msgspec import Struct
 from engine import private_files
 from engine.cli import failures, kube_objects, options, output, results, server_reads
 from engine.cli.client import Client, Reply
-from engine.cli.kube_objects import KubeObjects
+from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.plan import planning_client
 from engine.cli.plan.planning_client import Failed, PlanningClient, Request
 from engine.cli.results import Result
 from engine.domain import bindings
 from engine.http import summaries
 from engine.http.query.record_json import Entry
+from engine.kubeapi.schema.resources import ApiPath, parse_path
 from engine.plans.predictions import Prediction
 from events import clusters, codec, topics, tracing
 from events.json_values import DECODING_ERRORS, Json, as_text, at
@@ -185,8 +187,15 @@ def _make_all(client: PlanningClient, saved: SavedPlan) -> Iterator[Result]:
             reply, tries = _sent(client, _refreshed(client, request), saved.id), tries + 1
         written.add(path)
         action = _ACTIONS.get(request.method, "configured")
-        name = as_text(at(request.body, "metadata", "name")) if request.method == "POST" else ""
-        yield kube_objects.result(objects.at(path, name), action, reply)
+        yield kube_objects.result(_target(objects, request), action, reply)
+
+
+def _target(objects: KubeObjects, request: Request) -> Target:
+    """Return the object of a request; raises Failure if its kind is unknown."""
+    path = parse_path(request.object_path) or ApiPath(group="", version="", plural="")
+    name = as_text(at(request.body, "metadata", "name")) if request.method == "POST" else unquote(path.name)
+    kind = f"{path.plural}.{path.group}" if path.group else path.plural
+    return objects.target(kind, unquote(path.namespace), name)
 
 
 def _refreshed(client: PlanningClient, request: Request) -> Request:

@@ -11,6 +11,7 @@ from typing import Annotated, Final, cast
 import msgspec
 from cyclopts import App, Parameter, validators
 
+from engine.agent.discovery import Resource
 from engine.cli import apply, failures, kube_objects, options, output, results, server_reads
 from engine.cli import set_properties as properties
 from engine.cli.client import Client
@@ -25,8 +26,11 @@ from engine.plans.predictions import Prediction, WorkloadChange
 from events.json_values import Json
 from events.kube_objects import KubeObject
 
-_REBALANCER: Final = kube_objects.Resource(
-    "apps.karmada.io/v1alpha1", "WorkloadRebalancer", "workloadrebalancers", namespaced=False
+_REBALANCER: Final = Resource(
+    api_version="apps.karmada.io/v1alpha1",
+    kind="WorkloadRebalancer",
+    plural="workloadrebalancers",
+    namespaced=False,
 )
 
 _NAMED: Final = (1, 2)

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from engine.domain import marks
 from engine.objects.bindings import Binding, Report, Spec, Target
+from events import keys
 
 BAR_PIXELS_MAX: Final = 240
 
@@ -61,12 +62,13 @@ def _row(binding: Binding, widest: int) -> Row:
     scheduled = binding.status.condition("Scheduled")
     bars = _bars(binding, widest)
     is_scheduled = scheduled.status == "True"
+    state = "scheduled" if is_scheduled else "failed"
     return Row(
         key=binding.key,
         kind=spec.resource.kind,
         namespace=namespace,
         name=spec.resource.name,
-        state=("scheduled" if is_scheduled else "failed") if scheduled.type else _unplaced(spec),
+        state=state if scheduled.type else "required" if spec.required_by else "waiting",
         reason="" if is_scheduled else scheduled.reason,
         message="" if is_scheduled else scheduled.message,
         replicas=spec.replicas,
@@ -74,11 +76,6 @@ def _row(binding: Binding, widest: int) -> Row:
         bars=bars,
         marks=_marks(spec),
     )
-
-
-def _unplaced(spec: Spec) -> str:
-    """The state of a binding without a scheduling result: ``required`` for a dependency, otherwise ``waiting``."""
-    return "required" if spec.required_by else "waiting"
 
 
 def _marks(spec: Spec) -> list[str]:
@@ -128,6 +125,4 @@ def _pixels(count: int, widest: int) -> int:
 def policy(binding: Binding) -> str:
     """The policy that claims a binding, as ``PropagationPolicy default/nginx``; empty if there is none."""
     claim = marks.claiming_policy(binding.metadata.annotations)
-    if claim is None:
-        return ""
-    return f"{claim.kind} {claim.namespace}/{claim.name}" if claim.namespace else f"{claim.kind} {claim.name}"
+    return "" if claim is None else f"{claim.kind} {keys.full_name(claim.namespace, claim.name)}"

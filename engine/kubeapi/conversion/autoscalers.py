@@ -52,7 +52,7 @@ def to_served(value: KubeObject) -> KubeObject:
     current = _objects(status.pop("currentMetrics", None))
     if current:
         notes[_CURRENT] = [_flat(metric, _CURRENT_WORD) for metric in current]
-        used = (_part(_part(metric, "resource"), "current") for metric in current if _is_cpu(metric))
+        used = (object_at(metric, "resource", "current") for metric in current if _is_cpu(metric))
         shares = [metric["averageUtilization"] for metric in used if "averageUtilization" in metric]
         status |= {"currentCPUUtilizationPercentage": shares[0]} if shares else {}
     if conditions := status.pop("conditions", None):
@@ -103,7 +103,7 @@ def _with(value: KubeObject, api_version: str, spec: Json, status: Json, notes: 
 def _flat(metric: Json, word: str) -> Json:
     """Return a v2 metric in the annotation's flat form; names of value fields begin with ``word`` (target, current)."""
     name, source = _source(metric)
-    figures, identity = _part(source, word), _part(source, "metric")
+    figures, identity = object_at(source, word), object_at(source, "metric")
     share, mean, whole = (figures.get(name) for name in ("averageUtilization", "averageValue", "value"))
     named: Json = {"metricName": identity.get("name"), _selector(name): identity.get("selector")}
     result: Json
@@ -169,15 +169,15 @@ def _source(metric: Json) -> tuple[str, Json]:
     """Return the name and the value of the field that a metric's type names: its metric source."""
     kind = str(metric.get("type", ""))
     name = kind[:1].lower() + kind[1:]
-    return name, _part(metric, name)
+    return name, object_at(metric, name)
 
 
 def _is_cpu(metric: Json) -> bool:
-    return metric.get("type") == "Resource" and _part(metric, "resource").get("name") == "cpu"
+    return metric.get("type") == "Resource" and object_at(metric, "resource").get("name") == "cpu"
 
 
 def _cpu_target(metric: Json) -> object:
-    target = _part(_part(metric, "resource"), "target") if _is_cpu(metric) else {}
+    target = object_at(metric, "resource", "target") if _is_cpu(metric) else {}
     return target.get("averageUtilization") if target.get("type") == "Utilization" else None
 
 
@@ -202,10 +202,6 @@ def _chosen_fields(source: Json, *names: str) -> Json:
 
 def _present(value: Json) -> Json:
     return {name: item for name, item in value.items() if item is not None}
-
-
-def _part(value: Json, name: str) -> Json:
-    return object_at(value, name)
 
 
 def _objects(value: object) -> list[Json]:

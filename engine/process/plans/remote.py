@@ -17,8 +17,8 @@ from msgspec import structs
 from engine import diagnostics
 from engine.plans.questions import Failure, PlanError, Question
 from engine.process.plans import protocol
-from engine.process.views.line_protocol import Lines
 from engine.simulation import listed_statuses, specs
+from engine.text_lines import Lines
 
 _STOPPED: Final = "the process of the plan ended early; see the server log"
 _BUSY: Final = "too many plans are waiting; try again when one is done"

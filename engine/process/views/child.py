@@ -14,6 +14,7 @@ from engine.log import port, sqlite_reading
 from engine.log.kafka import address
 from engine.process import interpreter_settings
 from engine.process.views import line_protocol
+from engine.text_lines import Lines
 from events.validation import manifests
 from projections import runner, store
 from projections.port import ProjectionError, UnwritableError
@@ -51,7 +52,7 @@ def _only_child(directory: Path) -> Generator[None]:
 
 async def _follow(directory: Path) -> None:
     incoming = await _input()
-    lines = line_protocol.Lines()
+    lines = Lines()
     # The log may not exist before the parent sends a number.
     number = _last(lines.take(await incoming.read(_READ_BYTES)))
     if number is None:
@@ -64,7 +65,7 @@ async def _follow(directory: Path) -> None:
 async def _follow_kafka(directory: Path, at: address.Address) -> None:
     """Follow a log on Kafka as an independent reader; the parent only ends the process."""
     incoming = await _input()
-    hearing = asyncio.create_task(_read_ends(incoming, line_protocol.Lines(), lambda _: None))
+    hearing = asyncio.create_task(_read_ends(incoming, Lines(), lambda _: None))
     projecting = asyncio.create_task(_project_kafka(at, directory, hearing))
     await asyncio.wait((hearing, projecting), return_when=asyncio.FIRST_COMPLETED)
     # Let the projection finish its batch, but do not wait for brokers that do not answer.
@@ -120,9 +121,7 @@ async def _input() -> asyncio.StreamReader:
     return incoming
 
 
-async def _read_ends(
-    incoming: asyncio.StreamReader, lines: line_protocol.Lines, move: Callable[[int], None]
-) -> None:
+async def _read_ends(incoming: asyncio.StreamReader, lines: Lines, move: Callable[[int], None]) -> None:
     """Pass the newest log number that the parent process announced to ``move``, until the input ends."""
     while data := await incoming.read(_READ_BYTES):
         number = _last(lines.take(data))

@@ -15,6 +15,7 @@ from anyio.abc import Process
 from engine import diagnostics
 from engine.log import port, shared_waits
 from engine.process.views import line_protocol
+from engine.text_lines import Lines
 from projections import store
 
 PATIENCE_S: Final = 5.0
@@ -114,7 +115,7 @@ class RemoteViews:
 
     async def _read_progress(self, process: Process) -> str | None:
         """Process the child's lines. Return None when it exits, or the reason if it cannot read the log."""
-        lines = line_protocol.Lines()
+        lines = Lines()
         is_level = False
         while process.stdout is not None:
             try:

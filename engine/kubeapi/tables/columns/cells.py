@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Final, TypeAlias, TypedDict
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from engine.kubeapi.values import ages
 from events.json_values import Json, as_text, list_at, object_at, objects_at
@@ -64,10 +64,7 @@ def flag(name: str, reading: Reading) -> Column:
 
 def wide(*columns: Column) -> tuple[Column, ...]:
     """Return the columns with priority 1, so that kubectl shows them with ``-o wide`` only."""
-    return tuple(
-        Column(name=basis.name, reading=basis.reading, type=basis.type, format=basis.format, priority=1)
-        for basis in columns
-    )
+    return tuple(structs.replace(column, priority=1) for column in columns)
 
 
 def at(value: KubeObject, path: str) -> object:
@@ -127,10 +124,8 @@ def joined(words: Iterable[object], absent: str = NONE) -> str:
 
 def condition(value: KubeObject, kind: str) -> str | None:
     """Return the status of the condition of type ``kind``, or None if there is no such condition."""
-    for item in value.objects_at("status", "conditions"):
-        if item.get("type") == kind:
-            return as_text(item.get("status"))
-    return None
+    content = value.condition(kind)
+    return as_text(content.get("status")) if content else None
 
 
 def selector(path: str) -> Reading:

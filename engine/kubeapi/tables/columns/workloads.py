@@ -71,10 +71,6 @@ def _target(metric: Json, current: Json) -> str:
     return "<unknown>"
 
 
-def _of(ready: str, desired: str) -> Column:
-    return column("Ready", lambda value, _now: f"{at(value, ready) or 0}/{at(value, desired) or 0}")
-
-
 def _pod_ready(value: KubeObject, _now: int) -> str:
     ready = sum(status.get("ready") is True for status in items(value, "status.containerStatuses"))
     return f"{ready}/{len(items(value, 'spec.containers'))}"
@@ -152,6 +148,16 @@ def _active(value: KubeObject, _now: int) -> int:
     return len(items(value, "status.active"))
 
 
+_READY: Final = column(
+    "Ready",
+    lambda value, _now: f"{at(value, 'status.readyReplicas') or 0}/{at(value, 'spec.replicas') or 0}",
+)
+_REPLICAS: Final = (
+    number("Desired", count("spec.replicas")),
+    number("Current", count("status.replicas")),
+    number("Ready", count("status.readyReplicas")),
+)
+
 COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     ("", "Pod"): (
         NAME,
@@ -168,7 +174,7 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     ),
     ("apps", "Deployment"): (
         NAME,
-        _of("status.readyReplicas", "spec.replicas"),
+        _READY,
         column("Up-to-date", count("status.updatedReplicas")),
         column("Available", count("status.availableReplicas")),
         AGE,
@@ -176,22 +182,18 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     ),
     ("", "ReplicationController"): (
         NAME,
-        number("Desired", count("spec.replicas")),
-        number("Current", count("status.replicas")),
-        number("Ready", count("status.readyReplicas")),
+        *_REPLICAS,
         AGE,
         *of_pods(_TEMPLATE),
         *wide(column("Selector", pairs(_SELECTOR))),
     ),
     ("apps", "ReplicaSet"): (
         NAME,
-        number("Desired", count("spec.replicas")),
-        number("Current", count("status.replicas")),
-        number("Ready", count("status.readyReplicas")),
+        *_REPLICAS,
         AGE,
         *of_pods(_TEMPLATE, chosen=_SELECTOR),
     ),
-    ("apps", "StatefulSet"): (NAME, _of("status.readyReplicas", "spec.replicas"), AGE, *of_pods(_TEMPLATE)),
+    ("apps", "StatefulSet"): (NAME, _READY, AGE, *of_pods(_TEMPLATE)),
     ("apps", "DaemonSet"): (
         NAME,
         number("Desired", count("status.desiredNumberScheduled")),
