@@ -8,8 +8,9 @@ unhealthy in a cluster; it begins again after a healthy report and after the end
 from collections.abc import Iterator
 from typing import Final
 
-from engine.deciders import state_preservation, step_outputs
+from engine.deciders import state_preservation
 from engine.deciders.state import Binding
+from engine.deciders.step_outputs import Outputs, View
 from events import decisions, times, vocabulary
 
 _REASON: Final = "ApplicationFailure"
@@ -17,7 +18,7 @@ _PRODUCER: Final = "resource-binding-application-failover-controller"
 _PRODUCER_OF_CLUSTER_SCOPED: Final = "cluster-resource-binding-application-failover-controller"
 
 
-def decide(binding: Binding, emit: step_outputs.Emitter) -> None:
+def decide(binding: Binding, view: View) -> Outputs[None]:
     """Start the evictions that are due."""
     failover = binding.claim.failover if binding.claim else None
     if failover is None:
@@ -25,17 +26,17 @@ def decide(binding: Binding, emit: step_outputs.Emitter) -> None:
     replicas = dict(binding.clusters)
     before = state_preservation.clusters_before(binding, failover.preserved)
     for cluster, deadline_ms in list(_deadlines(binding, failover)):
-        if deadline_ms > emit.time_ms:
+        if deadline_ms > view.time_ms:
             continue
         mode = failover.purge_mode
         state = state_preservation.Preserved(binding, cluster, failover.preserved)
-        started = decisions.EvictionStarted(
+        yield decisions.EvictionStarted(
             key=binding.key,
             cluster=cluster,
             reason=_REASON,
             producer=_PRODUCER if "/" in binding.key else _PRODUCER_OF_CLUSTER_SCOPED,
             purge_mode=mode,
-            created_ms=emit.time_ms,
+            created_ms=view.time_ms,
             replicas=replicas[cluster],
             grace_period_seconds=failover.grace_period_seconds
             if mode == vocabulary.PURGE_GRACEFULLY
@@ -45,7 +46,6 @@ def decide(binding: Binding, emit: step_outputs.Emitter) -> None:
             clusters_before=before,
             not_preserved=state.missing,
         )
-        emit.decide(started)
 
 
 def due_ms(binding: Binding) -> int:

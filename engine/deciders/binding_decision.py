@@ -3,8 +3,6 @@
 Level-triggered: decisions follow from the current state. The flags of a key only show which deciders to skip.
 """
 
-from collections.abc import Iterator
-
 from engine.deciders import (
     application_failover,
     dependency_requests,
@@ -17,7 +15,6 @@ from engine.deciders import (
     required_bindings,
     scheduling,
     status_aggregation,
-    step_outputs,
     taint_manager,
     workload_groups,
 )
@@ -25,6 +22,7 @@ from engine.deciders import state as states
 from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding, ShardState
+from engine.deciders.step_outputs import Outputs, View
 from engine.domain.bindings import SUCCESS, Suspension
 from events import decisions
 
@@ -36,55 +34,51 @@ _ADMITS = states.PRIORITY | states.QUOTA
 _STATUS = states.HEALTH | states.CLUSTER
 
 
-def decide(
-    binding: Binding, flags: int, facts: Facts, placements: Placements, emit: step_outputs.Emitter
-) -> Iterator[None]:
-    """Emit all decisions that a binding needs now; yields during a long search."""
+def decide(binding: Binding, flags: int, view: View) -> Outputs[None]:
+    """Yield all decisions that a binding needs now, with the links and works that follow from them."""
     before = binding.generation
     preserved = False
     if flags & _PROPAGATES or (flags & _ADMITS and binding.is_waiting):
-        preserved = propagation.decide(binding, flags, facts, emit)
+        preserved = yield from propagation.decide(binding, flags, view)
     if binding.suspending not in (None, binding.suspension) and binding.declared is not None:
-        _suspend(binding, binding.suspending, emit)
+        yield from _suspend(binding, binding.suspending)
     if flags & _RANKS:
-        priority_resolution.decide(binding, facts, emit)
+        yield from priority_resolution.decide(binding, view)
     left = required_bindings.NO_CLUSTERS
-    if flags & _REQUIRES and binding.key in emit.shard.needs:
-        left = required_bindings.decide(binding, facts, emit)
+    if flags & _REQUIRES and binding.key in view.shard.needs:
+        left = yield from required_bindings.decide(binding, view)
     is_freed = False
     if binding.declared is not None:
         # After an answer about quotas or workload groups, the scheduling pass that waited for it runs below.
         # It may place evicted replicas, so their evictions must not end before it.
         is_changed = binding.generation != before or bool(flags & _ANSWERED)
-        is_freed = taint_manager.decide(binding, facts, placements, emit, is_changed=is_changed)
-        application_failover.decide(binding, emit)
-        if binding.key in emit.shard.preemptions:
-            preemption_victims.decide(binding, emit)
+        is_freed = yield from taint_manager.decide(binding, view, is_changed=is_changed)
+        yield from application_failover.decide(binding, view)
+        if binding.key in view.shard.preemptions:
+            yield from preemption_victims.decide(binding, view)
     # A cluster whose eviction ended is a candidate again: a pass that failed without it may succeed now.
     is_changed = binding.generation != before or (is_freed and binding.condition != SUCCESS)
-    is_answered = scheduling.decide(binding, flags, facts, placements, emit, is_changed=is_changed)
-    if emit.shard.quota_claims or facts.overall:
-        overall_quotas.settle(binding, facts.overall, emit)
-    workload_groups.settle(binding, placements, emit)
+    is_answered = yield from scheduling.decide(binding, flags, view, is_changed=is_changed)
+    if view.shard.quota_claims or view.facts.overall:
+        yield from overall_quotas.settle(binding, view)
+    yield from workload_groups.settle(binding, view)
     if not is_answered:
         # ``settle`` may have ended the wait for an answer: the binding may have left its group or its quotas.
-        scheduling.answer(binding, emit)
+        yield from scheduling.answer(binding, view)
     if binding.rank is not None:
-        yield from preemption.decide(binding, facts, placements, emit)
-    dispatch.decide(binding, facts, placements, emit, preserved=preserved, left=left)
+        yield from preemption.decide(binding, view)
+    yield from dispatch.decide(binding, view, preserved=preserved, left=left)
     if binding.distributed is not None or (binding.claim is not None and binding.claim.propagate_deps):
-        dependency_requests.decide(binding, facts, emit, preserved=preserved)
+        yield from dependency_requests.decide(binding, view, preserved=preserved)
     if flags & _STATUS or binding.shown or binding.is_suspended:
-        status_aggregation.decide(binding, facts, emit)
+        yield from status_aggregation.decide(binding, view)
 
 
-def _suspend(binding: Binding, suspension: Suspension | None, emit: step_outputs.Emitter) -> None:
+def _suspend(binding: Binding, suspension: Suspension | None) -> Outputs[None]:
     """Record the suspension that a client requested."""
     if suspension is not None:
         scheduling, dispatching = suspension.scheduling, suspension.dispatching
-        emit.decide(
-            decisions.BindingSuspended(key=binding.key, scheduling=scheduling, dispatching=dispatching)
-        )
+        yield decisions.BindingSuspended(key=binding.key, scheduling=scheduling, dispatching=dispatching)
 
 
 def due_ms(shard: ShardState, binding: Binding, facts: Facts, placements: Placements) -> int:

@@ -8,33 +8,33 @@ waits until a user removes the cluster with ``cluster-left``.
 
 from typing import Final
 
-from engine.deciders import step_outputs
 from engine.deciders.facts import Facts
 from engine.deciders.indexes import Indexes
 from engine.deciders.state import ShardState
+from engine.deciders.step_outputs import Outputs, View
 from events import cluster_decisions, clusters, links, topics
 
 _READY: Final = "True"
 _PULL: Final = "Pull"
 
 
-def decide(facts: Facts, indexes: Indexes, emit: step_outputs.Emitter) -> None:
+def decide(indexes: Indexes, view: View) -> Outputs[None]:
     """Report leaving clusters without works of this shard; finish the departures that all shards have reported.
 
     Called at the end of a step, before ``settle``.
     """
-    shard = emit.shard
+    shard = view.shard
     for name in sorted(shard.departures):
         departure = shard.departures[name]
-        uid = facts.uid_of(name)
-        emit.set_cause(departure.cause)
-        if not departure.is_told and _is_clear(name, shard, facts, indexes):
+        uid = view.facts.uid_of(name)
+        yield departure.cause
+        if not departure.is_told and _is_clear(name, shard, view.facts, indexes):
             # ``is_told`` is set in ``settle``, not here, because a replay calls only ``settle``.
-            emit.send(links.ClusterCleared(cluster=name, uid=uid, shard=shard.shard))
+            yield links.ClusterCleared(cluster=name, uid=uid, shard=shard.shard)
         cleared = sum(cleared_uid == uid for cleared_uid in departure.cleared.values())
         if cleared == topics.SHARDS and not departure.is_decided:
-            emit.decide(cluster_decisions.ClusterVacated(name=name, uid=uid))
-            emit.fact(clusters.ClusterLeft(name=name, uid=uid))
+            yield cluster_decisions.ClusterVacated(name=name, uid=uid)
+            yield clusters.ClusterLeft(name=name, uid=uid)
 
 
 def settle(shard: ShardState, facts: Facts, indexes: Indexes) -> None:

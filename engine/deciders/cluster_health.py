@@ -12,10 +12,10 @@ import bisect
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from engine.deciders import step_outputs
 from engine.deciders.facts import Facts
 from engine.deciders.member_facts import READY
 from engine.deciders.state import Watch
+from engine.deciders.step_outputs import Outputs, View
 from engine.domain.clusters import UNKNOWN, Health
 from engine.objects import clusters as manifests
 from engine.objects import taint_policies
@@ -59,30 +59,30 @@ class Plan(NamedTuple):
 _NOTHING: Final = Plan((), (), 0)
 
 
-def decide(watch: Watch, facts: Facts, emit: step_outputs.Emitter) -> None:
-    """Report the cluster as silent if its grace period is over, and emit the taint changes that are due."""
-    if facts.fleet.get(watch.name) is None:
+def decide(watch: Watch, view: View) -> Outputs[None]:
+    """Report the cluster as silent if its grace period is over, and the taint changes that are due."""
+    if view.facts.fleet.get(watch.name) is None:
         return
-    if watch.silent_ms and watch.silent_ms <= emit.time_ms and watch.silenced_ms != watch.heard_ms:
-        _silence(watch, emit)
-    plan = _plan(watch, facts, emit.time_ms)
+    if watch.silent_ms and watch.silent_ms <= view.time_ms and watch.silenced_ms != watch.heard_ms:
+        yield from _silence(watch)
+    plan = _plan(watch, view.facts, view.time_ms)
     if not plan.added and not plan.removed:
         return
     judged = cluster_decisions.ClusterJudged(
         name=watch.name,
         status=watch.status,
-        version=facts.version_of(watch.name),
+        version=view.facts.version_of(watch.name),
         added=plan.added,
         removed=plan.removed,
     )
     if judged == watch.judged:
         # The same changes were decided for this version of the cluster; they are written but not read back yet.
         return
-    emit.decide(judged)
+    yield judged
     for taint in plan.removed:
-        emit.fact(clusters.ClusterUntainted(name=watch.name, key=taint.key, effect=taint.effect))
+        yield clusters.ClusterUntainted(name=watch.name, key=taint.key, effect=taint.effect)
     for taint in plan.added:
-        emit.fact(clusters.ClusterTainted(name=watch.name, taint=taint))
+        yield clusters.ClusterTainted(name=watch.name, taint=taint)
 
 
 def begin(watch: Watch, at_ms: int) -> None:
@@ -115,13 +115,10 @@ def next_to_empty(facts: Facts) -> str:
     return next((name for _, name in facts.waiting(_is_to_be_emptied)), "")
 
 
-def _silence(watch: Watch, emit: step_outputs.Emitter) -> None:
+def _silence(watch: Watch) -> Outputs[None]:
     grace = watch.grace_ms // times.SECOND_MS
-    silenced = cluster_decisions.ClusterSilenced(
-        name=watch.name, heard_ms=watch.heard_ms, grace_seconds=grace
-    )
-    emit.decide(silenced)
-    report = clusters.ClusterHealthChanged(
+    yield cluster_decisions.ClusterSilenced(name=watch.name, heard_ms=watch.heard_ms, grace_seconds=grace)
+    yield clusters.ClusterHealthChanged(
         name=watch.name,
         ready=False,
         reason=_REASON,
@@ -129,7 +126,6 @@ def _silence(watch: Watch, emit: step_outputs.Emitter) -> None:
         silent=True,
         heard_ms=watch.heard_ms,
     )
-    emit.fact(report)
 
 
 def _plan(watch: Watch, facts: Facts, time_ms: int) -> Plan:

@@ -7,24 +7,24 @@ the eviction ends. Links have no replicas, so scaling sends none. A workload tha
 
 import msgspec
 
-from engine.deciders import step_outputs
 from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Template
+from engine.deciders.step_outputs import Outputs, View
 from engine.objects import interpreters
 from engine.objects.dependencies import Dependency
 from events import decisions, enums, json_paths, kube_objects, limits, links, shapes, vocabulary
 from events.validation import names
 
 
-def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter, *, preserved: bool = False) -> None:
+def decide(binding: Binding, view: View, *, preserved: bool = False) -> Outputs[None]:
     """Send a link for each dependency that was added or dropped, or whose clusters or policy settings changed.
 
     ``preserved``: the workload is deleted but left running in its clusters; so are its dependencies.
     """
     previous = binding.distributed
     previous_refs = previous.dependencies if previous else ()
-    clusters = _clusters(binding, facts)
-    refs = _current_dependencies(binding, facts, previous_refs) if clusters else ()
+    clusters = _clusters(binding, view.facts)
+    refs = _current_dependencies(binding, view.facts, previous_refs) if clusters else ()
     clusters = clusters if refs else ()
     claim = binding.last_claim if refs else None
     distributed = decisions.DependenciesDistributed(
@@ -39,26 +39,24 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter, *, preser
     )
     if refs == previous_refs and (previous is None or has_same_terms):
         return
-    emit.decide(distributed)
+    yield distributed
     unchanged = frozenset(previous_refs if has_same_terms else ())
     for ref in refs:
         if ref not in unchanged:
-            need = links.DependencyNeeded(
+            yield links.DependencyNeeded(
                 dependency=ref,
                 by=binding.key,
-                number=emit.step,
+                number=view.step,
                 clusters=clusters,
                 overwrites=distributed.overwrites,
                 preserves=distributed.preserves,
             )
-            emit.send(need)
     kept = frozenset(refs)
     for ref in previous_refs:
         if ref not in kept:
-            dropped = links.DependencyDropped(
-                dependency=ref, by=binding.key, number=emit.step, preserved=preserved
+            yield links.DependencyDropped(
+                dependency=ref, by=binding.key, number=view.step, preserved=preserved
             )
-            emit.send(dropped)
 
 
 def _current_dependencies(

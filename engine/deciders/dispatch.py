@@ -18,11 +18,12 @@ from typing import Final
 
 import numpy as np
 
-from engine.deciders import needs, record_sizes, required_bindings, state_preservation, step_outputs
+from engine.deciders import needs, record_sizes, required_bindings, state_preservation
 from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
 from engine.deciders.quota_assignments import Assignments
 from engine.deciders.state import Binding, Declared, Dispatched
+from engine.deciders.step_outputs import Outputs, View
 from engine.domain.bindings import Targets
 from engine.objects import workloads
 from engine.overrides import selection
@@ -34,13 +35,11 @@ NO_REPLICAS: Final = -1
 
 def decide(
     binding: Binding,
-    facts: Facts,
-    placements: Placements,
-    emit: step_outputs.Emitter,
+    view: View,
     *,
     preserved: bool = False,
     left: AbstractSet[str] = required_bindings.NO_CLUSTERS,
-) -> None:
+) -> Outputs[None]:
     """Emit changed and removed works, and one decision that lists them (several if it would be too large).
 
     ``preserved``: removed works leave the workload running in their clusters. ``left``: clusters in which it is
@@ -48,54 +47,55 @@ def decide(
     """
     dispatched: list[decisions.DispatchedWork] = []
     declared, claim = binding.declared, binding.claim
-    required = required_bindings.clusters(emit.shard, binding.key)
+    required = required_bindings.clusters(view.shard, binding.key)
     assigned = dict(binding.clusters)
     kept = {task.cluster for task in binding.tasks if task.purge_mode != vocabulary.PURGE_DIRECTLY}
-    leaving = binding.works.keys() & facts.leaving
-    quotas = facts.quotas.get(binding.key) if facts.quotas and declared is None else None
-    quota_clusters = _members(facts, quotas) if quotas is not None else required_bindings.NO_CLUSTERS
+    leaving = binding.works.keys() & view.facts.leaving
+    quotas = view.facts.quotas.get(binding.key) if view.facts.quotas and declared is None else None
+    quota_clusters = _members(view.facts, quotas) if quotas is not None else required_bindings.NO_CLUSTERS
     removed = binding.works.keys() - assigned.keys() - kept - required - quota_clusters
     # Sorted: the order of a set differs between processes, and a step that is computed again must equal the record.
     for cluster in sorted(removed | leaving):
         dispatched.append(decisions.DispatchedWork(cluster=cluster, state="removed"))
-        is_left = cluster in left or (cluster in leaving and needs.preserves(emit.shard, binding))
-        _send(emit, binding.key, cluster, None, preserved=preserved or is_left)
+        is_left = cluster in left or (cluster in leaving and needs.preserves(view.shard, binding))
+        yield _removed(view, binding.key, cluster, preserved=preserved or is_left)
     if declared is not None and (claim is not None or required):
-        for work in _desired_works(binding, declared, required, facts, placements, emit):
+        for work in _desired_works(binding, declared, required, view):
             previous, is_suspended = binding.works.get(work.cluster), binding.is_suspended_in(work.cluster)
             new_work = _new_work(previous, declared, work, is_suspended=is_suspended)
             if new_work is not None:
                 dispatched.append(new_work)
-                _send(emit, binding.key, work.cluster, new_work, declared=declared)
+                yield _sent(view, binding.key, new_work, declared)
     if quotas is not None:
-        dispatched += _assigned_quotas(binding, quotas, quota_clusters, emit)
+        source = Declared(quotas.quota, "", 0, quotas.offset, "", None, None)
+        for new_work in _assigned_quotas(binding, quotas, quota_clusters, source):
+            dispatched.append(new_work)
+            yield _sent(view, binding.key, new_work, source)
     digest = declared.digest if declared else ""
     for portion in record_sizes.portions(tuple(dispatched)) if dispatched else ():
-        emit.decide(decisions.BindingDispatched(key=binding.key, digest=digest, works=portion))
+        yield decisions.BindingDispatched(key=binding.key, digest=digest, works=portion)
 
 
 def _desired_works(
     binding: Binding,
     declared: Declared,
     required: AbstractSet[str],
-    facts: Facts,
-    placements: Placements,
-    emit: step_outputs.Emitter,
+    view: View,
 ) -> Iterator[decisions.DispatchedWork]:
     """Yield the work that each cluster of a binding should have if nothing is suspended."""
-    selecting = facts.overrides.policies_for(binding.template) if binding.template else ()
-    reading = state_preservation.reading(binding.claim, facts.reading(declared.ref))
+    selecting = view.facts.overrides.policies_for(binding.template) if binding.template else ()
+    reading = state_preservation.reading(binding.claim, view.facts.reading(declared.ref))
     ref = declared.ref
-    overwrites = _overwrites(binding, emit)
+    overwrites = _overwrites(binding, view)
     is_counted = declared.replicas is not None and not workloads.is_single(ref.api_version, ref.kind)
-    completions = _completions(binding, placements)
+    completions = _completions(binding, view.placements)
     for cluster, count in _targets(binding, declared, required) if required else binding.clusters:
         # A binding that could not be scheduled again may still name a cluster that has left.
-        if cluster in facts.leaving or facts.fleet.get(cluster) is None:
+        if cluster in view.facts.leaving or view.facts.fleet.get(cluster) is None:
             continue
         overrides: tuple[shapes.OverrideRef, ...] = ()
         if selecting:
-            overrides = facts.overrides.rules_for(selecting, cluster, facts.fleet)
+            overrides = view.facts.overrides.rules_for(selecting, cluster, view.facts.fleet)
         yield decisions.DispatchedWork(
             cluster=cluster,
             state="applied",
@@ -108,12 +108,12 @@ def _desired_works(
         )
 
 
-def _overwrites(binding: Binding, emit: step_outputs.Emitter) -> bool:
+def _overwrites(binding: Binding, view: View) -> bool:
     """Whether works overwrite existing objects: by the template, its policy or, without policy, dependent bindings."""
     if binding.template is not None and binding.template.overwrites:
         return True
     if binding.claim is None:
-        return needs.overwrites(emit.shard, binding)
+        return needs.overwrites(view.shard, binding)
     return binding.claim.conflict_resolution == enums.ConflictResolution.OVERWRITE
 
 
@@ -123,10 +123,9 @@ def _members(facts: Facts, quotas: Assignments) -> frozenset[str]:
 
 
 def _assigned_quotas(
-    binding: Binding, quotas: Assignments, clusters: AbstractSet[str], emit: step_outputs.Emitter
+    binding: Binding, quotas: Assignments, clusters: AbstractSet[str], source: Declared
 ) -> Iterator[decisions.DispatchedWork]:
-    """Send each of ``clusters`` its assigned ResourceQuota if that has changed; yield the works that are sent."""
-    source = Declared(quotas.quota, "", 0, quotas.offset, "", None, None)
+    """Yield the work of each of ``clusters`` whose assigned ResourceQuota has changed; ``source`` has its object."""
     for cluster in sorted(clusters):
         work = decisions.DispatchedWork(
             cluster=cluster,
@@ -138,7 +137,6 @@ def _assigned_quotas(
         new_work = _new_work(binding.works.get(cluster), source, work)
         if new_work is not None:
             yield new_work
-            _send(emit, binding.key, cluster, new_work, declared=source)
 
 
 def _completions(binding: Binding, placements: Placements) -> dict[str, int]:
@@ -189,36 +187,30 @@ def _new_work(
     return work
 
 
-def _send(
-    emit: step_outputs.Emitter,
-    key: str,
-    cluster: str,
-    work: decisions.DispatchedWork | None,
-    *,
-    declared: Declared | None = None,
-    preserved: bool = False,
-) -> None:
-    term, step = emit.term, emit.step
-    if work is None or declared is None:
-        removed = works.WorkRemoved(cluster=cluster, key=key, term=term, step=step, preserved=preserved)
-        emit.send(removed)
-    elif work.state == "suspended":
-        emit.send(works.WorkSuspended(cluster=cluster, key=key, term=term, step=step))
-    else:
-        applied = works.WorkApplied(
-            cluster=cluster,
-            key=key,
-            template=declared.ref,
-            shard=emit.shard.shard,
-            offset=declared.offset,
-            digest=declared.digest,
-            term=term,
-            step=step,
-            replicas=None if work.replicas == NO_REPLICAS else work.replicas,
-            overrides=work.overrides,
-            labels=work.labels,
-            reading=work.reading,
-            overwrites=work.overwrites,
-            completions=work.completions,
-        )
-        emit.send(applied)
+def _removed(view: View, key: str, cluster: str, *, preserved: bool) -> works.WorkRemoved:
+    return works.WorkRemoved(cluster=cluster, key=key, term=view.term, step=view.step, preserved=preserved)
+
+
+def _sent(
+    view: View, key: str, work: decisions.DispatchedWork, declared: Declared
+) -> works.WorkApplied | works.WorkSuspended:
+    """Return the event that the work's cluster reads."""
+    term, step = view.term, view.step
+    if work.state == "suspended":
+        return works.WorkSuspended(cluster=work.cluster, key=key, term=term, step=step)
+    return works.WorkApplied(
+        cluster=work.cluster,
+        key=key,
+        template=declared.ref,
+        shard=view.shard.shard,
+        offset=declared.offset,
+        digest=declared.digest,
+        term=term,
+        step=step,
+        replicas=None if work.replicas == NO_REPLICAS else work.replicas,
+        overrides=work.overrides,
+        labels=work.labels,
+        reading=work.reading,
+        overwrites=work.overwrites,
+        completions=work.completions,
+    )

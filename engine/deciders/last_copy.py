@@ -11,10 +11,11 @@ Karmada's behaviour for the templates that it claims.
 from collections.abc import Sequence
 from typing import Final
 
-from engine.deciders import eviction_rules, step_outputs
+from engine.deciders import eviction_rules
 from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding
+from engine.deciders.step_outputs import Outputs, View
 from engine.domain.bindings import SUCCESS
 from events import decisions, shapes, vocabulary
 
@@ -59,10 +60,8 @@ def selecting_groups(binding: Binding, cluster: str, facts: Facts, placements: P
 def restore(
     binding: Binding,
     ended: Sequence[eviction_rules.Ended],
-    facts: Facts,
-    placements: Placements,
-    emit: step_outputs.Emitter,
-) -> bool:
+    view: View,
+) -> Outputs[bool]:
     """Assign a binding to its recovered clusters again; return whether there are any.
 
     The scheduler may refuse to: the running copies use the capacity that it counts as free, and the quotas may be
@@ -75,9 +74,9 @@ def restore(
         groups = [
             group
             for task in recovered
-            for group in selecting_groups(binding, task.cluster, facts, placements)
+            for group in selecting_groups(binding, task.cluster, view.facts, view.placements)
         ]
-        decided = decisions.ScheduleDecided(
+        yield decisions.ScheduleDecided(
             key=binding.key,
             generation=binding.generation,
             trigger=eviction_rules.RECOVERED,
@@ -87,18 +86,17 @@ def restore(
             ),
             affinity=binding.affinity if binding.affinity in groups else groups[0],
         )
-        emit.decide(decided)
     return bool(recovered)
 
 
-def decide_unclaimed(binding: Binding, emit: step_outputs.Emitter) -> None:
+def decide_unclaimed(binding: Binding) -> Outputs[None]:
     """Record that an unclaimed binding is assigned to no cluster. The scheduler does this for claimed ones."""
     if binding.clusters or binding.condition not in {SUCCESS, UNCLAIMED}:
         return
     message = _message(binding)
     if (binding.condition, binding.message) == (UNCLAIMED, message):
         return
-    failed = decisions.ScheduleFailed(
+    yield decisions.ScheduleFailed(
         key=binding.key,
         generation=binding.generation,
         trigger="Evicted",
@@ -106,7 +104,6 @@ def decide_unclaimed(binding: Binding, emit: step_outputs.Emitter) -> None:
         reason=UNCLAIMED,
         message=message,
     )
-    emit.decide(failed)
 
 
 def _runs(binding: Binding, cluster: str) -> bool:

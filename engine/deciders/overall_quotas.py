@@ -11,10 +11,11 @@ exceeded. A refused claim stays open until the quotas suffice or the binding cla
 
 from typing import Final
 
-from engine.deciders import quota_amounts, step_outputs
+from engine.deciders import quota_amounts
 from engine.deciders.ledgers import Ledger, QuotaClaim
 from engine.deciders.quota_amounts import Amounts, Limits
 from engine.deciders.state import Binding
+from engine.deciders.step_outputs import Outputs, View
 from events import keys, links, quota_decisions
 
 QUOTA_EXCEEDED: Final = "QuotaExceeded"
@@ -28,11 +29,10 @@ _DENIED: Final = 'admission webhook "resourcebinding.karmada.io" denied the requ
 def admit(
     binding: Binding,
     requested: Amounts,
-    known: Limits,
-    emit: step_outputs.Emitter,
+    view: View,
     *,
     is_declared: bool = False,
-) -> str | None:
+) -> Outputs[str | None]:
     """Return the reason why the binding may not use these amounts; None if it may.
 
     If necessary, the amounts are claimed from the owner shard of the namespace's quotas; the reason is empty until that
@@ -40,10 +40,10 @@ def admit(
     while a claim for a newer version is open.
     """
     namespace, _ = keys.split(binding.key)
-    limited = known.get(namespace) if namespace else None
+    limited = view.facts.overall.get(namespace) if namespace else None
     if not limited:
         return None
-    claim, used = emit.shard.quota_claims.get(binding.key), _used(binding)
+    claim, used = view.shard.quota_claims.get(binding.key), _used(binding)
     reserved = claim.reserved if claim else {}
     tracked = {resource for overall in limited.values() for resource in overall}
     if all(
@@ -54,7 +54,7 @@ def admit(
         return None
     if claim is not None and (claim.wanted == requested or (is_declared and _is_of_template(claim, binding))):
         return claim.fault
-    _request(binding, claim, used, requested, emit)
+    yield from _request(binding, claim, used, requested, view)
     return ""
 
 
@@ -68,20 +68,20 @@ def _is_of_template(claim: QuotaClaim, binding: Binding) -> bool:
     return not claim.fault or (binding.refused is not None and binding.refused.fault == claim.fault)
 
 
-def settle(binding: Binding, known: Limits, emit: step_outputs.Emitter) -> None:
+def settle(binding: Binding, view: View) -> Outputs[None]:
     """If the amounts that a binding uses have changed, report them to the owner of its namespace's overall quotas."""
-    claim = emit.shard.quota_claims.get(binding.key)
-    if claim is None and not known.get(keys.split(binding.key)[0]):
+    claim = view.shard.quota_claims.get(binding.key)
+    if claim is None and not view.facts.overall.get(keys.split(binding.key)[0]):
         return
     used = _used(binding)
     # The claim of a binding that was withdrawn meanwhile could still be granted, so replace it.
     is_open = claim is not None and bool(claim.wanted) and binding.declared is None
     if used == (claim.reserved if claim else {}) and not is_open:
         return
-    is_held = claim is not None and (not claim.is_granted or emit.shard.awaits(binding.key))
+    is_held = claim is not None and (not claim.is_granted or view.shard.awaits(binding.key))
     requested = claim.wanted if claim and is_held and binding.declared is not None else {}
     if claim is None or (used, requested) != (claim.used, claim.wanted):
-        _request(binding, claim, used, requested, emit)
+        yield from _request(binding, claim, used, requested, view)
 
 
 def _used(binding: Binding) -> Amounts:
@@ -91,17 +91,17 @@ def _used(binding: Binding) -> Amounts:
 
 
 def _request(
-    binding: Binding, claim: QuotaClaim | None, used: Amounts, requested: Amounts, emit: step_outputs.Emitter
-) -> None:
-    number = emit.next_number(claim.number if claim else None)
-    emit.decide(quota_decisions.QuotaClaimed(key=binding.key, number=number, used=used, wanted=requested))
+    binding: Binding, claim: QuotaClaim | None, used: Amounts, requested: Amounts, view: View
+) -> Outputs[None]:
+    number = view.next_number(claim.number if claim else None)
+    yield quota_decisions.QuotaClaimed(key=binding.key, number=number, used=used, wanted=requested)
     namespace, _ = keys.split(binding.key)
-    emit.send(
-        links.QuotaRequested(namespace=namespace, key=binding.key, number=number, used=used, wanted=requested)
+    yield links.QuotaRequested(
+        namespace=namespace, key=binding.key, number=number, used=used, wanted=requested
     )
 
 
-def share(ledger: Ledger, known: Limits, emit: step_outputs.Emitter) -> None:
+def share(ledger: Ledger, known: Limits) -> Outputs[None]:
     """Grant or refuse the open claims, and send the verdicts that are new."""
     limits = known.get(ledger.namespace, {})
     totals = dict(ledger.totals)
@@ -128,9 +128,9 @@ def share(ledger: Ledger, known: Limits, emit: step_outputs.Emitter) -> None:
         return
     for start in range(0, max(len(verdicts), 1), _VERDICTS_MAX):
         portion = tuple(verdicts[start : start + _VERDICTS_MAX])
-        emit.decide(quota_decisions.QuotaDecided(namespace=ledger.namespace, used=used, verdicts=portion))
+        yield quota_decisions.QuotaDecided(namespace=ledger.namespace, used=used, verdicts=portion)
     for verdict in verdicts:
-        emit.send(links.QuotaAnswered(key=verdict.by, number=verdict.number, fault=verdict.fault))
+        yield links.QuotaAnswered(key=verdict.by, number=verdict.number, fault=verdict.fault)
 
 
 def _fault(namespace: str, limits: dict[str, Amounts], totals: Amounts, claim: QuotaClaim) -> str:

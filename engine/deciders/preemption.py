@@ -6,13 +6,12 @@ the lowest priority, or none if all of them would not free enough. The victims' 
 waits for capacity. It asks again only when another pass fails, after a pause that doubles.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from typing import Final
 
-from engine.deciders import record_sizes, scheduling, step_outputs
-from engine.deciders.facts import Facts
-from engine.deciders.placement_cache import Placements
+from engine.deciders import record_sizes, scheduling
 from engine.deciders.state import Binding, CapacityRequest
+from engine.deciders.step_outputs import Outputs, View
 from engine.objects import priorities
 from engine.placement import missing_capacity, requests
 from events import decisions, links, shapes, times, topics
@@ -32,25 +31,25 @@ _PAUSE_MS_MAX: Final = 600_000
 _DOUBLINGS_MAX: Final = 4
 
 
-def decide(
-    binding: Binding, facts: Facts, placements: Placements, emit: step_outputs.Emitter
-) -> Iterator[None]:
+def decide(binding: Binding, view: View) -> Outputs[None]:
     """Request capacity or choose victims if the binding is blocked and may preempt; yields while it searches."""
     rank = binding.rank
     if rank is None or not binding.blocked or rank.preemption_policy != priorities.PREEMPTS:
         return
-    want = emit.shard.wants.get(binding.key)
+    want = view.shard.wants.get(binding.key)
     is_answered = want is not None and not want.is_decided and len(want.offers) == topics.SHARDS
-    if not is_answered and want is not None and emit.time_ms < want.again_ms:
+    if not is_answered and want is not None and view.time_ms < want.again_ms:
         return
     if binding.declared is None or binding.claim is None:
         return
-    request = scheduling.request_of(binding, binding.declared, binding.claim, facts, placements, emit.shard)
-    shortage = missing_capacity.Shortage(request, facts.fleet)
+    request = scheduling.request_of(
+        binding, binding.declared, binding.claim, view.facts, view.placements, view.shard
+    )
+    shortage = missing_capacity.Shortage(request, view.facts.fleet)
     if is_answered and want is not None:
-        yield from _choose(binding, want, shortage, emit)
+        yield from _choose(binding, want, shortage, view)
     elif shortage.exists:
-        _request_capacity(binding, want, shortage, emit)
+        yield from _request_capacity(binding, want, shortage, view)
 
 
 def victims(
@@ -96,33 +95,31 @@ def _request_capacity(
     binding: Binding,
     want: CapacityRequest | None,
     shortage: missing_capacity.Shortage,
-    emit: step_outputs.Emitter,
-) -> None:
+    view: View,
+) -> Outputs[None]:
     clusters = shortage.clusters[:CLUSTERS_MAX]
     if not clusters:
         return
     attempt = want.attempt + 1 if want else 1
-    capacity_wanted = decisions.CapacityWanted(
+    yield decisions.CapacityWanted(
         key=binding.key,
-        number=emit.step,
+        number=view.step,
         priority=binding.priority,
         missing=shortage.missing,
         clusters=clusters,
-        again_ms=emit.time_ms + _pause_ms(attempt),
+        again_ms=view.time_ms + _pause_ms(attempt),
         attempt=attempt,
     )
-    emit.decide(capacity_wanted)
     # Shards without candidates get one too: victims are chosen once every shard has answered.
     for shard in range(topics.SHARDS):
-        request = links.CapacityRequested(
-            shard=shard, key=binding.key, number=emit.step, priority=binding.priority, clusters=clusters
+        yield links.CapacityRequested(
+            shard=shard, key=binding.key, number=view.step, priority=binding.priority, clusters=clusters
         )
-        emit.send(request)
 
 
 def _choose(
-    binding: Binding, want: CapacityRequest, shortage: missing_capacity.Shortage, emit: step_outputs.Emitter
-) -> Iterator[None]:
+    binding: Binding, want: CapacityRequest, shortage: missing_capacity.Shortage, view: View
+) -> Outputs[None]:
     chosen: tuple[shapes.Occupant, ...] = ()
     reason = CAPACITY_APPEARED
     if shortage.exists:
@@ -131,13 +128,12 @@ def _choose(
         reason = "" if chosen else NOT_ENOUGH
         if len(chosen) > VICTIMS_MAX or not record_sizes.fits(chosen):
             chosen, reason = (), TOO_MANY
-    again_ms = emit.time_ms + _pause_ms(want.attempt)
-    decided = decisions.PreemptionDecided(
+    again_ms = view.time_ms + _pause_ms(want.attempt)
+    yield decisions.PreemptionDecided(
         key=binding.key, number=want.number, again_ms=again_ms, victims=chosen, reason=reason
     )
-    emit.decide(decided)
     for victim in chosen:
-        request = links.PreemptionRequested(
+        yield links.PreemptionRequested(
             key=victim.key,
             cluster=victim.cluster,
             replicas=victim.replicas,
@@ -145,7 +141,6 @@ def _choose(
             priority=binding.priority,
             until_ms=again_ms,
         )
-        emit.send(request)
 
 
 def _pause_ms(attempt: int) -> int:

@@ -7,9 +7,10 @@ take the capacity back. A rebalancer that reschedules the victim ends this exclu
 from collections.abc import Iterator
 from typing import Final
 
-from engine.deciders import claims, record_sizes, state_preservation, step_outputs
+from engine.deciders import claims, record_sizes, state_preservation
 from engine.deciders.indexes import Indexes
-from engine.deciders.state import Binding
+from engine.deciders.state import Binding, ShardState
+from engine.deciders.step_outputs import Outputs, View
 from events import decisions, links, shapes, vocabulary
 
 OFFERS_MAX: Final = 64
@@ -25,37 +26,34 @@ RESCHEDULED: Final = "RescheduleTriggered"
 _PRODUCER: Final = "Scheduler"
 
 
-def answer(indexes: Indexes, emit: step_outputs.Emitter) -> Iterator[None]:
+def answer(indexes: Indexes, view: View) -> Outputs[None]:
     """Answer all open capacity requests with the lower-priority bindings of this shard; yields after each."""
-    for key in sorted(emit.shard.questions):
-        request = emit.shard.questions[key]
+    for key in sorted(view.shard.questions):
+        request = view.shard.questions[key]
         # In a total order: ``occupants`` iterates over a set. An answer is sent even without candidates: the
         # requester waits until every shard has answered.
-        candidates = sorted(occupants(request, indexes, emit), key=_victim_order)
+        candidates = sorted(occupants(request, indexes, view.shard), key=_victim_order)
         # The first portion: an interpreter may find thousands of requests in a custom object.
         offers = next(record_sizes.portions(tuple(candidates[:OFFERS_MAX])))
-        offered = links.CapacityOffered(
-            key=key, number=request.number, shard=emit.shard.shard, occupants=offers
-        )
-        emit.send(offered)
+        yield links.CapacityOffered(key=key, number=request.number, shard=view.shard.shard, occupants=offers)
         yield
 
 
-def decide(binding: Binding, emit: step_outputs.Emitter) -> None:
+def decide(binding: Binding, view: View) -> Outputs[None]:
     """Evict the binding from the clusters where preemption is requested, if the request is still valid."""
-    requests = emit.shard.preemptions.get(binding.key, [])
+    requests = view.shard.preemptions.get(binding.key, [])
     for request in sorted(requests, key=lambda request: (request.cluster, -request.priority, request.by)):
-        if not _is_valid(binding, request, emit.time_ms):
+        if not _is_valid(binding, request, view.time_ms):
             continue
         rules = binding.claim.preserved if binding.claim else ()
         state = state_preservation.Preserved(binding, request.cluster, rules)
-        started = decisions.EvictionStarted(
+        yield decisions.EvictionStarted(
             key=binding.key,
             cluster=request.cluster,
             reason=claims.PREEMPTED,
             producer=_PRODUCER,
             purge_mode=vocabulary.PURGE_DIRECTLY,
-            created_ms=emit.time_ms,
+            created_ms=view.time_ms,
             replicas=dict(binding.clusters)[request.cluster],
             grace_period_seconds=HOLD_SECONDS,
             labels=state.labels,
@@ -64,22 +62,20 @@ def decide(binding: Binding, emit: step_outputs.Emitter) -> None:
             by=request.by,
             held=True,
         )
-        emit.decide(started)
 
 
-def release(binding: Binding, emit: step_outputs.Emitter) -> None:
+def release(binding: Binding) -> Outputs[None]:
     """End the exclusions by preemption, so that the binding may return to these clusters."""
     for task in binding.tasks:
         if task.held:
-            finished = decisions.EvictionFinished(key=binding.key, cluster=task.cluster, reason=RESCHEDULED)
-            emit.decide(finished)
+            yield decisions.EvictionFinished(key=binding.key, cluster=task.cluster, reason=RESCHEDULED)
 
 
 def occupants(
-    request: links.CapacityRequested, indexes: Indexes, emit: step_outputs.Emitter
+    request: links.CapacityRequested, indexes: Indexes, shard: ShardState
 ) -> Iterator[shapes.Occupant]:
     """Yield each lower-priority binding of this shard, for each requested cluster from which it can be evicted."""
-    bindings = emit.shard.bindings
+    bindings = shard.bindings
     clusters = frozenset(request.clusters)
     for key in {key for cluster in request.clusters for key in indexes.by_cluster.get(cluster, ())}:
         binding = bindings[key]

@@ -5,23 +5,23 @@ of the class takes effect at the next such write. A policy whose class does not 
 (``propagation``).
 """
 
-from engine.deciders import priority_classes, propagation, step_outputs
+from engine.deciders import priority_classes, propagation
 from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Template
+from engine.deciders.step_outputs import Outputs, View
 from events import decisions, enums, keys, policies
 
 
-def announce(key: str, template: Template | None, facts: Facts, emit: step_outputs.Emitter) -> None:
+def announce(key: str, template: Template | None, view: View) -> Outputs[None]:
     """Publish the PriorityClass with this key as a fact for all shards if it differs from the known fact."""
     name = keys.priority_class_of(key)
     priority_class = template.priority_class if template else None
-    if priority_class == facts.priority_classes.get(name):
+    if priority_class == view.facts.priority_classes.get(name):
         return
     if priority_class is None:
-        deleted = policies.PriorityClassGone(name=name)
-        emit.fact(deleted)
+        yield policies.PriorityClassGone(name=name)
         return
-    declared = policies.PriorityClassDeclared(
+    yield policies.PriorityClassDeclared(
         name=name,
         value=priority_class.value,
         global_default=priority_class.global_default,
@@ -29,17 +29,16 @@ def announce(key: str, template: Template | None, facts: Facts, emit: step_outpu
         # be written out and change the recorded bytes.
         preemption_policy=enums.PreemptionPolicy(priority_class.preemption_policy),
     )
-    emit.fact(declared)
 
 
-def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> None:
+def decide(binding: Binding, view: View) -> Outputs[None]:
     """Resolve the priority that the binding's policy names; a binding without policy keeps its last priority."""
     claim, template = binding.claim, binding.template
     if claim is None or template is None or (claim.schedule_priority is None and binding.rank is None):
         return
     resolved = decisions.PriorityResolved(key=binding.key)
     if claim.schedule_priority is not None:
-        resolution = priority_classes.resolve(claim.schedule_priority, template, facts)
+        resolution = priority_classes.resolve(claim.schedule_priority, template, view.facts)
         if isinstance(resolution, priority_classes.Missing):
             return
         resolved = decisions.PriorityResolved(
@@ -49,7 +48,7 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> None:
             class_name=resolution.name,
         )
     if resolved != (binding.rank or decisions.PriorityResolved(key=binding.key)):
-        emit.decide(resolved)
+        yield resolved
 
 
 def priority_of(binding: Binding, facts: Facts) -> int:

@@ -14,10 +14,11 @@ from typing import Final
 import msgspec
 from msgspec import structs
 
-from engine.deciders import claims, needs, overall_quotas, priority_classes, quota_amounts, step_outputs
+from engine.deciders import claims, needs, overall_quotas, priority_classes, quota_amounts
 from engine.deciders import state as states
 from engine.deciders.facts import Facts, KnownPolicy
 from engine.deciders.state import Binding, Template
+from engine.deciders.step_outputs import Outputs, View
 from engine.domain import bindings
 from engine.domain.bindings import Claim
 from engine.objects import placements, workloads
@@ -28,14 +29,17 @@ _NO_VERSION: Final = 0
 _PLACEMENT: Final = msgspec.json.Decoder(placements.Placement)
 
 
-def decide(binding: Binding, flags: int, facts: Facts, emit: step_outputs.Emitter) -> bool:
+def decide(binding: Binding, flags: int, view: View) -> Outputs[bool]:
     """Declare and claim a binding, release or withdraw it; return whether removed works leave the workload running."""
     template = binding.template
     if template is None:
-        return _withdraw(binding, emit)
+        return (yield from _withdraw(binding, view))
     holder = _holder(binding, template)
-    outcome, chosen = choose(holder, template, facts)
-    if outcome == claims.LAPSED and (kept := _retaining_policy(holder, binding.claim, facts)) is not None:
+    outcome, chosen = choose(holder, template, view.facts)
+    if (
+        outcome == claims.LAPSED
+        and (kept := _retaining_policy(holder, binding.claim, view.facts)) is not None
+    ):
         if binding.claim is not None:
             return False
         chosen = kept
@@ -43,22 +47,21 @@ def decide(binding: Binding, flags: int, facts: Facts, emit: step_outputs.Emitte
     is_written = flags & states.SPEC or _was_refused(binding, chosen) or may_be_admitted
     if chosen is not None and chosen.policy.spec.is_lazy and not is_written:
         if outcome in {claims.HELD, claims.PREEMPTED}:
-            _mark(binding, chosen if outcome == claims.PREEMPTED else None, emit)
+            yield from _mark(binding, chosen if outcome == claims.PREEMPTED else None)
             return False
         chosen = None
     if chosen is None:
         if binding.claim is not None:
-            released = decisions.BindingReleased(
-                key=binding.key, policy=binding.claim.policy, reason=_reason(binding.claim, facts)
+            yield decisions.BindingReleased(
+                key=binding.key, policy=binding.claim.policy, reason=_reason(binding.claim, view.facts)
             )
-            emit.decide(released)
         return False
-    if _is_refused(binding, template, chosen, facts, emit):
+    if (yield from _is_refused(binding, template, chosen, view)):
         return False
-    declare(binding, template, facts, emit)
-    _claim(binding, template, chosen, emit, is_preemption=outcome == claims.PREEMPTED)
+    yield from declare(binding, template, view)
+    yield from _claim(binding, template, chosen, is_preemption=outcome == claims.PREEMPTED)
     if outcome == claims.HELD:
-        _mark(binding, None, emit)
+        yield from _mark(binding, None)
     return False
 
 
@@ -71,31 +74,27 @@ def _was_refused(binding: Binding, chosen: KnownPolicy | None) -> bool:
     )
 
 
-def _mark(binding: Binding, lazy: KnownPolicy | None, emit: step_outputs.Emitter) -> None:
+def _mark(binding: Binding, lazy: KnownPolicy | None) -> Outputs[None]:
     """Set the labels of the policy ``lazy``, which will take the template over; None restores the claiming policy's."""
     claim, marked = binding.claim, binding.marked
     if claim is None:
         return
     if lazy is None:
         if marked is not None:
-            shown = decisions.TemplateMarked(
+            yield decisions.TemplateMarked(
                 key=binding.key, policy=claim.policy, permanent_id=claim.permanent_id
             )
-            emit.decide(shown)
         return
     policy = claims.reference(lazy.policy)
     if marked is None or (marked.policy, marked.permanent_id) != (policy, lazy.permanent_id):
-        shown = decisions.TemplateMarked(
+        yield decisions.TemplateMarked(
             key=binding.key, policy=policy, permanent_id=lazy.permanent_id, preempted=claim.policy
         )
-        emit.decide(shown)
 
 
-def _is_refused(
-    binding: Binding, template: Template, chosen: KnownPolicy, facts: Facts, emit: step_outputs.Emitter
-) -> bool:
+def _is_refused(binding: Binding, template: Template, chosen: KnownPolicy, view: View) -> Outputs[bool]:
     """Whether the policy can't be applied to the template yet or at all; records a new refusal."""
-    fault = _fault(binding, template, chosen, facts, emit)
+    fault = yield from _fault(binding, template, chosen, view)
     if not fault:
         return fault is not None
     refused = decisions.ClaimRefused(
@@ -106,28 +105,26 @@ def _is_refused(
         fault=fault,
     )
     if refused != binding.refused:
-        emit.decide(refused)
+        yield refused
     return True
 
 
-def _fault(
-    binding: Binding, template: Template, chosen: KnownPolicy, facts: Facts, emit: step_outputs.Emitter
-) -> str | None:
+def _fault(binding: Binding, template: Template, chosen: KnownPolicy, view: View) -> Outputs[str | None]:
     """Return the reason why the policy cannot be applied; None if it can.
 
     An empty reason means that the owner shard of the namespace's quotas has not answered yet.
     """
     source = schedule_priority(chosen.policy.spec)
-    resolution = None if source is None else priority_classes.resolve(source, template, facts)
+    resolution = None if source is None else priority_classes.resolve(source, template, view.facts)
     if isinstance(resolution, priority_classes.Missing):
         return resolution.reason
-    if not facts.overall or binding.declared is None:
+    if not view.facts.overall or binding.declared is None:
         return None
-    resource_requests = _size(template, facts).requests
+    resource_requests = _size(template, view.facts).requests
     if resource_requests == binding.declared.requests:
         return None
     amounts = quota_amounts.amounts(resource_requests, quota_amounts.replicas(binding.clusters))
-    return overall_quotas.admit(binding, amounts, facts.overall, emit)
+    return (yield from overall_quotas.admit(binding, amounts, view))
 
 
 def _holder(binding: Binding, template: Template) -> shapes.PolicyRef | None:
@@ -161,11 +158,11 @@ def choose(
     return verdict.outcome, None if policy is None else facts.known_policies[claims.reference(policy)]
 
 
-def _withdraw(binding: Binding, emit: step_outputs.Emitter) -> bool:
+def _withdraw(binding: Binding, view: View) -> Outputs[bool]:
     if binding.declared is None:
         return False
-    preserved = needs.preserves(emit.shard, binding)
-    emit.decide(decisions.BindingWithdrawn(key=binding.key, reason="TemplateDeleted"))
+    preserved = needs.preserves(view.shard, binding)
+    yield decisions.BindingWithdrawn(key=binding.key, reason="TemplateDeleted")
     return preserved
 
 
@@ -173,9 +170,9 @@ def _reason(claim: Claim, facts: Facts) -> str:
     return "PolicySelectsNoMore" if claim.policy in facts.known_policies else "PolicyDeleted"
 
 
-def declare(binding: Binding, template: Template, facts: Facts, emit: step_outputs.Emitter) -> None:
+def declare(binding: Binding, template: Template, view: View) -> Outputs[None]:
     """Declare the replicas and requests of the template if they differ from the declared ones."""
-    size = _size(template, facts)
+    size = _size(template, view.facts)
     previous = binding.declared
     if previous and (previous.digest, previous.replicas, previous.requests, previous.uid) == (
         template.digest,
@@ -184,7 +181,7 @@ def declare(binding: Binding, template: Template, facts: Facts, emit: step_outpu
         template.uid,
     ):
         return
-    declared = decisions.BindingDeclared(
+    yield decisions.BindingDeclared(
         key=binding.key,
         template=template.ref,
         uid=template.uid,
@@ -194,7 +191,6 @@ def declare(binding: Binding, template: Template, facts: Facts, emit: step_outpu
         replicas=size.replicas,
         requests=None if size.requests is None else dict(size.requests),
     )
-    emit.decide(declared)
 
 
 def _size(template: Template, facts: Facts) -> workloads.Size:
@@ -208,10 +204,9 @@ def _claim(
     binding: Binding,
     template: Template,
     chosen: KnownPolicy,
-    emit: step_outputs.Emitter,
     *,
     is_preemption: bool,
-) -> None:
+) -> Outputs[None]:
     previous = binding.claim
     ref = claims.reference(chosen.policy)
     spec = chosen.policy.spec
@@ -237,7 +232,7 @@ def _claim(
     if older is not None:
         # Without a version, so that the next write of the template claims it with the current placement.
         made = structs.replace(made, placement=older, version=_NO_VERSION)
-    emit.decide(made)
+    yield made
 
 
 def _older_placement(template: Template, chosen: KnownPolicy) -> msgspec.Raw | None:

@@ -5,11 +5,10 @@ succeeded and is dropped if it failed or waits. Each workload is requested once 
 finishes when all workloads of the current generation have a result.
 """
 
-from collections.abc import Iterator
 from typing import Final
 
-from engine.deciders import step_outputs
 from engine.deciders.state import Rebalancer
+from engine.deciders.step_outputs import Outputs, View
 from events import links, rebalance_decisions, specs, times
 
 SUCCESSFUL: Final = "Successful"
@@ -17,24 +16,23 @@ FAILED: Final = "Failed"
 NOT_FOUND: Final = "ReferencedBindingNotFound"
 
 
-def decide(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]:
+def decide(rebalancer: Rebalancer, view: View) -> Outputs[None]:
     """Start a new generation, record results, finish and expire the rebalancer if due; yields after each workload."""
     if rebalancer.started < rebalancer.generation:
-        yield from _start(rebalancer, emit)
-    yield from _count_answers(rebalancer, emit)
+        yield from _start(rebalancer)
+    yield from _count_answers(rebalancer)
     if rebalancer.finished < rebalancer.started and all(
         observed.result for observed in rebalancer.observed.values()
     ):
-        finish = rebalance_decisions.RebalanceFinished(
+        yield rebalance_decisions.RebalanceFinished(
             name=rebalancer.name,
             uid=rebalancer.uid,
             generation=rebalancer.started,
-            finish_ms=emit.time_ms,
+            finish_ms=view.time_ms,
         )
-        emit.decide(finish)
     due_ms = expires_ms(rebalancer)
-    if due_ms and due_ms <= emit.time_ms:
-        _expire(rebalancer, emit)
+    if due_ms and due_ms <= view.time_ms:
+        yield from _expire(rebalancer)
 
 
 def expires_ms(rebalancer: Rebalancer) -> int:
@@ -45,7 +43,7 @@ def expires_ms(rebalancer: Rebalancer) -> int:
     return rebalancer.finish_ms + max(rebalancer.ttl_seconds, 0) * times.SECOND_MS
 
 
-def _start(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]:
+def _start(rebalancer: Rebalancer) -> Outputs[None]:
     workloads = {ref.sort_key: ref for ref in rebalancer.workloads}
     added = tuple(ref for order, ref in workloads.items() if order not in rebalancer.observed)
     dropped = tuple(
@@ -56,7 +54,7 @@ def _start(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]
     # Generation 1 shows the rebalancer's creation time, later ones the time of the edit that added the
     # workload.
     at_ms = rebalancer.created_ms if rebalancer.generation == 1 else rebalancer.edited_ms
-    start = rebalance_decisions.RebalanceStarted(
+    yield rebalance_decisions.RebalanceStarted(
         name=rebalancer.name,
         uid=rebalancer.uid,
         generation=rebalancer.generation,
@@ -64,10 +62,9 @@ def _start(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]
         asked=added,
         dropped=dropped,
     )
-    emit.decide(start)
     for ref in added:
         key = ref.binding_key
-        request = links.RescheduleRequested(
+        yield links.RescheduleRequested(
             rebalancer=rebalancer.name,
             uid=rebalancer.uid,
             generation=rebalancer.generation,
@@ -75,17 +72,16 @@ def _start(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]
             key=key,
             workload=ref,
         )
-        emit.send(request)
         yield
 
 
-def _count_answers(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]:
+def _count_answers(rebalancer: Rebalancer) -> Outputs[None]:
     # Iterate over a copy: each result removes its answer; the remaining answers count as ignored.
     for answer in tuple(rebalancer.answers):
         observed = rebalancer.observed.get(answer.workload.sort_key)
         if observed is None or observed.result or observed.generation != answer.generation:
             continue
-        result = rebalance_decisions.WorkloadRebalanced(
+        yield rebalance_decisions.WorkloadRebalanced(
             name=rebalancer.name,
             uid=rebalancer.uid,
             generation=answer.generation,
@@ -93,16 +89,13 @@ def _count_answers(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterat
             result=answer.result,
             reason=answer.reason,
         )
-        emit.decide(result)
         yield
 
 
-def _expire(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> None:
-    expired = rebalance_decisions.RebalancerExpired(
+def _expire(rebalancer: Rebalancer) -> Outputs[None]:
+    yield rebalance_decisions.RebalancerExpired(
         name=rebalancer.name, uid=rebalancer.uid, generation=rebalancer.generation
     )
-    emit.decide(expired)
     # An ordinary write with ``expects``: if the rebalancer was edited meanwhile, the deletion is refused as
     # late.
-    deleted = specs.RebalancerDeleted(name=rebalancer.name, expects=rebalancer.version)
-    emit.send(deleted)
+    yield specs.RebalancerDeleted(name=rebalancer.name, expects=rebalancer.version)

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from engine.deciders import needs as all_needs
-from engine.deciders import propagation, step_outputs
-from engine.deciders.facts import Facts
+from engine.deciders import propagation
 from engine.deciders.state import NOT_NEEDED, Binding, Need, ShardState, Template
+from engine.deciders.step_outputs import Outputs, View
 from events import decisions, keys
 
 NO_CLUSTERS: Final[frozenset[str]] = frozenset()
@@ -20,9 +20,9 @@ _CLUSTERS_MAX: Final = 4_096
 """Maximum number of bindings and clusters in one decision, which bounds its record; a single need may exceed it."""
 
 
-def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> frozenset[str]:
+def decide(binding: Binding, view: View) -> Outputs[frozenset[str]]:
     """Record changed needs of other bindings; return the clusters in which dropped needs leave the object running."""
-    needs, template = all_needs.of(emit.shard, binding.key), binding.template
+    needs, template = all_needs.of(view.shard, binding.key), binding.template
     if needs is None or template is None:
         return NO_CLUSTERS
     examined = needs.changed if needs.ref == template.ref else needs.keys()
@@ -34,15 +34,15 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> frozen
     )
     is_required = any(need.terms.clusters and need.ref == template.ref for need in needs.values())
     if is_required:
-        propagation.declare(binding, template, facts, emit)
+        yield from propagation.declare(binding, template, view)
     if binding.declared is None:
         return NO_CLUSTERS
     needs.ref = template.ref
     changed = tuple(_changed(needs, sorted(examined), template))
     for portion in _portions(changed):
-        emit.decide(decisions.BindingRequired(key=binding.key, required_by=portion))
+        yield decisions.BindingRequired(key=binding.key, required_by=portion)
     if changed and not is_required and binding.claim is None and not (binding.clusters or binding.tasks):
-        emit.decide(decisions.BindingWithdrawn(key=binding.key, reason="NotRequired"))
+        yield decisions.BindingWithdrawn(key=binding.key, reason="NotRequired")
     return preserved
 
 

@@ -18,13 +18,13 @@ from engine.deciders import (
     quota_amounts,
     rebalance,
     record_sizes,
-    step_outputs,
     workload_groups,
 )
 from engine.deciders import state as states
 from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding, Declared, RescheduleRequest
+from engine.deciders.step_outputs import Outputs, SchedulingPass, View
 from engine.domain.bindings import Claim, Targets
 from engine.placement import requests, schedule, triggers
 from engine.placement.decisions import SUCCESS, Decision
@@ -43,45 +43,42 @@ _REPLICAS: Final = operator.itemgetter(1)
 def decide(
     binding: Binding,
     flags: int,
-    facts: Facts,
-    placements: Placements,
-    emit: step_outputs.Emitter,
+    view: View,
     *,
     is_changed: bool,
-) -> bool:
+) -> Outputs[bool]:
     """Run a scheduling pass if one is needed; return whether all reschedule requests of rebalancers are answered."""
     reschedules = binding.asks
     if binding.declared is None or binding.claim is None:
         for request in (*binding.delayed, *reschedules):
-            _answer(request, rebalance.FAILED, rebalance.NOT_FOUND, emit)
+            yield _answer(request, rebalance.FAILED, rebalance.NOT_FOUND)
         return True
     for request in reschedules:
-        triggered = decisions.RescheduleTriggered(
+        yield decisions.RescheduleTriggered(
             key=binding.key,
             rebalancer=request.rebalancer,
             uid=request.uid,
             generation=request.generation,
             at_ms=request.at_ms,
         )
-        emit.decide(triggered)
     if reschedules:
-        preemption_victims.release(binding, emit)
-    want = emit.shard.wants.get(binding.key) if emit.shard.wants else None
-    is_due = want is not None and 0 < want.due_ms <= emit.time_ms
+        yield from preemption_victims.release(binding)
+    want = view.shard.wants.get(binding.key) if view.shard.wants else None
+    is_due = want is not None and 0 < want.due_ms <= view.time_ms
     is_needed = (
-        is_changed or reschedules or flags & _FORCES_PASS or is_due or _may_retry(binding, emit.time_ms)
+        is_changed or reschedules or flags & _FORCES_PASS or is_due or _may_retry(binding, view.time_ms)
     )
     if is_needed and not binding.suspension.scheduling:
-        _run_pass(binding, binding.declared, binding.claim, facts, placements, emit)
-    return answer(binding, emit)
+        yield from _run_pass(binding, binding.declared, binding.claim, view)
+    return (yield from answer(binding, view))
 
 
-def answer(binding: Binding, emit: step_outputs.Emitter) -> bool:
+def answer(binding: Binding, view: View) -> Outputs[bool]:
     """Answer the rebalancers of a binding unless it waits for quotas or groups; return whether they are answered."""
-    if emit.shard.awaits(binding.key):
+    if view.shard.awaits(binding.key):
         return False  # the answer comes with the decision
     for request in (*binding.delayed, *binding.asks):
-        _answer(request, rebalance.SUCCESSFUL, "", emit)
+        yield _answer(request, rebalance.SUCCESSFUL, "")
     return True
 
 
@@ -133,38 +130,35 @@ def _run_pass(
     binding: Binding,
     declared: Declared,
     claim: Claim,
-    facts: Facts,
-    placements: Placements,
-    emit: step_outputs.Emitter,
-) -> None:
-    imported = _imported(binding, facts)
+    view: View,
+) -> Outputs[None]:
+    imported = _imported(binding, view.facts)
     is_foreign = not claim.is_scheduled_here
     if imported is not None and (imported.is_complete or (is_foreign and imported.placement.clusters)):
-        _emit_import(binding, imported.placement, emit)
+        yield _import(binding, imported.placement)
         return
     if is_foreign:
         return
-    request = request_of(binding, declared, claim, facts, placements, emit.shard)
+    request = request_of(binding, declared, claim, view.facts, view.placements, view.shard)
     if imported is not None:
         clusters = tuple(sorted(imported.placement.clusters.items()))
         affinity = imported.placement.affinity
         request = msgspec.structs.replace(request, current=clusters, observed_affinity=affinity)
     if request.trigger == triggers.NONE:
         return
-    is_explained = binding.key == emit.explained
+    is_explained = binding.key == view.explained
     if is_explained:
-        decision = schedule.schedule(request, facts.fleet, explain=True)
-        emit.explanations.append((request, decision))
+        decision = schedule.schedule(request, view.facts.fleet, explain=True)
     else:
-        decision = facts.decision_cache.decide(request)
+        decision = view.facts.decision_cache.decide(request)
     if decision.reason == SUCCESS:
-        if _is_unchanged_decision(binding, claim, decision) or not workload_groups.admit(
-            binding, decision.columns[0], placements, emit
-        ):
-            return
-        _emit_decision(binding, request, decision, facts, emit)
+        is_change = not _is_unchanged_decision(binding, claim, decision)
+        if is_change and (yield from workload_groups.admit(binding, decision.columns[0], view)):
+            decision = yield from _emit_decision(binding, request, decision, view)
     elif decision.reason:
-        _emit_failure(binding, request, decision, emit)
+        yield from _emit_failure(binding, request, decision, view)
+    if is_explained:
+        yield SchedulingPass(request, decision)
 
 
 class _Imported(NamedTuple):
@@ -186,10 +180,8 @@ def _imported(binding: Binding, facts: Facts) -> _Imported | None:
     return _Imported(msgspec.structs.replace(placement, clusters=known), known == placement.clusters)
 
 
-def _emit_import(
-    binding: Binding, imported: imported_placements.ImportedPlacement, emit: step_outputs.Emitter
-) -> None:
-    decided = decisions.ScheduleDecided(
+def _import(binding: Binding, imported: imported_placements.ImportedPlacement) -> decisions.ScheduleDecided:
+    return decisions.ScheduleDecided(
         key=binding.key,
         generation=binding.generation,
         trigger=_IMPORTED,
@@ -200,7 +192,6 @@ def _emit_import(
         ),
         affinity=imported.affinity,
     )
-    emit.decide(decided)
 
 
 def _mode(request: requests.Request) -> str:
@@ -218,32 +209,31 @@ def _is_unchanged_decision(binding: Binding, claim: Claim, decision: Decision) -
     )
 
 
-def _refusal(binding: Binding, replicas: int, facts: Facts, emit: step_outputs.Emitter) -> str | None:
+def _refusal(binding: Binding, replicas: int, view: View) -> Outputs[str | None]:
     """Return why overall quotas do not allow this many replicas; empty if that is not decided yet, None if they do."""
     amounts = quota_amounts.amounts(binding.declared.requests if binding.declared else None, replicas)
-    return overall_quotas.admit(binding, amounts, facts.overall, emit, is_declared=True)
+    return (yield from overall_quotas.admit(binding, amounts, view, is_declared=True))
 
 
 def _emit_decision(
     binding: Binding,
     request: requests.Request,
     decision: Decision,
-    facts: Facts,
-    emit: step_outputs.Emitter,
-) -> None:
+    view: View,
+) -> Outputs[Decision]:
+    """Emit a successful decision, or the failure if overall quotas do not allow it; return which of them it is."""
     names, replicas = decision.columns
-    refusal = _refusal(binding, sum(replicas), facts, emit) if facts.overall else None
+    refusal = (yield from _refusal(binding, sum(replicas), view)) if view.facts.overall else None
     if refusal is not None:
         if refusal:
             reason = overall_quotas.QUOTA_EXCEEDED
             refused = msgspec.structs.replace(
                 decision, chosen=None, status="False", reason=reason, message=refusal, failed=()
             )
-            if emit.explanations and binding.key == emit.explained:
-                emit.explanations[-1] = (request, refused)
-            _emit_failure(binding, request, refused, emit)
-        return
-    decided = decisions.ScheduleDecided(
+            yield from _emit_failure(binding, request, refused, view)
+            return refused
+        return decision
+    yield decisions.ScheduleDecided(
         key=binding.key,
         generation=binding.generation,
         trigger=request.trigger,
@@ -257,10 +247,10 @@ def _emit_decision(
         excluded=dict(decision.excluded),
         failed=_failed(decision),
     )
-    emit.decide(decided)
     # Only fills a cache: a replay does not run this line, so no decision may depend on it.
     if decision.chosen is not None:
-        facts.fleet.learn(binding.clusters, *decision.chosen.numbers())
+        view.facts.fleet.learn(binding.clusters, *decision.chosen.numbers())
+    return decision
 
 
 def _failed(decision: Decision) -> tuple[decisions.GroupFailure, ...]:
@@ -282,8 +272,8 @@ def _is_unchanged(targets: Targets, names: Sequence[str], replicas: Sequence[int
 
 
 def _emit_failure(
-    binding: Binding, request: requests.Request, decision: Decision, emit: step_outputs.Emitter
-) -> None:
+    binding: Binding, request: requests.Request, decision: Decision, view: View
+) -> Outputs[None]:
     is_known = (binding.condition, binding.message) == (decision.reason, decision.message)
     is_final = not decision.retry and not (decision.changed and binding.clusters)
     # A rebalancer's request gets a decision even if the failure is the same as before.
@@ -291,7 +281,7 @@ def _emit_failure(
         return
     attempts = binding.attempts + 1 if decision.retry else 0
     delay_ms = min(_RETRY_MS << min(attempts, _DOUBLINGS_MAX) >> 1, _RETRY_MS_MAX)
-    failed = decisions.ScheduleFailed(
+    yield decisions.ScheduleFailed(
         key=binding.key,
         generation=binding.generation,
         trigger=request.trigger,
@@ -301,15 +291,14 @@ def _emit_failure(
         emptied=decision.changed,
         retried=decision.retry,
         attempts=attempts,
-        retry_at_ms=emit.time_ms + delay_ms if decision.retry else 0,
+        retry_at_ms=view.time_ms + delay_ms if decision.retry else 0,
         excluded=dict(decision.excluded),
         failed=_failed(decision),
     )
-    emit.decide(failed)
 
 
-def _answer(request: RescheduleRequest, result: str, reason: str, emit: step_outputs.Emitter) -> None:
-    answer = links.RescheduleAnswered(
+def _answer(request: RescheduleRequest, result: str, reason: str) -> links.RescheduleAnswered:
+    return links.RescheduleAnswered(
         rebalancer=request.rebalancer,
         uid=request.uid,
         generation=request.generation,
@@ -317,4 +306,3 @@ def _answer(request: RescheduleRequest, result: str, reason: str, emit: step_out
         result=result,
         reason=reason,
     )
-    emit.send(answer)

@@ -32,8 +32,6 @@ from engine.deciders.indexes import Indexes
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import ShardState, Waiting
 from engine.deciders.timers import Timers
-from engine.placement.decisions import Decision
-from engine.placement.requests import Request
 from events import chain, decisions, keys, release, shapes, topics
 from events.records import Record, StoredRecord
 from events.validation import manifests, verdicts
@@ -55,14 +53,14 @@ _ANNOUNCES: Final = states.SPEC | states.PRIORITY
 
 
 class Step(Struct, frozen=True):
-    """The result of a turn: the step, its records (``StepTaken`` first) and the requested explanations.
+    """The result of a turn: the step, its records (``StepTaken`` first) and the scheduling passes to be explained.
 
     ``since_ms`` is the time of the earliest input that it decided on; None if it decided nothing.
     """
 
     taken: decisions.StepTaken
     records: list[Record]
-    explanations: list[tuple[Request, Decision]]
+    passes: list[step_outputs.SchedulingPass]
     since_ms: int | None
 
 
@@ -186,30 +184,33 @@ class ShardFold:
         state = self.state
         number = state.number + 1
         at_ms = max(time_ms, state.time_ms)
-        emit = step_outputs.Emitter(state, state.term if term is None else term, number, at_ms, explained)
-        if emit.term != state.term:
+        view = step_outputs.View(
+            state, facts, self.placements, state.term if term is None else term, number, at_ms, explained
+        )
+        if view.term != state.term:
             self._begin(at_ms, facts)
         self._open(facts, at_ms, release.RELEASE)
+        collector = step_outputs.Collector(view)
         for refused in self._refused:
-            emit.reject(refused)
+            collector.reject(refused)
         decided: list[Waiting] = []
         for key, waiting in waiting_keys.pop(state, budget):
             decided.append(waiting)
-            emit.set_cause(waiting.cause)
-            yield from self._decide_key(key, waiting, facts, emit)
+            collector.take(waiting.cause)
+            yield from collector.take_all(self._decide_key(key, waiting, view))
             self._close_key(key, facts, at_ms)
             yield
             # Break only between keys: replay pops ``processed`` whole keys.
-            if len(emit.outputs) >= OUTPUTS_MAX:
+            if len(collector.outputs) >= OUTPUTS_MAX:
                 break
         if state.departures:
-            cluster_departure.decide(facts, self.indexes, emit)
+            yield from collector.take_all(cluster_departure.decide(self.indexes, view))
         cluster_departure.settle(state, facts, self.indexes)
-        outputs = yield from emit.encode_in_portions()
+        outputs = yield from collector.encode_in_portions()
         taken = decisions.StepTaken(
             shard=state.shard,
             number=number,
-            term=emit.term,
+            term=view.term,
             time_ms=at_ms,
             release=release.RELEASE,
             ends=dict(self.ends),
@@ -220,10 +221,10 @@ class ShardFold:
             previous=state.digest,
             declared="".join(chain.mark_of(output) for output in outputs),
         )
-        first = emit.record(step_outputs.Output(taken, state.shard, str(state.shard), ""), 0)
+        first = collector.record(step_outputs.Output(taken, state.shard, str(state.shard), ""), 0)
         self._commit(taken, first.value)
         since_ms = min((waiting.since_ms for waiting in decided), default=None)
-        return Step(taken, [first, *outputs], emit.explanations, since_ms)
+        return Step(taken, [first, *outputs], collector.passes, since_ms)
 
     def replay(
         self, facts: Facts, taken: decisions.StepTaken, value: bytes, outputs: Iterable[shapes.Event]
@@ -290,28 +291,26 @@ class ShardFold:
         else:
             waiting_keys.seal(self.state)
 
-    def _decide_key(
-        self, key: str, waiting: Waiting, facts: Facts, emit: step_outputs.Emitter
-    ) -> Iterator[None]:
+    def _decide_key(self, key: str, waiting: Waiting, view: step_outputs.View) -> step_outputs.Outputs[None]:
         rebalancer = self.state.rebalancers.get(key)
         if rebalancer is not None:
-            yield from rebalance.decide(rebalancer, emit)
+            yield from rebalance.decide(rebalancer, view)
         watch = self.state.watches.get(key)
         if watch is not None:
-            cluster_health.decide(watch, facts, emit)
+            yield from cluster_health.decide(watch, view)
         if self.state.questions and key == keys.capacity_key(self.state.shard):
-            yield from preemption_victims.answer(self.indexes, emit)
+            yield from preemption_victims.answer(self.indexes, view)
         group = self.state.groups.get(key)
         if group is not None:
-            yield from workload_groups.share(key, group, emit)
+            yield from workload_groups.share(key, group)
         ledger = self.state.ledgers.get(key)
         if ledger is not None:
-            overall_quotas.share(ledger, facts.overall, emit)
+            yield from overall_quotas.share(ledger, view.facts.overall)
         binding = self.state.bindings.get(key)
         if waiting.flags & _ANNOUNCES and keys.priority_class_of(key):
-            priority_resolution.announce(key, binding.template if binding else None, facts, emit)
+            yield from priority_resolution.announce(key, binding.template if binding else None, view)
         if binding is not None:
-            yield from binding_decision.decide(binding, waiting.flags, facts, self.placements, emit)
+            yield from binding_decision.decide(binding, waiting.flags, view)
 
     def _close_key(self, key: str, facts: Facts, at_ms: int) -> None:
         """Clean up after a decided key, set its timer and update the indexes."""

@@ -10,10 +10,9 @@ from engine.deciders import (
     quota_assignments,
     record_sizes,
     required_bindings,
-    step_outputs,
 )
-from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Report
+from engine.deciders.step_outputs import Outputs, View
 from engine.objects import interpreters
 from events import decisions, enums, limits, shapes
 
@@ -21,15 +20,15 @@ _COUNT: Final = re.compile(r"-?[0-9]{1,15}")
 _LARGEST: Final = 2**63 - 1
 
 
-def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> None:
+def decide(binding: Binding, view: View) -> Outputs[None]:
     """Emit the aggregated status if it differs from the last one.
 
     The first status is emitted after the first report, or while dispatching is suspended, as reports may never come.
     """
     if binding.declared is None:
-        _aggregate_quotas(binding, emit)
+        yield from _aggregate_quotas(binding)
         return
-    targets = {name for name, _ in binding.clusters} | required_bindings.clusters(emit.shard, binding.key)
+    targets = {name for name, _ in binding.clusters} | required_bindings.clusters(view.shard, binding.key)
     # A cluster under graceful eviction is included as long as it reports.
     members = tuple(
         _member(name, binding.reports.get(name))
@@ -44,15 +43,15 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> None:
         observed_generation=binding.declared.generation,
         fully_applied=bool(targets)
         and all((report := binding.reports.get(name)) is not None and not report.fault for name in targets),
-        fields=_fields(members, facts.status_fields(binding.declared.ref)),
+        fields=_fields(members, view.facts.status_fields(binding.declared.ref)),
     )
     if not members and not binding.shown:
         return
     if apply_decisions.shown_digest(aggregated) != binding.shown:
-        emit.decide(aggregated)
+        yield aggregated
 
 
-def _aggregate_quotas(binding: Binding, emit: step_outputs.Emitter) -> None:
+def _aggregate_quotas(binding: Binding) -> Outputs[None]:
     """Emit the status of quotas that a FederatedResourceQuota assigns to clusters, if it differs from the last one."""
     members = tuple(_member(name, binding.reports.get(name)) for name in sorted(binding.works))
     if not members and not binding.shown:
@@ -64,7 +63,7 @@ def _aggregate_quotas(binding: Binding, emit: step_outputs.Emitter) -> None:
         fields=quota_assignments.overall_used(members),
     )
     if apply_decisions.shown_digest(aggregated) != binding.shown:
-        emit.decide(aggregated)
+        yield aggregated
 
 
 def _bounded(members: tuple[decisions.MemberStatus, ...]) -> tuple[decisions.MemberStatus, ...]:

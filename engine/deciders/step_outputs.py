@@ -1,18 +1,21 @@
-"""Collect the outputs of a step.
+"""The outputs of a step: deciders yield them, the collector applies them and makes records of them.
 
-Each decision is applied to the state when it is emitted, so the next decider of the same step sees it.
+Deciders are generators of events. Each decision is applied to the state before its decider continues, so this and the
+next deciders of the step see it.
 """
 
 from collections.abc import Generator
-from typing import Final
+from typing import Final, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from engine.deciders import apply_decisions
+from engine.deciders.facts import Facts
+from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Cause, ShardState
 from engine.placement.decisions import Decision
 from engine.placement.requests import Request
-from events import codec, ids, keys, rejections, shapes, times
+from events import catalogue, codec, ids, keys, rejections, shapes, times, topics
 from events.records import Envelope, Record
 from events.tracing import NO_TRACE
 from events.validation import verdicts
@@ -25,6 +28,46 @@ _BYTES_MAX: Final = 256 * 1024
 """Bytes encoded between two yields, apart from those of the last record."""
 
 
+class View(Struct, frozen=True):
+    """All that a decider may read: the state of its shard, the facts, and the number and time of the step.
+
+    Deciders of the key ``explained`` also yield the scheduling passes to be explained.
+    """
+
+    shard: ShardState
+    facts: Facts
+    placements: Placements
+    term: int
+    step: int
+    time_ms: int
+    explained: str = ""
+
+    def next_number(self, last: int | None) -> int:
+        """Return the number of a binding's next claim on a quota or group; ``last`` is that of its last claim or None.
+
+        The number is at least that of the step, so that a binding that is deleted and created again repeats no number.
+        """
+        return self.step if last is None else max(self.step, last + 1)
+
+
+class SchedulingPass(Struct, frozen=True):
+    """A scheduling pass that is to be explained."""
+
+    request: Request
+    decision: Decision
+
+
+Emitted: TypeAlias = shapes.Event | SchedulingPass | Cause | None
+"""One output: an event, a scheduling pass, the cause of the next events, or None to let other tasks run.
+
+The type of an event determines its topic: a decision of this shard, a link, a work, a fact, or a write to a spec.
+"""
+
+_Result = TypeVar("_Result")
+Outputs: TypeAlias = Generator[Emitted, None, _Result]
+"""The outputs of a decider, in order; ``_Result`` is what it returns to the decider that called it."""
+
+
 class Output(Struct, frozen=True, gc=False):
     """A record to be written: its data, partition, record key and CloudEvents subject, and its cause."""
 
@@ -35,53 +78,47 @@ class Output(Struct, frozen=True, gc=False):
     cause: Cause = _NO_CAUSE
 
 
-class Emitter:
-    """The outputs of one step of a shard, in order.
+class Collector:
+    """The records of one step of a shard, in order, and the scheduling passes to be explained."""
 
-    ``term``, ``step`` and ``time_ms`` are those of the step; ``source`` and ``time`` go into the envelopes.
-    If the key ``explained`` is scheduled, its request and decision are added to ``explanations``.
-    """
-
-    def __init__(self, shard: ShardState, term: int, step: int, time_ms: int, explained: str = "") -> None:
-        self.shard = shard
-        self.term = term
-        self.step = step
-        self.time_ms = time_ms
-        self.source = f"{ids.SHARD_SOURCE}{shard.shard}"
-        self.time = times.to_text(time_ms)
+    def __init__(self, view: View) -> None:
         self.outputs: list[Output] = []
-        self.explained = explained
-        self.explanations: list[tuple[Request, Decision]] = []
+        self.passes: list[SchedulingPass] = []
+        self._view = view
+        self._shard = view.shard.shard
+        self._source = f"{ids.SHARD_SOURCE}{self._shard}"
+        self._time = times.to_text(view.time_ms)
         self._cause = _NO_CAUSE
-        self._decisions_key = str(shard.shard)
+        self._decisions_key = str(self._shard)
 
-    def set_cause(self, cause: Cause) -> None:
-        """Set the input that causes everything emitted from now on."""
-        self._cause = cause
+    def take(self, emitted: shapes.Event | SchedulingPass | Cause) -> None:
+        """Add what a decider yields; apply it to the state if it is a decision of this shard."""
+        match emitted:
+            case Cause():
+                self._cause = emitted
+            case SchedulingPass():
+                self.passes.append(emitted)
+            case _:
+                self._add(emitted)
 
-    def next_number(self, last: int | None) -> int:
-        """Return the number of a binding's next claim on a quota or group; ``last`` is that of its last claim or None.
+    def take_all(self, outputs: Outputs[None]) -> Generator[None, None, None]:
+        """Take all that a decider yields, one after the other; yields where it lets other tasks run."""
+        for emitted in outputs:
+            if emitted is None:
+                yield
+            else:
+                self.take(emitted)
 
-        The number is at least that of the step, so that a binding that is deleted and created again repeats no number.
-        """
-        return self.step if last is None else max(self.step, last + 1)
-
-    def decide(self, data: shapes.Event) -> None:
-        """Emit a decision of this shard and apply it to the state."""
-        self._put(data, self.shard.shard, self._decisions_key)
-        apply_decisions.apply(self.shard, data, self.term, self.step)
-
-    def send(self, data: shapes.Event) -> None:
-        """Emit a link, a work or a rebalancer's deletion, into the partition of its record key."""
-        key = data.record_key
-        self._put(data, keys.shard_of(key), key)
-
-    def fact(self, data: shapes.Event) -> None:
-        """Emit a fact, an input that every shard reads."""
-        self._put(data, 0, data.record_key)
-
-    def _put(self, data: shapes.Event, partition: int, key: str) -> None:
+    def _add(self, data: shapes.Event) -> None:
+        topic = topics.TOPICS[catalogue.BY_STRUCT[type(data)].topic]
+        if topic.name == topics.DECISIONS:
+            partition, key = self._shard, self._decisions_key
+        else:
+            key = data.record_key
+            partition = keys.shard_of(key) if topic.sharded else 0
         self.outputs.append(Output(data, partition, key, data.subject, self._cause))
+        if topic.name == topics.DECISIONS:
+            apply_decisions.apply(self._view.shard, data, self._view.term, self._view.step)
 
     def reject(self, refusal: verdicts.Refused) -> None:
         """Emit the rejection of an input."""
@@ -116,11 +153,11 @@ class Emitter:
     def record(self, output: Output, index: int) -> Record:
         """Return the record of the ``index``-th output of the step; 0 is the step itself."""
         envelope = Envelope(
-            id=ids.output_id(self.shard.shard, self.term, self.step, index),
-            source=self.source,
+            id=ids.output_id(self._shard, self._view.term, self._view.step, index),
+            source=self._source,
             type="",
             subject=output.subject,
-            time=self.time,
+            time=self._time,
             traceparent=output.cause.trace.parent,
             tracestate=output.cause.trace.state,
             correlationid=output.cause.story,

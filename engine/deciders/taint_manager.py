@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from engine.deciders import eviction_rules, last_copy, state_preservation, step_outputs
+from engine.deciders import eviction_rules, last_copy, state_preservation
 from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding, ShardState
+from engine.deciders.step_outputs import Outputs, View
 from engine.domain.bindings import SUCCESS
 from events import decisions, vocabulary
 
@@ -25,50 +26,46 @@ RETURN_MS: Final = 5_000
 _PRODUCER: Final = "TaintManager"
 
 
-def decide(
-    binding: Binding, facts: Facts, placements: Placements, emit: step_outputs.Emitter, *, is_changed: bool
-) -> bool:
+def decide(binding: Binding, view: View, *, is_changed: bool) -> Outputs[bool]:
     """End evictions that are over and start those that are due; return whether any ended.
 
     ``is_changed``: the scheduler has not seen the binding's current state, so healthy replacements may not
     suffice.
     """
-    is_scheduled = _is_scheduled(binding, emit.shard) and not is_changed
+    is_scheduled = _is_scheduled(binding, view.shard) and not is_changed
     ended_evictions = (
-        _assess(binding, facts, placements, emit.time_ms, is_scheduled=is_scheduled).ended
+        _assess(binding, view.facts, view.placements, view.time_ms, is_scheduled=is_scheduled).ended
         if binding.tasks
         else ()
     )
     for eviction in ended_evictions:
-        finished = decisions.EvictionFinished(
+        yield decisions.EvictionFinished(
             key=binding.key, cluster=eviction.task.cluster, reason=eviction.reason
         )
-        emit.decide(finished)
     replicas = dict(binding.clusters)
     rules = binding.claim.preserved if binding.claim else ()
     before = state_preservation.clusters_before(binding, rules)
-    for cluster, deadline_ms in list(_deadlines(binding, facts, placements)):
-        if deadline_ms > emit.time_ms:
+    for cluster, deadline_ms in list(_deadlines(binding, view.facts, view.placements)):
+        if deadline_ms > view.time_ms:
             continue
         state = state_preservation.Preserved(binding, cluster, rules)
         mode = (binding.claim.purge_mode if binding.claim else "") or vocabulary.PURGE_GRACEFULLY
-        is_left = _is_stranded(binding, cluster, facts)
-        started = decisions.EvictionStarted(
+        is_left = _is_stranded(binding, cluster, view.facts)
+        yield decisions.EvictionStarted(
             key=binding.key,
             cluster=cluster,
             reason=TERMINATING if is_left else eviction_rules.UNTOLERATED,
             producer=_PRODUCER,
             purge_mode=vocabulary.PURGE_DIRECTLY if is_left else mode,
-            created_ms=emit.time_ms,
+            created_ms=view.time_ms,
             replicas=replicas[cluster],
             labels=state.labels,
             clusters_before=before,
             not_preserved=state.missing,
         )
-        emit.decide(started)
-    is_restored = last_copy.restore(binding, ended_evictions, facts, placements, emit)
+    is_restored = yield from last_copy.restore(binding, ended_evictions, view)
     if not is_restored and binding.claim is None:
-        last_copy.decide_unclaimed(binding, emit)
+        yield from last_copy.decide_unclaimed(binding)
     return bool(ended_evictions)
 
 

@@ -7,13 +7,14 @@ a binding has already is never excluded.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from engine.deciders import record_sizes, step_outputs
+from engine.deciders import record_sizes
 from engine.deciders.ledgers import Seat, WorkloadGroup
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding, ShardState
+from engine.deciders.step_outputs import Outputs, View
 from events import group_decisions, keys, links
 
 _VERDICTS_MAX: Final = 200
@@ -71,39 +72,37 @@ def neighbours(binding: Binding, placements: Placements, shard: ShardState) -> N
     return Neighbours(apart, together)
 
 
-def admit(
-    binding: Binding, clusters: Iterable[str], placements: Placements, emit: step_outputs.Emitter
-) -> bool:
+def admit(binding: Binding, clusters: Iterable[str], view: View) -> Outputs[bool]:
     """Return whether the binding may have these clusters now; if not, request them from the owners of its groups."""
     requested = tuple(sorted(clusters))
     new = set(requested).difference(_clusters(binding))
     is_admitted = True
-    for group in groups_of(binding, placements) if new else ():
-        seat = emit.shard.seats.get(binding.key, {}).get(group.key)
+    for group in groups_of(binding, view.placements) if new else ():
+        seat = view.shard.seats.get(binding.key, {}).get(group.key)
         if seat is not None and new <= seat.reserved:
             continue
         is_admitted = False
         if seat is None or seat.wanted != requested:
-            _claim(binding, group, seat, requested, emit)
+            yield from _claim(binding, group, seat, requested, view)
     return is_admitted
 
 
-def settle(binding: Binding, placements: Placements, emit: step_outputs.Emitter) -> None:
+def settle(binding: Binding, view: View) -> Outputs[None]:
     """Report the changed clusters of a binding to the owners of its groups, also of groups that it has left."""
-    seats = dict(emit.shard.seats.get(binding.key, {}))
+    seats = dict(view.shard.seats.get(binding.key, {}))
     clusters = _clusters(binding)
-    for group in groups_of(binding, placements) if binding.declared is not None else ():
+    for group in groups_of(binding, view.placements) if binding.declared is not None else ():
         seat = seats.pop(group.key, None)
         if set(clusters) == (seat.reserved if seat else set()):
             continue
-        requested = seat.wanted if seat and (not seat.is_granted or emit.shard.awaits(binding.key)) else ()
+        requested = seat.wanted if seat and (not seat.is_granted or view.shard.awaits(binding.key)) else ()
         if seat is None or (clusters, requested) != (seat.placed, seat.wanted):
-            _claim(binding, group, seat, requested, emit)
+            yield from _claim(binding, group, seat, requested, view)
     for key, seat in seats.items():
-        _report(binding.key, Group(key, is_apart=False), seat, (), (), emit)
+        yield from _report(binding.key, Group(key, is_apart=False), seat, (), (), view)
 
 
-def share(key: str, group: WorkloadGroup, emit: step_outputs.Emitter) -> Iterator[None]:
+def share(key: str, group: WorkloadGroup) -> Outputs[None]:
     """Grant or refuse the open claims of a group, and send the new verdicts; yields after each claim and record."""
     counts = Counter(name for seat in group.seats.values() for name in seat.reserved)
     placed = sum(bool(seat.reserved) for seat in group.seats.values())
@@ -136,10 +135,10 @@ def share(key: str, group: WorkloadGroup, emit: step_outputs.Emitter) -> Iterato
         verdicts.append(verdict)
     for start in range(0, len(verdicts), _VERDICTS_MAX):
         for portion in record_sizes.portions(tuple(verdicts[start : start + _VERDICTS_MAX])):
-            emit.decide(group_decisions.GroupDecided(group=key, verdicts=portion))
+            yield group_decisions.GroupDecided(group=key, verdicts=portion)
             yield
     for verdict in verdicts:
-        answer = links.GroupAnswered(
+        yield links.GroupAnswered(
             key=verdict.by,
             group=key,
             number=verdict.number,
@@ -147,7 +146,6 @@ def share(key: str, group: WorkloadGroup, emit: step_outputs.Emitter) -> Iterato
             bound=verdict.bound,
             others=verdict.others,
         )
-        emit.send(answer)
         yield
 
 
@@ -156,9 +154,9 @@ def _clusters(binding: Binding) -> tuple[str, ...]:
 
 
 def _claim(
-    binding: Binding, group: Group, seat: Seat | None, requested: tuple[str, ...], emit: step_outputs.Emitter
-) -> None:
-    _report(binding.key, group, seat, _clusters(binding), requested, emit)
+    binding: Binding, group: Group, seat: Seat | None, requested: tuple[str, ...], view: View
+) -> Outputs[None]:
+    yield from _report(binding.key, group, seat, _clusters(binding), requested, view)
 
 
 def _report(
@@ -167,14 +165,12 @@ def _report(
     seat: Seat | None,
     placed: tuple[str, ...],
     requested: tuple[str, ...],
-    emit: step_outputs.Emitter,
-) -> None:
-    number = emit.next_number(seat.number if seat else None)
-    claimed = group_decisions.GroupClaimed(
+    view: View,
+) -> Outputs[None]:
+    number = view.next_number(seat.number if seat else None)
+    yield group_decisions.GroupClaimed(
         key=key, group=group.key, number=number, placed=placed, wanted=requested
     )
-    emit.decide(claimed)
-    request = links.GroupAsked(
+    yield links.GroupAsked(
         group=group.key, key=key, number=number, apart=group.is_apart, placed=placed, wanted=requested
     )
-    emit.send(request)

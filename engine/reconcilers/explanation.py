@@ -9,10 +9,10 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from engine.deciders.step_outputs import SchedulingPass
 from engine.domain import bindings
 from engine.log import port
-from engine.placement.decisions import SUCCESS, Decision
-from engine.placement.requests import Request
+from engine.placement.decisions import SUCCESS
 from engine.reconcilers import preemption_explanation, recovery, replay
 from engine.reconcilers.explained import Basis, Explained
 from events import decisions, keys, shapes, times
@@ -94,7 +94,7 @@ async def of_step(log: port.Log, key: str, number: int) -> Explained | None:
         recomputed = step.fold.decide(
             step.facts, taken.time_ms, taken.processed, term=taken.term, explained=key
         )
-        return _explained(key, recorded, recomputed.explanations) or _unclaimed(key, recorded)
+        return _explained(key, recorded, recomputed.passes) or _unclaimed(key, recorded)
     for error in replayed.unreadable.values():
         raise error
     return None
@@ -172,12 +172,10 @@ def _apply_dispatched(overrides: dict[str, tuple[str, ...]], dispatched: decisio
             overrides.pop(work.cluster, None)
 
 
-def _explained(
-    key: str, step: recovery.RecordedStep, explanations: Sequence[tuple[Request, Decision]]
-) -> Explained | None:
-    if not explanations:
+def _explained(key: str, step: recovery.RecordedStep, passes: Sequence[SchedulingPass]) -> Explained | None:
+    if not passes:
         return None
-    request, decision = explanations[-1]
+    request, decision = passes[-1].request, passes[-1].decision
     return Explained(
         key=key,
         basis=_basis(step),

@@ -3,6 +3,7 @@
 import pytest
 
 from engine.deciders import overall_quotas
+from engine.deciders.step_outputs import Outputs
 from events import decisions, keys, policies, quota_decisions, release, shapes
 from tests.builders.inputs import (
     capacity,
@@ -187,8 +188,9 @@ async def test_restart_does_not_apply_the_change_of_a_lazy_policy(story: Story) 
 async def test_quota_counts_placements_by_a_release_without_overall_quotas(
     story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def nothing(*_: object, **__: object) -> None:
+    def nothing(*_: object, **__: object) -> Outputs[None]:
         """Neither claim nor report anything."""
+        yield from ()
 
     with monkeypatch.context() as former:
         former.setattr(release, "RELEASE", "0.5.0")

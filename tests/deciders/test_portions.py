@@ -50,7 +50,7 @@ def portions(monkeypatch: pytest.MonkeyPatch) -> Portions:
     """The portions of the steps that are taken from now on."""
     measured = Portions()
     decide: Callable[..., Generator[None, None, Step]] = ShardFold.decide_in_portions
-    encode = step_outputs.Emitter.record
+    encode = step_outputs.Collector.record
 
     def decide_and_measure(*args: object, **named: object) -> Generator[None, None, Step]:
         step = decide(*args, **named)
@@ -67,13 +67,15 @@ def portions(monkeypatch: pytest.MonkeyPatch) -> Portions:
                 return taken
             yield
 
-    def encode_and_measure(emitter: step_outputs.Emitter, output: step_outputs.Output, index: int) -> Record:
-        record = encode(emitter, output, index)
+    def encode_and_measure(
+        collector: step_outputs.Collector, output: step_outputs.Output, index: int
+    ) -> Record:
+        record = encode(collector, output, index)
         measured.encoded_bytes[-1] += len(record.value)
         return record
 
     monkeypatch.setattr(ShardFold, "decide_in_portions", decide_and_measure)
-    monkeypatch.setattr(step_outputs.Emitter, "record", encode_and_measure)
+    monkeypatch.setattr(step_outputs.Collector, "record", encode_and_measure)
     return measured
 
 

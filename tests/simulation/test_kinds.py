@@ -6,6 +6,7 @@ import pytest
 
 from engine.deciders import dispatch, scheduling
 from engine.deciders.state import Binding
+from engine.deciders.step_outputs import Outputs
 from tests.rounds import ROUNDS
 from tests.simulation import profiles
 
@@ -32,12 +33,12 @@ async def test_missing_retry_is_detected(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.slow
 async def test_lost_work_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    real: Callable[..., None] = dispatch.decide
+    real: Callable[..., Outputs[None]] = dispatch.decide
 
-    def forgetful(binding: Binding, *args: object, **options: object) -> None:
+    def forgetful(binding: Binding, *args: object, **options: object) -> Outputs[None]:
         clusters = binding.clusters
         binding.clusters = clusters[:-1] if binding.reports else clusters
-        real(binding, *args, **options)
+        yield from real(binding, *args, **options)
         binding.clusters = clusters
 
     monkeypatch.setattr(dispatch, "decide", forgetful)

@@ -3,6 +3,7 @@
 import pytest
 
 from engine.deciders import overall_quotas
+from engine.deciders.step_outputs import Outputs
 from tests.rounds import ROUNDS
 from tests.simulation import profiles
 
@@ -17,8 +18,9 @@ async def test_invariants_hold_while_bindings_wait_for_quotas_and_groups(start: 
 
 
 async def test_use_that_is_not_reported_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    def silent(*_: object) -> None:
+    def silent(*_: object) -> Outputs[None]:
         """Report nothing."""
+        yield from ()
 
     monkeypatch.setattr(overall_quotas, "settle", silent)
     for seed in range(10):
