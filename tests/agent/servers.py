@@ -9,10 +9,7 @@ import contextlib
 import io
 import json
 import re
-import signal
 import ssl
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -27,7 +24,7 @@ from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects
 from engine.identity.endpoint import verification
 from tests import writes
-from tests.faults.processes import STOP_SECONDS
+from tests.processes import Process
 
 PATIENCE_S: Final = 90.0
 Json = dict[str, Any]
@@ -130,50 +127,29 @@ class Server:
 def up(directory: Path, stack: ExitStack, *options: str) -> Server:
     """Run ``reballast up --no-members`` on a directory until the stack closes."""
     directory.mkdir(exist_ok=True)
-    stack.enter_context(
-        _process(directory / "output", "up", "--no-members", "--data", str(directory), *options)
-    )
-    eventually((directory / "endpoint.json").exists, "a server that is ready")
+    process = Process(directory / "output", "up", "--no-members", "--data", str(directory), *options)
+    process.launch()
+    stack.callback(process.stop)
+    process.wait_until(lambda: process.has_published(directory))
     return Server(directory, stack)
 
 
-class Agent:
+class Agent(Process):
     """A ``reballast agent`` process that can be killed and restarted."""
 
     def __init__(
         self, directory: Path, configurations: list[Path], grace: int = 40, *, is_watched: bool = False
     ) -> None:
-        self._log = directory / "agent.log"
-        self._words = [*map(str, configurations), "--grace", str(grace)]
-        self._words += ["--checkpoint", str(directory / "agent.sqlite")]
-        self._words += ["--metrics-port", "0"] if is_watched else []
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        with self._log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "engine.cli", "agent", *self._words], stdout=log, stderr=log
-            )
+        options = ["--grace", str(grace), "--checkpoint", str(directory / "agent.sqlite")]
+        options += ["--metrics-port", "0"] if is_watched else []
+        super().__init__(directory / "agent.log", "agent", *map(str, configurations), *options)
 
     def watched_at(self) -> str:
         """Return the address of its metrics endpoint; waits for the log line that names it."""
-        eventually(lambda: b"monitoring started" in self._log.read_bytes(), "an agent that is monitored")
-        match = re.search(r"monitoring started\s.*?port\S*?=\S*?(\d{2,5})", self._log.read_text())
+        eventually(lambda: "monitoring started" in self.output(), "an agent that is monitored")
+        match = re.search(r"monitoring started\s.*?port\S*?=\S*?(\d{2,5})", self.output())
         assert match is not None
         return f"http://127.0.0.1:{match[1]}"
-
-    def kill(self) -> None:
-        """Kill the agent (SIGKILL)."""
-        assert self.process is not None
-        self.process.kill()
-        self.process.wait(STOP_SECONDS)
-
-    def stop(self) -> None:
-        """Stop the agent (SIGTERM); fail if its exit code is not 0."""
-        assert self.process is not None
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            assert self.process.wait(STOP_SECONDS) == 0, self._log.read_text()
 
 
 @contextmanager
@@ -182,14 +158,12 @@ def serving(
 ) -> Generator[Agent]:
     """An agent for the duration of the block."""
     agent = Agent(directory, list(configurations), grace, is_watched=is_watched)
-    agent.start()
+    agent.launch()
     try:
         yield agent
-        agent.stop()
+        assert agent.process.poll() is not None or agent.stop() == 0, agent.last_lines()
     finally:
-        if agent.process is not None and agent.process.poll() is None:
-            agent.process.kill()
-            agent.process.wait(STOP_SECONDS)
+        agent.kill()
 
 
 def join(control: Server, name: str, kubeconfig: Path, directory: Path) -> Path:
@@ -225,17 +199,6 @@ def replicas_of(server: Server, name: str) -> int | None:
 def label_of(server: Server, name: str, label: str) -> str:
     """Return a label of a Deployment in a cluster, or an empty string."""
     return (server.get(deployment_path(name)) or {}).get("metadata", {}).get("labels", {}).get(label, "")
-
-
-@contextmanager
-def _process(log_path: Path, *words: str) -> Generator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-m", "engine.cli", *words]
-    with log_path.open("ab") as output, subprocess.Popen(command, stdout=output, stderr=output) as process:
-        try:
-            yield process
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(STOP_SECONDS + 15)
 
 
 def _client(url: str, token: str, *, verify: ssl.SSLContext | bool) -> httpx.Client:

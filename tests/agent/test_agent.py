@@ -325,8 +325,7 @@ def test_leaving_cluster_is_emptied_and_its_agent_exits(installation: Installati
         assert "cluster/left removed" in command(control, "unjoin", "left")
         assert replicas_of(member, "left") is None
         assert control.get(CLUSTERS + "left") is None
-        eventually(lambda: agent.process is not None and agent.process.poll() is not None, "the agent's end")
-        assert agent.process is not None
+        eventually(lambda: agent.process.poll() is not None, "the agent's end")
         assert agent.process.returncode == 0
     kept = Checkpoint(tmp_path / "agent.sqlite")
     assert kept.load("left") == (None, {})
@@ -347,11 +346,10 @@ def test_unjoin_waits_for_a_dead_agent(installation: Installation, tmp_path: Pat
         # The restarted agent has lost its state; the server sends the pending removals again.
         for path in tmp_path.glob("agent.sqlite*"):
             path.unlink()
-        agent.start()
+        agent.launch()
         assert "cluster/killed removed" in command(control, "unjoin", "killed")
         assert replicas_of(member, "killed") is None
         # It ends by itself; a signal at that moment would end it in another way.
-        assert agent.process is not None
         assert agent.process.wait(PATIENCE_S) == 0
 
 
@@ -366,6 +364,6 @@ def test_cluster_without_agent_leaves_by_force(installation: Installation, tmp_p
         assert control.get(CLUSTERS + "forced") is None
         assert replicas_of(member, "forced") == 2
         # A returning agent learns that its cluster is no longer a member.
-        agent.start()
+        agent.launch()
         eventually(lambda: replicas_of(member, "forced") is None, "the removal")
-        eventually(lambda: agent.process is not None and agent.process.poll() is not None, "the agent's end")
+        eventually(lambda: agent.process.poll() is not None, "the agent's end")

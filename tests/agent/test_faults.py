@@ -81,14 +81,14 @@ def test_killed_agent_continues_without_repeated_writes(installation: Installati
         for minimum in (3, 12, 25):
             eventually(lambda: sum(written(member, name) for name in names) >= minimum, "some of them")  # noqa: B023
             agent.kill()
-            agent.start()
+            agent.launch()
         eventually(lambda: all(replicas_of(member, name) == 2 for name in names), "all of them")
 
         agent.kill()
         control.apply(*(deployment(name, 3, metadata={"labels": {"load": "yes"}}) for name in names[:10]))
         for name in names[30:]:
             control.delete("deployment", name)
-        agent.start()
+        agent.launch()
         eventually(
             lambda: (
                 all(replicas_of(member, name) == 3 for name in names[:10])
@@ -145,7 +145,7 @@ def test_agent_without_its_checkpoint_restores_the_same_state(
             path.unlink()
         control.delete("deployment", "lost-goes")
         control.apply(deployment("lost-new", 2), policy("lost-new", on("lost"), selector("lost-new")))
-        agent.start()
+        agent.launch()
         eventually(lambda: replicas_of(member, "lost-new") == 2, "the new one")
         eventually(lambda: replicas_of(member, "lost-goes") is None, "the end of what is not wanted any more")
         assert replicas_of(member, "lost-stays") == 2
@@ -172,7 +172,7 @@ def test_capacity_is_reported_and_a_dead_agent_is_silenced(
 
         agent.kill()
         eventually(lambda: control.condition("room").get("status") == "Unknown", "silence")
-        agent.start()
+        agent.launch()
         eventually(lambda: control.condition("room").get("status") == "True", "a sign of life")
 
 

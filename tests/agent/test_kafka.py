@@ -39,7 +39,7 @@ def test_works_and_reports_pass_between_replicas(
             eventually(lambda: user_api.member_status(key, "far").get("applied") is True, "the report")
             agent.kill()
             user_api.apply(deployment("by-kafka", 3))
-            agent.start()
+            agent.launch()
             eventually(lambda: replicas_of(member, "by-kafka") == 3, "what came meanwhile")
             user_api.delete("deployment", "by-kafka")
             eventually(lambda: replicas_of(member, "by-kafka") is None, "the removal")

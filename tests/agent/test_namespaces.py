@@ -69,7 +69,7 @@ def test_namespace_follows_that_of_the_control_plane(installation: Installation,
             path.unlink()
         control.delete("namespace", "space-later")
         control.delete("namespace", "space-theirs")
-        agent.start()
+        agent.launch()
         eventually(lambda: labels("space-later") is None, "the removal")
         assert team("space") == "red", "an agent without its checkpoint keeps it"
         assert member.get(theirs) is not None, "it is not ours"

@@ -226,9 +226,7 @@ def test_unjoin_removes_managed_objects_only(real: Real) -> None:
     real.wait_healthy("Deployment", "ours", readyReplicas=2)
     cluster.make(config_map("theirs", a="b"))
     command(real.control, "unjoin", real.name)
-    process = real.agent.process
-    assert process is not None
-    eventually(lambda: process.poll() is not None, "the agent's end")
+    eventually(lambda: real.agent.process.poll() is not None, "the agent's end")
     assert not cluster.get("configmap", "ours")
     assert not cluster.get("deployment", "ours")
     assert cluster.get("configmap", "theirs")["data"] == {"a": "b"}

@@ -155,7 +155,7 @@ def test_killed_agent_repeats_no_write(real: Real) -> None:
     real.agent.kill()
     cluster.merge("configmap", names[0], {"data": {"a": "drifted"}})
     cluster("delete", "configmap", names[1])
-    real.agent.start()
+    real.agent.launch()
     eventually(lambda: cluster.field("configmap", names[0], ".data.a") == "b", "drift while it was away")
     eventually(lambda: cluster.get("configmap", names[1]), "what was deleted while it was away")
     after = [cluster.field("configmap", name, ".metadata.resourceVersion") for name in names]

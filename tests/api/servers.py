@@ -5,7 +5,7 @@ import contextlib
 import itertools
 import socket
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import httpx
@@ -125,6 +125,20 @@ def client(services: Services, token: str = TOKEN) -> httpx.AsyncClient:
         transport=httpx.ASGITransport(application(services), raise_app_exceptions=False),
         base_url="http://reballast",
         headers={"authorization": f"Bearer {token}"} if token else {},
+    )
+
+
+def kube_client(
+    services: Services,
+    application: kube_app.KubeApplication | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> httpx.AsyncClient:
+    """Return a client of the Kubernetes API, with the server's token."""
+    app = application or kube_app.create_app(services, lambda: NOW_MS)
+    return httpx.AsyncClient(
+        transport=httpx.ASGITransport(app, raise_app_exceptions=False),
+        base_url="http://kube",
+        headers={"authorization": f"Bearer {TOKEN}", **(headers or {})},
     )
 
 

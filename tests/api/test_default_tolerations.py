@@ -6,11 +6,10 @@ from typing import cast
 import httpx
 import pytest
 
-from engine.http.kube.app import create_app
 from engine.http.services import Services
 from engine.karmada.default_tolerations import NOT_READY, UNREACHABLE, TolerationSeconds
 from events.json_values import Json
-from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.api.servers import kube_client, serving
 from tests.builders.manifests import manifest
 
 API_VERSION = "policy.karmada.io/v1alpha1"
@@ -42,9 +41,7 @@ async def services() -> AsyncIterator[Services]:
 
 @pytest.fixture
 async def kube(services: Services) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS))
-    headers = {"authorization": f"Bearer {TOKEN}"}
-    async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
+    async with kube_client(services) as client:
         yield client
 
 

@@ -7,7 +7,6 @@ from typing import cast
 import httpx
 import pytest
 
-from engine.http.kube.app import create_app
 from engine.http.services import Services
 from engine.log.memory import MemoryLog
 from engine.reconcilers.worker import Worker
@@ -15,7 +14,7 @@ from engine.simulation import defaults
 from engine.simulation.member_fleet import Members
 from events import catalogue, clusters, codec, topics
 from events.json_values import Json
-from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.api.servers import NOW_MS, kube_client, serving
 from tests.builders.manifests import CONFIG_MAP, cluster, config_map, policy, selector
 
 CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters"
@@ -25,11 +24,8 @@ FINALIZER = "karmada.io/cluster-controller"
 
 @asynccontextmanager
 async def api(log: MemoryLog | None = None) -> AsyncGenerator[tuple[httpx.AsyncClient, Services]]:
-    async with serving(log=log) as services:
-        transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS), raise_app_exceptions=False)
-        headers = {"authorization": f"Bearer {TOKEN}"}
-        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as kube:
-            yield kube, services
+    async with serving(log=log) as services, kube_client(services) as kube:
+        yield kube, services
 
 
 async def create_cluster(kube: httpx.AsyncClient, name: str = "edge") -> Json:

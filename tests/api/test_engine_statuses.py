@@ -5,11 +5,9 @@ from typing import cast
 import httpx
 import msgspec
 
-from engine.http.kube.app import create_app
-from engine.http.services import Services
 from events import keys
 from events.json_values import Json
-from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.api.servers import kube_client, serving
 from tests.builders.inputs import deployment
 from tests.builders.manifests import manifest
 from tests.projections.logs import Pen
@@ -17,12 +15,6 @@ from tests.projections.stories import declared, status
 
 AT = "/apis/apps/v1/namespaces/default/deployments/web"
 KEY = keys.binding_key("Deployment", "default", "web")
-
-
-def _client(services: Services) -> httpx.AsyncClient:
-    transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS), raise_app_exceptions=False)
-    headers = {"authorization": f"Bearer {TOKEN}"}
-    return httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers)
 
 
 async def _apply(client: httpx.AsyncClient, manager: str, status: Json, query: str = "") -> httpx.Response:
@@ -36,7 +28,7 @@ async def _apply(client: httpx.AsyncClient, manager: str, status: Json, query: s
 
 async def test_apply_of_a_status_field_owned_by_the_engine_is_a_conflict() -> None:
     pen = Pen()
-    async with serving([pen.input(deployment("web", 3))]) as services, _client(services) as client:
+    async with serving([pen.input(deployment("web", 3))]) as services, kube_client(services) as client:
         uid = (await client.get(AT)).json()["metadata"]["uid"]
         made = msgspec.structs.replace(declared(KEY, "web", 3), uid=uid)
         await services.log.append(pen.decide(made, status(KEY, member1=3)))
@@ -77,7 +69,7 @@ async def test_apply_of_a_status_field_owned_by_the_engine_is_a_conflict() -> No
 
 async def test_deletion_may_require_the_version_that_a_derived_status_has() -> None:
     pen = Pen()
-    async with serving([pen.input(deployment("web", 3))]) as services, _client(services) as client:
+    async with serving([pen.input(deployment("web", 3))]) as services, kube_client(services) as client:
         uid = (await client.get(AT)).json()["metadata"]["uid"]
         await services.log.append(
             pen.decide(msgspec.structs.replace(declared(KEY, "web", 3), uid=uid), status(KEY, member1=3))

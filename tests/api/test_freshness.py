@@ -7,12 +7,11 @@ from typing import Any
 import httpx
 import pytest
 
-from engine.http.kube.app import create_app
 from engine.log import port, shared_waits
 from engine.log.memory import MemoryLog
 from events import records
 from events.records import Record, StoredRecord
-from tests.api.servers import NOW_MS, TOKEN, client, serving
+from tests.api.servers import TOKEN, client, kube_client, serving
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 HEADERS = {"authorization": f"Bearer {TOKEN}"}
@@ -69,10 +68,7 @@ class Replica:
         """Create an object as another replica that does not notify this one."""
         async with serving(_as_written(await self.log.read_all(0, 1_000))) as services:
             before = services.log.last_number()
-            transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS))
-            async with httpx.AsyncClient(
-                transport=transport, base_url="http://kube", headers=HEADERS
-            ) as kube:
+            async with kube_client(services) as kube:
                 assert (await kube.post(path, json=body)).status_code == 201
             await self.log.elsewhere(_as_written(await services.log.read_all(before, 1_000)))
 
@@ -87,12 +83,10 @@ def _as_written(stored: Sequence[StoredRecord]) -> list[Record]:
 @pytest.fixture
 async def replica() -> AsyncIterator[Replica]:
     log = SharedLog()
-    async with serving(log=log) as services, client(services) as queries:
-        transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS))
-        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=HEADERS) as kube:
-            replica = Replica(log, kube, queries)
-            await replica.written_elsewhere(MAPS, {"metadata": {"name": "one"}, "data": {"a": "1"}})
-            yield replica
+    async with serving(log=log) as services, client(services) as queries, kube_client(services) as kube:
+        replica = Replica(log, kube, queries)
+        await replica.written_elsewhere(MAPS, {"metadata": {"name": "one"}, "data": {"a": "1"}})
+        yield replica
 
 
 async def test_get_shows_writes_of_another_replica(replica: Replica) -> None:

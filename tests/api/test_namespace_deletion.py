@@ -13,21 +13,13 @@ from engine.http.kube.app import KubeApplication, create_app
 from engine.http.services import Services
 from engine.log import port
 from events import records
-from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.api.servers import NOW_MS, kube_client, serving
 from tests.builders.manifests import config_map
 
 PROTECTED = "resourcetemplate.karmada.io/deletion-protected"
 MERGE = {"content-type": "application/merge-patch+json"}
 NAMESPACES = "/api/v1/namespaces"
 SECONDS = 20
-
-
-def client(services: Services, application: KubeApplication | None = None) -> httpx.AsyncClient:
-    return httpx.AsyncClient(
-        transport=httpx.ASGITransport(application or create_app(services, lambda: NOW_MS)),
-        base_url="http://kube",
-        headers={"authorization": f"Bearer {TOKEN}"},
-    )
 
 
 async def create(kube: httpx.AsyncClient, name: str, labels: dict[str, str]) -> None:
@@ -40,7 +32,7 @@ async def create(kube: httpx.AsyncClient, name: str, labels: dict[str, str]) -> 
 
 async def test_interrupted_deletion_continues_and_keeps_a_namespace_with_a_protected_object() -> None:
     stopping = asyncio.Event()
-    async with serving() as services, client(services) as kube:
+    async with serving() as services, kube_client(services) as kube:
         await create(kube, "labelled", {"deletionTimestamp": "never"})
         await create(kube, "leaving", {})
         (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
@@ -82,7 +74,7 @@ async def leaving() -> AsyncGenerator[tuple[Services, KubeApplication, httpx.Asy
     ticks = itertools.count(NOW_MS, 1_000)
     async with serving() as services:
         application = create_app(services, lambda: next(ticks))
-        async with client(services, application) as kube:
+        async with kube_client(services, application) as kube:
             await create(kube, "leaving", {})
             yield services, application, kube
 
@@ -130,7 +122,7 @@ async def test_deletion_continues_if_a_protection_ends_at_another_server(
 ) -> None:
     monkeypatch.setattr(namespace_deletion, "_SEARCH_S", 0.5)
     stopping = asyncio.Event()
-    async with leaving() as (services, application, kube), client(services) as other:
+    async with leaving() as (services, application, kube), kube_client(services) as other:
         content = f"{NAMESPACES}/leaving/configmaps/content"
         protected, free = ({"metadata": {"labels": {PROTECTED: value}}} for value in ("Always", None))
         (await kube.patch(content, json=protected, headers=MERGE)).raise_for_status()
@@ -148,7 +140,7 @@ async def test_namespace_that_returns_within_the_grace_period_keeps_its_contents
     now_ms, stopping = [NOW_MS], asyncio.Event()
     async with serving() as services:
         application = create_app(services, lambda: now_ms[0])
-        async with client(services, application) as kube:
+        async with kube_client(services, application) as kube:
             running = asyncio.create_task(application.run(stopping))
             await create(kube, "again", {})
             content = f"{NAMESPACES}/again/configmaps/content"

@@ -4,15 +4,13 @@ import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-import httpx
 import pytest
 
-from engine.http.kube import app as kube_app
 from engine.http.query import live_feed
 from engine.http.services import Services
 from engine.log import memory, port
 from events.records import StoredRecord
-from tests.api.servers import NOW_MS, TOKEN, client, serving
+from tests.api.servers import client, kube_client, serving
 from tests.projections.stories import Story
 
 CUT = 20
@@ -85,14 +83,9 @@ async def test_feed_that_reaches_cut_records_reports_it_and_ends() -> None:
 
 
 async def test_kubernetes_api_answers_expired_and_still_lists_namespaces() -> None:
-    async with cut() as services:
-        transport = httpx.ASGITransport(kube_app.create_app(services, lambda: NOW_MS))
-        headers = {"authorization": f"Bearer {TOKEN}"}
-        async with httpx.AsyncClient(
-            transport=transport, base_url="https://localhost", headers=headers
-        ) as http:
-            events = await http.get("/api/v1/events")
-            namespaces = await http.get("/api/v1/namespaces")
+    async with cut() as services, kube_client(services) as http:
+        events = await http.get("/api/v1/events")
+        namespaces = await http.get("/api/v1/namespaces")
 
     assert (events.status_code, events.json()["reason"]) == (410, "Expired")
     assert "not kept" in events.json()["message"]

@@ -3,12 +3,10 @@
 from pathlib import Path
 from typing import Final
 
-import httpx
 import pytest
 from msgspec import structs
 
-from engine.http.kube.app import create_app
-from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.api.servers import kube_client, serving
 from tests.kube.oracle.book import STORIES
 from tests.kube.oracle.playing import Answer, play
 from tests.kube.oracle.recording import VECTORS, recorded
@@ -23,11 +21,8 @@ KNOWN: Final = {tuple(line.split()) for line in LISTED.read_text().splitlines()}
 
 async def answers_of(story: str) -> list[Answer]:
     """Return our answers to a story, over its own log."""
-    async with serving() as services:
-        transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS), raise_app_exceptions=False)
-        headers = {"authorization": f"Bearer {TOKEN}"}
-        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
-            return await play(client, story, STORIES[story])
+    async with serving() as services, kube_client(services) as client:
+        return await play(client, story, STORIES[story])
 
 
 def differing(story: str, answers: list[Answer]) -> set[int]:

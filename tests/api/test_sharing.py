@@ -5,17 +5,15 @@ import json
 import time
 from pathlib import Path
 
-import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from engine.http.kube.app import create_app
 from engine.http.kube.edits import authorized
 from engine.http.services import Services
 from engine.identity import sealing
 from engine.process import shared_keys
 from tests import speed
-from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.api.servers import kube_client, serving
 
 MAPS = f"/api/v1/namespaces/{authorized.KEYS_NAMESPACE}/configmaps"
 
@@ -96,9 +94,7 @@ async def test_new_replica_waits_three_seconds_for_lost_keys(tmp_path: Path) -> 
 async def test_malformed_key_requests_are_ignored(tmp_path: Path, data: dict[str, str]) -> None:
     async with serving() as services:
         first = await share(services, tmp_path / "first")
-        transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS))
-        headers = {"authorization": f"Bearer {TOKEN}"}
-        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
+        async with kube_client(services) as client:
             wrong = {
                 "metadata": {"name": f"{authorized.KEY_REQUEST_PREFIX}0"},
                 "data": {"for": first.fingerprint, **data},
@@ -111,37 +107,34 @@ async def test_malformed_key_requests_are_ignored(tmp_path: Path, data: dict[str
 
 
 async def test_only_administrators_can_request_keys() -> None:
-    async with serving() as services:
-        transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS))
-        headers = {"authorization": f"Bearer {TOKEN}"}
-        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
-            rule = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
-            group = "/apis/rbac.authorization.k8s.io/v1"
-            role = {"metadata": {"name": "all"}, "rules": [rule]}
-            binding = {
-                "metadata": {"name": "all"},
-                "subjects": [{"kind": "User", "name": "alice", "apiGroup": "rbac.authorization.k8s.io"}],
-                "roleRef": {"kind": "ClusterRole", "name": "all", "apiGroup": "rbac.authorization.k8s.io"},
-            }
-            assert (await client.post(f"{group}/clusterroles", json=role)).status_code == 201
-            assert (await client.post(f"{group}/clusterrolebindings", json=binding)).status_code == 201
-            alice = {"impersonate-user": "alice"}
-            other = {"metadata": {"name": "others"}}
-            assert (await client.post(MAPS, json=other, headers=alice)).status_code == 201
-            named = {"metadata": {"name": f"{authorized.KEY_REQUEST_PREFIX}0"}}
-            refused = await client.post(MAPS, json=named, headers=alice)
-            assert refused.status_code == 403
-            assert "system:masters" in refused.json()["message"]
-            assert (await client.post(MAPS, json=named)).status_code == 201
-            path = f"{MAPS}/{authorized.KEY_REQUEST_PREFIX}0"
-            patched = await client.patch(
-                path,
-                content=json.dumps({"data": {"a": "b"}}),
-                headers={**alice, "content-type": "application/merge-patch+json"},
-            )
-            assert patched.status_code == 403
-            assert (await client.delete(path, headers=alice)).status_code == 403
-            assert (await client.delete(path)).status_code == 200
+    async with serving() as services, kube_client(services) as client:
+        rule = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+        group = "/apis/rbac.authorization.k8s.io/v1"
+        role = {"metadata": {"name": "all"}, "rules": [rule]}
+        binding = {
+            "metadata": {"name": "all"},
+            "subjects": [{"kind": "User", "name": "alice", "apiGroup": "rbac.authorization.k8s.io"}],
+            "roleRef": {"kind": "ClusterRole", "name": "all", "apiGroup": "rbac.authorization.k8s.io"},
+        }
+        assert (await client.post(f"{group}/clusterroles", json=role)).status_code == 201
+        assert (await client.post(f"{group}/clusterrolebindings", json=binding)).status_code == 201
+        alice = {"impersonate-user": "alice"}
+        other = {"metadata": {"name": "others"}}
+        assert (await client.post(MAPS, json=other, headers=alice)).status_code == 201
+        named = {"metadata": {"name": f"{authorized.KEY_REQUEST_PREFIX}0"}}
+        refused = await client.post(MAPS, json=named, headers=alice)
+        assert refused.status_code == 403
+        assert "system:masters" in refused.json()["message"]
+        assert (await client.post(MAPS, json=named)).status_code == 201
+        path = f"{MAPS}/{authorized.KEY_REQUEST_PREFIX}0"
+        patched = await client.patch(
+            path,
+            content=json.dumps({"data": {"a": "b"}}),
+            headers={**alice, "content-type": "application/merge-patch+json"},
+        )
+        assert patched.status_code == 403
+        assert (await client.delete(path, headers=alice)).status_code == 403
+        assert (await client.delete(path)).status_code == 200
 
 
 def test_sealed_text_opens_with_its_reader_key_and_label_only() -> None:

@@ -14,7 +14,7 @@ from engine.http.kube.rate_limits import Limits
 from engine.http.services import Services
 from events.json_values import Json, object_at
 from tests.api.kube.client import MAPS, create, version
-from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.api.servers import NOW_MS, TOKEN, kube_client, serving
 from tests.builders.manifests import config_map
 
 
@@ -57,19 +57,15 @@ class SlowReader:
 @asynccontextmanager
 async def slow_reader(limits: Limits) -> AsyncGenerator[tuple[SlowReader, httpx.AsyncClient, Services]]:
     """Start a watch whose client waits after the line about the ConfigMap ``first``."""
-    async with serving() as services:
-        application = create_app(services, lambda: NOW_MS)
-        headers = {"authorization": f"Bearer {TOKEN}"}
-        transport = httpx.ASGITransport(application)
-        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
-            await create(client, config_map("zero"))
-            reader = SlowReader(services, limits)
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(reader.run())
-                await asyncio.sleep(0.1)
-                await create(client, config_map("first"))
-                await asyncio.wait_for(reader.waits.wait(), 5)
-                yield reader, client, services
+    async with serving() as services, kube_client(services) as client:
+        await create(client, config_map("zero"))
+        reader = SlowReader(services, limits)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(reader.run())
+            await asyncio.sleep(0.1)
+            await create(client, config_map("first"))
+            await asyncio.wait_for(reader.waits.wait(), 5)
+            yield reader, client, services
 
 
 @pytest.mark.parametrize("ends", ["queue", "stop"])

@@ -69,16 +69,16 @@ class Shell:
 
     def until_true(
         self,
-        holds: Callable[[], bool],
+        is_met: Callable[[], bool],
         seconds: float = 90.0,
         message: Callable[[], str] = lambda: "it did not come to that",
     ) -> None:
-        """Poll until ``holds`` returns true; after a timeout, fail with the result of ``message``.
+        """Poll until ``is_met`` returns true; after a timeout, fail with the result of ``message``.
 
         A command that fails meanwhile, for example since an object does not exist yet, is repeated.
         """
         deadline = time.monotonic() + seconds
-        while not _holds(holds):
+        while not holds(is_met):
             assert time.monotonic() < deadline, message()
             time.sleep(_POLL_SECONDS)
 
@@ -108,7 +108,8 @@ def editor(directory: Path, script: str) -> str:
     return f"{sys.executable} {os.fspath(path)}"
 
 
-def _holds(condition: Callable[[], bool]) -> bool:
+def holds(condition: Callable[[], bool]) -> bool:
+    """Whether a condition is met; False if one of its commands fails."""
     try:
         return condition()
     except CommandError:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.clients.servers import Server
+from tests.processes import Server
 
 
 @pytest.fixture(scope="package")

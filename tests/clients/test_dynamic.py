@@ -16,7 +16,8 @@ from kubernetes.dynamic import DynamicClient
 
 from events.json_values import Json
 from tests.builders.manifests import definition, deployment, manifest, on, policy, rebalancer, selector
-from tests.clients.servers import Server, disconnect
+from tests.clients.servers import disconnect
+from tests.processes import Server
 
 DEPLOYMENT = deployment("web", 3, metadata={"labels": {"app": "web"}})
 POLICY = policy("web", on("member1", "member2"), selector("web"))
@@ -34,7 +35,7 @@ EACH = [DEPLOYMENT, POLICY, REBALANCER, SECRET, ROLE]
 
 @pytest.fixture(scope="module")
 def client(server: Server) -> Iterator[DynamicClient]:
-    api = config.new_client_from_config(config_file=str(server.kubeconfig))
+    api = config.new_client_from_config(config_file=str(server.directory / "kubeconfig"))
     yield DynamicClient(api)
     disconnect(api)
 

@@ -22,7 +22,7 @@ from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 
 from tests.clients.informers import Informer, expected_objects
-from tests.clients.servers import Server, disconnect
+from tests.clients.servers import disconnect, on_fixed_port
 from tests.rounds import ROUNDS
 
 RESTARTS: Final = 2 * ROUNDS
@@ -72,9 +72,9 @@ class Writer(threading.Thread):
 @pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # see conftest
 def test_informers_equal_a_list_after_many_restarts(tmp_path: Path) -> None:
-    server = Server(tmp_path)
+    server = on_fixed_port(tmp_path)
     server.start()
-    apis = [connected(server.kubeconfig) for _ in range(_INFORMERS + 1)]
+    apis = [connected(server.directory / "kubeconfig") for _ in range(_INFORMERS + 1)]
     api, writer = apis[0], Writer(apis[0])
     informers = [Informer(connection, NAMESPACE) for connection in apis[1:]]
     running = (*informers, writer)

@@ -59,7 +59,7 @@ class Part(Process):
         self.data = directory / f"data-{number}"
         words = [str(self.data) if word == "/data" else word for word in words]
         super().__init__(f"{service}-{number}", log, directory, *words)
-        self.environment = {"REBALLAST_TOKEN": TOKEN}
+        self.environment["REBALLAST_TOKEN"] = TOKEN
         self.http = httpx.Client(trust_env=False, headers={"authorization": f"Bearer {TOKEN}"})
 
     def is_ready(self) -> bool:

@@ -21,7 +21,7 @@ from events.json_values import Json, object_at, objects_at
 from tests import writes
 from tests.faults.load_objects import COUNT, POLICY, TAINT
 from tests.faults.loads import ABSENT, Ledger, Writer
-from tests.faults.processes import Server
+from tests.processes import Server
 from tests.rounds import ROUNDS
 
 KILLS: Final = 4 * ROUNDS

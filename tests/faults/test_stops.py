@@ -23,7 +23,7 @@ from events import codec, decisions, kube_objects, specs
 from tests import writes
 from tests.builders.manifests import config_map, deployment
 from tests.faults.load_objects import POLICY
-from tests.faults.processes import Server
+from tests.processes import Server
 
 pytestmark = pytest.mark.slow
 

@@ -16,6 +16,7 @@ from typing import Final, cast
 import pytest
 
 from events.json_values import Json
+from tests.cli.servers import CommandError, holds, without_ages
 
 SECONDS: Final = 90
 _UNTIL_SECONDS: Final = 90.0
@@ -32,10 +33,6 @@ _ABSENT: Final = (
 _ASKING: Final = frozenset(
     {"api-resources", "auth", "describe", "events", "explain", "get", "logs", "top", "version", "wait"}
 )
-
-
-class CommandError(AssertionError):
-    """A command ended with another exit code than the expected one."""
 
 
 class Kubectl:
@@ -91,19 +88,19 @@ class Kubectl:
 
     def table(self, *words: str) -> list[str]:
         """Return the table of ``get`` as lines, with single blanks between columns and without the column AGE."""
-        return plain(self("get", *words))
+        return without_ages(self("get", *words))
 
     def until(self, expected: Sequence[str], *words: str) -> None:
         """Repeat ``get`` until it prints this table (without ages)."""
         self.until_true(lambda: self.table(*words) == list(expected), lambda: self("get", *words))
 
-    def until_true(self, holds: Callable[[], bool], message: Callable[[], str]) -> None:
-        """Poll until the condition ``holds`` is true; after a timeout, fail with the result of ``message``.
+    def until_true(self, is_met: Callable[[], bool], message: Callable[[], str]) -> None:
+        """Poll until the condition ``is_met`` is true; after a timeout, fail with the result of ``message``.
 
         A command that fails meanwhile, for example since an object does not exist yet, is repeated.
         """
         deadline, pause_s = time.monotonic() + _UNTIL_SECONDS, _POLL_SECONDS
-        while not _holds(holds):
+        while not holds(is_met):
             assert time.monotonic() < deadline, message()
             time.sleep(pause_s)
             pause_s = min(pause_s * _LONGER, _POLL_SECONDS_MAX)
@@ -136,15 +133,6 @@ class Kubectl:
         }
 
 
-def plain(printed: str) -> list[str]:
-    """Return the lines of a table with single blanks between columns, without the column AGE."""
-    lines = [line.split() for line in printed.splitlines()]
-    if not lines or "AGE" not in lines[0]:
-        return [" ".join(line) for line in lines]
-    age_column = lines[0].index("AGE")
-    return [" ".join([*line[:age_column], *line[age_column + 1 :]]) for line in lines]
-
-
 def found_program() -> str:
     """Return the kubectl of the PATH; without one the test is skipped, in CI it fails."""
     program = shutil.which("kubectl")
@@ -153,10 +141,3 @@ def found_program() -> str:
             pytest.fail(_ABSENT)
         pytest.skip(_ABSENT)
     return program
-
-
-def _holds(condition: Callable[[], bool]) -> bool:
-    try:
-        return condition()
-    except CommandError:
-        return False

@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-import httpx
 import pytest
 
-from engine.http.kube.app import create_app
 from events.json_values import Json
-from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.api.servers import kube_client, serving
 from tests.kubectl.recording import FOLDER, Sent, read
 
 FILES = sorted(FOLDER.glob("*.jsonl"))
@@ -61,17 +59,14 @@ async def test_all_versions_create_the_same_objects() -> None:
 
 async def replayed(sent: Sequence[Sent]) -> dict[str, str]:
     """Return the stored objects after these requests as text, by kind."""
-    async with serving() as services:
-        transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS))
-        headers = {"authorization": f"Bearer {TOKEN}"}
-        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
-            for request in sent:
-                content_type = {"content-type": request.type} if request.type else {}
-                answer = await client.request(
-                    request.method, request.path, content=request.content, headers=content_type
-                )
-                assert answer.status_code == request.code, (request.method, request.path, answer.text)
-            lists = {path: (await client.get(path)).raise_for_status().json() for path in KINDS}
+    async with serving() as services, kube_client(services) as client:
+        for request in sent:
+            content_type = {"content-type": request.type} if request.type else {}
+            answer = await client.request(
+                request.method, request.path, content=request.content, headers=content_type
+            )
+            assert answer.status_code == request.code, (request.method, request.path, answer.text)
+        lists = {path: (await client.get(path)).raise_for_status().json() for path in KINDS}
     return {path: json.dumps([_plain(item) for item in listed["items"]]) for path, listed in lists.items()}
 
 

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from tests.kubectl.commands import Kubectl, plain
+from tests.cli.servers import without_ages
+from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH
 
 
@@ -20,9 +21,9 @@ def test_watch_prints_each_change_and_the_deletion(kubectl: Kubectl, tmp_path: P
 def test_watch_prints_status_changes(kubectl: Kubectl, tmp_path: Path) -> None:
     with kubectl.watching(tmp_path, "deploy") as printed:
         kubectl("apply", "-f", "-", stdin=BOTH)
-        kubectl.until_true(lambda: "web 3/3 3 3" in plain(printed.read_text()), printed.read_text)
+        kubectl.until_true(lambda: "web 3/3 3 3" in without_ages(printed.read_text()), printed.read_text)
         kubectl("scale", "deploy", "web", "--replicas", "5")
-        kubectl.until_true(lambda: "web 5/5 5 5" in plain(printed.read_text()), printed.read_text)
+        kubectl.until_true(lambda: "web 5/5 5 5" in without_ages(printed.read_text()), printed.read_text)
 
 
 def test_watch_with_a_selector_prints_objects_that_stop_matching(kubectl: Kubectl, tmp_path: Path) -> None:

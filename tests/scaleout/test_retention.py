@@ -23,10 +23,11 @@ from engine.cli import failures
 from engine.log.kafka import address, side_topics
 from tests.brokers import configuration
 from tests.brokers.processes import LocalBrokers
+from tests.processes import READY_S
 from tests.rounds import ROUNDS
 from tests.scaleout import retention
 from tests.scaleout.installation import Installation, installed
-from tests.scaleout.processes import READY_S, Process, Worker
+from tests.scaleout.processes import Process, Worker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -7,12 +7,9 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Final
 
-import httpx
-
-from engine.http.kube.app import create_app
 from engine.log.memory import MemoryLog
 from events.records import Record, StoredRecord
-from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.api.servers import kube_client, serving
 from tests.builders import manifests
 from tests.tidy import trees
 
@@ -46,18 +43,13 @@ async def functions() -> set[tuple[Path, str]]:
     threading.setprofile(log.entered)
     sys.setprofile(log.entered)
     try:
-        async with serving(log=log) as services:
-            transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS))
-            headers = {"authorization": f"Bearer {TOKEN}"}
-            async with httpx.AsyncClient(
-                transport=transport, base_url="http://kube", headers=headers
-            ) as client:
-                for name in ("first", "second"):
-                    await services.views.wait_folded(log.last_number())
-                    log.found.clear()
-                    log.is_waiting = True
-                    answer = await client.post(_PATH, json=manifests.deployment(name))
-                    answer.raise_for_status()
+        async with serving(log=log) as services, kube_client(services) as client:
+            for name in ("first", "second"):
+                await services.views.wait_folded(log.last_number())
+                log.found.clear()
+                log.is_waiting = True
+                answer = await client.post(_PATH, json=manifests.deployment(name))
+                answer.raise_for_status()
     finally:
         sys.setprofile(None)
         threading.setprofile(None)  # pyright: ignore[reportArgumentType]  # the stubs leave out that None ends it

@@ -6,10 +6,9 @@ from typing import cast
 
 import httpx
 
-from engine.http.kube.app import create_app
 from engine.http.services import Services
 from events.json_values import Json
-from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.api.servers import kube_client, serving
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 POLICIES = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies"
@@ -17,11 +16,8 @@ POLICIES = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolic
 
 @asynccontextmanager
 async def api() -> AsyncGenerator[tuple[httpx.AsyncClient, Services]]:
-    async with serving() as services:
-        transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS), raise_app_exceptions=False)
-        headers = {"authorization": f"Bearer {TOKEN}"}
-        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
-            yield client, services
+    async with serving() as services, kube_client(services) as client:
+        yield client, services
 
 
 async def create(client: httpx.AsyncClient, value: Json) -> Json:

@@ -2,7 +2,6 @@
 
 import asyncio
 
-import httpx
 import msgspec
 import pytest
 
@@ -11,7 +10,7 @@ from events import observations, times
 from events.json_values import object_at
 from tests.api.kube.client import api
 from tests.api.kube.test_reads import watched
-from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.api.servers import NOW_MS, kube_client, serving
 from tests.builders import inputs
 from tests.builders.log_records import envelope, record
 from tests.builders.manifests import manifest
@@ -45,12 +44,9 @@ async def test_ages_in_tables_are_those_at_the_time_of_each_event() -> None:
     now_ms = NOW_MS
     watch = {"watch": "true", "resourceVersion": "1", "timeoutSeconds": "2"}
     async with serving([record(inputs.joined("member1"))]) as services:
-        transport = httpx.ASGITransport(create_app(services, lambda: now_ms))
-        headers = {
-            "authorization": f"Bearer {TOKEN}",
-            "accept": "application/json;as=Table;v=v1;g=meta.k8s.io",
-        }
-        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
+        app = create_app(services, lambda: now_ms)
+        headers = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+        async with kube_client(services, app, headers) as client:
             watching = asyncio.create_task(client.get(EVENTS, params=watch))
             await asyncio.sleep(0.2)
             now_ms += 60_000

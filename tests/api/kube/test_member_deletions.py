@@ -9,7 +9,7 @@ from engine.http.kube.app import create_app
 from engine.simulation import defaults
 from engine.simulation.member_fleet import Members
 from events.json_values import Json
-from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.api.servers import NOW_MS, kube_client, serving
 from tests.builders.manifests import config_map
 
 MEMBER = "/apis/cluster.karmada.io/v1alpha1/clusters/member1/proxy"
@@ -23,11 +23,7 @@ async def member() -> AsyncGenerator[httpx.AsyncClient]:
         fleet = Members(services.log, lambda: NOW_MS, defaults.three_members())
         await fleet.turn()
         await services.catch_up()
-        transport = httpx.ASGITransport(
-            create_app(services, lambda: NOW_MS, fleet), raise_app_exceptions=False
-        )
-        headers = {"authorization": f"Bearer {TOKEN}"}
-        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
+        async with kube_client(services, create_app(services, lambda: NOW_MS, fleet)) as client:
             yield client
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from engine.http.kube.app import create_app
 from events.json_values import Json
-from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.api.servers import NOW_MS, TOKEN, kube_client, serving
 from tests.builders.manifests import manifest
 
 REVIEWS = "/apis/authorization.k8s.io/v1"
@@ -21,16 +21,9 @@ TOKENS = "/api/v1/namespaces/default/serviceaccounts/default/token"
 @asynccontextmanager
 async def api(**headers: str) -> AsyncGenerator[httpx.AsyncClient]:
     """Yield a client with the server's token; ``_`` in header names means ``-``."""
-    async with serving() as services:
-        transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS), raise_app_exceptions=False)
-        sent_headers = {
-            "authorization": f"Bearer {TOKEN}",
-            **{name.replace("_", "-"): text for name, text in headers.items()},
-        }
-        async with httpx.AsyncClient(
-            transport=transport, base_url="http://kube", headers=sent_headers
-        ) as client:
-            yield client
+    sent_headers = {name.replace("_", "-"): text for name, text in headers.items()}
+    async with serving() as services, kube_client(services, headers=sent_headers) as client:
+        yield client
 
 
 @pytest.mark.parametrize(
