@@ -1,6 +1,6 @@
 """``members``, ``fault``, ``heal``: list the simulated clusters and inject faults."""
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 from urllib.parse import quote
 
 from cyclopts import Parameter, validators
@@ -8,9 +8,8 @@ from msgspec import Struct
 
 from engine.cli import failures, options, output, table_rows
 from engine.http.query.member_routes import FaultRequest
-from engine.simulation.listed_statuses import MemberStatus
+from engine.simulation.listed_statuses import FaultKind, MemberStatus
 
-Fault = Literal["down", "slow", "losing", "lagging", "throttled", "failing"]
 Amount = Annotated[
     int | None,
     Parameter(
@@ -35,7 +34,7 @@ def members(*, server: options.Server = options.SERVER) -> None:
 
 
 def fault(
-    member: str, kind: Fault, /, *, amount: Amount = None, server: options.Server = options.SERVER
+    member: str, kind: FaultKind, /, *, amount: Amount = None, server: options.Server = options.SERVER
 ) -> None:
     if kind == "down" and amount is not None:
         raise failures.usage("down has no amount", f"reballast fault {member} down")

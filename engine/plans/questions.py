@@ -6,7 +6,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.simulation import faults, specs
+from engine.simulation import specs
+from engine.simulation.listed_statuses import FaultKind
 from events.records import Record
 
 AT_ONCE_MAX: Final = max(2, os.cpu_count() or 1)
@@ -27,7 +28,7 @@ class Failure(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_
     """A hypothetical fault of a member (``simulation.faults``), after ``after_ms`` of virtual time."""
 
     member: str
-    kind: faults.Kind = "down"
+    kind: FaultKind = "down"
     amount: int | None = None
     after_ms: int = 0
 

@@ -156,7 +156,9 @@ def namespaces(
     """
     used = {workload.ref.namespace for workload in state.workloads.values() if workload.ref.namespace}
     names = (*BUILT_IN_NAMESPACES, *used)
-    by_name = {name: _namespace(name, created_ms, {}, _uid(state, "namespace", name)) for name in names}
+    by_name = {
+        name: _namespace(name, created_ms, {}, uid(state.spec.name, "namespace", name)) for name in names
+    }
     edits = {value.name: value for value in written if marks.WORK_NAME in value.annotations}
     nothing = KubeObject({})
     for item in propagated:
@@ -166,8 +168,8 @@ def namespaces(
             "labels": {**edited.labels, **item.manifest.labels},
             "annotations": {**edited.annotations, **item.manifest.annotations},
         }
-        uid = _uid(state, "namespace", name, str(item.created_ms))
-        by_name[name] = _namespace(name, item.created_ms, merged, uid)
+        own_uid = uid(state.spec.name, "namespace", name, str(item.created_ms))
+        by_name[name] = _namespace(name, item.created_ms, merged, own_uid)
     for value in written:
         if value.name not in edits:
             by_name[value.name] = value
@@ -257,7 +259,3 @@ def owned_by(state: MemberState, workload: Workload) -> OwnerReference:
         "uid": uids.of_object(state.spec.name, workload),
         "controller": True,
     }
-
-
-def _uid(state: MemberState, *parts: str) -> str:
-    return uid(state.spec.name, *parts)

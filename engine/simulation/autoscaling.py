@@ -23,11 +23,6 @@ from events.kube_fields import Condition
 _SCALED_AT: Final = "lastScaleTime"
 
 
-class _Value(TypedDict, total=False):
-    averageValue: str
-    averageUtilization: int
-
-
 class _Status(TypedDict, total=False):
     observedGeneration: int
     currentReplicas: int
@@ -60,10 +55,8 @@ def status(state: MemberState, workload: Workload, scaler: Scaler) -> _Status:
     target = _target(state, key)
     if target is None or target.replicas is None:
         message = f'{scaler.target_kind} "{scaler.target_name}" not found'
-        return {
-            "observedGeneration": generation,
-            "conditions": [_condition(workload, "AbleToScale", "FailedGetScale", message, well=False)],
-        }
+        missing = _condition(workload, "AbleToScale", "FailedGetScale", message, well=False)
+        return {"observedGeneration": generation, "conditions": [missing]}
     count = target.admitted + target.pending
     if refusal := _refusal(target):
         refused = _condition(workload, "AbleToScale", "FailedUpdateScale", refusal, well=False)
@@ -174,7 +167,7 @@ def _limits(workload: Workload, scaler: Scaler, target: Workload) -> Condition:
 
 def _current(metric: Metric, load: int, count: int, requests: dict[str, int]) -> Json:
     average = load // max(count, 1)
-    used: _Value = {"averageValue": quantity.of_nano(metric.name, -(-average // 1_000_000) * 1_000_000)}
+    used: Json = {"averageValue": quantity.of_nano(metric.name, -(-average // 1_000_000) * 1_000_000)}
     if metric.share is not None:
         used["averageUtilization"] = average * autoscalers.PERCENT // requests[metric.name]
     field = metric.source[:1].lower() + metric.source[1:]

@@ -52,7 +52,7 @@ class CountingWorks:
                 start = self._ends[shard]
                 batch = await self._log.read(topics.DECISIONS, shard, start, min(READ, end - start))
                 for record in batch:
-                    if _is_step(record) and self._take(chain, record):
+                    if record.headers.get("ce_type") == _STEP and self._take(chain, record):
                         works_due += self._take_due(shard)
                 self._ends[shard] = port.behind(batch, end)
                 await asyncio.sleep(0)  # let other tasks run: after a restart this reads all steps
@@ -89,10 +89,6 @@ class CountingWorks:
         ]
         self._foreign.difference_update((record.partition, record.offset) for record in counting)
         return counting
-
-
-def _is_step(record: records.StoredRecord) -> bool:
-    return record.headers.get("ce_type") == _STEP
 
 
 _STEP = codec.catalogue.BY_STRUCT[decisions.StepTaken].type

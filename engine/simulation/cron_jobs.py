@@ -11,6 +11,7 @@ from typing import TypedDict
 from engine.simulation.state import MemberState, Workload
 from engine.works.templates import CronJob
 from events import times
+from events.json_values import Json
 
 
 def follow(state: MemberState, workload: Workload, at_ms: int) -> None:
@@ -36,15 +37,8 @@ def follow(state: MemberState, workload: Workload, at_ms: int) -> None:
         heapq.heappush(state.starts, (workload.change_ms, workload.key))
 
 
-class _ActiveJob(TypedDict):
-    apiVersion: str
-    kind: str
-    name: str
-    namespace: str
-
-
 class _Status(TypedDict, total=False):
-    active: list[_ActiveJob]
+    active: list[Json]
     lastScheduleTime: str
     lastSuccessfulTime: str
 

@@ -1,30 +1,26 @@
 """Add faults to a member and remove them. Their effects are deterministic."""
 
 from http import HTTPStatus
-from typing import Final, Literal
+from typing import Final
 
-from engine.simulation.listed_statuses import MemberStatus
+from engine.simulation.listed_statuses import FaultKind, MemberStatus
 from engine.simulation.state import Faults, MemberState
 from events import clusters
 
-Kind = Literal["down", "slow", "losing", "lagging", "throttled", "failing"]
-
-SLOWNESS: Final = 10
-"""Default factor on the start-up time of replicas in a slow member."""
-
-LOSE_EVERY: Final = 2
-"""A losing member loses every n-th report; this is the default n."""
-
-LAG_MS: Final = 1_000
-"""Default time that each request to the API of a lagging member takes."""
-
-REFUSE_EVERY: Final = 2
-"""A throttled or failing member refuses every n-th request to its API; this is the default n."""
+_FIELDS: Final[dict[FaultKind, tuple[str, int]]] = {
+    "down": ("down", True),
+    "slow": ("slowness", 10),
+    "losing": ("lose_every", 2),
+    "lagging": ("lag_ms", 1_000),
+    "throttled": ("throttle_every", 2),
+    "failing": ("fail_every", 2),
+}
+"""Field of ``state.Faults`` and default amount of each kind of fault; ``inflict`` describes the amounts."""
 
 AMOUNT_MAX: Final = 1_000_000
 
 
-def inflict(state: MemberState, kind: Kind, amount: int | None) -> None:
+def inflict(state: MemberState, kind: FaultKind, amount: int | None) -> None:
     """Apply a fault to a member.
 
     ``amount`` is the factor on start-up times for "slow", n for "losing" every n-th report, milliseconds for each
@@ -33,20 +29,8 @@ def inflict(state: MemberState, kind: Kind, amount: int | None) -> None:
     """
     if amount is not None and not 1 <= amount <= AMOUNT_MAX:
         raise ValueError(f"amount: {amount} is not between 1 and {AMOUNT_MAX}")
-    faults = state.faults
-    match kind:
-        case "down":
-            faults.down = True
-        case "slow":
-            faults.slowness = SLOWNESS if amount is None else amount
-        case "losing":
-            faults.lose_every = LOSE_EVERY if amount is None else amount
-        case "lagging":
-            faults.lag_ms = LAG_MS if amount is None else amount
-        case "throttled":
-            faults.throttle_every = REFUSE_EVERY if amount is None else amount
-        case "failing":
-            faults.fail_every = REFUSE_EVERY if amount is None else amount
+    field, default = _FIELDS[kind]
+    setattr(state.faults, field, default if amount is None or kind == "down" else amount)
 
 
 def heal(state: MemberState) -> None:
@@ -76,12 +60,7 @@ def status_of(state: MemberState) -> MemberStatus:
     return MemberStatus(
         name=state.spec.name,
         joined=state.joined,
-        down=state.faults.down,
-        slowness=state.faults.slowness,
-        lose_every=state.faults.lose_every,
-        lag_ms=state.faults.lag_ms,
-        throttle_every=state.faults.throttle_every,
-        fail_every=state.faults.fail_every,
         startup_ms=state.spec.startup_ms,
         workloads=len(state.workloads),
+        **{field: getattr(state.faults, field) for field, _ in _FIELDS.values()},
     )

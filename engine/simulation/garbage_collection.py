@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from engine.simulation import lists, owner_index, uids
-from engine.simulation.state import UNMANAGED, MemberState, Unmanaged, Workload
+from engine.simulation.state import UNMANAGED, MemberState, Unmanaged
 from engine.works import templates
 from events import clusters, keys, times
 from events.json_values import Json, list_at
@@ -153,16 +153,13 @@ def _is_derived(state: MemberState, namespace: str, kind: str, name: str, uid: s
     source = _source(state, kind, namespace, name)
     if kind not in _SOURCES or source is None:
         return kind == _CLAIM and _is_claimed(state, namespace, name)
-    workload, item = _workload(state, source), state.unmanaged.get(source)
+    workload = state.workloads.get(UNMANAGED + source) or state.workloads.get(source)
+    item = state.unmanaged.get(source)
     if kind == "Job":
         return workload is not None or item is not None
     digests = {revision.digest for revision in item.revisions} if item is not None else set[str]()
     digests |= {workload.template.digest} if workload is not None else set()
     return any(uids.of_replica_set(cluster, source, digest) == uid for digest in digests)
-
-
-def _workload(state: MemberState, key: str) -> Workload | None:
-    return state.workloads.get(UNMANAGED + key) or state.workloads.get(key)
 
 
 def _is_claimed(state: MemberState, namespace: str, name: str) -> bool:

@@ -1,8 +1,12 @@
 """Statuses of members, of their workloads and pods, as the query API lists them."""
 
+from typing import Literal
+
 from msgspec import Struct
 
 from events import shapes
+
+FaultKind = Literal["down", "slow", "losing", "lagging", "throttled", "failing"]
 
 
 class MemberStatus(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -123,7 +123,7 @@ class Members:
                 await asyncio.sleep(_AFTER_FAILURE_S)
             await self._wait()
 
-    async def fault(self, name: str, kind: faults.Kind, amount: int | None = None) -> None:
+    async def fault(self, name: str, kind: listed_statuses.FaultKind, amount: int | None = None) -> None:
         """Add a fault to a member; see ``faults.inflict`` for the amounts.
 
         Raises UnknownMemberError, or ValueError for an invalid amount.

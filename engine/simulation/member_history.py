@@ -264,11 +264,9 @@ def _take_deletion(history: History, deletion: clusters.MemberObjectDeleted, at_
     past = history.workloads.get(key)
     if past is not None and past.applied is not None and not past.preserved:
         past.created_ms, past.uid, past.kept = at_ms, "", KeptFields()
-        if deletion.orphans:
-            _scale(past.ages, past.applied.replicas or 0, at_ms)
-        else:
+        if not deletion.orphans:
             past.ages = []
-            _scale(past.ages, past.applied.replicas or 0, at_ms)
+        _scale(past.ages, past.applied.replicas or 0, at_ms)
         return
     if past is not None and past.preserved:
         past.applied, past.preserved = None, False

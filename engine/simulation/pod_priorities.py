@@ -41,7 +41,7 @@ def rank_of(state: MemberState, workload: Workload) -> Rank | None:
         return _BUILT_IN.get(name) or state.ranks.get(name)
     defaults = [rank for rank in state.ranks.values() if rank.is_default]
     # Of several defaults Kubernetes takes the lowest.
-    return min(defaults, key=_value, default=_NONE)
+    return min(defaults, key=lambda rank: rank.value, default=_NONE)
 
 
 def by_priority(state: MemberState, keys: list[str]) -> list[str]:
@@ -115,7 +115,3 @@ def _displace(state: MemberState, workload: Workload, at_ms: int) -> None:
     workload.pending_since_ms = at_ms
     state.waiting[workload.key] = None
     state.dirty[workload.key] = None
-
-
-def _value(rank: Rank) -> int:
-    return rank.value

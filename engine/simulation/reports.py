@@ -240,7 +240,8 @@ def _report_capacity(state: MemberState, batch: list[Report], at_ms: int) -> boo
         state.shift_ms = None
         return True
     previous = state.reported_capacity
-    if previous is not None and (_is_shift(report, previous) or _is_rolling(state)):
+    is_shift = previous is not None and _without_shift(report) == _without_shift(previous)
+    if previous is not None and (is_shift or _is_rolling(state)):
         state.shift_ms = at_ms + SHIFT_MS if state.shift_ms is None else state.shift_ms
         if at_ms < state.shift_ms:
             return True
@@ -252,12 +253,8 @@ def _report_capacity(state: MemberState, batch: list[Report], at_ms: int) -> boo
     return True
 
 
-def _is_shift(report: clusters.CapacityReported, previous: clusters.CapacityReported) -> bool:
-    """Whether two reports differ only in how the used capacity is divided into ``allocated`` and ``allocating``."""
-    return _without_shift(report) == _without_shift(previous)
-
-
 def _without_shift(report: clusters.CapacityReported) -> clusters.CapacityReported:
+    """Return the report with all used capacity in ``allocated``: a shift to or from ``allocating`` changes nothing."""
     used = {
         resource: quantity.of_nano(
             resource,

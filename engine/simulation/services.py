@@ -109,23 +109,10 @@ def _slice(cluster: str, service: KubeObject, pods: list[KubeObject]) -> KubeObj
     )
 
 
-class _EndpointConditions(TypedDict):
-    ready: bool
-    serving: bool
-    terminating: bool
-
-
-class _PodReference(TypedDict):
-    kind: str
-    name: str
-    namespace: str
-    uid: str
-
-
 class _Endpoint(TypedDict, total=False):
     addresses: list[str]
-    conditions: _EndpointConditions
-    targetRef: _PodReference
+    conditions: Json
+    targetRef: Json
     nodeName: str
 
 
@@ -133,12 +120,7 @@ def _endpoint(pod: KubeObject) -> _Endpoint:
     endpoint: _Endpoint = {
         "addresses": [pod.text_at("status", "podIP")],
         "conditions": {"ready": True, "serving": True, "terminating": False},
-        "targetRef": {
-            "kind": "Pod",
-            "name": pod.name,
-            "namespace": pod.namespace,
-            "uid": pod.uid,
-        },
+        "targetRef": {"kind": "Pod", "name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
     }
     if name := pod.text_at("spec", "nodeName"):
         endpoint["nodeName"] = name

@@ -38,44 +38,16 @@ class _JobStatus(TypedDict, total=False):
     conditions: list[Condition]
 
 
-class _Ingress(TypedDict):
-    ip: str
-    ipMode: str
-
-
-class _LoadBalancer(TypedDict):
-    ingress: list[_Ingress]
-
-
 class _BalancerStatus(TypedDict):
-    loadBalancer: _LoadBalancer
-
-
-class _Running(TypedDict):
-    startedAt: str
-
-
-class _ContainerState(TypedDict):
-    running: _Running
-
-
-class _ContainerStatus(TypedDict):
-    name: str
-    ready: bool
-    restartCount: int
-    state: _ContainerState
-
-
-class _Address(TypedDict):
-    ip: str
+    loadBalancer: Json
 
 
 class _PodStatus(TypedDict):
     phase: str
     podIP: str
-    podIPs: list[_Address]
+    podIPs: list[Json]
     conditions: list[Condition]
-    containerStatuses: list[_ContainerStatus]
+    containerStatuses: list[Json]
 
 
 class _DaemonSetStatus(TypedDict):
@@ -167,14 +139,13 @@ def _balancer_status(cluster: str, workload: Workload) -> _BalancerStatus:
 def _pod_status(cluster: str, workload: Workload) -> _PodStatus:
     address = addresses.of_pod(cluster, workload.ref.namespace, workload.ref.name)
     since = times.to_seconds_text(workload.created_ms)
-    running: _ContainerState = {"running": {"startedAt": since}}
     return {
         "phase": "Running",
         "podIP": address,
         "podIPs": [{"ip": address}],
         "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": since}],
         "containerStatuses": [
-            {"name": name, "ready": True, "restartCount": 0, "state": running}
+            {"name": name, "ready": True, "restartCount": 0, "state": {"running": {"startedAt": since}}}
             for name in workload.template.containers
         ],
     }
@@ -250,16 +221,11 @@ def _availability(workload: Workload) -> Condition:
     unavailable = (
         strategy.unavailable(replicas) if strategy and not strategy.is_recreating and replicas else 0
     )
+    status, reason, has = "False", "MinimumReplicasUnavailable", "does not have"
     if workload.ready >= replicas - unavailable:
-        return _condition(
-            "Available",
-            "True",
-            "MinimumReplicasAvailable",
-            "Deployment has minimum availability.",
-            workload.created_ms,
-        )
-    message = "Deployment does not have minimum availability."
-    return _condition("Available", "False", "MinimumReplicasUnavailable", message, workload.created_ms)
+        status, reason, has = "True", "MinimumReplicasAvailable", "has"
+    message = f"Deployment {has} minimum availability."
+    return _condition("Available", status, reason, message, workload.created_ms)
 
 
 def _progress(workload: Workload) -> Condition:

@@ -5,7 +5,7 @@ If no members are simulated, all these routes return 404.
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Annotated, Final, Literal, Protocol
+from typing import Annotated, Final, Protocol
 
 from msgspec import Meta, Struct
 from starlette.requests import Request
@@ -15,10 +15,8 @@ from starlette.routing import Route
 from engine.http.errors import RefusalError
 from engine.http.query import api_routes, parameters
 from engine.http.query.api_routes import PREFIX, ApiRoute, read_query
-from engine.simulation.listed_statuses import MemberStatus, Pod, WorkloadStatus
+from engine.simulation.listed_statuses import FaultKind, MemberStatus, Pod, WorkloadStatus
 from projections.query import LabelTest
-
-Kind = Literal["down", "slow", "losing", "lagging", "throttled", "failing"]
 
 LISTED_MAX: Final = 10_000
 _BODY_BYTES_MAX: Final = 4096
@@ -46,7 +44,7 @@ class SimulatedMembers(Protocol):
         """At most ``limit`` workloads that match; None matches all."""
         ...
 
-    async def fault(self, name: str, kind: Kind, amount: int | None) -> None:
+    async def fault(self, name: str, kind: FaultKind, amount: int | None) -> None:
         """Add a fault to a member; what ``amount`` means depends on the kind of fault (see ``FaultRequest``)."""
         ...
 
@@ -76,7 +74,7 @@ class FaultRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     API, in milliseconds; throttled (429) and failing (503): every n-th of these requests is refused.
     """
 
-    kind: Kind
+    kind: FaultKind
     amount: int | None = None
 
 

@@ -1,12 +1,12 @@
 """Faults of members, of the log and of the worker, invalid records, leaps of the clock, and their end."""
 
-from engine.simulation import faults
+from engine.simulation.listed_statuses import FaultKind
 from events import keys, records, specs, topics
 from tests.builders.manifests import raw
 from tests.simulation.moves.templates import template
 from tests.simulation.world import World
 
-FAULTS: tuple[faults.Kind, ...] = ("down", "slow", "losing")
+FAULTS: tuple[FaultKind, ...] = ("down", "slow", "losing")
 
 
 async def hostile(world: World) -> str:
