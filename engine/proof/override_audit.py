@@ -99,6 +99,7 @@ class OverrideAudit:
             recorded,
             manifests.sorted_labels(work.labels),
             manifests.declared_replicas_path(work.reading),
+            work.completions,
         )
         template = await self._template(before)
         if template is None:

@@ -174,8 +174,7 @@ def _apply(
     workload.kept = kept_fields.retained(workload, workload.kept, template)
     workload.replicas = workload.desired if workload.kept.replicas is None else workload.kept.replicas
     workload.overrides, workload.fault = work.overrides, ""
-    # With overrides, the completions are in the rendered template.
-    workload.completions = None if work.overrides else work.completions
+    workload.completions = completions_of(work, template)
     workload.labels, workload.reading = tuple(sorted(work.labels.items())), work.reading
     workload.suspended = workload.preserved = False
     state.tombstones.pop(work.key, None)
@@ -185,6 +184,11 @@ def _apply(
     record_priority_class(state, workload)
     served_kinds.record(state, workload)
     state.dirty[work.key] = None
+
+
+def completions_of(work: works.WorkApplied, template: Template) -> int | None:
+    """Return the cluster's share of a Job's completions; overrides, which ``template`` contains, may change it."""
+    return template.completions if work.overrides and work.completions is not None else work.completions
 
 
 def _refuse(

@@ -117,7 +117,7 @@ def _restore_workload(
         replicas=count,
         desired=count,
         overrides=applied.overrides,
-        completions=None if applied.overrides else applied.completions,
+        completions=cluster.completions_of(applied, template),
         labels=tuple(sorted(applied.labels.items())),
         reading=newest.reading,
         template=template,

@@ -36,15 +36,18 @@ _OBJECT: Final = msgspec.json.Decoder(dict[str, object])
 
 
 class RenderInput(NamedTuple):
-    """The position of a template in the log, and the replicas, labels and overrides of one cluster."""
+    """The position of a template in the log, and the replicas, labels and overrides of one cluster.
+
+    No field has a default, so that no caller renders a work without one of them.
+    """
 
     shard: int
     offset: int
     replicas: int | None
     overrides: tuple[shapes.OverrideRef, ...]
-    labels: tuple[tuple[str, str], ...] = ()
-    replicas_at: str = ""
-    completions: int | None = None
+    labels: tuple[tuple[str, str], ...]
+    replicas_at: str
+    completions: int | None
 
 
 class Rendered(Struct, frozen=True):

@@ -29,6 +29,15 @@ spec:
     clusterAffinity: {clusterNames: [member1, member2]}
     replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Weighted}
 """
+OVERRIDE: Final = """
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: OverridePolicy
+metadata: {name: sum}
+spec:
+  resourceSelectors: [{apiVersion: batch/v1, kind: Job, name: web}]
+  overrideRules: [{overriders: {labelsOverrider: [{operator: add, value: {site: edge}}]}}]
+"""
 SUSPENDED: Final = f"{POLICY}  suspension: {{dispatching: true}}\n"
 CLAIM: Final = "propagationpolicy.karmada.io"
 BINDING: Final = "resourcebinding.karmada.io"
@@ -277,8 +286,9 @@ def test_events_report_a_cluster_that_joined(kubectl: Kubectl) -> None:
     kubectl("delete", "cluster", name)
 
 
-def test_completions_of_a_job_are_divided_over_its_clusters(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", stdin=JOB)
+@pytest.mark.parametrize("override", ["", OVERRIDE], ids=["plain", "overridden"])
+def test_completions_of_a_job_are_divided_over_its_clusters(kubectl: Kubectl, override: str) -> None:
+    kubectl("apply", "-f", "-", stdin=JOB + override)
     shown = ("get", "job", "web", "-o", "jsonpath={.spec.parallelism} {.spec.completions}")
     members = {name: kubectl.on(name) for name in ("member1", "member2")}
     for member in members.values():

@@ -43,7 +43,9 @@ async def shown(stage: Stage, name: str = "web") -> KubeObject:
     state = stage.members.state_of("member1")
     workload = state.workloads[key_of(name)]
     made = await manifests.Renderer(stage.log).render(
-        manifests.RenderInput(workload.shard, workload.offset, workload.replicas, workload.overrides)
+        manifests.input_of(
+            applied(name, workload.replicas or 0, offset=workload.offset, overrides=workload.overrides)
+        )
     )
     return api_objects.workload_object(state, workload, made.manifest)
 
@@ -209,7 +211,7 @@ def test_replicas_are_set_at_the_path_of_the_kind(
     api_version: str, kind: str, declared: str, spec: Json
 ) -> None:
     template_spec = {"job": {"size": 9, "state": "on"}} if "job" in spec else {}
-    render_input = manifests.RenderInput(0, 0, 3, (), replicas_at=declared)
+    render_input = manifests.RenderInput(0, 0, 3, (), (), declared, None)
     made = manifests.render(raw(manifest(api_version, kind, "a", spec=template_spec)), render_input, [])
     assert (made.fault, made.replicas) == ("", 3)
     assert msgspec.json.decode(made.manifest)["spec"] == spec
@@ -223,7 +225,8 @@ async def test_cached_results_take_bounded_memory() -> None:
     renderer = manifests.Renderer(stage.log)
     tracemalloc.start()
     for replicas in range(150):
-        made = await renderer.render(manifests.RenderInput(keys.shard_of(WEB), offset, replicas, (ref,)))
+        work = applied("web", replicas, offset=offset, overrides=(ref,))
+        made = await renderer.render(manifests.input_of(work))
         assert len(made.manifest) > 1_000_000
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -241,7 +244,7 @@ async def test_concurrent_calls_keep_the_rules_that_each_needs(monkeypatch: pyte
     renderer = manifests.Renderer(stage.log)
 
     def inputs_of(ref: shapes.OverrideRef, count: int) -> list[manifests.RenderInput]:
-        return [manifests.RenderInput(keys.shard_of(WEB), offset, n, (ref,)) for n in range(count)]
+        return [manifests.input_of(applied("web", n, offset=offset, overrides=(ref,))) for n in range(count)]
 
     made = await asyncio.gather(
         renderer.render_all(inputs_of(refs[0], 20)),

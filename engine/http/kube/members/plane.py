@@ -349,6 +349,7 @@ class MemberPlane(SnapshotPlane):
                 workload.overrides,
                 workload.labels,
                 manifests.declared_replicas_path(workload.reading),
+                workload.completions,
             )
             return (await self._maker.render(source)).manifest
         position = (workload.shard, workload.offset)
