@@ -40,6 +40,8 @@ _FORWARD_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=_CONNEC
 """Without a read timeout: watches and followed logs may send nothing for long."""
 
 _MESSAGE_CHARS: Final = 500
+_RETRY_AFTER_MAX_S: Final = 60.0
+"""Longest wait in seconds that a server may demand: nothing else is sent to it meanwhile."""
 
 
 class Listed(NamedTuple):
@@ -383,8 +385,8 @@ def _status(content: bytes) -> Json:
 
 
 def _seconds(text: str) -> float:
-    """The seconds in ``Retry-After``; 0 for dates, which API servers don't send."""
-    return float(text) if text.isascii() and text.isdecimal() else 0.0
+    """The seconds in ``Retry-After``, at most ``_RETRY_AFTER_MAX_S``; 0 for dates, which API servers don't send."""
+    return min(float(text), _RETRY_AFTER_MAX_S) if text.isascii() and text.isdecimal() else 0.0
 
 
 def _error_text(error: Exception) -> str:

@@ -3,10 +3,16 @@
 import anyio
 import anyio.lowlevel
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from engine.agent.api_errors import ThrottledError, UnreachableError
 from engine.agent.call_limits import Backoff, Gate
 from engine.agent.key_queue import Waiting
+from engine.agent.kubeconfigs import Access
+from engine.agent.member_api import MemberApi
+from engine.bench import karmada_api
 
 
 async def test_key_is_queued_once_and_again_after_a_change() -> None:
@@ -68,6 +74,19 @@ async def test_throttled_api_is_paused_for_its_retry_time() -> None:
     await gate.call(ask)
     assert call_times_s[1] - call_times_s[0] >= 0.3
     assert gate.is_reachable
+
+
+@pytest.mark.parametrize(("header", "wait_s"), [("7", 7), ("86400", 60), ("9" * 400, 60), ("soon", 0)])
+async def test_server_cannot_demand_a_wait_of_any_length(header: str, wait_s: float) -> None:
+    async def throttle(_request: Request) -> Response:
+        return Response("{}", 429, headers={"retry-after": header})
+
+    async with karmada_api.serving([Route("/version", throttle)]) as url:
+        api = MemberApi(Access(server=url))
+        with pytest.raises(ThrottledError) as caught:
+            await api.version()
+        await api.aclose()
+    assert caught.value.after_s == wait_s
 
 
 async def test_gate_reports_each_change_of_reachability_once() -> None:
