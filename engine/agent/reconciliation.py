@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 
 from engine.agent import messages, statuses
 from engine.agent.statuses import ObjectState
+from engine.kubeapi.values import resource_versions
 from events.shapes import WorkloadRef
 
 _SUSPENDED: Final = "suspended"
@@ -138,9 +139,10 @@ def is_adrift(entry: Entry) -> bool:
 
 def is_older(observed: Observed, other: Observed) -> bool:
     """Whether an observation is earlier than another one of the same object; False for non-numeric versions."""
-    if observed.uid != other.uid or not (observed.version.isdecimal() and other.version.isdecimal()):
+    if observed.uid != other.uid:
         return False
-    return int(observed.version) < int(other.version)
+    version, other_version = map(resource_versions.number, (observed.version, other.version))
+    return version is not None and other_version is not None and version < other_version
 
 
 def report(entry: Entry) -> messages.WorkloadReport | None:

@@ -12,6 +12,7 @@ from engine.agent.call_limits import Backoff, Gate
 from engine.agent.discovery import Resource
 from engine.agent.kubeconfigs import KubeconfigError
 from engine.agent.member_api import MemberApi
+from engine.kubeapi.values import resource_versions
 from events.kube_objects import KubeObject
 
 _SILENT_FAILURES: Final = 3
@@ -43,12 +44,13 @@ class History:
 
     def saw(self, version: str, resource: Resource | None = None) -> None:
         """Remember a resourceVersion if it is numeric, as in Kubernetes, and the kind that has it."""
-        if not version.isdecimal():
+        number = resource_versions.number(version)
+        if number is None:
             return
         if resource is not None and resource in self._apart:
-            self._apart[resource] = max(self._apart[resource], int(version))
-        elif int(version) > self.newest:
-            self.newest, self._newest_of = int(version), resource
+            self._apart[resource] = max(self._apart[resource], number)
+        elif number > self.newest:
+            self.newest, self._newest_of = number, resource
 
     async def continued(self, api: MemberApi, resource: Resource, version: str, restored: int) -> str:
         """Return the version from which a watch may continue; empty if the server was restored, so list again.
@@ -58,17 +60,17 @@ class History:
         if not version:
             return ""
         seen = self._apart.get(resource, self.newest)
-        now = await api.newest_version(resource)
-        if now.isdecimal() and int(now) < seen and await self._is_apart(api, resource, version, seen):
+        now = resource_versions.number(await api.newest_version(resource))
+        if now is not None and now < seen and await self._is_apart(api, resource, version, seen):
             seen = self._apart[resource]
-        if restored == self.restored and now.isdecimal() and int(now) < seen:
-            _log.warning("API restored from a backup; objects are listed again", seen=seen, version=int(now))
+        if restored == self.restored and now is not None and now < seen:
+            _log.warning("API restored from a backup; objects are listed again", seen=seen, version=now)
             if resource in self._apart:
-                self._apart[resource] = int(now)
+                self._apart[resource] = now
             else:
-                self.newest, self._newest_of = int(now), resource
+                self.newest, self._newest_of = now, resource
             self.restored += 1
-            self._on_restored(seen, int(now))
+            self._on_restored(seen, now)
         return version if restored == self.restored else ""
 
     async def _is_apart(self, api: MemberApi, resource: Resource, version: str, seen: int) -> bool:
@@ -79,11 +81,11 @@ class History:
         newest_of = self._newest_of
         if resource not in self._apart and newest_of is not None and newest_of != resource:
             try:
-                newest = await api.newest_version(newest_of)
+                newest = resource_versions.number(await api.newest_version(newest_of))
             except RefusedError:
-                newest = ""  # that kind is no longer served
-            if newest.isdecimal() and int(newest) >= seen:
-                self._apart[resource] = int(version) if version.isdecimal() else 0
+                newest = None  # that kind is no longer served
+            if newest is not None and newest >= seen:
+                self._apart[resource] = resource_versions.number(version) or 0
         return resource in self._apart
 
 

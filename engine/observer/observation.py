@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import marks
+from engine.kubeapi.values import resource_versions
 from events import codec, keys, observations, records, times
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
@@ -197,8 +198,7 @@ def _group_of(value: KubeObject) -> str:
 
 
 def _version_of(value: KubeObject) -> int:
-    text = value.resource_version
-    return int(text) if text.isdecimal() else 0
+    return resource_versions.number(value.resource_version) or 0
 
 
 def _shown(value: KubeObject) -> Json:

@@ -121,6 +121,16 @@ def test_preserved_removal_is_marked_preserved() -> None:
     assert reconciliation.decide(entry) == Remove(REF, preserved=True, is_last=True)
 
 
+def test_versions_that_are_no_numbers_are_not_compared() -> None:
+    numbers = [Observed(uid="u", version=str(version)) for version in (9, 10, 2**64)]
+    assert reconciliation.is_older(numbers[0], numbers[1])
+    assert reconciliation.is_older(numbers[1], numbers[2])
+    for version in ("", "a1", "9" * 5_000):
+        other = Observed(uid="u", version=version)
+        assert not reconciliation.is_older(numbers[0], other)
+        assert not reconciliation.is_older(other, numbers[0])
+
+
 def test_fault_is_reported_once_until_a_newer_work() -> None:
     entry = taken(None, work(1))
     entry.fault = "not ours"

@@ -16,7 +16,7 @@ GIZMOS = Resource(api_version="aggregated.io/v1", kind="Gizmo", plural="gizmos",
 class Versions:
     """An API that only returns the newest version of each kind."""
 
-    def __init__(self, **newest: int) -> None:
+    def __init__(self, **newest: int | str) -> None:
         self.newest = newest
 
     async def newest_version(self, resource: Resource) -> str:
@@ -33,7 +33,9 @@ def history(restores: list[tuple[int, int]]) -> reflector.History:
     return reflector.History(lambda seen, now: restores.append((seen, now)))
 
 
-async def continued(history: reflector.History, versions: Versions, resource: Resource, version: int) -> str:
+async def continued(
+    history: reflector.History, versions: Versions, resource: Resource, version: int | str
+) -> str:
     api = cast("MemberApi", versions)
     return await history.continued(api, resource, str(version), history.restored)
 
@@ -64,3 +66,12 @@ async def test_restore_shows_at_a_kind_without_the_newest_version(
     history.saw("100", PODS)
     assert not await continued(history, Versions(pods=95, nodes=95), NODES, 90)
     assert restores == [(100, 95)]
+
+
+async def test_huge_versions_are_ignored(history: reflector.History, restores: list[tuple[int, int]]) -> None:
+    history.saw("100", PODS)
+    history.saw("9" * 5_000, PODS)
+    assert history.newest == 100
+    for newest in ("9" * 5_000, "a1"):
+        assert await continued(history, Versions(pods=newest), PODS, 100) == "100"
+    assert restores == []

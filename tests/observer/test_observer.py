@@ -335,6 +335,11 @@ def test_late_deletion_of_an_earlier_object_is_ignored() -> None:
     assert seen.changed(KubeObject(config_map("new", 11)), is_gone=True)
 
 
+def test_object_with_a_huge_version_is_ignored() -> None:
+    value = KubeObject(config_map("u", 9)).with_metadata({"resourceVersion": "9" * 5_000})
+    assert Observations().changed(value, is_gone=False) is None
+
+
 def test_list_gives_deletions_first_since_a_killed_observer_continues_from_its_newest_version() -> None:
     seen = Observations()
     first = [
