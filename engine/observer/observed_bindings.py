@@ -12,7 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import marks
+from engine.objects import placements
 from engine.placement import questions
+from events.json_values import DECODING_ERRORS
 
 SCHEDULED: Final = "Scheduled"
 
@@ -125,7 +127,6 @@ class ObservedBinding(Struct, frozen=True):
 
     def question(self) -> questions.Input:
         """Return the scheduling question of this version, with an empty list of clusters."""
-        applied = self.applied
         return questions.Input(
             clusters=msgspec.Raw(b"[]"),
             spec=self.spec,
@@ -133,8 +134,18 @@ class ObservedBinding(Struct, frozen=True):
                 last_scheduled_time=questions.read_time(self.status.last_scheduled_time),
                 scheduler_observing_affinity_name=self.status.scheduler_observing_affinity_name,
             ),
-            applied_placement=questions.read_placement(applied) if applied else None,
+            applied_placement=self._applied_placement(),
         )
+
+    def _applied_placement(self) -> placements.Placement | None:
+        """The placement of the last decision; None before the first one."""
+        if not self.applied:
+            return None
+        try:
+            return questions.read_placement(self.applied)
+        except DECODING_ERRORS:
+            # Karmada counts a placement that it cannot decode as unchanged.
+            return self.spec.placement
 
 
 def basis_of(versions: Sequence[ObservedBinding]) -> int | None:

@@ -20,6 +20,7 @@ from engine.observer.observed_bindings import ObservedBinding, read_binding
 from engine.placement import decisions, failures, fleet, questions, schedule, triggers
 from engine.scheduler import writes
 from events import observations, shapes, times, vocabulary
+from events.json_values import DECODING_ERRORS
 
 Key: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name of a binding."""
@@ -328,6 +329,6 @@ def _applied(binding: ObservedBinding) -> str:
         is_recorded = (
             bool(binding.applied) and questions.read_placement(binding.applied) == binding.spec.placement
         )
-    except msgspec.MsgspecError:
+    except DECODING_ERRORS:
         is_recorded = False
     return "" if is_recorded else msgspec.json.encode(binding.spec.placement).decode()

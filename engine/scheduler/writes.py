@@ -13,7 +13,7 @@ from msgspec import Struct
 from engine.domain import marks, namespaces
 from engine.observer.observed_bindings import SCHEDULED, Condition, ObservedBinding
 from engine.placement import questions
-from events.json_values import Json
+from events.json_values import DECODING_ERRORS, Json
 from events.kube_objects import KubeObject
 from events.observations import DecisionMade
 from events.validation.known_kinds import WORK_GROUP
@@ -80,7 +80,7 @@ def _same_placement(current: str, decided: str) -> bool:
         return True
     try:
         return bool(current) and questions.read_placement(current) == questions.read_placement(decided)
-    except msgspec.MsgspecError:
+    except DECODING_ERRORS:
         return False
 
 
