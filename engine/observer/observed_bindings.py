@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import marks
+from engine.kubeapi.values import resource_versions
 from engine.objects import placements
 from engine.placement import questions
 from events.json_values import DECODING_ERRORS
@@ -82,7 +83,8 @@ class ObservedBinding(Struct, frozen=True):
 
     @property
     def version(self) -> int:
-        return int(self.metadata.resource_version)
+        """The number in the resourceVersion; 0 if that is not numeric."""
+        return resource_versions.number(self.metadata.resource_version) or 0
 
     @property
     def applied(self) -> str:

@@ -1,8 +1,11 @@
 """Bindings whose writes the API refuses for long, as an admission webhook does: others are written meanwhile."""
 
+from http import HTTPStatus
+
+import msgspec
 import pytest
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from engine.bench import karmada_api
 from engine.bench.karmada_api import Json, ObjectPath, binding, cluster, divided
@@ -68,3 +71,29 @@ async def test_api_behind_a_proxy_that_answers_gone_is_tried_again() -> None:
         api.put("resourcebindings", binding("web", 4, divided("member1")))
         await until(lambda: scheduled(api, "web") == "Success")
     assert api.gone == 0
+
+
+class Garbling(Api):
+    """An API that answers the first writes of bindings with a resourceVersion that is no number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.versions = ["", "none", "9" * 5_000]
+        self.put("clusters", cluster("member1"))
+
+    def _write(self, method: str, path: ObjectPath, subresource: str, body: Json) -> Response:
+        response = super()._write(method, path, subresource, body)
+        if path[0] == "resourcebindings" and response.status_code == HTTPStatus.OK and self.versions:
+            value = msgspec.json.decode(response.body, type=Json)
+            value["metadata"]["resourceVersion"] = self.versions.pop()
+            return JSONResponse(value)
+        return response
+
+
+async def test_answer_with_a_version_that_is_no_number_stops_nothing() -> None:
+    api = Garbling()
+    async with serving(api) as access, scheduling(access, memory.MemoryLog()):
+        for name in ("a", "b"):
+            api.put("resourcebindings", binding(name, 4, divided("member1")))
+        await until(lambda: all(scheduled(api, name) == "Success" for name in ("a", "b")))
+    assert api.versions == []
