@@ -155,7 +155,9 @@ class Writer:
                 newest = await self._send(key, write)
             except RefusedError as error:
                 if error.code == HTTPStatus.NOT_FOUND:
-                    return
+                    # ``put`` skips a busy key, so the decision on a later binding of this name is written here.
+                    done = decision
+                    continue
                 if error.code != HTTPStatus.CONFLICT:
                     self.counts.refused += 1
                     self._retry_later(key, _Attempt(decision, newest, backoff), error)

@@ -1,5 +1,6 @@
 """Bindings whose writes the API refuses for long, as an admission webhook does: others are written meanwhile."""
 
+import asyncio
 from http import HTTPStatus
 
 import msgspec
@@ -12,7 +13,7 @@ from engine.bench.karmada_api import Json, ObjectPath, binding, cluster, divided
 from engine.log import memory
 from engine.scheduler.writer import WORKERS
 from tests.scheduler.api import Api, serving
-from tests.scheduler.test_scheduler import placed, scheduled, scheduling, until, writes
+from tests.scheduler.test_scheduler import decided, placed, scheduled, scheduling, until, writes
 
 DENIED = "denied"
 SOON_S = 5
@@ -97,3 +98,34 @@ async def test_answer_with_a_version_that_is_no_number_stops_nothing() -> None:
             api.put("resourcebindings", binding(name, 4, divided("member1")))
         await until(lambda: all(scheduled(api, name) == "Success" for name in ("a", "b")))
     assert api.versions == []
+
+
+class Replacing(Api):
+    """An API whose first write of a binding finds it deleted, and answers after its successor was decided on."""
+
+    def __init__(self, log: memory.MemoryLog) -> None:
+        super().__init__()
+        self.is_replaced = False
+        self._log = log
+        self.put("clusters", cluster("member1"))
+
+    async def _answer(self, request: Request) -> Response:
+        if request.method != "PATCH" or "web-deployment" not in request.url.path or self.is_replaced:
+            return await super()._answer(request)
+        self.is_replaced = True
+        self.delete("resourcebindings", "default", "web-deployment")
+        response = await super()._answer(request)
+        self.put("resourcebindings", binding("web", 5, divided("member1")))
+        async with asyncio.timeout(SOON_S):
+            while len(await decided(self._log)) < 2:  # noqa: ASYNC110  # the log is polled as users do
+                await asyncio.sleep(0.01)
+        return response
+
+
+async def test_successor_of_a_deleted_binding_is_written() -> None:
+    log = memory.MemoryLog()
+    api = Replacing(log)
+    async with serving(api) as access, scheduling(access, log):
+        api.put("resourcebindings", binding("web", 4, divided("member1")))
+        await until(lambda: api.is_replaced and scheduled(api, "web") == "Success", SOON_S)
+    assert placed(api, "web") == {"member1": 5}
