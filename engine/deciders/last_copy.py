@@ -40,20 +40,24 @@ def clusters(binding: Binding) -> frozenset[str]:
     )
 
 
-def selecting_groups(binding: Binding, cluster: str, facts: Facts, placements: Placements) -> tuple[str, ...]:
-    """Return the names of the affinity groups that select a cluster; empty if the claiming policy does not select it.
+def selecting_groups(
+    binding: Binding, names: Sequence[str], facts: Facts, placements: Placements
+) -> tuple[str, ...]:
+    """Return the names of the affinity groups that select any of some clusters, in the order of the claiming policy.
 
-    Without groups, or without a policy, the only name is that of the group last in use.
+    Without groups, or without a policy, the only name is that of the group last in use. The result is empty if the
+    policy selects none of the clusters.
     """
     if binding.claim is None:
         return (binding.affinity,)
-    placement = placements.get(binding.claim.placement)
+    placement, matches = placements.get(binding.claim.placement), facts.fleet.matches
     if placement.cluster_affinity is not None or not placement.cluster_affinities:
-        return (binding.affinity,) if facts.fleet.matches(placement.cluster_affinity, cluster) else ()
+        is_selected = any(matches(placement.cluster_affinity, name) for name in names)
+        return (binding.affinity,) if is_selected else ()
     return tuple(
         term.affinity_name
         for term in placement.cluster_affinities
-        if any(facts.fleet.matches(affinity, cluster) for affinity in (term, *term.overflow_affinities))
+        if any(matches(affinity, name) for affinity in (term, *term.overflow_affinities) for name in names)
     )
 
 
@@ -66,16 +70,14 @@ def restore(
 
     The scheduler may refuse to: the running copies use the capacity that it counts as free, and the quotas may be
     exhausted. It begins with the affinity group in use, which therefore must select a recovered cluster: otherwise
-    the pass in the same step would remove the copy.
+    the pass in the same step would remove the copy. If the last group in use selects none, it is the policy's first
+    one that does.
     """
     recovered = [ended_task.task for ended_task in ended if ended_task.reason == eviction_rules.RECOVERED]
     recovered.sort(key=lambda task: task.cluster)
     if recovered:
-        groups = [
-            group
-            for task in recovered
-            for group in selecting_groups(binding, task.cluster, view.facts, view.placements)
-        ]
+        names = [task.cluster for task in recovered]
+        groups = selecting_groups(binding, names, view.facts, view.placements)
         yield decisions.ScheduleDecided(
             key=binding.key,
             generation=binding.generation,

@@ -152,7 +152,7 @@ def _verdicts(
     if not binding.clusters:
         for cluster in verdicts.keys() & healthy:
             if _tolerates(binding, cluster, facts, placements) and last_copy.selecting_groups(
-                binding, cluster, facts, placements
+                binding, (cluster,), facts, placements
             ):
                 verdicts[cluster] = eviction_rules.RECOVERED
     for task in binding.tasks:

@@ -125,6 +125,28 @@ async def test_recovered_workload_keeps_its_only_copy_in_an_earlier_affinity_gro
     assert await story.replicas(WEB) == {"member1": 2}
 
 
+async def test_of_several_recovered_clusters_those_of_the_earliest_affinity_group_are_kept(
+    story: Story,
+) -> None:
+    groups: list[Json] = [
+        {"affinityName": "first", "clusterNames": ["member3"]},
+        {"affinityName": "second", "clusterNames": ["member1"]},
+        {"affinityName": "third", "clusterNames": ["member2"]},
+    ]
+    for name in ("member1", "member2", "member3"):
+        await story.submit(joined(name), capacity(name))
+    await story.submit(policy("p", {"clusterAffinities": groups}), deployment("web", 2))
+    await story.report(WEB, "member3")
+    await story.submit(tainted("member3", "NoExecute"))
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.submit(tainted("member2", "NoExecute"))
+    await story.report(WEB, "member1")
+    assert (story.placed(WEB), story.binding(WEB).affinity) == ({}, "third")
+    await story.submit(untainted("member1"), untainted("member3"))
+    assert story.placed(WEB) == {"member3": 2}
+    assert story.binding(WEB).affinity == "first"
+
+
 async def test_recovered_workload_is_assigned_again_while_its_scheduling_is_suspended(story: Story) -> None:
     await placed_alone(story)
     await story.submit(specs.SuspensionWritten(template=ref("web"), scheduling=True))
