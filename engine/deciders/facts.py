@@ -87,7 +87,7 @@ class Facts:
         self.decision_cache = decision_cache.DecisionCache(self.fleet)
         self.policies = claims.PolicyIndex()
         self.known_policies: dict[PolicyRef, KnownPolicy] = {}
-        self.interpreters: interpretation.Interpreters = {}
+        self.interpreters = interpretation.Interpreters()
         self.health: dict[str, Health] = {}
         self.taint_policies: dict[str, taint_objects.TaintPolicy] = {}
         self.overrides = selection.Overrides()
@@ -119,7 +119,7 @@ class Facts:
             ends=self.ends,
             clusters=[cluster for cluster in members if cluster],
             policies=list(self.known_policies.values()),
-            interpreters=list(self.interpreters.values()),
+            interpreters=list(self.interpreters),
             inputs=[fold.state for fold in self._folds.values()],
             health=self.health,
             taint_policies=self.taint_policies,
@@ -159,7 +159,7 @@ class Facts:
 
     def interpreter(self, ref: shapes.WorkloadRef) -> interpretation.Interpreter | None:
         """Return the interpreter of a custom kind; None if there is none."""
-        return self.interpreters.get((ref.api_version, ref.kind)) if self.interpreters else None
+        return self.interpreters.get(ref.api_version, ref.kind)
 
     def version_of(self, cluster: str) -> int:
         """Return the write version of a cluster's last write; 0 if it is no member."""
@@ -209,7 +209,7 @@ class Facts:
             # A copy: a Raw is a view of the snapshot's buffer and would keep all of it in memory.
             spec = replace(known_policy.policy.spec, placement=known_policy.policy.spec.placement.copy())
             self._put_policy(replace(known_policy, policy=replace(known_policy.policy, spec=spec)))
-        self.interpreters = {(spec.api_version, spec.kind): spec for spec in state.interpreters}
+        self.interpreters = interpretation.Interpreters(state.interpreters)
         for name, health in state.health.items():
             self._put_health(name, health)
         self.taint_policies = dict(state.taint_policies)
@@ -245,9 +245,9 @@ class Facts:
                 self.policies.remove(ref.kind, ref.namespace, ref.name)
                 return [PolicyChanged(ref, (selected,))]
             case policies.InterpreterApplied(manifest=raw) if taken.manifest:
-                return interpretation.put(self.interpreters, taken.manifest.metadata.name, raw)
+                return self.interpreters.put(taken.manifest.metadata.name, raw)
             case policies.InterpreterDeleted(name=name):
-                return interpretation.drop(self.interpreters, name)
+                return self.interpreters.drop(name)
             case policies.ConfigurationApplied(manifest=raw) if taken.manifest:
                 return self._apply_configuration(taken.manifest, raw, taken.record.offset)
             case policies.ConfigurationDeleted(object=ref):

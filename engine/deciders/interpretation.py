@@ -4,6 +4,7 @@ The fields of built-in kinds beyond replicas, and how they are aggregated, are t
 Fields that a status omits (most statuses omit zeros) are not reported.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -73,24 +74,45 @@ class Interpreter(Struct, frozen=True):
     dependencies: tuple[interpreters.Dependency, ...] = ()
 
 
-Interpreters = dict[tuple[str, str], Interpreter]
-"""Interpreters by apiVersion and kind."""
+class Interpreters:
+    """The interpreters that ReplicaInterpreters declare, in the order of their last writes.
 
+    Of several interpreters for one kind, the one that was written last is in use.
+    """
 
-def put(known: Interpreters, name: str, raw: msgspec.Raw) -> list[Change]:
-    """Store the interpreter of the ReplicaInterpreter ``name``, in place of its last one; return the changes."""
-    changes = drop(known, name)
-    new = _declared(name, interpreters.decode(raw))
-    known[new.api_version, new.kind] = new
-    return [*changes, InterpreterChanged(new.api_version, new.kind)]
+    def __init__(self, declared: Iterable[Interpreter] = ()) -> None:
+        self._by_name = {interpreter.name: interpreter for interpreter in declared}
+        self._in_use = {
+            (interpreter.api_version, interpreter.kind): interpreter for interpreter in self._by_name.values()
+        }
 
+    def __iter__(self) -> Iterator[Interpreter]:
+        return iter(self._by_name.values())
 
-def drop(known: Interpreters, name: str) -> list[Change]:
-    """Remove the interpreter that the ReplicaInterpreter ``name`` declared, if there is one; return the changes."""
-    dropped = [kind for kind, interpreter in known.items() if interpreter.name == name]
-    for kind in dropped:
-        del known[kind]
-    return [InterpreterChanged(*kind) for kind in dropped]
+    def get(self, api_version: str, kind: str) -> Interpreter | None:
+        """Return the interpreter in use for a kind."""
+        return self._in_use.get((api_version, kind)) if self._in_use else None
+
+    def put(self, name: str, raw: msgspec.Raw) -> list[Change]:
+        """Store the interpreter of the ReplicaInterpreter ``name``, in place of its last one; return the changes."""
+        changes = self.drop(name)
+        new = _declared(name, interpreters.decode(raw))
+        self._by_name[name] = self._in_use[new.api_version, new.kind] = new
+        return [*changes, InterpreterChanged(new.api_version, new.kind)]
+
+    def drop(self, name: str) -> list[Change]:
+        """Remove the interpreter of the ReplicaInterpreter ``name``, if there is one; return the changes."""
+        dropped = self._by_name.pop(name, None)
+        if dropped is None:
+            return []
+        kind = dropped.api_version, dropped.kind
+        if self._in_use[kind] is not dropped:
+            return []
+        del self._in_use[kind]
+        for other in self._by_name.values():
+            if (other.api_version, other.kind) == kind:
+                self._in_use[kind] = other
+        return [InterpreterChanged(*kind)]
 
 
 def _declared(name: str, spec: interpreters.Interpretation) -> Interpreter:

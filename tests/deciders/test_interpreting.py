@@ -2,11 +2,12 @@
 
 import pytest
 
-from events import decisions, job_statuses, rejections, shapes, works
+from events import decisions, job_statuses, policies, rejections, shapes, works
 from events.json_values import Json
+from events.kube_objects import KubeObject
 from tests.builders import manifests
 from tests.builders.inputs import interpreter, joined, key, policy, template
-from tests.builders.manifests import CONFIG_MAP, FLINK, on, selector
+from tests.builders.manifests import CONFIG_MAP, FLINK, on, raw, selector
 from tests.deciders.story import Story
 
 JOB = key("job", FLINK)
@@ -51,6 +52,22 @@ async def test_works_contain_the_status_paths_to_read(story: Story) -> None:
     await story.submit(interpreter("spec.replicas"))
     newest = (await story.recorded(works.WorkApplied, JOB))[-1]
     assert (newest.reading, newest.replicas) == (None, None)
+
+
+@pytest.mark.parametrize("is_restored", [False, True])
+async def test_earlier_interpreter_of_a_kind_is_in_use_again_when_the_later_one_is_deleted(
+    story: Story, *, is_restored: bool
+) -> None:
+    await story.submit(interpreter("spec.size"))
+    other = KubeObject(manifests.interpreter("spec.replicas")).with_metadata({"name": "other"})
+    await story.submit(policies.InterpreterApplied(manifest=raw(other.document)))
+    assert story.binding(JOB).works["member1"].replicas == -1
+    if is_restored:
+        story.worker.facts = story.worker.facts.copy()
+    await story.submit(policies.InterpreterDeleted(name="other"))
+    assert story.binding(JOB).works["member1"].replicas == 2
+    await story.submit(policies.InterpreterDeleted(name="flink"))
+    assert story.binding(JOB).works["member1"].replicas == -1
 
 
 async def test_health_condition_is_read_from_the_status_conditions(story: Story) -> None:
