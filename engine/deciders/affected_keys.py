@@ -236,7 +236,7 @@ def defer_groups(shard: ShardState, indexes: Indexes, placements: Placements, ca
 def touch_grouped(shard: ShardState, indexes: Indexes) -> None:
     """Touch the bindings that ``defer_groups`` noted."""
     for key, cause in indexes.grouped.items():
-        waiting_keys.touch(shard, key, states.GROUP, cause)
+        waiting_keys.touch(shard, key, states.TERM, cause)
     indexes.grouped.clear()
 
 

@@ -254,7 +254,7 @@ class ShardFold:
         """Begin an ownership of the shard: give each watched cluster a full grace period again.
 
         Quotas and groups are evaluated again, since the former owner may have been of a release without them. Bindings
-        claim from quotas what they use, without another scheduling pass.
+        claim what they use, without another scheduling pass.
         """
         for key in facts.quotas:
             if keys.shard_of(key) == self.state.shard:

@@ -6,6 +6,7 @@ from engine.deciders import workload_groups
 from events import decisions, group_decisions, rebalance_decisions, release, shapes
 from events.json_values import Json
 from tests.builders.inputs import (
+    capacity,
     deleted,
     deployment,
     joined,
@@ -16,7 +17,7 @@ from tests.builders.inputs import (
     tainted,
     untainted,
 )
-from tests.builders.manifests import on, selector
+from tests.builders.manifests import DYNAMIC, on, selector
 from tests.deciders.story import Story
 
 WEB, API, DB = key("web"), key("api"), key("db")
@@ -180,3 +181,13 @@ async def test_group_counts_placements_by_a_release_without_groups(
     await story.restart()
     await story.submit(_labelled("api", tier="a"))
     assert [list(story.placed(binding_key)) for binding_key in (WEB, API)] == [["member1"], ["member2"]]
+
+
+async def test_restart_repeats_no_scheduling_pass(story: Story) -> None:
+    placed: Json = {"workloadAffinity": APART, "spreadConstraints": [ONE], "replicaScheduling": DYNAMIC}
+    await story.submit(joined("member1"), capacity("member1", 0), policy("p", placed, selector()))
+    await story.submit(_labelled("web", tier="a"))
+    failures = await _failures(story, WEB)
+    assert len(failures) == 1
+    await story.restart()
+    assert await _failures(story, WEB) == failures
