@@ -21,6 +21,9 @@ MINUTE_MS: Final = 60 * SECOND_MS
 HOUR_MS: Final = 60 * MINUTE_MS
 DAY_MS: Final = 24 * HOUR_MS
 
+WAIT_S_MAX: Final = 10.0
+"""Longest wait in seconds for a time: sleeps ignore corrections of the clock and the time of suspended machines."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CACHED_MAX = 4_096
 
@@ -69,6 +72,11 @@ def from_text(text: str) -> int:
         message = f"{text!r} is outside of the years 1 to 9999 (UTC)"
         raise ValueError(message)
     return at_ms
+
+
+def wait_s(at_ms: int, now_ms: int) -> float:
+    """Return for how many seconds to sleep before a time is compared with the clock again; 0 if it has come."""
+    return min(max(at_ms - now_ms, 0) / SECOND_MS, WAIT_S_MAX)
 
 
 def _at(at_ms: int) -> datetime:

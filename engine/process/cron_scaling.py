@@ -134,9 +134,10 @@ class CronScaling:
                 position = -1
                 await asyncio.sleep(controller_writes.AFTER_FAILURE_S)
             await asyncio.sleep(controller_writes.PAUSE_SECONDS)
-            seconds = min((due_ms - self._clock_ms() for due_ms, _ in self._jobs), default=0) / 1_000
+            due_ms = min((due_ms for due_ms, _ in self._jobs), default=None)
+            delay_s = None if due_ms is None else times.wait_s(due_ms, self._clock_ms())
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(max(seconds, 0) if self._jobs else None):
+                async with asyncio.timeout(delay_s):
                     await self._services.is_more(position)
 
     async def turn(self, after: int) -> int:

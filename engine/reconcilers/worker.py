@@ -22,7 +22,7 @@ from engine.deciders.facts import Facts
 from engine.log import port, sole_ownership
 from engine.reconcilers import paused_shards, recovery, replay, snapshot_storage, turns
 from engine.reconcilers.snapshot_schedule import SnapshotSchedule
-from events import topics
+from events import times, topics
 from events.records import Record
 
 Clock = Callable[[], int]
@@ -375,7 +375,7 @@ class Worker:
             *self._quarantine.dues_ms(),
         )
         due_ms = min((due for due in dues if due is not None), default=None)
-        delay_s = None if due_ms is None else max(due_ms - self._clock(), 0) / 1000
+        delay_s = None if due_ms is None else times.wait_s(due_ms, self._clock())
         try:
             async with asyncio.timeout(delay_s):
                 # No await between this check and ``moves()``: a record that arrives there would not end the wait.

@@ -26,7 +26,7 @@ from engine.simulation import (
 )
 from engine.simulation.state import MemberState
 from engine.works import manifests, template_loading
-from events import attributes, clusters, codec, keys, records, shapes, topics
+from events import attributes, clusters, codec, keys, records, shapes, times, topics
 from events.records import StoredRecord
 
 Clock = Callable[[], int]
@@ -198,7 +198,7 @@ class Members:
         if self.is_behind():
             return
         due_ms = self.next_timer_ms()
-        delay_s = None if due_ms is None else max(due_ms - self._clock_ms(), 0) / 1000
+        delay_s = None if due_ms is None else times.wait_s(due_ms, self._clock_ms())
         try:
             async with asyncio.timeout(delay_s):
                 await self._log.wait(self.seen_number)

@@ -14,7 +14,7 @@ from engine.deciders.shard_fold import ShardFold
 from engine.log import memory, port, reading, sole_ownership
 from engine.proof import verification
 from engine.reconcilers import recovery, replay, turns, worker
-from events import chain, codec, decisions, topics
+from events import chain, codec, decisions, rebalance_decisions, times, topics
 from events.keys import shard_of
 from events.records import Record, StoredRecord
 from tests.builders.inputs import deployment, joined, key, policy, rebalancer, ref
@@ -267,3 +267,20 @@ async def test_output_of_a_replaced_owner_has_no_effect() -> None:
     rebuilt, _ = await replayed(story.log, shard_of(WEB))
     assert dict(rebuilt.state.bindings[WEB].clusters) == {"member1": 2, "member2": 2}
     assert await is_proved(story.log)
+
+
+async def test_timer_is_on_time_although_the_machine_was_suspended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(times, "WAIT_S_MAX", 0.05)
+    story = Story()
+    await story.submit(joined("member1"), policy("p", on("member1")), deployment("web", 1))
+    hour_s = 3_600
+    await story.submit(rebalancer("r", ref("web"), ttl_s=hour_s))
+    running = asyncio.create_task(story.worker.run())
+    await asyncio.sleep(0.02)
+    assert not await story.recorded(rebalance_decisions.RebalancerExpired)
+    story.now_ms += (hour_s + 1) * times.SECOND_MS
+    async with asyncio.timeout(5):
+        while not await story.recorded(rebalance_decisions.RebalancerExpired):  # noqa: ASYNC110  # no event for it
+            await asyncio.sleep(0.01)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
