@@ -31,10 +31,6 @@ class Timers:
         heapq.heapify(self._heap)
         self._entries_max = max(_ENTRIES_MIN, 2 * len(self._heap))
 
-    def __len__(self) -> int:
-        """The number of entries, also those that are skipped."""
-        return len(self._heap)
-
     def next_ms(self) -> int | None:
         """Return the earliest time; None for never."""
         holder = self._first()

@@ -1,10 +1,10 @@
 """Timers of a shard: the earliest valid one is next, and former ones take no memory."""
 
-import pytest
+import tracemalloc
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.deciders import timers
 from engine.deciders.state import Rebalancer, ShardState
 from engine.deciders.timers import Timers
 
@@ -51,11 +51,15 @@ def test_timers_of_deleted_holders_do_not_count() -> None:
     assert shard_timers.next_ms() == 7
 
 
-def test_former_times_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timers, "_ENTRIES_MIN", 8)
+def test_former_times_take_no_memory() -> None:
     state = rebalancers("a")
-    shard_timers = Timers(state)
-    for due_ms in range(1_000, 0, -1):
-        shard_timers.set(state.rebalancers["a"], due_ms)
-        assert len(shard_timers) <= 9
+    tracemalloc.start()
+    try:
+        shard_timers = Timers(state)
+        for due_ms in range(50_000, 0, -1):
+            shard_timers.set(state.rebalancers["a"], due_ms)
+        size, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert size < 500_000
     assert shard_timers.next_ms() == 1
