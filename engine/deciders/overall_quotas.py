@@ -24,6 +24,8 @@ _VERDICTS_MAX: Final = 500
 """Maximum number of verdicts in one record, which bounds its size."""
 
 _DENIED: Final = 'admission webhook "resourcebinding.karmada.io" denied the request: '
+_SUM: Final = " requested sum "
+_LIMIT: Final = ", limit "
 
 
 def admit(
@@ -104,13 +106,15 @@ def _request(
 def share(ledger: Ledger, known: Limits) -> Outputs[None]:
     """Grant or refuse the open claims, and send the verdicts that are new."""
     limits = known.get(ledger.namespace, {})
+    limit_texts = _limit_texts(ledger.namespace, limits)
     totals = dict(ledger.totals)
     # Collected before the first is emitted: applying a verdict removes its claim from ``ledger.open``.
     verdicts: list[quota_decisions.QuotaVerdict] = []
     for by in ledger.open:
         claim = ledger.claims[by]
         fault = _fault(ledger.namespace, limits, totals, claim)
-        if fault and claim.fault:
+        # The requested sum in the message changes with every other claim: thousands of verdicts would repeat each time.
+        if fault and _limit_in(claim.fault) in limit_texts:
             continue
         if not fault:
             quota_amounts.add(totals, claim.used, -1)
@@ -140,9 +144,27 @@ def _fault(namespace: str, limits: dict[str, Amounts], totals: Amounts, claim: Q
             more = claim.wanted.get(resource, 0) - claim.used.get(resource, 0)
             total = totals.get(resource, 0) + more
             if more > 0 and total > limit:
-                return (
-                    f"{_DENIED}FederatedResourceQuota({namespace}/{name}) exceeded for resource {resource}: "
-                    f"requested sum {quota_amounts.shown(resource, total)}, "
-                    f"limit {quota_amounts.shown(resource, limit)}."
-                )
+                start, end = _limit_text(namespace, name, resource, limit)
+                return f"{start}{_SUM}{quota_amounts.shown(resource, total)}{_LIMIT}{end}"
     return ""
+
+
+def _limit_text(namespace: str, name: str, resource: str, limit: int) -> tuple[str, str]:
+    """Return the begin and the end of the message that a claim exceeds a limit, without the requested sum."""
+    exceeded = f"{_DENIED}FederatedResourceQuota({namespace}/{name}) exceeded for resource {resource}:"
+    return exceeded, f"{quota_amounts.shown(resource, limit)}."
+
+
+def _limit_texts(namespace: str, limits: dict[str, Amounts]) -> frozenset[tuple[str, str]]:
+    """Return the ``_limit_text`` of each limit."""
+    return frozenset(
+        _limit_text(namespace, name, resource, limit)
+        for name, overall in limits.items()
+        for resource, limit in overall.items()
+    )
+
+
+def _limit_in(fault: str) -> tuple[str, str]:
+    """Return the ``_limit_text`` of the limit that a message names."""
+    start, _, rest = fault.partition(_SUM)
+    return start, rest.rpartition(_LIMIT)[2]

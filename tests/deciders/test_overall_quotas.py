@@ -68,6 +68,35 @@ async def test_workload_beyond_the_quota_waits_until_another_is_deleted(story: S
     assert WEB not in story.worker.folds[keys.shard_of(WEB)].state.quota_claims
 
 
+async def test_message_names_the_current_limit(story: Story) -> None:
+    await _begun(story, "1")
+    await story.submit(_web(1))
+    await story.submit(_web(2, name="api"))
+    expected = [("QuotaExceeded", LIMIT.format("1500m", "1"))]
+    assert await _failures(story, API) == expected
+    await story.submit(quota("all", "1100m"))
+    expected.append(("QuotaExceeded", LIMIT.format("1500m", "1100m")))
+    assert await _failures(story, API) == expected
+    # Another sum is no reason for a decision: thousands of bindings may wait.
+    await story.submit(_web(1, "600m"))
+    assert await _used(story) == {"cpu": "600m"}
+    assert await _failures(story, API) == expected
+
+
+async def test_message_of_a_refused_template_names_the_current_limit(story: Story) -> None:
+    await _begun(story, "1")
+    await story.submit(_web(1))
+    await story.submit(_web(1, "2"))
+    await story.submit(quota("all", "1500m"))
+    faults = [refusal.fault for refusal in await story.recorded(decisions.ClaimRefused)]
+    assert [fault.rpartition("request: ")[2] for fault in faults] == [
+        LIMIT.format("2", "1"),
+        LIMIT.format("2", "1500m"),
+    ]
+    await story.submit(quota("all", "2"))
+    assert await _used(story) == {"cpu": "2"}
+
+
 async def test_scaling_beyond_the_quota_keeps_the_replicas_until_the_quota_grows(story: Story) -> None:
     await _begun(story, "1")
     await story.submit(_web(1))
