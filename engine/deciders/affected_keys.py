@@ -27,6 +27,7 @@ def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: 
                 _touch(shard, key, states.CLUSTER, cause)
             _touch_watches(shard, indexes, change, cause)
             _touch_departure(shard, change, cause)
+            indexes.refitted = _newest(indexes.refitted, cause)
         case fact_changes.CapacityGrew():
             _touch_blocked(shard, indexes, cause)
         case fact_changes.PolicyChanged() as change:
@@ -211,6 +212,18 @@ def touch_watched(shard: ShardState, indexes: Indexes) -> None:
     cause, indexes.taint_policies = indexes.taint_policies, None
     if cause is not None:
         for key in shard.watches:
+            _touch(shard, key, states.CLUSTER, cause)
+
+
+def touch_unfit(shard: ShardState, indexes: Indexes, placements: Placements) -> None:
+    """Touch bindings with affinity groups that fit in no cluster if a cluster changed; ``by_group`` has only one group.
+
+    Karmada does so too, as their ``schedulerObservedGeneration`` is out of date.
+    """
+    cause, indexes.refitted = indexes.refitted, None
+    for key in indexes.unfit if cause is not None else ():
+        claim = shard.bindings[key].claim
+        if cause is not None and claim is not None and placements.get(claim.placement).cluster_affinities:
             _touch(shard, key, states.CLUSTER, cause)
 
 

@@ -14,6 +14,7 @@ from engine.deciders import sharing
 from engine.deciders.member_facts import READY
 from engine.deciders.state import Binding, Cause, Template, Watch
 from engine.objects import selector_index
+from engine.placement.failures import NO_CLUSTER_FIT
 from events.shapes import PolicyRef
 
 _NO_KEYS: Final[frozenset[str]] = frozenset()
@@ -26,6 +27,7 @@ class _Entry(Struct, frozen=True, gc=False):
     template: Template | None
     blocked: bool
     unranked: bool = False
+    unfit: bool = False
 
 
 _Term = TypeVar("_Term")
@@ -131,6 +133,7 @@ class Indexes:
     - ``by_policy``: bindings that a policy claims; ``by_group``: these by digest of the placement and affinity group.
     - ``blocked``: bindings to be retried; ``unready``: those of them that no fact has made ready to retry yet.
     - ``unranked``: bindings with a refused policy or a missing PriorityClass.
+    - ``unfit``: claimed bindings that fit in no cluster.
     - ``troubled``: the shard's own clusters that are not ready.
 
     The other fields note changes for the next step, each with the newest fact as its cause:
@@ -139,6 +142,7 @@ class Indexes:
     - ``emptied``: the next cluster to empty may have changed.
     - ``taint_policies``: a ClusterTaintPolicy changed.
     - ``quotas``: keys of ResourceQuotas whose assignments to clusters changed.
+    - ``refitted``: a cluster changed in which an unfit binding may fit now.
     - ``limited``: namespaces whose overall quotas changed, with the flags that touch their bindings (0: none).
     - ``grouped``: bindings that may belong to a workload group whose owner shard does not know them yet.
     """
@@ -152,12 +156,14 @@ class Indexes:
         self.blocked: set[str] = set()
         self.unready: set[str] = set()
         self.unranked: set[str] = set()
+        self.unfit: set[str] = set()
         self.troubled: set[str] = set()
         # Changes for the next step, which clears them. Snapshots, taken directly after a step, need none of them.
         self.crowd: Cause | None = None
         self.emptied: Cause | None = None
         self.taint_policies: Cause | None = None
         self.quotas: dict[str, Cause] = {}
+        self.refitted: Cause | None = None
         self.limited: dict[str, tuple[Cause, int]] = {}
         self.grouped: dict[str, Cause] = {}
         for binding in bindings:
@@ -192,6 +198,7 @@ class Indexes:
             _move(self.by_group, key, old.group, new.group)
         _put(self.blocked, key, is_member=new.blocked)
         _put(self.unranked, key, is_member=new.unranked)
+        _put(self.unfit, key, is_member=new.unfit)
         if binding:
             self._entries[key] = new
         else:
@@ -210,6 +217,7 @@ def _entry(binding: Binding) -> _Entry:
         binding.template,
         binding.blocked,
         binding.refused is not None or (binding.rank is not None and bool(binding.rank.fault)),
+        claim is not None and binding.condition == NO_CLUSTER_FIT,
     )
 
 

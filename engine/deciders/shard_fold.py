@@ -47,7 +47,7 @@ _RELEASES_TOUCHING_ALL: Final = ("0.1.0", "0.2.0", "0.3.0", "0.4.0")
 """Releases in which each cluster report touched all troubled clusters; a replay of their steps must do the same."""
 
 _RELEASES_WITHOUT_QUOTAS: Final = (*_RELEASES_TOUCHING_ALL, "0.5.0")
-"""Releases that did not act on FederatedResourceQuotas and ``workloadAffinity``."""
+"""Releases that did not act on FederatedResourceQuotas and ``workloadAffinity``, nor touched unfit bindings."""
 
 _ANNOUNCES: Final = states.SPEC | states.PRIORITY
 
@@ -142,6 +142,7 @@ class ShardFold:
         is_busy = (
             is_crowd
             or (self.indexes.taint_policies and state.watches)
+            or (self.indexes.refitted and self.indexes.unfit)
             or self.indexes.quotas
             or self.indexes.limited
             or self.indexes.grouped
@@ -275,6 +276,7 @@ class ShardFold:
         touches_all = of_release in _RELEASES_TOUCHING_ALL
         affected_keys.touch_troubled(self.state, self.indexes, facts, touches_all=touches_all)
         if of_release not in _RELEASES_WITHOUT_QUOTAS:
+            affected_keys.touch_unfit(self.state, self.indexes, self.placements)
             affected_keys.touch_quotas(self.state, self.indexes)
             affected_keys.touch_limited(self.state, self.indexes)
             affected_keys.touch_grouped(self.state, self.indexes)

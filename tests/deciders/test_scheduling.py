@@ -133,6 +133,17 @@ async def test_recovered_primary_group_is_not_used_again(story: Story) -> None:
     assert story.placed(WEB) == {"member2": 2}
 
 
+async def test_unfit_workload_is_placed_when_a_cluster_of_another_group_recovers(story: Story) -> None:
+    placement = grouped(("primary", "member1"), ("backup", "member2"), scheduling=DUPLICATED)
+    await story.submit(policy("p", placement), deployment("web", 2))
+    await story.submit(tainted("member2", "NoSchedule"))
+    await story.submit(tainted("member1", "NoExecute"))
+    assert (story.placed(WEB), story.binding(WEB).affinity) == ({}, "primary")
+    await story.submit(untainted("member2"))
+    assert story.placed(WEB) == {"member2": 2}
+    assert story.binding(WEB).affinity == "backup"
+
+
 # --- failures ---
 
 
