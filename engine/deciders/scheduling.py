@@ -146,19 +146,32 @@ def _run_pass(
         request = msgspec.structs.replace(request, current=clusters, observed_affinity=affinity)
     if request.trigger == triggers.NONE:
         return
-    is_explained = binding.key == view.explained
-    if is_explained:
-        decision = schedule.schedule(request, view.facts.fleet, explain=True)
-    else:
-        decision = view.facts.decision_cache.decide(request)
+    decision = _decision(binding, request, view)
+    near = workload_groups.Neighbours(request.apart, request.together)
+    if (
+        decision.reason not in ("", SUCCESS)
+        and near != workload_groups.NO_NEIGHBOURS
+        and not workload_groups.has_open_claim(binding, view.shard)
+    ):
+        # The neighbours are those at the time of the last claim, and may have left their clusters. If a pass without
+        # them succeeds, its clusters are claimed, and the answer has the present neighbours.
+        other = msgspec.structs.replace(request, apart=frozenset(), together=None)
+        if view.facts.decision_cache.decide(other).reason == SUCCESS:
+            request, decision = other, _decision(binding, other, view)
     if decision.reason == SUCCESS:
         is_change = not _is_unchanged_decision(binding, claim, decision)
         if is_change and (yield from workload_groups.admit(binding, decision.columns[0], view)):
             decision = yield from _emit_decision(binding, request, decision, view)
     elif decision.reason:
         yield from _emit_failure(binding, request, decision, view)
-    if is_explained:
+    if binding.key == view.explained:
         yield SchedulingPass(request, decision)
+
+
+def _decision(binding: Binding, request: requests.Request, view: View) -> Decision:
+    if binding.key == view.explained:
+        return schedule.schedule(request, view.facts.fleet, explain=True)
+    return view.facts.decision_cache.decide(request)
 
 
 class _Imported(NamedTuple):

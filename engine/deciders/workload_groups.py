@@ -72,6 +72,12 @@ def neighbours(binding: Binding, placements: Placements, shard: ShardState) -> N
     return Neighbours(apart, together)
 
 
+def has_open_claim(binding: Binding, shard: ShardState) -> bool:
+    """Whether the owner of a group sends another verdict when the clusters of the group's other bindings change."""
+    seats = shard.seats.get(binding.key, {})
+    return any(seat.wanted and not seat.is_granted for seat in seats.values())
+
+
 def admit(binding: Binding, clusters: Iterable[str], view: View) -> Outputs[bool]:
     """Return whether the binding may have these clusters now; if not, request them from the owners of its groups."""
     requested = tuple(sorted(clusters))

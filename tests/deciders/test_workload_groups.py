@@ -191,3 +191,22 @@ async def test_restart_repeats_no_scheduling_pass(story: Story) -> None:
     assert len(failures) == 1
     await story.restart()
     assert await _failures(story, WEB) == failures
+
+
+async def test_evicted_workloads_that_are_kept_together_move_together(story: Story) -> None:
+    await _begun(story, TOGETHER)
+    await story.submit(_labelled("web", team="x"), _labelled("api", team="x"))
+    assert story.placed(WEB) == story.placed(API) == {"member1": 1}
+    await story.submit(tainted("member1", "NoExecute"))
+    assert story.placed(WEB) == story.placed(API) == {"member2": 1}
+
+
+async def test_workload_moves_to_a_cluster_that_another_of_its_group_has_left(story: Story) -> None:
+    await _begun(story, APART)
+    await story.submit(tainted("member3", "NoSchedule"))
+    await story.submit(_labelled("web", tier="a"))
+    await story.submit(_labelled("api", tier="a"))
+    assert (story.placed(WEB), story.placed(API)) == ({"member1": 1}, {"member2": 1})
+    await story.submit(deleted("web"))
+    await story.submit(tainted("member2", "NoExecute"))
+    assert story.placed(API) == {"member1": 1}
