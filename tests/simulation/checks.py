@@ -30,7 +30,7 @@ from tests.simulation import (
     world,
 )
 from tests.simulation.failover import invariants
-from tests.simulation.moves import suspensions
+from tests.simulation.unscheduled import Unscheduled
 
 INPUTS = (topics.SPECS, topics.POLICIES, topics.CLUSTERS, topics.HEALTH, topics.LINKS)
 
@@ -55,13 +55,6 @@ class BindingRecord(msgspec.Struct):
     imported: template_imports.Import = msgspec.field(default_factory=template_imports.Import)
     miscount: str = ""
     """The violation by a recovered assignment with former replicas, unless another decision follows it."""
-    is_suspended: bool = False
-    is_foreign: bool = False
-
-    @property
-    def is_scheduled(self) -> bool:
-        """Whether no client suspended its scheduling, and no other scheduler places it."""
-        return not (self.is_suspended or self.is_foreign)
 
 
 async def everything(log: port.NumberedLog) -> list[StoredRecord]:
@@ -132,6 +125,7 @@ def _decisions_keep_their_promises(records: list[StoredRecord]) -> list[str]:
     history = _cluster_history(facts)
     imports = template_imports.annotations(records)
     bindings: dict[str, BindingRecord] = {}
+    unscheduled = Unscheduled()
     ends: dict[int, int] = {}
     violations: list[str] = []
     for record in records:
@@ -158,10 +152,11 @@ def _decisions_keep_their_promises(records: list[StoredRecord]) -> list[str]:
                     violations += [miscount] if miscount else []
             case data:
                 _learn(bindings, data)
+                unscheduled.take(data)
                 if isinstance(data, decisions.BindingDeclared):
                     bindings[data.key].imported.declare(imports.get((record.partition, data.offset), ""))
     return violations + [
-        known.miscount for known in bindings.values() if known.miscount and known.is_scheduled
+        known.miscount for key, known in bindings.items() if known.miscount and key not in unscheduled
     ]
 
 
@@ -175,7 +170,6 @@ def _learn(bindings: dict[str, BindingRecord], data: object) -> None:
                 (ref.api_version, ref.kind),
             )
         case decisions.BindingClaimed(key=key, placement=placement):
-            bindings[key].is_foreign = data.scheduler == suspensions.OTHER
             bindings[key].placement = msgspec.json.decode(placement)
             bindings[key].is_claimed = True
         case decisions.BindingReleased(key=key):
@@ -186,8 +180,6 @@ def _learn(bindings: dict[str, BindingRecord], data: object) -> None:
             bindings[key].miscount = ""
             if is_emptied:
                 bindings[key].clusters = {}
-        case decisions.BindingSuspended(key=key, scheduling=is_suspended) if key in bindings:
-            bindings[key].is_suspended = is_suspended
         case decisions.EvictionStarted(key=key, cluster=name):
             bindings[key].clusters.pop(name, None)
             bindings[key].evicting.add(name)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from events import codec, decisions, rebalance_decisions, topics
 from events.records import StoredRecord
 from events.validation import manifests, verdicts
-from tests.simulation.moves import suspensions
+from tests.simulation.unscheduled import Unscheduled
 
 
 def check(records: list[StoredRecord]) -> list[str]:
@@ -33,26 +33,20 @@ class _Bindings:
     def __init__(self) -> None:
         self.answered: set[tuple[str, str]] = set()
         """Uids of rebalancers and keys of bindings."""
-        self._suspended: dict[str, bool] = {}
-        self._foreign: dict[str, bool] = {}
+        self._unscheduled = Unscheduled()
         self._triggered: dict[str, set[str]] = {}
 
     def take(self, data: object) -> None:
-        match data:
-            case decisions.BindingSuspended(key=key, scheduling=is_suspended):
-                self._suspended[key] = is_suspended
-            case decisions.BindingClaimed(key=key, scheduler=scheduler):
-                self._foreign[key] = scheduler == suspensions.OTHER
-            case decisions.BindingWithdrawn(key=key):
-                self._suspended[key] = self._foreign[key] = False
-            case decisions.RescheduleTriggered(key=key, uid=uid):
-                if self._suspended.get(key) or self._foreign.get(key):
-                    self.answered.add((uid, key))
-                self._triggered.setdefault(key, set()).add(uid)
-            case decisions.ScheduleDecided(key=key) | decisions.ScheduleFailed(key=key):
-                self.answered |= {(uid, key) for uid in self._triggered.pop(key, set())}
-            case _:
-                pass
+        self._unscheduled.take(data)
+        if not isinstance(data, decisions.BindingDecision):
+            return
+        key = data.key
+        if isinstance(data, decisions.RescheduleTriggered):
+            self._triggered.setdefault(key, set()).add(data.uid)
+        # A request may wait for the answer of a group or quota until its binding is suspended.
+        is_decided = isinstance(data, decisions.ScheduleDecided | decisions.ScheduleFailed)
+        if is_decided or key in self._unscheduled:
+            self.answered |= {(uid, key) for uid in self._triggered.pop(key, set())}
 
 
 class _Progress:
