@@ -31,24 +31,23 @@ _KINDS: Final = 60
 _REGIONS: Final = 8
 
 
-def run(clusters: int, mode: str, seconds: float, replicas: int = 100, grades: int = 0) -> Figures:
+def run(clusters: int, mode: str, seconds: float, replicas: int = 100) -> Figures:
     """Measure one mode for some seconds; with the prefix ``steady-`` or ``fresh-``, earlier results are rescaled.
 
-    With ``grades``, each cluster has a resource model with that many grades. Raises `ValueError` if the mode
-    is unknown.
+    Raises `ValueError` if the mode is unknown.
     """
     prefix, _, base = mode.rpartition("-")
     if base not in MODES or prefix not in {"", "steady", "fresh"}:
         msg = f"mode {mode!r} is not one of {', '.join(MODES)}, alone or after steady- or fresh-"
         raise ValueError(msg)
-    known = make_fleet(clusters, grades)
+    known = make_fleet(clusters)
     questions = _questions(known, base, prefix, replicas)
     placed = [0, 0]
-    turn = _turn(known, questions, placed, _clusters_in_columns, grades)
+    turn = _turn(known, questions, placed, _clusters_in_columns)
     turn()
     seconds_each, each_cpu = _seconds_each(turn, _BINDINGS, seconds)
     by_pairs, _ = _seconds_each(
-        _turn(known, questions, placed, _clusters_in_pairs, grades), _BINDINGS, min(seconds, 1.0)
+        _turn(known, questions, placed, _clusters_in_pairs), _BINDINGS, min(seconds, 1.0)
     )
     baseline, _ = _seconds_each(lambda: _divide_by_definition(known, replicas), 1, min(seconds, 1.0))
     mark = REFERENCE.get(clusters, {}).get(base)
@@ -56,7 +55,6 @@ def run(clusters: int, mode: str, seconds: float, replicas: int = 100, grades: i
         "clusters": clusters,
         "mode": mode,
         "replicas": replicas,
-        "grades": grades,
         "decisions_per_s": round(1 / seconds_each, 1),
         "decisions_per_cpu_s": round(1 / each_cpu, 1),
         "pairs_per_s": round(1 / by_pairs, 1),
@@ -70,15 +68,15 @@ def run(clusters: int, mode: str, seconds: float, replicas: int = 100, grades: i
     }
 
 
-def make_fleet(count: int, grades: int = 0) -> fleet.Fleet:
+def make_fleet(count: int) -> fleet.Fleet:
     """A fleet in eight regions, with labels, a taint on every tenth cluster, and sixty API kinds per cluster."""
     known = fleet.Fleet()
     for number in range(count):
-        known.put(_cluster(number, grades))
+        known.put(_cluster(number))
     return known
 
 
-def _cluster(number: int, grades: int) -> clusters.ClusterManifest:
+def _cluster(number: int) -> clusters.ClusterManifest:
     kinds = tuple(clusters.ApiResource(kind=f"Kind{kind}") for kind in range(_KINDS - 1))
     apis = clusters.ApiEnablement(
         group_version="apps/v1", resources=(clusters.ApiResource(kind="Deployment"), *kinds)
@@ -95,24 +93,12 @@ def _cluster(number: int, grades: int) -> clusters.ClusterManifest:
             region=region,
             zones=(f"{region}-{number % 3}",),
             taints=tainted,
-            resource_models=tuple(_model(grade) for grade in range(grades)),
         ),
-        status=clusters.ClusterStatus(api_enablements=(apis,), resource_summary=_summary(number, 0, grades)),
+        status=clusters.ClusterStatus(api_enablements=(apis,), resource_summary=_summary(number, 0)),
     )
 
 
-def _model(grade: int) -> clusters.ResourceModel:
-    """One grade of a resource model; its nodes have twice the size of the grade below."""
-    return clusters.ResourceModel(
-        grade=grade,
-        ranges=(
-            clusters.ModelRange(name="cpu", min=str(1 << grade), max=str(2 << grade)),
-            clusters.ModelRange(name="memory", min=f"{4 << grade}Gi", max=f"{8 << grade}Gi"),
-        ),
-    )
-
-
-def _summary(number: int, turn: int, grades: int) -> clusters.ResourceSummary:
+def _summary(number: int, turn: int) -> clusters.ResourceSummary:
     return clusters.ResourceSummary(
         allocatable={"cpu": str(64 + number % 64), "memory": f"{256 + number % 128}Gi", "pods": "440"},
         allocated={
@@ -120,9 +106,6 @@ def _summary(number: int, turn: int, grades: int) -> clusters.ResourceSummary:
             "memory": f"{number % 64}Gi",
             "pods": str(number % 97),
         },
-        allocatable_modelings=tuple(
-            clusters.GradeCount(grade=grade, count=(number + turn + grade) % 7) for grade in range(grades)
-        ),
     )
 
 
@@ -221,7 +204,6 @@ def _turn(
     questions: list[requests.Request],
     placed: list[int],
     read: Callable[[decisions.Decision], int],
-    grades: int,
 ) -> Callable[[], None]:
     """Return a function that decides all questions once, with a capacity report before every fifty questions.
 
@@ -238,7 +220,7 @@ def _turn(
             if number % _PLACEMENTS == 0:
                 reports += 1
                 index = reports * 7 % len(names)
-                known.report(names[index], _summary(index, reports, grades))
+                known.report(names[index], _summary(index, reports))
             # Read each result: lazily computed columns that are never read would make the rate too high.
             decided.append(read(schedule.schedule(question, known)) > 0)
         placed[0] += sum(decided)

@@ -80,17 +80,17 @@ class Client:
 
     def get(self, path: str, kind: type[_T], /, **query: Parameter) -> _T:
         """GET a query; raises Failure with the server's message if it is refused."""
-        return _read(self._send("GET", path, query=query), kind)
+        return _read(self._request("GET", _query_path(path), query), kind)
 
     def verify(self, kind: type[_T], *, views: bool = False) -> _T:
         """Verify the log (and the views), without a time limit, since a long log takes long. Raises Failure."""
         query = {"views": "true"} if views else {}
         timeout = httpx.Timeout(None, connect=_CONNECT_SECONDS)
-        return _read(self._send("GET", "verify", query=query, timeout=timeout), kind)
+        return _read(self._request("GET", _query_path("verify"), query, timeout=timeout), kind)
 
     def find(self, path: str, kind: type[_T], /, **query: Parameter) -> _T | None:
         """GET an object; None if it does not exist. Raises Failure for other errors."""
-        response = self._send("GET", path, query=query)
+        response = self._request("GET", _query_path(path), query)
         return None if response.status_code == HTTPStatus.NOT_FOUND else _read(response, kind)
 
     def kubernetes(
@@ -108,9 +108,7 @@ class Client:
         """
         content = None if body is None else msgspec.json.encode(body)
         sent = {"content-type": "application/json"} if body is not None else {}
-        response = self._request(
-            method, _KUBERNETES + path, query or {}, content, {**sent, **(headers or {})}
-        )
+        response = self._request(method, _KUBERNETES + path, query, content, {**sent, **(headers or {})})
         answer = _decoded(response)
         if not isinstance(answer, dict) or "kind" not in answer:
             raise _failure(response)
@@ -125,11 +123,11 @@ class Client:
 
     def post(self, path: str, body: Struct | Json, kind: type[_T]) -> _T:
         """POST a command that writes no object; raises Failure with the server's message if it is refused."""
-        return _read(self._send("POST", path, query={}, content=msgspec.json.encode(body)), kind)
+        return _read(self._request("POST", _query_path(path), content=msgspec.json.encode(body)), kind)
 
     def delete(self, path: str) -> None:
         """DELETE something other than an object, such as a plan; no error if it does not exist."""
-        response = self._send("DELETE", path, query={})
+        response = self._request("DELETE", _query_path(path))
         if response.status_code >= _STATUS_ERROR and response.status_code != HTTPStatus.NOT_FOUND:
             raise _failure(response)
 
@@ -149,24 +147,12 @@ class Client:
         except (httpx.TransportError, httpx.DecodingError) as error:
             raise self._silent(error) from None
 
-    def _send(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, Parameter],
-        content: bytes | None = None,
-        timeout: httpx.Timeout | None = None,
-    ) -> httpx.Response:
-        # Names of objects that do not exist may have any characters. Some callers have quoted them already.
-        return self._request(method, _query_path(path), query, content, timeout=timeout)
-
     def _request(
         self,
         method: str,
         path: str,
-        query: Mapping[str, Parameter],
-        content: bytes | None,
+        query: Mapping[str, Parameter] | None = None,
+        content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         *,
         timeout: httpx.Timeout | None = None,
@@ -175,7 +161,7 @@ class Client:
             return self._http.request(
                 method,
                 path,
-                params=_params(query),
+                params=_params(query or {}),
                 content=content,
                 headers=headers,
                 timeout=timeout or self._http.timeout,
@@ -209,7 +195,10 @@ def _params(query: Mapping[str, Parameter]) -> dict[str, str]:
 
 
 def _query_path(path: str) -> str:
-    """Return the path of a query from the part after ``_PREFIX``, in which names may be encoded already."""
+    """Return the path of a query from the part after ``_PREFIX``.
+
+    Names of objects that do not exist may have any characters, and some callers have encoded them already.
+    """
     return _PREFIX + quote(path, safe="/:%")
 
 

@@ -39,9 +39,8 @@ def describe(
     with server.client() as client:
         known_kind = server_reads.kind_of(kind, client)
         templates = known_kind.route == "template" and known_kind not in kinds.DERIVED
-        document, *others = server_reads.documents(
-            client, known_kind, namespace=scope.namespace, name=name, as_of=as_of
-        )
+        selection = server_reads.Selection(scope.namespace, name, as_of=as_of)
+        document, *others = server_reads.documents(client, known_kind, selection)
         if others:
             namespaces = ", ".join(other.namespace for other in (document, *others))
             raise failures.usage(f"{kind} {name} exists in {namespaces}", "name one of these namespaces: -n")

@@ -17,6 +17,7 @@ from engine.cli import (
 )
 from engine.cli import output as cli_output
 from engine.cli.client import Client
+from engine.cli.server_reads import Selection
 from engine.cli.table_rows import Listing
 from engine.http.query.response_types import Moment
 from engine.objects import bindings
@@ -45,17 +46,6 @@ Watch = Annotated[
         name=["--watch", "-w"], negative=(), help="After the list, print each row that changes, until Ctrl-C."
     ),
 ]
-
-
-class _Selection(NamedTuple):
-    """The arguments of ``get`` for one kind; an empty ``namespace`` means all namespaces."""
-
-    kind_text: str
-    name: str
-    namespace: str
-    labels: str
-    as_of: str
-    form: str
 
 
 class _Shown(NamedTuple):
@@ -88,48 +78,49 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
         raise failures.usage(
             "-w prints the present state and its changes as a table", "remove --as-of, --json and -o"
         )
-    selections = [
-        _Selection(kind_name, name, "" if all_namespaces else scope.namespace, selector, as_of, form)
-        for kind_name in kind_names
-    ]
+    selection = Selection("" if all_namespaces else scope.namespace, name, selector, as_of)
+    is_whole = form in _WHOLE
     with server.client() as client:
         if watch:
-            _watch(client, selections)
+            _watch(client, kind_names, selection, wide=form == "wide")
             return
-        shown = [_matching(client, selection) for selection in selections]
-        if form in _WHOLE:
+        shown = [_matching(client, kind_name, selection, is_whole=is_whole) for kind_name in kind_names]
+        if is_whole:
             whole = [document for result in shown for document in result.whole]
-            is_single = bool(name) and len(whole) == 1 and len(selections) == 1
+            is_single = bool(name) and len(whole) == 1 and len(kind_names) == 1
             table_rows.show_whole(whole, form=form, single=is_single)
             return
         tables = [result.table for result in shown]
-        _show(selections, tables)
+        _show(tables, wide=form == "wide")
     if not any(table.rows for table in tables):
         server_reads.warn_of_observer(server.data)
 
 
-def _show(selections: list[_Selection], tables: list[Listing]) -> None:
+def _show(tables: list[Listing], *, wide: bool) -> None:
     """Print the tables that have rows; if none has rows, print the first table."""
     filled = [table for table in tables if table.rows] or tables[:1]
     for count, table in enumerate(filled):
         if count:
             cli_output.print_line("")
-        table_rows.show_table(table, wide=selections[0].form == "wide")
+        table_rows.show_table(table, wide=wide)
 
 
-def _watch(client: Client, selections: list[_Selection]) -> None:
+def _watch(client: Client, kind_names: list[str], selection: Selection, *, wide: bool) -> None:
     """Print the tables, then each row that changes in any column but AGE."""
-    wide = selections[0].form == "wide"
+
+    def read() -> list[Listing]:
+        return [_matching(client, kind_name, selection, is_awaited=True).table for kind_name in kind_names]
+
     number = live_feed.last_number(client)
-    tables = _tables(client, selections)
-    _show(selections, tables)
+    tables = read()
+    _show(tables, wide=wide)
     shown = [_rows_without_age(table) for table in tables]
     for event in live_feed.events(client, number):
         if event.number <= number:
             continue  # the tables included this change already
         time.sleep(_REFRESH_SECONDS)
         number = live_feed.last_number(client)
-        tables = _tables(client, selections)
+        tables = read()
         for index, table in enumerate(tables):
             known, shown[index] = shown[index], _rows_without_age(table)
             changed = [at for at, text in enumerate(shown[index]) if text not in known]
@@ -138,21 +129,18 @@ def _watch(client: Client, selections: list[_Selection]) -> None:
     raise failures.Failure("the server stopped", "start it again: reballast up", code=failures.NO_SERVER)
 
 
-def _tables(client: Client, selections: list[_Selection]) -> list[Listing]:
-    return [_matching(client, selection, is_awaited=True).table for selection in selections]
-
-
 def _rows_without_age(table: Listing) -> list[tuple[str, ...]]:
     """The rows without the column AGE, which changes all the time."""
     indexes = [index for index, column in enumerate((*table.columns, *table.wide)) if column != "AGE"]
     return [tuple(str(row[index]) for index in indexes if index < len(row)) for row in table.rows]
 
 
-def _matching(client: Client, selection: _Selection, *, is_awaited: bool = False) -> _Shown:
+def _matching(
+    client: Client, kind_name: str, selection: Selection, *, is_awaited: bool = False, is_whole: bool = False
+) -> _Shown:
     """The matching objects; raises Failure if a named one does not exist, unless ``is_awaited``."""
     now_ms = _reference_time_ms(client, selection.as_of)
-    kind_name = selection.kind_text.lower()
-    if kind_name in _PODS:
+    if kind_name.lower() in _PODS:
         from engine.cli import pod_tables  # noqa: PLC0415  # loads the simulation; most kinds do not need it
 
         pods = pod_tables.pods(client, selection.name, namespace=selection.namespace, labels=selection.labels)
@@ -160,7 +148,7 @@ def _matching(client: Client, selection: _Selection, *, is_awaited: bool = False
             [pod_tables.pod(pod).document for pod in pods],
             pod_tables.pod_table(pods, selection.namespace, now_ms),
         )
-    if kind_name in _WORKS:
+    if kind_name.lower() in _WORKS:
         from engine.cli import pod_tables  # noqa: PLC0415  # as above
 
         works = pod_tables.works(client, selection.name, selection.as_of)
@@ -168,17 +156,9 @@ def _matching(client: Client, selection: _Selection, *, is_awaited: bool = False
             {"kind": "Work", "metadata": {"name": work.name}, **msgspec.to_builtins(work)} for work in works
         ]
         return _Shown(documents, pod_tables.work_table(works))
-    kind = server_reads.kind_of(selection.kind_text, client)
-    objects = server_reads.documents(
-        client,
-        kind,
-        namespace=selection.namespace,
-        name=selection.name,
-        labels=selection.labels,
-        as_of=selection.as_of,
-        is_awaited=is_awaited,
-    )
-    if selection.form in _WHOLE:
+    kind = server_reads.kind_of(kind_name, client)
+    objects = server_reads.documents(client, kind, selection, is_awaited=is_awaited)
+    if is_whole:
         whole = [_without_memory(value) for value in objects]
         return _Shown([value.document for value in whole], Listing((), (), []))
     table, shown = _table(client, kind, objects, selection, now_ms)
@@ -203,7 +183,7 @@ def _reference_time_ms(client: Client, as_of: str) -> int:
 
 
 def _table(
-    client: Client, kind: kinds.Kind, objects: list[KubeObject], selection: _Selection, now_ms: int
+    client: Client, kind: kinds.Kind, objects: list[KubeObject], selection: Selection, now_ms: int
 ) -> tuple[Listing, list[KubeObject]]:
     """The table of the objects, and the object of each row."""
     namespace, as_of = selection.namespace, selection.as_of

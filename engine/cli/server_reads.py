@@ -5,7 +5,7 @@ import difflib
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final, Generic, TypeVar, cast
+from typing import Final, Generic, NamedTuple, TypeVar, cast
 
 from msgspec import Struct
 
@@ -114,29 +114,32 @@ def since_ms(client: Client, namespace: str) -> dict[str, dict[str, int]]:
     return times
 
 
+class Selection(NamedTuple):
+    """Objects of a kind: in a namespace (empty: in all), with a name, with labels, at an earlier point."""
+
+    namespace: str
+    name: str = ""
+    labels: str = ""
+    as_of: str = ""
+
+
 def documents(
-    client: Client,
-    kind: kinds.Kind,
-    *,
-    namespace: str,
-    name: str = "",
-    labels: str = "",
-    as_of: str = "",
-    is_awaited: bool = False,
+    client: Client, kind: kinds.Kind, selection: Selection, *, is_awaited: bool = False
 ) -> list[KubeObject]:
-    """The objects of a kind; an empty ``namespace`` means all namespaces.
+    """The selected objects of a kind.
 
     Raises Failure if a named one does not exist, unless ``is_awaited``, or if the kind is unknown.
     """
-    namespace = namespace if kind.namespaced else ""
-    matching = list(_all(client, kind, namespace=namespace, name=name, labels=labels, as_of=as_of))
-    if name and not matching and not is_awaited:
-        where = f" in namespace {namespace}" if namespace else ""
+    if not kind.namespaced:
+        selection = selection._replace(namespace="")
+    matching = list(_all(client, kind, selection))
+    if selection.name and not matching and not is_awaited:
+        where = f" in namespace {selection.namespace}" if selection.namespace else ""
         resource = kind.resource if kind.api_version else kind.kind
         raise failures.Failure(
-            f'{resource} "{name}" not found{where}', f"see: reballast get {kind.plural} -A"
+            f'{resource} "{selection.name}" not found{where}', f"see: reballast get {kind.plural} -A"
         )
-    if not matching and not kind.api_version and not labels:
+    if not matching and not kind.api_version and not selection.labels:
         raise unknown_kind(kind.kind)
     return matching
 
@@ -189,9 +192,8 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _all(
-    client: Client, kind: kinds.Kind, *, namespace: str, name: str, labels: str, as_of: str
-) -> Iterator[KubeObject]:
+def _all(client: Client, kind: kinds.Kind, selection: Selection) -> Iterator[KubeObject]:
+    namespace, name, labels, as_of = selection
     if kind.route == "cluster":
         for value in objects(client, "clusters", labelSelector=labels, asOf=as_of):
             if name in {"", value.name}:

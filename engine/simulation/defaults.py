@@ -56,9 +56,12 @@ def three_members(startup_ms: int = STARTUP_MS) -> list[MemberSpec]:
     ]
 
 
-def many_members(count: int, startup_ms: int = 0) -> list[MemberSpec]:
-    """Return ``count`` members of seven sizes in five regions with three zones each, from three providers."""
-    return [_one_of_many(index, startup_ms) for index in range(count)]
+def many_members(count: int) -> list[MemberSpec]:
+    """Return ``count`` members of seven sizes in five regions with three zones each, from three providers.
+
+    Their replicas are ready at once.
+    """
+    return [_one_of_many(index) for index in range(count)]
 
 
 def _member(name: str, location: str, provider: str, region: str, startup_ms: int) -> MemberSpec:
@@ -74,7 +77,7 @@ def _member(name: str, location: str, provider: str, region: str, startup_ms: in
     )
 
 
-def _one_of_many(index: int, startup_ms: int) -> MemberSpec:
+def _one_of_many(index: int) -> MemberSpec:
     region = _REGIONS[index % len(_REGIONS)]
     zone = "abc"[index // len(_REGIONS) % _ZONES]
     return MemberSpec(
@@ -85,5 +88,5 @@ def _one_of_many(index: int, startup_ms: int) -> MemberSpec:
         region=region,
         zones=(region + zone,),
         apis=APIS,
-        startup_ms=startup_ms,
+        startup_ms=0,
     )

@@ -26,11 +26,5 @@ def test_figures_of_the_reference_are_reported() -> None:
     assert figures["times_reference"] is not None
 
 
-def test_workloads_fit_with_resource_models_on_every_cluster() -> None:
-    figures = placement.run(10, "dynamic", seconds=0.01, grades=5)
-    assert figures["grades"] == 5
-    assert figures["placed_share"] == 1.0
-
-
 def test_replicas_beyond_the_capacity_count_as_not_placed() -> None:
     assert placement.run(10, "dynamic", seconds=0.01, replicas=100_000)["placed_share"] == 0.0

@@ -148,13 +148,9 @@ def _is_karmadas(resource: Resource) -> bool:
 
 def _omissions(resource: Resource, values: Sequence[KubeObject]) -> list[str]:
     """Return the note about objects of a kind that is not copied."""
-    names = [keys.full_name(*value.key) for value in values]
     missing = unsupported.KINDS.get((resource.api_version, resource.kind), "")
-    return (
-        [f"{resource.kind} not copied: {_first_names(names)}" + f": {missing}" * bool(missing)]
-        if names
-        else []
-    )
+    names = [keys.full_name(*value.key) for value in values]
+    return _noted(f"{resource.kind} not copied: {{}}" + f": {missing}" * bool(missing), names)
 
 
 async def _listed_if_allowed(api: MemberApi, resource: Resource | None, notes: list[str]) -> list[KubeObject]:
@@ -232,11 +228,7 @@ def _unreadable(objects: Mapping[_GroupKind, Sequence[KubeObject]]) -> list[str]
     """Return a note about the bindings that cannot be read."""
     bound = [value for kind in _BINDINGS for value in objects.get(kind, ())]
     names = [keys.full_name(*value.key) for value in bound if _readable(value) is None]
-    return (
-        [f"placements not copied, since their bindings cannot be read: {_first_names(names)}"]
-        if names
-        else []
-    )
+    return _noted("placements not copied, since their bindings cannot be read: {}", names)
 
 
 def _state(objects: Mapping[_GroupKind, Sequence[KubeObject]]) -> State:
@@ -280,7 +272,12 @@ def _taken_over_placement(
 
 def _being_deleted(values: Iterable[KubeObject]) -> list[str]:
     names = [f"{value.kind} {'/'.join(filter(None, value.key))}" for value in values]
-    return [f"not copied, since they are being deleted: {_first_names(names)}"] if names else []
+    return _noted("not copied, since they are being deleted: {}", names)
+
+
+def _noted(text: str, names: Sequence[str]) -> list[str]:
+    """Return a note with the first names; none if there are no names."""
+    return [text.format(_first_names(names))] if names else []
 
 
 def _first_names(names: Sequence[str]) -> str:
@@ -326,8 +323,7 @@ def _notes(bound: Sequence[_Bound], lazy: Collection[shapes.PolicyRef]) -> list[
         for ref, texts in placements.items()
         if ref is not None and len(texts) > 1 and ref not in lazy
     ]
-    ended = [f"graceful evictions are not continued here: {_first_names(evicting)}"] if evicting else []
-    return ended + notes
+    return _noted("graceful evictions are not continued here: {}", evicting) + notes
 
 
 def scheduler_of(policy: KubeObject | None) -> str:
