@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from engine import optional_imports
 from engine.cli import failures, server_location
-from engine.identity.endpoint import verification
+from engine.identity.endpoint import FILE, verification
 from engine.text_lines import Lines
 from events.json_values import DECODING_ERRORS, Json, object_at
 
@@ -28,9 +28,10 @@ _PREFIX: Final = "/api/v1/"
 _KUBERNETES: Final = "/kubernetes/"
 """Path of the Kubernetes API on the query server; all objects are written there."""
 _STATUS_ERROR: Final = 400
-_STATUSES_UNABLE: Final = frozenset({401, 429})
 _STATUS_SERVER_ERROR: Final = 500
 _STATUS_UNKNOWN: Final = 504
+_NO_TLS: Final = "WRONG_VERSION_NUMBER"
+"""OpenSSL's reason if a server without TLS answers."""
 _T = TypeVar("_T")
 _WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
@@ -62,7 +63,8 @@ class Client:
         self, directory: Path | None, *, answer_seconds: float = _ANSWER_SECONDS, is_local: bool = False
     ) -> None:
         self._directory = directory or server_location.default_directory()
-        find = server_location.find_local if is_local else server_location.find
+        self._is_named = server_location.is_named() and not is_local
+        find = server_location.find if self._is_named else server_location.find_local
         location = find(self._directory)
         self._http = httpx.Client(
             base_url=location.url,
@@ -139,6 +141,7 @@ class Client:
             with self._http.stream(
                 "GET", _query_path(path), params=_params(query), timeout=timeout
             ) as response:
+                self._check_token(response)
                 if response.status_code >= _STATUS_ERROR:
                     response.read()
                     raise _failure(response)
@@ -158,7 +161,7 @@ class Client:
         timeout: httpx.Timeout | None = None,
     ) -> httpx.Response:
         try:
-            return self._http.request(
+            response = self._http.request(
                 method,
                 path,
                 params=_params(query or {}),
@@ -168,12 +171,32 @@ class Client:
             )
         except (httpx.TransportError, httpx.DecodingError) as error:
             raise self._silent(error) from None
+        self._check_token(response)
+        return response
+
+    def _check_token(self, response: httpx.Response) -> None:
+        """Raise Failure if the server rejects the token."""
+        if response.status_code == HTTPStatus.UNAUTHORIZED:
+            remedy = f"restart the server: reballast up --data {self._directory}"
+            if self._is_named:
+                remedy = f"set {server_location.TOKEN_VARIABLE} to the token in the server's {FILE}"
+            raise failures.Failure(f"{self._name} rejects the token", remedy)
+
+    @property
+    def _name(self) -> str:
+        return str(self._http.base_url) if self._is_named else f"the server of {self._directory}"
 
     def _silent(self, error: Exception) -> failures.Failure:
+        reason, remedy = str(error), f"start it with: reballast up --data {self._directory}"
+        if _NO_TLS in reason:
+            reason = "it does not use TLS; write http:// instead of https://"
+        if self._is_named:
+            remedy = (
+                f"correct or unset {server_location.SERVER_VARIABLE}; "
+                f"{server_location.AUTHORITY_VARIABLE} names a file with the certificate of an https server"
+            )
         return failures.Failure(
-            f"the server of {self._directory} does not answer: {error or type(error).__name__}",
-            f"start it with: reballast up --data {self._directory}",
-            code=failures.NO_SERVER,
+            f"{self._name} does not answer: {reason or type(error).__name__}", remedy, code=failures.NO_SERVER
         )
 
 
@@ -182,7 +205,7 @@ def _is_unable(code: int) -> bool:
 
     False for 504: the outcome of the write is unknown, which the caller must see.
     """
-    return code in _STATUSES_UNABLE or (code >= _STATUS_SERVER_ERROR and code != _STATUS_UNKNOWN)
+    return code == HTTPStatus.TOO_MANY_REQUESTS or (code >= _STATUS_SERVER_ERROR and code != _STATUS_UNKNOWN)
 
 
 def _params(query: Mapping[str, Parameter]) -> dict[str, str]:

@@ -28,6 +28,11 @@ def default_directory() -> Path:
     return Path(platformdirs.user_data_dir(_APP, appauthor=False))
 
 
+def is_named() -> bool:
+    """Whether the environment names a server."""
+    return bool(os.environ.get(SERVER_VARIABLE))
+
+
 def find(directory: Path) -> Endpoint:
     """The endpoint that the environment names, or else that of the directory's server.
 
@@ -70,8 +75,10 @@ def _address(server: str) -> str:
 
 
 def _token() -> str:
-    """The token that the environment names. Raises Failure if no server can have issued it."""
+    """The token that the environment names. Raises Failure if there is none, or if no server can have issued it."""
     token = os.environ.get(TOKEN_VARIABLE, "").strip()
+    if not token:
+        raise failures.Failure(f"{TOKEN_VARIABLE} is not set", f"set it to the token in the server's {FILE}")
     if not token.isascii() or not token.isprintable():
         raise failures.Failure(
             f"{TOKEN_VARIABLE} is not a token: it has characters that no token has", "copy the token again"

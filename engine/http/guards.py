@@ -29,8 +29,8 @@ _READING: Final = frozenset({"GET", "HEAD"})
 _CHALLENGE: Final = {"www-authenticate": "Bearer"}
 _QUERY_BYTES_MAX: Final = 16 * 1024
 _REMEDY: Final = (
-    "send endpoint.json's token as: Authorization: Bearer ...; in a browser, open the address that the server printed, "
-    "or /?token=TOKEN"
+    "send endpoint.json's token as: Authorization: Bearer ...; "
+    "in a browser, open the address that the server printed"
 )
 _HEADERS: Final = {
     "content-security-policy": (
