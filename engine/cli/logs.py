@@ -3,7 +3,7 @@
 from typing import Annotated, Final
 
 import msgspec
-from cyclopts import App, Parameter
+from cyclopts import App, Parameter, validators
 
 from engine.cli import explain, live_feed, options, output, server_reads
 from engine.cli.client import Client
@@ -28,7 +28,14 @@ for _name, _target, _text in (
 
 Follow = Annotated[bool, Parameter(help="Continue with new events until Ctrl-C.")]
 Topic = Annotated[str, Parameter(help=f"Only events of this topic: {', '.join(topics.TOPICS)}.")]
-Lines = Annotated[int, Parameter(name=["--lines", "-n"], help="Number of newest events to show first.")]
+Lines = Annotated[
+    int,
+    Parameter(
+        name=["--lines", "-n"],
+        help="Number of newest events to show first.",
+        validator=validators.Number(gte=0),
+    ),
+]
 
 
 @app.command
@@ -46,7 +53,7 @@ def tail(
 
 def _tail(client: Client, lines: int, topic: str, *, follow: bool, as_json: bool) -> None:
     last = live_feed.last_number(client)
-    entries = _newest(client, last, topic, lines) if lines > 0 else []
+    entries = _newest(client, last, topic, lines) if lines else []
     if as_json:
         for entry in entries:
             _print_json(entry)

@@ -1,7 +1,8 @@
 """The table of commands; each command's module is loaded only when it is called, for a quick start.
 
-Exit codes: 0 done, 1 refused or not found, 2 wrong command line, 3 no server answers. With ``--json`` an
-error is a JSON object on standard error: ``{"error": {"message", "remedy", "exitCode"}}``.
+Exit codes: 0 done, 1 refused or not found, 2 invalid command line, 3 no server answers. Commands that exit with 2
+if something changes or differs exit with 1 for an invalid command line. With ``--json`` an error is a JSON object on
+standard error: ``{"error": {"message", "remedy", "exitCode"}}``.
 """
 
 import difflib
@@ -17,10 +18,25 @@ from engine.process import interpreter_settings
 from events import release
 
 if TYPE_CHECKING:
-    from cyclopts import App
+    from cyclopts import App, CycloptsError
 
 PROGRAM: Final = "reballast"
-_CLOSE: Final = 0.5
+_CLOSE: Final = 0.65
+_OPTIONS: Final = {"help": "--help", "version": "--version"}
+"""Options that may be written as commands."""
+
+_COUNTERPARTS: Final = {
+    "annotate": "edit the object: reballast edit KIND NAME",
+    "create": "apply a file: reballast apply -f FILE",
+    "init": "start a control plane: reballast up",
+    "rebalance": "apply a WorkloadRebalancer; predict its effect with: reballast plan rebalance",
+}
+"""What to do instead of commands of kubectl and karmadactl."""
+
+_COMPARING: Final = frozenset({"audit", "drill", "import", "plan", "shadow"})
+"""Commands that exit with ``failures.DIFFERENT`` if something changes or differs."""
+
+_FILES: Final = (".yaml", ".yml", ".json")
 _UNDECODED: Final = re.compile(r"[\udc80-\udcff]")
 
 
@@ -90,9 +106,13 @@ def run(arguments: list[str]) -> int:
     """Run a command; return its exit code."""
     as_json = "--json" in arguments
     try:
+        if arguments and arguments[0] in _OPTIONS:
+            arguments = [*arguments[1:], _OPTIONS[arguments[0]]]
         _check_command(arguments)
-        code = _run_command(arguments, as_json=as_json)
+        code = _run_command(arguments)
     except failures.Failure as failure:
+        if failure.code == failures.USAGE and arguments[0] in _COMPARING:
+            failure.code = failures.FAILED
         _print_failure(failure, as_json=as_json)
         return failure.code
     except BrokenPipeError:
@@ -127,18 +147,25 @@ def _prepare_output() -> None:
         reconfigure(errors="backslashreplace")
 
 
-def _run_command(arguments: list[str], *, as_json: bool) -> object:
-    """Run the command; with ``as_json``, raises Failure for a wrong command line."""
+def _run_command(arguments: list[str]) -> object:
+    """Run the command; raises Failure for a wrong command line."""
     from cyclopts import CycloptsError  # noqa: PLC0415  # not needed to report an unknown command
 
     try:
-        return make_app()(
-            arguments, exit_on_error=False, print_error=not as_json, result_action="return_value"
-        )
+        return make_app()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
-        if as_json:
-            raise failures.usage(str(error)) from None
-        return failures.USAGE
+        raise _misuse(error) from None
+
+
+def _misuse(error: "CycloptsError") -> failures.Failure:
+    """The failure for words that a command does not take."""
+    message = str(error).rstrip(".")
+    remedy = f"see: {' '.join((PROGRAM, *(error.command_chain or ())))} --help"
+    if type(error).__name__ == "UnusedCliTokensError" and error.unused_tokens:
+        message = f"unexpected argument: {error.unused_tokens[0]}"
+        if error.unused_tokens[0].endswith(_FILES):
+            remedy = "name files with -f"
+    return failures.usage(f"{message[:1].lower()}{message[1:]}", remedy)
 
 
 def _check_command(arguments: list[str]) -> None:
@@ -149,17 +176,10 @@ def _check_command(arguments: list[str]) -> None:
         return
     close = difflib.get_close_matches(first.lower(), names, 1, _CLOSE)
     remedy = f"did you mean {close[0]}?" if close else "see all commands: reballast --help"
-    raise failures.usage(f'unknown command "{first}"', remedy)
+    raise failures.usage(f'unknown command "{first}"', _COUNTERPARTS.get(first, remedy))
 
 
 def _print_failure(failure: failures.Failure, *, as_json: bool) -> None:
     from engine.cli import output  # noqa: PLC0415  # only a failure needs it
 
-    if as_json:
-        output.warn_json(
-            {"error": {"message": failure.message, "remedy": failure.remedy, "exitCode": failure.code}}
-        )
-        return
-    output.warn(f"error: {failure.message}")
-    if failure.remedy:
-        output.warn(f"  {failure.remedy}")
+    output.print_failure(failure, as_json=as_json)

@@ -145,9 +145,15 @@ def json(value: object) -> None:
     print_line(_indented(value))
 
 
-def warn_json(value: object) -> None:
-    """Print indented JSON to standard error."""
-    sys.stderr.write(_indented(value) + "\n")
+def print_failure(failure: failures.Failure, *, as_json: bool) -> None:
+    """Print a failure to standard error, as text or as a JSON object."""
+    if as_json:
+        error = {"message": failure.message, "remedy": failure.remedy, "exitCode": failure.code}
+        sys.stderr.write(_indented({"error": error}) + "\n")
+        return
+    warn(f"error: {failure.message}")
+    if failure.remedy:
+        warn(f"  {failure.remedy}")
 
 
 def _indented(value: object) -> str:

@@ -56,20 +56,21 @@ def collected(outcomes: Iterable[Result], *, as_json: bool) -> list[Result]:
 
 
 def print_results(results: Sequence[Result], *, as_json: bool) -> int:
-    """Print all results; return the exit code."""
+    """Print all results, and their problems to standard error; return the exit code."""
     if as_json:
         output.json(list(results))
-    for result in () if as_json else results:
-        for warning in result.warnings:
-            output.warn(f"Warning: {warning}")
-        if not result.problems:
-            output.print_line(f"{result.label} {result.action}")
+    for result in results:
+        if not as_json:
+            for warning in result.warnings:
+                output.warn(f"Warning: {warning}")
+            if not result.problems:
+                output.print_line(f"{result.label} {result.action}")
         for problem in result.problems:
-            _print_problem(result, problem)
+            output.print_failure(_failure(result, problem), as_json=as_json)
     return failures.FAILED if any(result.problems for result in results) else failures.OK
 
 
-def _print_problem(result: Result, problem: Problem) -> None:
+def _failure(result: Result, problem: Problem) -> failures.Failure:
     position = ""
     if problem.file:
         position = f"{problem.file}:"
@@ -82,6 +83,4 @@ def _print_problem(result: Result, problem: Problem) -> None:
     is_named = result.name and problem.verdict != NOT_FOUND
     named_object = f"{result.label}: " if is_named else ""
     field = f"{problem.field}: " if problem.field else ""
-    output.warn(f"error: {position}{named_object}{field}{problem.reason}")
-    if problem.remedy:
-        output.warn(f"  {problem.remedy}")
+    return failures.Failure(f"{position}{named_object}{field}{problem.reason}", problem.remedy or "")

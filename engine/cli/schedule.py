@@ -13,6 +13,7 @@ import msgspec
 from cyclopts import Parameter
 
 from engine import broken_pipes
+from engine.cli import failures
 from engine.placement import decisions, explanations, fleet, questions
 from engine.placement import schedule as scheduling
 
@@ -114,8 +115,8 @@ def schedule(
         broken_pipes.discard(sys.stdout)
         raise SystemExit(1) from None
     except OSError as error:
-        sys.stderr.write(f"{file}: {error.strerror}; use a readable file, or - for standard input\n")
-        raise SystemExit(2) from None
+        remedy = "use a readable file, or - for standard input"
+        raise failures.Failure(f"{file}: {error.strerror}", remedy) from None
     if refused:
         raise SystemExit(1)
 

@@ -126,5 +126,5 @@ def test_unusable_plans_are_refused(shell: Shell, tmp_path: Path) -> None:
     shell("plan", "fail", "member2", "-o", str(out), code=2)
     shell("apply", "--plan", str(out), code=1)
     assert "failing clusters can't be applied" in shell.errors
-    shell("plan", "fail", "member2", "--horizon", "soon", code=2)
+    shell("plan", "fail", "member2", "--horizon", "soon", code=1)
     assert "'soon' is not a duration" in shell.errors

@@ -111,7 +111,7 @@ def test_errors_are_json_objects_with_the_option_json(shell: Shell, tmp_path: Pa
     path.write_text(CONFIG.format(name="a/b"))
     (result,) = json.loads(shell("apply", "-f", str(path), "--json", code=1))
     assert result["problems"][0]["line"] == 3
-    assert shell.errors == ""
+    assert json.loads(shell.errors)["error"]["message"].startswith(f"{path}:3: document 1: configmap/a/b: ")
 
 
 def test_several_kinds_are_listed_and_wide_tables_have_more_columns(shell: Shell, tmp_path: Path) -> None:

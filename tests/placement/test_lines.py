@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.cli import schedule
+from engine.cli import failures, schedule
 from tests import vectors
 
 Json = dict[str, Any]
@@ -126,6 +126,6 @@ def test_exit_code_shows_refused_lines(tmp_path: Path, capfdbinary: pytest.Captu
     with pytest.raises(SystemExit) as stopped:
         schedule.schedule(file)
     assert stopped.value.code == 1
-    with pytest.raises(SystemExit) as stopped:
+    with pytest.raises(failures.Failure, match="missing: No such file or directory") as failed:
         schedule.schedule(tmp_path / "missing")
-    assert stopped.value.code == 2
+    assert failed.value.code == failures.FAILED

@@ -19,7 +19,9 @@ Then, for example:
     reballast explain deploy foo
 
 Exit codes: 0 done, 1 refused or not found, 2 invalid command line,
-3 no server answers. With --json, errors are JSON objects on standard error.
+3 no server answers. For commands that exit with 2 if something changes
+or differs, an invalid command line is 1. With --json, errors are JSON
+objects on standard error.
 """
 
 UP: Final = """Run a control plane with simulated member clusters.
