@@ -1,13 +1,15 @@
 """``apply`` and ``delete``: read files, directories and standard input; send each object to the Kubernetes API."""
 
+import re
+import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple
 
 from cyclopts import Parameter
 
-from engine.cli import failures, kube_objects, options, results, three_way
+from engine.cli import failures, kube_objects, options, results, set_properties, three_way
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.results import Problem, Result
 from engine.domain import marks
@@ -19,6 +21,7 @@ from events.kube_objects import KubeObject
 
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 _STDIN: Final = "-"
+_URL: Final = re.compile("https?://")
 _SERVER_OWNED: Final = frozenset({"creationTimestamp", "generation", "managedFields", "selfLink"})
 LIMITS: Final = Limits(
     content_bytes_max=32 * 1024 * 1024,
@@ -89,17 +92,30 @@ def delete(
     scope: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> int:
+    outcomes = deletions(kind, names, filename, scope.namespace, dry_run=dry_run)
+    with server.client() as client:
+        return _print_results(outcomes(KubeObjects(client)), as_json=server.json)
+
+
+def deletions(
+    kind: str, names: tuple[str, ...], filename: list[str], namespace: str, *, dry_run: bool = False
+) -> Callable[[KubeObjects], Iterator[Result]]:
+    """Parse the arguments of ``delete``; return the function that deletes the objects and yields the results.
+
+    Raises Failure for invalid arguments and files.
+    """
     if bool(filename) == bool(kind):
         raise failures.usage("give either files (-f) or a kind and names", "reballast delete deploy foo")
-    with server.client() as client:
-        objects = KubeObjects(client)
-        if kind:
-            kind, names = _split(kind, names)
-            targets = [objects.target(kind, scope.namespace, name) for name in names]
-            outcomes = (objects.delete(target, dry_run=dry_run) for target in targets)
-        else:
-            outcomes = delete_files(objects, read(filename), scope.namespace, dry_run=dry_run)
-        return _print_results(outcomes, as_json=server.json)
+    if filename:
+        files = read(filename)
+        return lambda objects: delete_files(objects, files, namespace, dry_run=dry_run)
+    named = set_properties.split_all(kind, *names)
+
+    def deleted(objects: KubeObjects) -> Iterator[Result]:
+        targets = [objects.target(kind, namespace, name) for kind, name in named]
+        return (objects.delete(target, dry_run=dry_run) for target in targets)
+
+    return deleted
 
 
 def apply_files(
@@ -166,6 +182,10 @@ def read(names: list[str]) -> list[tuple[str, bytes]]:
     """
     contents: list[tuple[str, bytes]] = []
     for name in names:
+        if _URL.match(name):
+            raise failures.Failure(
+                f"{name}: URLs are not read", f"curl -sL {shlex.quote(name)} | reballast apply -f -"
+            )
         if name == _STDIN:
             contents.append(("standard input", sys.stdin.buffer.read()))
             continue
@@ -190,16 +210,6 @@ def read(names: list[str]) -> list[tuple[str, bytes]]:
 def no_objects() -> failures.Failure:
     """The failure for files without objects."""
     return failures.Failure("the files contain no objects", "use other files")
-
-
-def _split(kind: str, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """Split ``deploy/foo`` into kind and name."""
-    if not names and "/" in kind:
-        kind, _slash, name = kind.partition("/")
-        return kind, (name,)
-    if not names:
-        raise failures.usage(f"missing name of the {kind}", f"reballast delete {kind} NAME")
-    return kind, names
 
 
 def _documents(

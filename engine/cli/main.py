@@ -31,7 +31,7 @@ _COUNTERPARTS: Final = {
     "init": "start a control plane: reballast up",
     "rebalance": "apply a WorkloadRebalancer; predict its effect with: reballast plan rebalance",
 }
-"""What to do instead of commands of kubectl and karmadactl."""
+"""The remedy for commands of kubectl and karmadactl that have another form here."""
 
 _COMPARING: Final = frozenset({"audit", "drill", "import", "plan", "shadow"})
 """Commands that exit with ``failures.DIFFERENT`` if something changes or differs."""

@@ -75,7 +75,7 @@ def _address(server: str) -> str:
 
 
 def _token() -> str:
-    """The token that the environment names. Raises Failure if there is none, or if no server can have issued it."""
+    """The token that the environment names. Raises Failure if it is not set, or cannot be a token."""
     token = os.environ.get(TOKEN_VARIABLE, "").strip()
     if not token:
         raise failures.Failure(f"{TOKEN_VARIABLE} is not set", f"set it to the token in the server's {FILE}")

@@ -19,6 +19,7 @@ from events.json_values import Json
 from events.kube_objects import KubeObject
 
 _CORDON: Final = Taint(key="cluster.karmada.io/unschedulable", effect="NoSchedule")
+_EFFECTS: Final = ("NoSchedule", "NoExecute", "PreferNoSchedule")
 _SCALED: Final = frozenset({("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), ("apps/v1", "ReplicaSet")})
 _JOB: Final = ("batch/v1", "Job")
 
@@ -90,7 +91,8 @@ def taint(
     *taints: str,
     server: options.Server = options.SERVER,
 ) -> int:
-    return _retaint(server, *tainting(cluster, taints))
+    cluster, action, compute = tainting(cluster, taints)
+    return _retaint(server, [cluster], action, compute)
 
 
 def tainting(cluster: str, texts: tuple[str, ...]) -> tuple[str, str, Retaint]:
@@ -119,18 +121,23 @@ def untaint(cluster: str, /, *taints: str, server: options.Server = options.SERV
     if not texts:
         raise failures.usage("missing taints", "give KEY:EFFECT, or KEY")
     removed = [_removed(text.removesuffix("-")) for text in texts]
-    return _retaint(server, cluster, "untainted", lambda taints: retainted(cluster, taints, [], removed))
+    return _retaint(server, [cluster], "untainted", lambda taints: retainted(cluster, taints, [], removed))
 
 
-def cordon(cluster: str, /, server: options.Server = options.SERVER) -> int:
-    return _retaint(server, cluster, "cordoned", lambda taints: retainted(cluster, taints, [_CORDON], []))
+def cordon(cluster: str, /, *more_clusters: str, server: options.Server = options.SERVER) -> int:
+    return _retaint(server, (cluster, *more_clusters), "cordoned", cordoned)
 
 
-def uncordon(cluster: str, /, server: options.Server = options.SERVER) -> int:
+def uncordon(cluster: str, /, *more_clusters: str, server: options.Server = options.SERVER) -> int:
     def uncordoned(taints: list[Taint]) -> list[Taint]:
         return [taint for taint in taints if taint.key != _CORDON.key]
 
-    return _retaint(server, cluster, "uncordoned", uncordoned)
+    return _retaint(server, (cluster, *more_clusters), "uncordoned", uncordoned)
+
+
+def cordoned(taints: list[Taint]) -> list[Taint]:
+    """The taints of a cluster after ``cordon``."""
+    return retainted("", taints, [_CORDON], [])
 
 
 def change_taints(objects: KubeObjects, cluster: str, action: str, compute: Retaint) -> Result:
@@ -165,12 +172,21 @@ def retainted(
 
 
 def split(kind: str, name: str) -> tuple[str, str]:
-    """Split ``deploy/foo`` into kind and name; raises Failure if there is no name."""
+    """Split ``deploy/foo`` into kind and name; raises Failure if there is no name, or a second one."""
+    if name and "/" in kind:
+        raise failures.usage(f"unexpected argument: {name}", "name one object: KIND NAME, or KIND/NAME")
     if not name:
         kind, _slash, name = kind.partition("/")
     if not name:
         raise failures.usage(f"missing name of the {kind}", f"{kind} NAME, or {kind}/NAME")
     return kind, name
+
+
+def split_all(kind: str, *names: str) -> list[tuple[str, str]]:
+    """Split ``deploy foo bar`` or ``deploy/foo deploy/bar`` into kinds and names, as ``split`` does for one."""
+    if "/" in kind or not names:
+        return [split(word, "") for word in (kind, *names)]
+    return [(kind, name) for name in names]
 
 
 def read_label(change: str) -> tuple[str, str | None]:
@@ -189,14 +205,20 @@ def read_taint(text: str) -> Taint:
     key, _equals, value = named.partition("=")
     if not colon or not key or not effect:
         raise failures.usage(f"{text!r} is not a taint", "write KEY=VALUE:EFFECT, or KEY:EFFECT")
+    if effect not in _EFFECTS:
+        raise failures.usage(
+            f"{effect!r} is not the effect of a taint", f"write one of {', '.join(_EFFECTS)}"
+        )
     return Taint(key=key, value=value, effect=effect)
 
 
-def _retaint(server: options.Server, cluster: str, action: str, compute: Retaint) -> int:
+def _retaint(server: options.Server, clusters: Sequence[str], action: str, compute: Retaint) -> int:
     with server.client() as client:
-        name = cluster.removeprefix("cluster/")
-        outcome = change_taints(KubeObjects(client), name, action, compute)
-        return results.print_results([outcome], as_json=server.json)
+        objects = KubeObjects(client)
+        outcomes = (
+            change_taints(objects, cluster.removeprefix("cluster/"), action, compute) for cluster in clusters
+        )
+        return results.print_results(results.collected(outcomes, as_json=server.json), as_json=server.json)
 
 
 def _matches(taint: Taint, named: Taint) -> bool:

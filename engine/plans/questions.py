@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from engine.simulation import specs
 from engine.simulation.listed_statuses import FaultKind
+from events import times
 from events.records import Record
 
 AT_ONCE_MAX: Final = max(2, os.cpu_count() or 1)
@@ -15,6 +16,9 @@ AT_ONCE_MAX: Final = max(2, os.cpu_count() or 1)
 
 HORIZON_MS: Final = 1_800_000
 """Virtual time that a plan looks ahead by default: half an hour, in milliseconds."""
+
+HORIZON_MS_MAX: Final = 7 * times.DAY_MS
+"""Maximum virtual time that a plan looks ahead, in milliseconds."""
 
 
 class Input(Struct, frozen=True, kw_only=True):

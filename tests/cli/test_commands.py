@@ -103,6 +103,9 @@ def test_clusters_are_tainted_cordoned_and_shown(shell: Shell) -> None:
     wide = shell("get", "clusters", "-o", "wide")
     assert "c:PreferNoSchedule,d:NoSchedule,cluster.karmada.io/unschedulable:NoSchedule" in wide
     assert shell("uncordon", "member3") == "cluster/member3 uncordoned\n"
+    both = shell("cordon", "member2", "cluster/member3").splitlines()
+    assert both == ["cluster/member2 cordoned", "cluster/member3 cordoned"]
+    assert "member3 uncordoned" in shell("uncordon", "member2", "member3")
     assert shell("untaint", "member3", "c", "d:NoSchedule") == "cluster/member3 untainted\n"
     shell("untaint", "member3", "c", code=1)
     assert 'taint "c" not found on member3' in shell.errors
@@ -119,7 +122,6 @@ def test_clusters_are_tainted_cordoned_and_shown(shell: Shell) -> None:
         ("taint", "member1", "a=b:NoSchedule", "a:NoSchedule-"),
         ("taint", "member1", "a-", "a=b:NoSchedule"),
         ("taint", "member1", "a=b:NoSchedule", "a=c:NoSchedule"),
-        ("plan", "taint", "member1", "a:NoSchedule-", "a:NoSchedule"),
         ("label", "deploy", "one", "team"),
         ("label", "deploy", "one", "team=a", "team-"),
         ("label", "deploy", "one", "team-", "team=a"),

@@ -53,8 +53,11 @@ def test_predicted_changes_equal_the_actual_ones(shell: Shell, tmp_path: Path) -
 
     (change,) = prediction(shell, "scale", "deploy/web", "30")["changed"]
     assert prediction(shell, "scale", "deploy", "web", "--replicas", "30")["changed"] == [change]
-    shell("plan", "scale", "deploy/web", code=2)
+    shell("plan", "scale", "deploy/web", code=1)
     assert "missing number of replicas" in shell.errors
+    (removed,) = prediction(shell, "delete", "deploy/web")["changed"]
+    assert (removed["before"], removed["after"]) == (placed(shell), {})
+    shell("plan", "cordon", "member1")
     shell("scale", "deploy/web", "--replicas", "30")
     shell.until_true(lambda: bool(placed(shell) == change["after"]))
 
@@ -104,7 +107,7 @@ def test_rebalance_is_planned_for_the_chosen_workloads(shell: Shell, tmp_path: P
     assert change["after"]["member1"] > 0
     shell("plan", "rebalance", "-l", "app=other", code=1)
     assert "no workload matches" in shell.errors
-    shell("plan", "rebalance", code=2)
+    shell("plan", "rebalance", code=1)
 
 
 def test_change_that_would_be_refused_is_refused(shell: Shell, tmp_path: Path) -> None:

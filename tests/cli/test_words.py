@@ -15,6 +15,7 @@ from engine.objects import bindings, manifests
 from engine.objects.clusters import Taint
 from engine.objects.manifest_limits import Limits
 from engine.placement.explanations import ClusterExplanation
+from events import release
 from events.kube_objects import KubeObject
 
 LIMITS = Limits(content_bytes_max=1 << 20, documents_max=2, depth_max=64, repeated_bytes_max=0)
@@ -195,6 +196,45 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert all(f"│ {name} " in shown for name in [*COMMANDS[0].split(), "log", "bench"])
     assert "Exit codes: 0 done" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message", "remedy"),
+    [
+        ("get deploy --outputt yaml", 2, "unknown option: --outputt. Did you mean --output?", "get --help"),
+        ("apply app.yaml", 2, "unexpected argument: app.yaml", "name files with -f"),
+        ("describe deploy/foo deploy/bar", 2, "unexpected argument: deploy/bar", "KIND/NAME"),
+        ("log tail -n -3", 2, 'invalid value "-3" for -n. Must be >= 0', "log tail --help"),
+        ("create deployment web", 2, 'unknown command "create"', "reballast apply -f FILE"),
+        ("plan", 1, "missing change", "reballast plan -f change.yaml"),
+        ("plan tant member1 x:NoExecute", 1, '"tant" is not a change that plan knows', "did you mean taint?"),
+        (
+            "plan taint m1 a:NoSchedule- a:NoSchedule",
+            1,
+            "can not both set and remove the taint a:NoSchedule",
+            "out",
+        ),
+        ("plan scale deploy/foo abc", 1, "'abc' is not a number of replicas", "from 0 to 2147483647"),
+        ("plan scale foo 40", 1, "missing kind or name of the workload", "plan scale deploy/web 40"),
+        ("plan fail m1 --horizon 1000h", 1, "--horizon: '1000h' is longer than 7 days", "at most 7d"),
+        ("taint member1 a:NoExec", 2, "'NoExec' is not the effect of a taint", "write one of NoSchedule"),
+        ("plan -f http://a.io/b.yaml", 1, "http://a.io/b.yaml: URLs are not read", "| reballast apply -f -"),
+    ],
+)
+def test_wrong_command_lines_are_reported_with_a_remedy(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, words: str, code: int, message: str, remedy: str
+) -> None:
+    assert main.run([*words.split(), "--data", str(tmp_path)]) == code
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == f"error: {message}"
+    assert remedy in second
+
+
+def test_help_and_version_are_commands_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["help", "get"]) == failures.OK
+    assert "Usage: reballast get" in capsys.readouterr().out
+    assert main.run(["version"]) == failures.OK
+    assert capsys.readouterr().out == f"reballast {release.RELEASE}\n"
 
 
 def test_schemas_are_written_to_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

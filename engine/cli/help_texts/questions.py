@@ -21,7 +21,9 @@ writes nothing. A plan shows which workloads move, how many replicas stay ready
 meanwhile, which workloads cannot be placed, and when all moves are finished.
 
     reballast plan -f change.yaml
+    reballast plan delete deploy web         # or -f change.yaml
     reballast plan taint member1 maintenance:NoExecute
+    reballast plan cordon member1
     reballast plan fail member1 member2      # also --zone, --region, --provider
     reballast plan scale deploy/web 40
     reballast plan rebalance -l app=web
@@ -33,7 +35,7 @@ If the server is `reballast observe`, the plan is for the observed Karmada, now
 or --as-of an earlier time. --kubeconfig FILE plans for any Karmada. In both
 cases the command copies the Karmada into a temporary server; it only reads it.
 
-Exit codes: 0 nothing changes, 2 something changes, 1 the plan fails.
+Exit codes: 0 nothing changes, 2 something changes, 1 error.
 """
 
 DRILL: Final = """Predict the failure of each cluster, zone, region and provider.
@@ -47,7 +49,7 @@ time until all replicas run again; and the additional capacity that is needed.
     reballast drill --by zone --by region --json
 
 Exit codes: 0 all replicas are placed after each failure, 2 replicas are missing
-after a failure, 1 the drill fails.
+after a failure, 1 error.
 """
 
 EXPLAIN: Final = """Explain why a workload is placed in its clusters.

@@ -3,6 +3,7 @@
 They print the prediction: a summary, the replicas of each workload as bars, the clusters, and the warnings.
 """
 
+import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from engine.cli.results import Result
 from engine.objects import bindings
 from engine.plans import drills, summaries
 from engine.plans.predictions import Prediction, WorkloadChange
+from events import limits
 from events.json_values import Json
 from events.kube_objects import KubeObject
 
@@ -35,6 +37,8 @@ _REBALANCER: Final = Resource(
 
 _NAMED: Final = (1, 2)
 """Numbers of words that name a workload: deploy/web, or deploy web."""
+
+_SCALE_EXAMPLE: Final = "reballast plan scale deploy/web 40"
 
 _BAR: Final = 20
 _KEPT, _LEAVING, _COMING = "█", "░", "▓"
@@ -68,13 +72,19 @@ Changes = Callable[[KubeObjects], list[Result]]
 
 @app.default
 def plan(
-    *,
-    filename: apply.Files,
+    *words: Annotated[str, Parameter(show=False)],
+    filename: apply.Files = [],  # noqa: B006  # cyclopts makes a new list for each call
     scope: options.NamespaceOption = options.PLACE,
     plan_options: PlanOptions = PLAN_OPTIONS,
     subject: Subject = SUBJECT,
 ) -> int:
     """Predict the effect of applying files."""
+    if words:
+        close = difflib.get_close_matches(words[0], app, 1)
+        remedy = f"did you mean {close[0]}?" if close else "see: reballast plan --help"
+        raise failures.usage(f'"{words[0]}" is not a change that plan knows', remedy)
+    if not filename:
+        raise failures.usage("missing change", "reballast plan -f change.yaml; see: reballast plan --help")
     files = apply.read(filename)
     return _planned(
         lambda objects: _required(apply.apply_files(objects, files, scope.namespace)), plan_options, subject
@@ -83,16 +93,26 @@ def plan(
 
 @app.command
 def delete(
-    *,
-    filename: apply.Files,
+    kind: str = "",
+    /,
+    *names: str,
+    filename: apply.Files = [],  # noqa: B006  # cyclopts makes a new list for each call
     scope: options.NamespaceOption = options.PLACE,
     plan_options: PlanOptions = PLAN_OPTIONS,
     subject: Subject = SUBJECT,
 ) -> int:
-    """Predict the effect of deleting the objects in files."""
-    files = apply.read(filename)
+    """Predict the effect of deleting objects, by file, or by kind and name."""
+    deletions = apply.deletions(kind, names, filename, scope.namespace)
+    return _planned(lambda objects: _required(deletions(objects)), plan_options, subject)
+
+
+@app.command
+def cordon(cluster: str, /, *, plan_options: PlanOptions = PLAN_OPTIONS, subject: Subject = SUBJECT) -> int:
+    """Predict the effect of marking a cluster as unschedulable."""
     return _planned(
-        lambda objects: _required(apply.delete_files(objects, files, scope.namespace)), plan_options, subject
+        lambda objects: [properties.change_taints(objects, cluster, "cordoned", properties.cordoned)],
+        plan_options,
+        subject,
     )
 
 
@@ -117,12 +137,12 @@ def scale(
 ) -> int:
     """Predict the effect of another number of replicas: deploy/web 40."""
     named = list(words)
+    if replicas is None and len(named) > 1:
+        replicas = _read_replicas(named.pop())
     if replicas is None:
-        if not named or not named[-1].isdecimal():
-            raise failures.usage("missing number of replicas", "reballast plan scale deploy/web 40")
-        replicas = int(named.pop())
-    if len(named) not in _NAMED:
-        raise failures.usage("missing workload", "reballast plan scale deploy/web 40")
+        raise failures.usage("missing number of replicas", _SCALE_EXAMPLE)
+    if len(named) not in _NAMED or (len(named) == 1 and "/" not in named[0]):
+        raise failures.usage("missing kind or name of the workload", _SCALE_EXAMPLE)
     kind, name = properties.split(named[0], "".join(named[1:]))
     count = replicas
 
@@ -131,6 +151,14 @@ def scale(
         return [properties.scaled(objects.client, objects, target, count)]
 
     return _planned(scaled, plan_options, subject)
+
+
+def _read_replicas(text: str) -> int:
+    if not text.isdecimal() or int(text) > limits.REPLICAS_MAX:
+        raise failures.usage(
+            f"{text!r} is not a number of replicas", f"write a number from 0 to {limits.REPLICAS_MAX}"
+        )
+    return int(text)
 
 
 @Parameter(name="*")
@@ -236,7 +264,7 @@ def _planned(
     failing: Callable[[Client, str], list[planning_client.Failed]] = lambda _client, _as_of: [],
 ) -> int:
     """Compute the writes of a change, have the server predict their effect, and show it; return the exit code."""
-    horizon_ms = options.read_duration("--horizon", plan_options.horizon)
+    horizon_ms = planning_client.read_horizon(plan_options.horizon)
     with (
         subject.opened(plan_options.as_of) as opened,
         planning_client.PlanningClient(opened.directory, is_local=opened.is_copy) as client,

@@ -28,7 +28,7 @@ def drill(
     as_of: options.AsOf = "",
     subject: Subject = SUBJECT,
 ) -> int:
-    horizon_ms = options.read_duration("--horizon", horizon)
+    horizon_ms = planning_client.read_horizon(horizon)
     with (
         subject.opened(as_of) as opened,
         Client(opened.directory, is_local=opened.is_copy) as client,

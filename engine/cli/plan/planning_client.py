@@ -9,13 +9,14 @@ from urllib.parse import parse_qsl, quote, urlencode
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, structs
 
-from engine.cli import failures, kube_objects, output
+from engine.cli import failures, kube_objects, options, output
 from engine.cli.client import Client, Parameter, Reply
 from engine.kubeapi.patching import patches
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import Resource
-from engine.plans import drills
+from engine.plans import drills, questions
 from engine.plans.predictions import Prediction
+from events import times
 from events.json_values import Json, as_object, as_text, at, object_at, objects_at
 from events.kube_objects import KubeObject
 
@@ -150,6 +151,15 @@ def _set_fields(patch: Json, value: Json) -> Json:
         inner, present = as_object(item), as_object(value.get(name))
         fields[name] = value.get(name) if inner is None or present is None else _set_fields(inner, present)
     return fields
+
+
+def read_horizon(text: str) -> int:
+    """Convert a duration to milliseconds; raises Failure for any other text, and beyond the maximum of plans."""
+    horizon_ms = options.read_duration("--horizon", text)
+    if horizon_ms > questions.HORIZON_MS_MAX:
+        days = questions.HORIZON_MS_MAX // times.DAY_MS
+        raise failures.usage(f"--horizon: {text!r} is longer than {days} days", f"give at most {days}d")
+    return horizon_ms
 
 
 def predicted(

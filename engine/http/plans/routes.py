@@ -25,12 +25,11 @@ from engine.plans import drills, questions
 from engine.plans.questions import Failure, Input
 from engine.writing.planned_writes import PlannedWrites
 from engine.writing.write_api import StoredViews
-from events import codec, decisions, keys, times, topics
+from events import codec, decisions, keys, topics
 from projections import autoscaling, query
 from projections.port import Rows, Tables
 
 BODY_BYTES_MAX: Final = 16 << 20
-HORIZON_MS_MAX: Final = 7 * times.DAY_MS
 FAILURES_BYTES_MAX: Final = 1 << 20
 """Maximum size of the failures, and of the outage, of a plan: each MiB of them takes 40 ms to decode."""
 
@@ -53,7 +52,7 @@ class PlanRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     ] = []
     failures: list[Failure] = []
     outage: drills.Outage | None = None
-    horizon_ms: Annotated[int, Meta(ge=0, le=HORIZON_MS_MAX)] = questions.HORIZON_MS
+    horizon_ms: Annotated[int, Meta(ge=0, le=questions.HORIZON_MS_MAX)] = questions.HORIZON_MS
     as_of: parameters.AsOf = ""
 
 
