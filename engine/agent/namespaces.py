@@ -65,6 +65,8 @@ class NamespaceSync:
         self._api = api
         self._gate = gate
         self._kinds = known_kinds
+        self._known: dict[str, KubeObject] = {}
+        """The control plane's namespaces at the last request for them."""
         self._number: int | None = None
         self._change = anyio.Event()
 
@@ -87,9 +89,12 @@ class NamespaceSync:
 
     async def create(self, name: str) -> None:
         """Create a namespace that an object needs: as the control plane propagates it, or else a plain one."""
-        desired, _keeps_others = await self._expected()
+        # The list has all namespaces, so a request for each object of a new cluster would be costly. If a known
+        # namespace has changed since, the feed announces it and ``run`` corrects it.
+        if name not in self._known:
+            await self._expected()
         plain = KubeObject({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        await self._apply(desired.get(name, plain))
+        await self._apply(self._known.get(name, plain))
 
     async def _sync(self) -> None:
         resource = await self._kinds.find(*kinds.NAMESPACES)
@@ -122,7 +127,8 @@ class NamespaceSync:
         """Return the control plane's namespaces by name, and whether the agent must not delete others."""
         message = await self._control.namespaces()
         namespaces = [_prepared(raw) for raw in message.manifests]
-        return {value.name: value for value in namespaces}, message.keeps_others
+        self._known = {value.name: value for value in namespaces}
+        return self._known, message.keeps_others
 
     async def _apply(self, manifest: KubeObject) -> None:
         """Create or update a namespace, unless it exists without this agent's label."""

@@ -1,5 +1,6 @@
 """Namespaces of the control plane that the member refuses, as an admission webhook does."""
 
+from contextlib import aclosing
 from pathlib import Path
 
 import msgspec
@@ -8,7 +9,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from engine.agent import messages
+from engine.agent import kinds, messages
+from engine.agent.call_limits import Gate
+from engine.agent.gateway_client import Control
+from engine.agent.kubeconfigs import Access
+from engine.agent.member_api import MemberApi
+from engine.agent.namespaces import NamespaceSync
 from engine.bench import karmada_api
 from engine.domain import marks
 from tests.agent.in_process import NAME, Gateway, Json, Member, running, until
@@ -20,8 +26,10 @@ class Propagating(Gateway):
     def __init__(self, *names: str) -> None:
         super().__init__()
         self._names = names
+        self.requests = 0
 
     async def _namespaces(self, _request: Request) -> Response:
+        self.requests += 1
         metadata = [
             {
                 "name": name,
@@ -92,3 +100,22 @@ async def test_namespace_whose_deletion_is_refused_does_not_keep_others(code: in
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.change_namespaces(1)
         await until(lambda: set(member.namespaces) == {"a", "c"})
+
+
+async def test_namespaces_are_read_once_for_many_objects_that_need_one() -> None:
+    names = [f"space{number}" for number in range(20)]
+    gateway, member = Propagating(*names), Refusing(refused="", code=0)
+    async with (
+        karmada_api.serving(gateway.routes()) as gateway_url,
+        karmada_api.serving(member.routes()) as member_url,
+    ):
+        control, api = Control(gateway_url, "t", NAME), MemberApi(Access(server=member_url))
+        async with aclosing(control), aclosing(api):
+            gate = Gate(lambda: None)
+            known_kinds = kinds.Kinds(api, gate, lambda _report: None)
+            sync = NamespaceSync(NAME, control, api, gate, known_kinds)
+            for name in names:
+                await sync.create(name)
+    assert sorted(member.namespaces) == sorted(names)
+    assert all(namespace["metadata"]["labels"] for namespace in member.namespaces.values())
+    assert gateway.requests == 1
