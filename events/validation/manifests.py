@@ -16,7 +16,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta, Struct
 
-from events import imported_placements, kube_objects, limits
+from events import imported_placements, kube_objects, limits, records
 from events.json_values import DECODING_ERRORS, as_list, as_object, object_at
 from events.validation import kind_schemas, names, spec_rules
 from events.validation import known_kinds as kinds
@@ -247,16 +247,23 @@ def _import_faults(
         return
     path = f"metadata.annotations[{imported_placements.ANNOTATION}]"
     try:
+        _check_depth(annotations[imported_placements.ANNOTATION])
         imported = imported_placements.read(annotations)
-        placement: object = (
-            msgspec.json.decode(imported.placement) if imported and imported.placement else None
-        )
-    except (msgspec.MsgspecError, RecursionError) as error:
+        text = imported.placement if imported else ""
+        _check_depth(text)
+        placement: object = msgspec.json.decode(text) if text else None
+    except msgspec.MsgspecError as error:
         example = '{"clusters": {"member1": 2}}'
         yield Fault(path, f"is no placement: {error}", f"write such as {example}")
         return
     for fault in () if placement is None else placement_faults(placement):
         yield Fault(path, f"has a faulty placement: {fault.field}: {fault.reason}", fault.remedy)
+
+
+def _check_depth(text: str) -> None:
+    """Raise msgspec.DecodeError for JSON that some processes cannot decode: all must reach the same verdict."""
+    if records.is_deeper(text.encode(), limits.DEPTH_MAX):
+        raise msgspec.DecodeError(f"nested deeper than {limits.DEPTH_MAX} levels")
 
 
 def _quantities(quantities: Mapping[str, _Quantity], path: str) -> Iterator[Fault]:

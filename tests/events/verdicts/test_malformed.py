@@ -1,9 +1,11 @@
 """Malformed objects and times, and limits of size and depth."""
 
+import json
+
 import msgspec
 import pytest
 
-from events import catalogue, keys, limits, policies, records, specs, topics
+from events import catalogue, imported_placements, keys, limits, policies, records, specs, topics
 from events.validation import verdicts
 from tests.builders import inputs, log_records
 from tests.builders.inputs import policy
@@ -75,6 +77,27 @@ def test_nesting_over_the_depth_limit_is_refused() -> None:
     partition.taken(nested(limits.DEPTH_MAX))
     refusal = partition.refused(nested(limits.DEPTH_MAX + 1))
     assert refusal == f"refused: data: nested deeper than {limits.RECORD_DEPTH_MAX} levels"
+
+
+@pytest.mark.parametrize("field", ["placement", "other"])
+def test_nesting_of_an_imported_placement_is_limited(field: str) -> None:
+    """Where a decoder fails depends on the stack of the process, so verdicts would differ."""
+
+    def imported(levels: int) -> specs.TemplateApplied:
+        nested = "[" * levels + "]" * levels
+        text = (
+            json.dumps({"placement": f'{{"x": {nested}}}'})[1:-1]
+            if field == "placement"
+            else f'"x": {nested}'
+        )
+        annotations = {imported_placements.ANNOTATION: f'{{"clusters": {{}}, {text}}}'}
+        return inputs.applied(
+            manifest("v1", "ConfigMap", "deep", "default", metadata={"annotations": annotations})
+        )
+
+    partition = Partition.of(imported(1))
+    partition.taken(imported(limits.DEPTH_MAX - 1))
+    assert f"nested deeper than {limits.DEPTH_MAX} levels" in partition.refused(imported(limits.DEPTH_MAX))
 
 
 def test_invalid_time_is_refused_and_an_absent_one_is_zero() -> None:
