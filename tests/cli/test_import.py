@@ -11,6 +11,7 @@ import pytest
 
 from engine.bench import karmada_api
 from engine.bench.karmada_api import binding, cluster
+from engine.cli.karmada import states
 from tests.cli import servers
 from tests.cli.servers import Shell
 from tests.observer.test_command import KUBECONFIG
@@ -262,6 +263,16 @@ def test_policies_of_another_scheduler_are_reported_or_taken_over(
         shell.until_true(lambda: sum(placed(shell, "web").values()) == 8)
     else:
         assert placed(shell, "web") == PLACED["web"]
+
+
+async def test_objects_that_have_only_the_name_of_built_in_ones_are_copied() -> None:
+    api = karmada()
+    api.put("deployments", deployment("kubernetes", 1))
+    async with serving(api) as access:
+        state = await asyncio.to_thread(states.of_api, access)
+    copied = {(value.kind, value.name) for value in state.objects}
+    assert ("Deployment", "kubernetes") in copied
+    assert ("Namespace", "karmada-system") not in copied
 
 
 def test_kubeconfig_of_another_api_is_refused(

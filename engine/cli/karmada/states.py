@@ -44,8 +44,9 @@ _KARMADA: Final = ".karmada.io"
 _DERIVED: Final = frozenset({"Work", "WorkloadRebalancer"})
 """Karmada's kinds that are not copied: other objects determine a Work, and contain the effect of a rebalancer."""
 
-_OWN_NAMES: Final = frozenset({"kube-root-ca.crt", "kubernetes"})
-"""Names of the objects that every Kubernetes API has."""
+_ROOT_AUTHORITY: Final = ("ConfigMap", "kube-root-ca.crt")
+_API_SERVICE: Final = ("Service", ("default", "kubernetes"))
+"""The objects that every Kubernetes API has: the ConfigMap in each namespace, and the Service."""
 
 SCHEDULER: Final = "schedulerName"
 _ACTIVATION: Final = "activationPreference"
@@ -384,4 +385,9 @@ def _is_own(value: KubeObject) -> bool:
     namespace, name = value.key
     if value.kind == "Namespace":
         return name == "default" or namespaces.is_reserved(name)
-    return namespaces.is_reserved(namespace) or name in _OWN_NAMES
+    kind = value.kind
+    return (
+        namespaces.is_reserved(namespace)
+        or (kind, name) == _ROOT_AUTHORITY
+        or (kind, value.key) == _API_SERVICE
+    )
