@@ -84,6 +84,9 @@ async def test_plan_has_a_page_with_its_effect() -> None:
         page = (await http.get(path)).text
         new = (await http.get(added)).text
     assert listed.index(added) < listed.index(path), "the newest plan is the first"
+    assert f'<a href="{path}">member2 down</a>' in listed
+    assert f'<a href="{added}">template-applied {key("new")} with 3 replicas</a>' in listed
+    assert "<h1><small>Plan</small> member2 down</h1>" in page
     assert "to move" in listed
     assert '<span class="badge scheduled">done</span>' in listed
     assert "Based on" in page
@@ -159,6 +162,36 @@ async def test_failed_and_unknown_plans_have_pages() -> None:
     assert '<span class="badge failed">failed</span>' in page
     assert "nowhere" in page
     assert (unknown.status_code, refused.status_code) == (404, 400)
+
+
+@pytest.mark.parametrize(
+    ("body", "change"),
+    [
+        ({"key": "maintenance", "effect": "NoExecute"}, "cluster-tainted member2 maintenance:NoExecute"),
+        (None, "cluster-untainted member2 soon:NoSchedule"),
+    ],
+)
+async def test_planned_taint_is_shown(body: object, change: str) -> None:
+    patch = {
+        "method": "PATCH",
+        "path": "apis/cluster.karmada.io/v1alpha1/clusters/member2",
+        "contentType": "application/merge-patch+json",
+        "body": {"spec": {"taints": [body] if body else []}},
+    }
+    async with serving(await moved()) as services, client(services) as http:
+        page = (await http.get(await planned(http, requests=[patch]))).text
+    assert change in page[page.index("<h1>") : page.index("</h1>")]
+
+
+async def test_long_change_and_empty_one_are_shown_in_one_line() -> None:
+    async with serving(await moved()) as services, client(services) as http:
+        for members in (("a", "b", "c", "d", "e"), ()):
+            await planned(http, failures=[{"member": member} for member in members])
+        await planned(http, outage={"domain": "zone", "name": "z", "clusters": ["member1", "member2"]})
+        listed = (await http.get("/plans")).text
+    assert "a down, b down, c down and 2 more</a>" in listed
+    assert "no change</a>" in listed
+    assert "failure of zone z</a>" in listed
 
 
 async def test_running_plan_shows_its_progress_and_loads_itself_again() -> None:

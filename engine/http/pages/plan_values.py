@@ -23,6 +23,7 @@ class Row(Struct, frozen=True, kw_only=True):
     """A plan in the list; ``text`` is its effect, its progress or the reason of its failure."""
 
     id: str
+    change: str
     created: str
     state: str
     badge: str
@@ -155,7 +156,14 @@ def drill(latest: drills.Latest) -> Drill:
 
 
 def _row(plan: Plan, text: str) -> Row:
-    return Row(id=plan.id, created=plan.created, state=plan.state.value, badge=_BADGES[plan.state], text=text)
+    return Row(
+        id=plan.id,
+        change=plan.change,
+        created=plan.created,
+        state=plan.state.value,
+        badge=_BADGES[plan.state],
+        text=text,
+    )
 
 
 def _effect(plan: Plan) -> str:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from engine import diagnostics
 from engine.http.errors import RefusalError
+from engine.http.plans import planned_changes
 from engine.http.services import Planner
 from engine.plans import drills, questions
 from engine.plans.predictions import Prediction
@@ -32,9 +33,13 @@ class State(StrEnum):
 
 
 class Plan(Struct, kw_only=True, rename="camel", omit_defaults=True):
-    """A plan: its state, the virtual time that has passed, and its prediction or the reason why it failed."""
+    """A plan: its state, the virtual time that has passed, and its prediction or the reason why it failed.
+
+    ``change`` is the planned change in one line.
+    """
 
     id: str
+    change: str = ""
     state: State = State.RUNNING
     created: str = ""
     passed_ms: int = 0
@@ -69,6 +74,7 @@ class Jobs:
             raise RefusalError(429, "plans", reason, "wait until one is done, or delete it")
         plan = Plan(
             id=str(uuid.uuid4()),
+            change=planned_changes.text(question, outage),
             created=times.to_text(self._clock_ms()),
             horizon_ms=question.horizon_ms,
             warnings=warnings,
