@@ -1,5 +1,7 @@
 """The HTML pages: content, snapshots at a position, and escaping of names."""
 
+import re
+
 import msgspec
 import pytest
 
@@ -175,7 +177,8 @@ async def test_binding_page_shows_placement_reason_and_events() -> None:
         event for event in ("eviction-started", "schedule-decided", "template-applied") if event in page
     ]
     assert events == ["eviction-started", "schedule-decided", "template-applied"]
-    assert page.rindex("eviction-started") < page.rindex("template-applied"), "the newest stands first"
+    assert "Events, newest first" in page
+    assert page.rindex("eviction-started") < page.rindex("template-applied")
     assert f'data-feed="/api/v1/live?key={WEB.replace("/", "%2F")}"' in page
 
 
@@ -217,6 +220,14 @@ async def test_clusters_rebalancers_and_timelines_have_pages() -> None:
     assert "Deployment default/web" in demo
     assert "Successful" in demo
     assert "cluster-tainted" in story
+
+
+async def test_times_have_a_zone() -> None:
+    async with serving(await moved()) as services, client(services) as http:
+        pages = [(await http.get(path)).text for path in (f"/bindings/{WEB}", "/rebalancers")]
+    times = [time for page in pages for time in re.findall("<time>(.*?)</time>", page)]
+    assert times
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", time) for time in times)
 
 
 async def test_names_are_escaped_and_scripts_come_from_the_server_only() -> None:

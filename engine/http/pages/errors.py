@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from engine.http.errors import RefusalError
+from events import times
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 _HTML: Final = "text/html"
@@ -20,9 +21,19 @@ _HTML: Final = "text/html"
 @cache
 def templates() -> jinja2.Environment:
     """The Jinja environment with the templates of all pages."""
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
     )
+    environment.filters["utc"] = _utc
+    return environment
+
+
+def _utc(time: str) -> str:
+    """Return an RFC 3339 time in UTC with whole seconds; other text unchanged, since producers write any."""
+    try:
+        return times.to_seconds_text(times.from_text(time))
+    except ValueError:
+        return time
 
 
 async def answer(
