@@ -146,7 +146,7 @@ async def test_plan_page_shows_each_workload_before_and_after() -> None:
         "member1: 4 → 0",
         "member2: 2 → 5",
         "Clusters available replicas &lt;5&gt; are not enough",
-        '<td class="words">cpu</td><td>2</td><td>5</td><td>6</td><td>8</td>',
+        '<td data-label="After">5</td><td data-label="Peak">6</td><td data-label="Allocatable">8</td>',
         "<li>starts take 2 s</li>",
     ):
         assert text in page, text
