@@ -1,7 +1,10 @@
-"""The layout of the pages: tables on narrow screens."""
+"""The layout of the pages: tables on narrow screens, contrast of colours."""
 
 import re
 
+import pytest
+
+from engine.http.pages import errors
 from tests.api.servers import client, serving
 from tests.api.test_pages import WEB, moved
 
@@ -25,3 +28,20 @@ async def test_cells_on_narrow_screens_have_the_headings_of_their_columns() -> N
     assert {"Taints", "Replicas", "Free capacity", "Cause"} <= {label for label, _ in labels}
     assert [pair for pair in labels if pair[0] != pair[1]] == []
     assert "content: attr(data-label)" in style
+
+
+@pytest.mark.parametrize("color", ["good", "bad"])
+def test_badges_have_enough_contrast_on_white(color: str) -> None:
+    style = (errors.TEMPLATES / "style.css").read_text()
+    text = bytes.fromhex(re.findall(f"--{color}: light-dark\\(#(.{{6}})", style)[0])
+    background = bytes(round(0.14 * channel + 0.86 * 255) for channel in text)
+    assert (luminance(background) + 0.05) / (luminance(text) + 0.05) >= 4.5, "WCAG 2, 1.4.3"
+
+
+def luminance(color: bytes) -> float:
+    """Return the relative luminance of an sRGB colour (WCAG 2)."""
+    shares = (channel / 255 for channel in color)
+    red, green, blue = (
+        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
