@@ -222,6 +222,27 @@ async def test_clusters_rebalancers_and_timelines_have_pages() -> None:
     assert "cluster-tainted" in story
 
 
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        ("/?asOf=20", "/api/v1/bindings?asOf=20"),
+        (f"/bindings/{WEB}", f"/api/v1/bindings/{WEB}"),
+        (f"/bindings/{WEB}?asOf=17", f"/api/v1/timeline/{WEB}?asOf=17"),
+        (f"/explain/{WEB}", f"/api/v1/explain/{WEB}"),
+        ("/timeline/cluster:member1", "/api/v1/timeline/cluster%3Amember1"),
+        ("/clusters", "/api/v1/clusters"),
+        ("/plans", "/api/v1/plans"),
+    ],
+)
+async def test_page_links_to_its_data(path: str, data: str) -> None:
+    async with serving(await moved()) as services, client(services) as http:
+        page = await http.get(path)
+        link = re.findall('<a href="([^"]*)">The same data as JSON', page.text)
+        answer = await http.get(data)
+    assert link == [data]
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+
+
 async def test_times_have_a_zone() -> None:
     async with serving(await moved()) as services, client(services) as http:
         pages = [(await http.get(path)).text for path in (f"/bindings/{WEB}", "/rebalancers")]
@@ -292,6 +313,7 @@ async def test_observed_binding_that_cannot_be_read_is_shown_as_such_beside_othe
     assert 'href="/timeline/default/good"' in page.text
     assert 'href="/timeline/default/odd"' in page.text
     assert "Unreadable" in page.text
+    assert "The same data as JSON" not in page.text, "the query API does not list observed bindings"
 
 
 def observed(name: str, manifest: bytes, version: int) -> records.Record:

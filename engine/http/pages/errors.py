@@ -17,6 +17,9 @@ from events import times
 TEMPLATES: Final = Path(__file__).parent / "templates"
 _HTML: Final = "text/html"
 
+NOW: Final = {"number": None, "shown": None, "query": ""}
+"""The shown state of pages that have no earlier ones."""
+
 
 @cache
 def templates() -> jinja2.Environment:
@@ -52,7 +55,8 @@ def chosen(request: Request, refusal: RefusalError, headers: Mapping[str, str] |
         "title": HTTPStatus(refusal.status).phrase,
         "problem": refusal.problem,
         "path": request.url.path,
-        "moment": {"number": None, "query": ""},
+        "moment": NOW,
+        "json": "",
         "feed": "",
         "types": "",
     }

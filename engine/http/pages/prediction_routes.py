@@ -16,7 +16,7 @@ from starlette.routing import Route
 from engine.http.pages import errors, plan_values
 from engine.http.plans.jobs import Jobs, State
 from engine.http.query import parameters
-from engine.http.query.api_routes import read_query
+from engine.http.query.api_routes import PREFIX, read_query
 from engine.http.services import Services
 from engine.observer import report as reports
 from engine.observer import shadow
@@ -24,8 +24,6 @@ from events import keys, observations
 
 _Page = tuple[str, Mapping[str, object]]
 """The template's name and its values."""
-
-_NOW: Final = {"number": None, "query": ""}
 
 
 def routes(services: Services, plans: Jobs) -> list[Route]:
@@ -59,19 +57,21 @@ class _Pages:
 
     def _rendered(self, show: Callable[[Request], _Page], request: Request) -> str:
         template, values = show(request)
-        common = {"moment": _NOW, "path": request.url.path, "feed": "", "types": ""}
-        return self._templates.get_template(template).render({**values, **common})
+        common = {"json": "", "moment": errors.NOW, "path": request.url.path, "feed": "", "types": ""}
+        return self._templates.get_template(template).render({**common, **values})
 
     def plans(self, _request: Request) -> _Page:
         plans = self._plans.all()[::-1]
         is_running = any(plan.state == State.RUNNING for plan in plans)
-        return "plans.html", {"rows": self._summaries.rows(plans), "is_running": is_running}
+        values = {"rows": self._summaries.rows(plans), "is_running": is_running}
+        return "plans.html", {**values, "json": f"{PREFIX}/plans"}
 
     def plan(self, request: Request) -> _Page:
         """One plan; raises RefusalError (404) if it is unknown or no longer kept."""
         plan = self._plans.get(str(request.path_params["id"]))
         is_running = plan.state == State.RUNNING
-        return "plan.html", {"plan": plan_values.shown(plan), "is_running": is_running}
+        values = {"plan": plan_values.shown(plan), "is_running": is_running}
+        return "plan.html", {**values, "json": f"{PREFIX}/plans/{plan.id}"}
 
     def drills(self, _request: Request) -> _Page:
         newest = max(self._services.drilled, self._services.asked, key=lambda drill: drill.ended_ms)

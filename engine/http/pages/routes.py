@@ -6,7 +6,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Final
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import anyio.to_thread
 import msgspec
@@ -105,12 +105,13 @@ class _Pages:
                 {"feed": feed.path, "types": feed.types} if number is None else {"feed": "", "types": ""}
             )
             path = request.url.path
-            render = partial(self._render, template, {**values, **followed, "moment": state, "path": path})
+            common = {"json": _json(path, request.url.query), "moment": state, "path": path}
+            render = partial(self._render, template, {**common, **values, **followed})
             return HTMLResponse(await anyio.to_thread.run_sync(render))
 
         return answer
 
-    async def bindings(self, _request: Request, options: PageQuery, state: ShownState) -> _Page:
+    async def bindings(self, request: Request, options: PageQuery, state: ShownState) -> _Page:
         page = await self._list(query.list_bindings, options, state)
         is_own = bool(page.items)
         if not is_own:
@@ -120,7 +121,7 @@ class _Pages:
             "is_own": is_own,
             "link": "/bindings/" if is_own else "/timeline/",
             "more": _more(page.after, state),
-            "most": binding_values.BAR_PIXELS_MAX,
+            "json": _json("/bindings", request.url.query) if is_own or not page.items else "",
             "observes": self._services.compared is not None,
         }
         return "bindings.html", values, _follow(topics.DECISIONS if is_own else topics.OBSERVATIONS)
@@ -167,7 +168,8 @@ class _Pages:
         events, left_out = await self._events(key, state)
         if not events:
             raise RefusalError(404, "key", f"no record about {key[:300]!r}", "check the key in the lists: /")
-        values = {"key": key, "events": events, "left_out": left_out, "note": note}
+        address = _json(f"/timeline/{key}", state.query.removeprefix("?"))
+        values = {"key": key, "events": events, "left_out": left_out, "note": note, "json": address}
         return "timeline.html", values, _follow(key=key)
 
     async def clusters(self, _request: Request, options: PageQuery, state: ShownState) -> _Page:
@@ -267,6 +269,11 @@ def _more(after: str, state: ShownState) -> str:
         return ""
     as_of = {} if state.number is None else {"asOf": state.number}
     return "?" + urlencode({"continue": after, **as_of})
+
+
+def _json(path: str, query_string: str) -> str:
+    """The address of a page's data in the query API."""
+    return PREFIX + quote(path) + (f"?{query_string}" if query_string else "")
 
 
 async def _file(name: str, _request: Request) -> Response:
