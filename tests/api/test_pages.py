@@ -1,5 +1,6 @@
 """The HTML pages: content, snapshots at a position, and escaping of names."""
 
+import html
 import re
 
 import msgspec
@@ -222,6 +223,33 @@ async def test_clusters_rebalancers_and_timelines_have_pages() -> None:
     assert "cluster-tainted" in story
 
 
+async def test_bindings_of_a_cluster_have_a_page() -> None:
+    async with serving(await moved()) as services, client(services) as http:
+        members = (await http.get("/clusters?asOf=20")).text
+        assigned = (await http.get("/?cluster=member2")).text
+        earlier = (await http.get("/?cluster=member2&asOf=20")).text
+        unknown = (await http.get("/?cluster=member9")).text
+        refused = await http.get("/clusters?cluster=member2")
+
+    assert 'href="/?cluster=member2&amp;asOf=20"' in members
+    assert f'href="/bindings/{WEB}"' in assigned
+    assert key("lost") not in assigned
+    assert 'href="/?cluster=member2">Show the current state' in earlier, "the state changes, the filter stays"
+    assert "No workload is assigned to this cluster." in unknown
+    assert refused.status_code == 400
+
+
+async def test_form_shows_a_page_as_of_another_number() -> None:
+    async with serving(await moved()) as services, client(services) as http:
+        page = await http.get("/?cluster=member2&asOf=20")
+
+    form = page.text[page.text.index("<form") : page.text.index("</form>")]
+    assert '<form action="/">' in form
+    assert '<input name="asOf" value="20"' in form
+    assert '<input type="hidden" name="cluster" value="member2">' in form
+    assert "form-action 'self'" in page.headers["content-security-policy"]
+
+
 @pytest.mark.parametrize(
     ("path", "data"),
     [
@@ -277,7 +305,7 @@ async def test_every_link_in_a_page_resolves() -> None:
                 seen.add(address)
                 answer = await http.get(address)
                 assert answer.status_code == 200, address
-                waiting += [part.partition('"')[0] for part in answer.text.split('href="')[1:]]
+                waiting += map(html.unescape, re.findall('href="([^"]*)"', answer.text))
 
     assert f"/api/v1/bindings/{WEB}" in seen
     assert len(seen) == 60

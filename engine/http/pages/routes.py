@@ -5,7 +5,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 from urllib.parse import quote, urlencode
 
 import anyio.to_thread
@@ -34,6 +34,9 @@ _EVENTS_SHOWN: Final = 100
 _EXPLAINED_AT_ONCE_RECORDS: Final = 20_000
 """In logs up to this length a binding's page includes its explanation; in longer ones that would take too long."""
 
+_STATE_PARAMETERS: Final = frozenset({"asOf", "continue"})
+"""Parameters that links to another state of a page do not keep, unlike its filters."""
+
 _UNSEEN: Final = frozenset({catalogue.BY_STRUCT[decisions.StepTaken].type})
 """Event types that no page listens for: a step alone changes nothing on a page; its outputs are separate records."""
 
@@ -49,6 +52,12 @@ class PageQuery(parameters.ObjectQuery, frozen=True, kw_only=True):
     """Parameters of a page: ``asOf`` and ``continue``."""
 
     continue_: parameters.Continue = ""
+
+
+class BindingsQuery(PageQuery, frozen=True, kw_only=True):
+    """Parameters of the list of bindings; ``cluster`` filters by assigned cluster."""
+
+    cluster: parameters.Text = ""
 
 
 class ShownState(Struct, frozen=True):
@@ -68,22 +77,24 @@ class ShownState(Struct, frozen=True):
 
 _Page = tuple[str, Mapping[str, object], _Feed]
 """The template's name, its values, and the feed that the page follows."""
-_Show = Callable[[Request, PageQuery, ShownState], Awaitable[_Page]]
+_Query = TypeVar("_Query", bound=PageQuery)
+_Show = Callable[[Request, _Query, ShownState], Awaitable[_Page]]
 
 
 def routes(services: Services) -> list[Route]:
     """The routes of all pages, of the style sheet and of the script."""
     pages = _Pages(services)
-    table: tuple[tuple[str, _Show], ...] = (
-        ("/", pages.bindings),
+    table: tuple[tuple[str, _Show[PageQuery]], ...] = (
         ("/bindings/{key:path}", pages.binding),
         ("/explain/{key:path}", pages.explanation),
         ("/timeline/{key:path}", pages.timeline),
         ("/clusters", pages.clusters),
         ("/rebalancers", pages.rebalancers),
     )
-    shown = [Route(path, pages.answering(show), methods=["GET"]) for path, show in table]
-    return [*shown, *(Route(f"/{name}", partial(_file, name), methods=["GET"]) for name in _FILES)]
+    answers = {path: pages.answering(show, PageQuery) for path, show in table}
+    answers["/"] = pages.answering(pages.bindings, BindingsQuery)
+    answers |= {f"/{name}": partial(_file, name) for name in _FILES}
+    return [Route(path, answer, methods=["GET"]) for path, answer in answers.items()]
 
 
 class _Pages:
@@ -92,11 +103,11 @@ class _Pages:
         self._reader = Reader(services)
         self._templates = errors.templates()
 
-    def answering(self, show: _Show) -> Callable[[Request], Awaitable[Response]]:
-        """Wrap a page function as a request handler."""
+    def answering(self, show: _Show[_Query], shape: type[_Query]) -> Callable[[Request], Awaitable[Response]]:
+        """Wrap a page function as a request handler; ``shape`` has the parameters of the page."""
 
         async def answer(request: Request) -> Response:
-            options = read_query(request, PageQuery)
+            options = read_query(request, shape)
             number = await self._reader.resolve(options.as_of)
             shown = await self._services.catch_up() if number is None else number
             state = ShownState(number, shown)
@@ -105,23 +116,33 @@ class _Pages:
                 {"feed": feed.path, "types": feed.types} if number is None else {"feed": "", "types": ""}
             )
             path = request.url.path
-            common = {"json": _json(path, request.url.query), "moment": state, "path": path}
+            filters = {
+                name: value for name, value in request.query_params.items() if name not in _STATE_PARAMETERS
+            }
+            common = {
+                "json": _json(path, request.url.query),
+                "moment": state,
+                "path": path,
+                "filters": filters,
+            }
             render = partial(self._render, template, {**common, **values, **followed})
             return HTMLResponse(await anyio.to_thread.run_sync(render))
 
         return answer
 
-    async def bindings(self, request: Request, options: PageQuery, state: ShownState) -> _Page:
-        page = await self._list(query.list_bindings, options, state)
-        is_own = bool(page.items)
+    async def bindings(self, request: Request, options: BindingsQuery, state: ShownState) -> _Page:
+        filters = query.Filter(cluster=options.cluster)
+        page = await self._list(partial(query.list_bindings, filters=filters), options, state)
+        is_own = bool(page.items or options.cluster)
         if not is_own:
             page = await self._observed_bindings(options.continue_, state)
         values = {
             "rows": binding_values.rows([bindings.of(item) for item in page.items]),
             "is_own": is_own,
             "link": "/bindings/" if is_own else "/timeline/",
-            "more": _more(page.after, state),
             "json": _json("/bindings", request.url.query) if is_own or not page.items else "",
+            "cluster": options.cluster,
+            "more": _more(page.after, state, options.cluster),
             "observes": self._services.compared is not None,
         }
         return "bindings.html", values, _follow(topics.DECISIONS if is_own else topics.OBSERVATIONS)
@@ -263,12 +284,13 @@ def _touching(rows: Rows, key: str, until: int) -> list[int]:
     return [number for number in numbers if number <= until]
 
 
-def _more(after: str, state: ShownState) -> str:
+def _more(after: str, state: ShownState, cluster: str = "") -> str:
     """The query string of the next page; empty on the last one."""
     if not after:
         return ""
     as_of = {} if state.number is None else {"asOf": state.number}
-    return "?" + urlencode({"continue": after, **as_of})
+    filters = {"cluster": cluster} if cluster else {}
+    return "?" + urlencode({"continue": after, **as_of, **filters})
 
 
 def _json(path: str, query_string: str) -> str:
