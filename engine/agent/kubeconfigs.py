@@ -79,6 +79,7 @@ def read(path: Path, context: str = "") -> Access:
     server = as_text(cluster.get("server"))
     if not server:
         raise KubeconfigError(f"{path}: the cluster of context {name!r} has no server")
+    _check_url(path, "server", server)
     for field in _UNSUPPORTED & user.keys():
         raise KubeconfigError(f"{path}: the user of context {name!r} has {field}, which is not supported")
     return Access(
@@ -123,7 +124,16 @@ def tls(access: Access, certificate: str = "", key: str = "", authority: str = "
     return context
 
 
+def _check_url(path: Path, field: str, url: str) -> None:
+    """Raise KubeconfigError for a URL with an invalid address or port, to which no connection is possible."""
+    try:
+        _ = urlsplit(url).port
+    except ValueError as error:
+        raise KubeconfigError(f"{path}: the {field} {url!r} is not a URL: {error}") from None
+
+
 def _proxy(path: Path, url: str) -> str:
+    _check_url(path, "proxy", url)
     if url and urlsplit(url).scheme not in {"http", "https"}:
         raise KubeconfigError(f"{path}: the proxy {url} is not supported; use one of http:// or https://")
     return url

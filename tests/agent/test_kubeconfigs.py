@@ -76,6 +76,14 @@ def test_invalid_kubeconfig_is_reported(tmp_path: Path, text: str) -> None:
         kubeconfigs.read(path)
 
 
+@pytest.mark.parametrize("url", ["https://[::1", "https://there:port", "https://there:65536"])
+@pytest.mark.parametrize("field", ["server", "proxy-url"])
+def test_invalid_address_is_reported(tmp_path: Path, field: str, url: str) -> None:
+    path = written(tmp_path / "config", {field: url}, {})
+    with pytest.raises(KubeconfigError, match="is not a URL"):
+        kubeconfigs.read(path)
+
+
 @pytest.mark.parametrize("name", ["certificate-authority", "client-certificate", "client-key"])
 def test_certificate_file_in_der_is_reported(tmp_path: Path, name: str) -> None:
     (tmp_path / "file.der").write_bytes(b"\x30\x82\xff")
