@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from events import keys, shapes
+from events import keys, shapes, topics
 from events.kube_objects import KubeObject
 from projections import bindings, changes, clusters, rebalancers, works
 from projections.documents import remedies
@@ -291,8 +291,8 @@ def _work(rows: Rows, row: Found) -> KubeObject:
 def _policy(rows: Rows, ref: shapes.OverrideRef) -> bytes:
     """The current manifest of an override policy; an empty object if it was deleted."""
     matches = rows.select(
-        "SELECT manifest FROM objects WHERE kind = ? AND namespace = ? AND name = ?",
-        (ref.kind, ref.namespace, ref.name),
+        "SELECT manifest FROM objects WHERE kind = ? AND namespace = ? AND name = ? AND topic = ?",
+        (ref.kind, ref.namespace, ref.name, topics.POLICIES),
     )
     return matches[0][0] if matches else b"{}"
 

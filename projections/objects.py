@@ -126,7 +126,9 @@ class Objects:
     ) -> None:
         """Store the status that a client wrote, and the owners of its fields."""
         if taken.head is not None:
-            if taken.head.kind == federated_quotas.KIND and (current := self.get(key_id)) is not None:
+            # Objects of this topic are of known kinds; a template's custom kind may have the same name.
+            is_quota = taken.record.topic == topics.POLICIES and taken.head.kind == federated_quotas.KIND
+            if is_quota and (current := self.get(key_id)) is not None:
                 status = federated_quotas.with_own_parts(status, current.status)
             self._statuses[key_id] = (
                 taken.record.number,

@@ -109,7 +109,9 @@ class WorkChanges:
         head = taken.head
         if head is None:
             return []
-        if head.kind in documents.APPLIED or head.kind == federated_quotas.KIND:
+        # Objects of this topic are of known kinds; a template's custom kind may have the same name.
+        is_policy = taken.record.topic == topics.POLICIES
+        if is_policy and (head.kind in documents.APPLIED or head.kind == federated_quotas.KIND):
             namespace, _, _ = taken.record.key.rpartition(":")[2].rpartition("/")
             return self._works.overridden_by(head.kind, namespace, head.name)
         is_rendered = taken.record.topic == topics.SPECS or (head.api_version, head.kind) == namespaces.KIND

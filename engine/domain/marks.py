@@ -13,6 +13,7 @@ from msgspec import Struct
 from events import keys, shapes, vocabulary
 from events.json_values import list_at
 from events.kube_objects import KubeObject
+from events.validation import known_kinds
 
 MANAGED: Final = "karmada.io/managed"
 """Label of all objects that a control plane manages in clusters."""
@@ -163,13 +164,19 @@ def of_claim(policy: shapes.PolicyRef, permanent_id: str) -> Marks:
     return Marks({f"{domain}/permanent-id": permanent_id}, annotations)
 
 
-def of_policy(kind: str, uid: str, value: KubeObject) -> KubeObject:
+def is_policy(value: KubeObject) -> bool:
+    """Whether an object is a propagation policy, not one of a custom kind with that name."""
+    return value.kind in POLICY_IDS and value.api_version == known_kinds.POLICY_GROUP
+
+
+def of_policy(uid: str, value: KubeObject) -> KubeObject:
     """Return a policy with its permanent-id label and, unless it is being deleted, its finalizer.
 
     Objects of other kinds are returned unchanged.
     """
-    if kind not in POLICY_IDS:
+    if not is_policy(value):
         return value
+    kind = value.kind
     labels = {**value.labels, POLICY_IDS[kind]: uid}
     if "deletionTimestamp" in value.metadata:
         return value.with_metadata({"labels": labels})

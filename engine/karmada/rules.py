@@ -17,7 +17,7 @@ from engine.kubeapi.errors.status_objects import Cause, StatusError
 from engine.kubeapi.values import quantity, schedules
 from events.json_values import Json, as_list, as_object, at, object_at, objects_at
 from events.kube_objects import KubeObject
-from events.validation import names, spec_rules
+from events.validation import known_kinds, names, spec_rules
 
 _WEBHOOKS: Final = {
     "PropagationPolicy": "propagationpolicy.karmada.io",
@@ -67,7 +67,7 @@ def check_deletion(value: KubeObject) -> None:
     """Raise StatusError (403) if the object is protected; the message for Clusters names no webhook, as in Karmada."""
     if not _is_protected(value):
         return
-    if value.kind == "Cluster":
+    if (value.api_version, value.kind) == (known_kinds.CLUSTER_GROUP, "Cluster"):
         name = value.name
         message = f'clusters.cluster.karmada.io "{name}" is forbidden: {_PROTECTED}'
         raise StatusError(
@@ -77,6 +77,8 @@ def check_deletion(value: KubeObject) -> None:
 
 
 def _rules(value: KubeObject, old: KubeObject | None) -> Iterator[Cause]:
+    if known_kinds.of(value.api_version, value.kind) is None:
+        return  # a custom kind of another group may have the name of one of Karmada's
     spec = value.object_at("spec")
     match value.kind:
         case "PropagationPolicy" | "ClusterPropagationPolicy":

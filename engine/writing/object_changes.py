@@ -263,7 +263,7 @@ def live_object(target: Target, stored: StoredObject) -> KubeObject:
         "generation": head.generation,
         "creationTimestamp": times.to_seconds_text(head.created_ms),
     }
-    return marks.of_policy(target.kind, head.uid, stored.content.with_metadata(metadata))
+    return marks.of_policy(head.uid, stored.content.with_metadata(metadata))
 
 
 def _live_cluster(stored: Cluster) -> KubeObject:

@@ -16,6 +16,7 @@ from events import decisions, job_statuses, json_paths, shapes, times
 from events.json_values import DECODING_ERRORS, Json, as_text
 from events.kube_fields import Condition, ObjectMeta
 from events.kube_objects import KubeObject
+from events.validation import known_kinds
 from projections.bindings import Binding
 from projections.documents import field_owners, kind_statuses
 from projections.rebalancers import Rebalancer
@@ -100,22 +101,23 @@ def object_document(
     metadata["name"] = row.name
     metadata |= {"namespace": row.namespace} if row.namespace else {}
     metadata |= identity(row.uid, row.generation, row.created_ms, shown_number(row, binding, rebalancer))
-    if row.kind in marks.POLICY_IDS:
-        policy = marks.of_policy(row.kind, row.uid, KubeObject(document))
+    kind = _known_kind(row)
+    if kind in marks.POLICY_IDS:
+        policy = marks.of_policy(row.uid, KubeObject(document))
         document, metadata = policy.document, policy.metadata
-    if row.kind == "Namespace":
+    if kind == "Namespace":
         document["spec"] = {"finalizers": ["kubernetes"], **_part(document, "spec")}
         document["status"] = {"phase": "Terminating" if "deletionTimestamp" in metadata else "Active"}
         name_label = {"kubernetes.io/metadata.name": row.name}
         metadata["labels"] = {**_part(metadata, "labels"), **name_label}
-    if row.kind == "WorkloadRebalancer":
+    if kind == "WorkloadRebalancer":
         document["status"] = rebalancer_status(rebalancer) if rebalancer is not None else {}
     elif row.status:
         document["status"] = decoded(row.status)
-    if row.kind == federated_quotas.KIND:
+    if kind == federated_quotas.KIND:
         overall = _part(_part(document, "spec"), "overall")
         document["status"] = federated_quotas.shown(_part(document, "status"), overall)
-    if row.kind != "WorkloadRebalancer" and binding is not None and binding.template_uid == row.uid:
+    if kind != "WorkloadRebalancer" and binding is not None and binding.template_uid == row.uid:
         _overlay(document, metadata, binding)
     if managed:
         _add_status_managers(document, metadata, row, binding)
@@ -237,6 +239,11 @@ def put(status: Json, names: tuple[str, ...], value: int | str) -> None:
         status[names[-1]] = value
 
 
+def _known_kind(row: ObjectRow) -> str:
+    """Return the kind of an object that the engine knows; empty for a custom kind, which may have the same name."""
+    return row.kind if known_kinds.of(row.api_version, row.kind) is not None else ""
+
+
 def _manifest(row: ObjectRow) -> Json:
     try:
         return msgspec.json.decode(row.manifest, type=Json)
@@ -270,7 +277,7 @@ def _add_status_managers(document: Json, metadata: Json, row: ObjectRow, binding
     """Add the ``managedFields`` of the status to those of the manifest."""
     managed = field_owners.entries(field_owners.decode(row.owners))
     engine_fields: Json = {}
-    if row.kind in ("Namespace", "WorkloadRebalancer"):
+    if _known_kind(row) in ("Namespace", "WorkloadRebalancer"):
         engine_fields = _part(document, "status")
     elif binding is not None and binding.template_uid == row.uid:
         engine_fields = template_status(binding)

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from engine.domain import marks
-from events import keys, works
+from events import keys, policies, shapes, specs, works
 from events.records import Record
 from projections import object_tables
 from projections.object_tables import Kind, Selection
 from projections.port import Rows
 from tests.builders.inputs import ref
+from tests.builders.manifests import manifest, override_policy, raw
 from tests.projections.asking import Ask, views_of
 from tests.projections.logs import Pen
 from tests.projections.stories import declared
@@ -87,3 +89,28 @@ async def test_work_is_read_by_its_name_in_the_namespace_of_its_cluster(ask: Ask
     for namespace in ("karmada-es-member3", "default"):
         assert await ask(place_of(namespace, name)) is None
     assert await ask(place_of("karmada-es-member1", "app-7")) is None
+
+
+async def test_overrides_of_a_work_are_those_of_the_policy_not_of_a_custom_kind_with_its_name() -> None:
+    pen = Pen()
+    key = keys.binding_key("Deployment", "default", "web")
+    override = shapes.OverrideRef(
+        kind="OverridePolicy", namespace="default", name="slow", rules=(0,), offset=0, digest="d2"
+    )
+    work = msgspec.structs.replace(applied(key, "web", "member1"), overrides=(override,))
+    custom = manifest("example.io/v1", "OverridePolicy", "slow", "default", spec={"overriders": {"own": []}})
+    policy = override_policy(
+        "slow", namespace="default", overriders={"plaintext": [{"path": "/data", "operator": "remove"}]}
+    )
+    batch = [
+        pen.input(specs.TemplateApplied(manifest=raw(custom))),
+        pen.input(policies.ConfigurationApplied(manifest=raw(policy))),
+        *pen.decide(declared(key, "web", 6), work),
+    ]
+    ask = await views_of(batch)
+
+    shown = await ask(lambda rows: object_tables.page(rows, Selection(kind=WORK)).items)
+    (applied_rules,) = [
+        item["metadata"]["annotations"]["policy.karmada.io/applied-overrides"] for item in shown
+    ]
+    assert '"plaintext"' in applied_rules

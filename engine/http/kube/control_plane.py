@@ -29,10 +29,12 @@ from projections.port import Rows
 
 _Answer = TypeVar("_Answer")
 _SIGNATURE: Final = """
-SELECT count(*), coalesce(max(number), 0) FROM objects WHERE kind = 'CustomResourceDefinition'
+SELECT count(*), coalesce(max(number), 0) FROM objects
+WHERE kind = 'CustomResourceDefinition' AND api_version = 'apiextensions.k8s.io/v1'
 """
 _DEFINITIONS: Final = """
-SELECT manifest FROM objects WHERE kind = 'CustomResourceDefinition' ORDER BY created_ms, id
+SELECT manifest FROM objects
+WHERE kind = 'CustomResourceDefinition' AND api_version = 'apiextensions.k8s.io/v1' ORDER BY created_ms, id
 """
 """Of two definitions of one kind the older one is served."""
 

@@ -24,7 +24,6 @@ from events.json_values import as_list, object_at
 from events.kube_objects import KubeObject
 from projections.documents import works
 
-WORKS: Final = "work.karmada.io"
 TOKEN_SECRET: Final = "kubernetes.io/service-account-token"  # noqa: S105  # a type of Secret, no token
 MEMBER: Final = "reballast.io/member"
 """Annotation with the name of a Cluster, on the Secret that gives access to this member."""
@@ -52,14 +51,14 @@ class Showing:
                 resource, self(kept, value.with_fields({"apiVersion": kept.api_version}))
             )
         value = built_in_shapes.shown(built_in_defaults.with_defaults(value))
-        match resource.kind:
-            case "CustomResourceDefinition":
+        match resource.qualified:
+            case custom_kinds.DEFINITIONS:
                 return custom_kinds.established(value)
-            case "Secret" if value.at("type") == TOKEN_SECRET:
+            case "secrets" if value.at("type") == TOKEN_SECRET:
                 return self.with_token(value)
-            case "Secret" if MEMBER in value.annotations:
+            case "secrets" if MEMBER in value.annotations:
                 return self._with_member_token(value)
-            case "Work" if resource.group == WORKS:
+            case "works.work.karmada.io":
                 return _overridden(value)
             case _:
                 return unsupported.with_condition(value)

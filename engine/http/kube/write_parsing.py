@@ -32,7 +32,6 @@ from engine.kubeapi.schema.resources import ApiPath, Resource
 from events import vocabulary
 from events.kube_objects import KubeObject
 
-_DEFINITION: Final = "CustomResourceDefinition"
 _LARGE: Final = loop_share.LARGE_BYTES + 1
 _GENERATED_LETTERS: Final = 5
 _GENERATED_PREFIX_MAX: Final = 58
@@ -99,7 +98,7 @@ class Parsing:
         write = self.read(request, resource, api_path, name, namespace if resource.namespaced else "")
         if repeated:
             write = _with_repeated(write, repeated)
-        if resource.kind == _DEFINITION:
+        if resource.qualified == custom_kinds.DEFINITIONS:
             await loop_share.apart(write.body_bytes, _check_served, resource, body)
         return write, Creation(write.writer, body.with_metadata({"name": name}))
 
@@ -115,7 +114,7 @@ class Parsing:
         write = _with_repeated(write, repeated)
         if api_path.part in STATUSES:
             return write, StatusReplacement(write.writer, body)
-        if resource.kind == _DEFINITION:
+        if resource.qualified == custom_kinds.DEFINITIONS:
             await loop_share.apart(write.body_bytes, _check_served, resource, body)
         return write, Replacement(write.writer, body)
 

@@ -33,6 +33,7 @@ from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Status, StatusError
 from engine.kubeapi.patching import managed_fields
+from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.writing import object_changes
 from engine.writing.execution import BUILT_IN_NAMESPACES
@@ -60,7 +61,7 @@ _DELETES_RETURN_OBJECT: Final = frozenset(
 )
 """Kinds whose DELETE returns the deleted object instead of a Status, as their registries in Kubernetes do."""
 
-_MEMBERS_OWN: Final = ("Pod",)
+_MEMBERS_OWN: Final = ("pods",)
 """Kinds whose status only members report. Nodes are excluded: in the control plane, their creator writes it."""
 
 
@@ -154,13 +155,10 @@ class WriteRequests:
         if await self._plane.get(resource, target.namespace, target.name) is not None:
             _check_written_kind(target, resource)
         check_reserved(target, write.user)
+        is_namespace = target.route == "namespace"
         is_bootstrap = await self._plane.is_bootstrap_object(resource, target.namespace, target.name)
-        if is_bootstrap or (resource.kind == "Namespace" and target.name in BUILT_IN_NAMESPACES):
-            reason = (
-                "this namespace may not be deleted"
-                if resource.kind == "Namespace"
-                else "it is a built-in object"
-            )
+        if is_bootstrap or (is_namespace and target.name in BUILT_IN_NAMESPACES):
+            reason = "this namespace may not be deleted" if is_namespace else "it is a built-in object"
             message = f'{resource.qualified} "{target.name}" is forbidden: {reason}'
             raise StatusError(403, "Forbidden", message, {"name": target.name, "kind": resource.plural})
 
@@ -189,7 +187,9 @@ class WriteRequests:
         resource = write.resource
         route = kinds.route_of(versions.stored(resource).api_version, resource.kind)
         written = route in ("cluster", "configuration") or (
-            route == "template" and resource.kind not in _MEMBERS_OWN and not kinds.refused(*_kind(resource))
+            route == "template"
+            and resource.qualified not in _MEMBERS_OWN
+            and not kinds.refused(*_kind(resource))
         )
         if not written:
             return await self._unchanged(write)
@@ -233,7 +233,7 @@ class WriteRequests:
         warnings = write.warnings + written.mutated.warnings + unsupported.warnings(value)
         if relabelling is not None:
             warnings += await relabelling.warnings(self._plane, value)
-        if write.resource.kind == "CustomResourceDefinition":
+        if write.resource.qualified == custom_kinds.DEFINITIONS:
             warnings += await of_definition(self._plane, value)
         if write.query.dry_run and self._forecasts is not None:
             warnings += await self._forecasts.warnings(

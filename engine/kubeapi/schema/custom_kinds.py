@@ -14,6 +14,9 @@ from engine.kubeapi.schema.schemas import Field, Fields, MapOf, Named, Scalar, S
 from events.json_values import Json, as_object, at, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
 
+DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
+"""The qualified resource name of CustomResourceDefinitions."""
+
 _TEXT: Final = Field(schema=Scalar(form="str"))
 _HEAD: Final[Mapping[str, Field]] = {
     "apiVersion": _TEXT,

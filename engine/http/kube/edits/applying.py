@@ -81,7 +81,7 @@ def without_claims(value: KubeObject) -> KubeObject:
     The engine adds them on each read and does not store them, so an apply that contains them would always be a change.
     """
     metadata = value.metadata
-    if value.kind in marks.POLICY_IDS:
+    if marks.is_policy(value):
         return value
     stripped: Json = {}
     for name in ("labels", "annotations"):

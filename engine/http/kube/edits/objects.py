@@ -343,10 +343,11 @@ def form_causes(changed: KubeObject) -> list[Cause]:
         reason = f"refers to {len(needed)} objects, more than {limits.DEPENDENCIES_MAX}"
         return [causes.invalid(field, causes.at(value, field), reason)]
     wrong = list(manifests.examine(manifest, raw))
-    if not wrong and manifest.kind != "Cluster":
+    is_cluster = (manifest.api_version, manifest.kind) == (known_kinds.CLUSTER_GROUP, "Cluster")
+    if not wrong and not is_cluster:
         return []
     if wrong and manifest.kind in propagation_policies.KINDS:
         # ``rule_causes`` reports these as admission errors (403).
         broken = set(spec_rules.propagation_rules(value.get("spec")))
         wrong = [fault for fault in wrong if fault not in broken]
-    return [*causes.of_faults(wrong, value), *(cluster_causes(changed) if manifest.kind == "Cluster" else ())]
+    return [*causes.of_faults(wrong, value), *(cluster_causes(changed) if is_cluster else ())]

@@ -5,6 +5,7 @@ from typing import Final
 
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.errors.status_objects import StatusError
+from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import resource_versions
 from events.kube_objects import KubeObject
@@ -12,9 +13,10 @@ from events.kube_objects import KubeObject
 _NO_VERSION: Final = (None, "", "0")
 """Values of ``resourceVersion`` in a body that name no version."""
 
+_CLUSTERS: Final = "clusters.cluster.karmada.io"
 _VERSIONED: Final = frozenset(
     {
-        "customresourcedefinitions.apiextensions.k8s.io",
+        custom_kinds.DEFINITIONS,
         "leases.coordination.k8s.io",
         "poddisruptionbudgets.policy",
     }
@@ -61,7 +63,7 @@ def check_versioned(resource: Resource, name: str, new: KubeObject) -> None:
     Custom kinds do, Karmada's included, and some of Kubernetes' own; Clusters do not, since Karmada serves them by a
     server of its own.
     """
-    is_custom = not resource.is_kubernetes_own and resource.kind != "Cluster"
+    is_custom = not resource.is_kubernetes_own and resource.qualified != _CLUSTERS
     needs_version = is_custom or resource.qualified in _VERSIONED
     if needs_version and new.metadata.get("resourceVersion") in _NO_VERSION:
         raise status_objects.not_versioned(resource, name)

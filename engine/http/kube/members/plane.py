@@ -185,7 +185,7 @@ class MemberPlane(SnapshotPlane):
     def _shown(self, resource: Resource, value: KubeObject) -> KubeObject:
         if resource.qualified == "secrets" and value.at("type") == TOKEN_SECRET:
             value = self._showing.with_token(value, self._name)
-        elif resource.kind == "CustomResourceDefinition":
+        elif resource.qualified == custom_kinds.DEFINITIONS:
             value = custom_kinds.established(value)
         elif resource.qualified == "persistentvolumeclaims":
             value = child_objects.bound_claim(value)
