@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from events import keys
 from events.kube_objects import KubeObject
+from events.validation import known_kinds
 from projections import bindings, clusters, rebalancers, steps, works
 from projections.bindings import Binding
 from projections.documents.bindings import binding_document
@@ -79,6 +80,7 @@ class Filter(Struct, frozen=True, kw_only=True):
 
 
 ANY: Final = Filter()
+_REBALANCERS: Final = Filter(kind="WorkloadRebalancer", api_version=known_kinds.APPS_GROUP)
 
 
 def key_of(rows: Rows, key_id: int) -> str:
@@ -145,7 +147,7 @@ def get_object(rows: Rows, key: str) -> KubeObject | None:
 
 
 def list_rebalancers(rows: Rows, *, limit: int = 100, after: str = "") -> Objects:
-    return list_objects(rows, Filter(kind="WorkloadRebalancer"), limit=limit, after=after)
+    return list_objects(rows, _REBALANCERS, limit=limit, after=after)
 
 
 def get_rebalancer(rows: Rows, name: str) -> KubeObject | None:

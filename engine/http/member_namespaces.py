@@ -22,7 +22,7 @@ from projections import agent_queries, changes
 from projections.documents.clusters import cluster_document
 from projections.port import Rows
 
-_POLICIES: Final = "SELECT manifest FROM objects WHERE kind = 'ClusterOverridePolicy'"
+_POLICIES: Final = "SELECT manifest FROM objects WHERE kind = 'ClusterOverridePolicy' AND topic = 'policies'"
 
 
 class _Template(Struct, frozen=True):

@@ -62,7 +62,7 @@ async def _objects(request: QueryRequest[parameters.ObjectsQuery]) -> response_t
         name=options.name,
         labels=parameters.label_test(options.label_selector),
     )
-    if selection.kind == "Cluster":
+    if selection.kind == "Cluster" and selection.api_version in ("", kinds.CLUSTER_GROUP):
         return await _object_page(request, partial(query.list_clusters, filters=selection))
     return await _object_page(request, partial(query.list_objects, filters=selection))
 

@@ -227,11 +227,14 @@ def _keys(rows: Rows, namespace: str, fits: ObjectFilter) -> list[str]:
         name, kind = fits.fields.exact(f"{prefix}.name"), fits.fields.exact(f"{prefix}.kind")
         if name and kind:
             event_namespace = namespace or fits.fields.exact(f"{prefix}.namespace") or ""
-            return _keys_of(rows, kind, event_namespace, name)
+            # A custom kind may have the name of a kind of Karmada; its objects are templates.
+            of_template = keys.binding_key(kind, event_namespace, name)
+            return [*_own_keys(rows, kind, event_namespace, name), of_template]
     return []
 
 
-def _keys_of(rows: Rows, kind: str, namespace: str, name: str) -> list[str]:
+def _own_keys(rows: Rows, kind: str, namespace: str, name: str) -> list[str]:
+    """The timeline keys of an object of a kind of Karmada; none for other kinds, which are templates."""
     if kind in _BOUND:
         return [f"{namespace}/{name}" if kind == _BOUND[0] else name]
     if kind == "Cluster":
@@ -243,7 +246,7 @@ def _keys_of(rows: Rows, kind: str, namespace: str, name: str) -> list[str]:
         # FederatedResourceQuota.
         of_members = keys.binding_key(federated_quotas.QUOTA[1], namespace, name)
         return [keys.object_key(kind, namespace, name), of_members]
-    return [keys.binding_key(kind, namespace, name)]
+    return []
 
 
 def _key_of_work(rows: Rows, cluster: str, name: str) -> str:
