@@ -184,7 +184,7 @@ async def differing(log: port.NumberedLog, checkpoints: Sequence[Checkpoint]) ->
 
 async def _differing(log: port.NumberedLog, checkpoints: Sequence[Checkpoint]) -> list[Finding]:
     start = None
-    if checkpoints[0].previous:
+    if checkpoints and checkpoints[0].previous:
         start, checkpoints = checkpoints[0], checkpoints[1:]
         try:
             await _check_end(log, start)

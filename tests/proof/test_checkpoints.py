@@ -70,6 +70,10 @@ async def test_log_contains_its_own_checkpoints() -> None:
     assert await computed(log, series[-1]) == []
 
 
+async def test_log_agrees_with_no_checkpoints() -> None:
+    assert await checkpoints.differing(memory.MemoryLog(), []) == []
+
+
 async def test_checkpoints_of_one_history_are_equal_however_often_they_are_made() -> None:
     log = await logs.played()
     once = (await computed(log))[-1]
