@@ -236,6 +236,22 @@ def test_invalid_extent_file_is_rebuilt(tmp_path: Path) -> None:
     again.close()
 
 
+def test_extent_file_with_a_damaged_page_is_rebuilt(tmp_path: Path) -> None:
+    path = tmp_path / extents.FILE
+    shelf = extents.ExtentFile(path)
+    order = sequence.Sequence(shelf)
+    long_sequence(order, 10_000)
+    put_away(order, shelf)
+    shelf.close()
+    content = path.read_bytes()
+    middle = len(content) // 2
+    path.write_bytes(content[:middle] + b"\xff" * 4_096 + content[middle + 4_096 :])
+
+    again = extents.ExtentFile(path)
+    assert again.state.count == 0
+    again.close()
+
+
 def test_full_disk_keeps_the_extents_in_memory(tmp_path: Path) -> None:
     shelf = extents.ExtentFile(tmp_path / extents.FILE)
     order = sequence.Sequence(shelf)
