@@ -2,6 +2,7 @@
 
 import heapq
 import itertools
+from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
@@ -15,7 +16,8 @@ class Waiting(Generic[_Key]):
 
     # Two workers never process the same key at once: actions of one binding must not overlap.
     def __init__(self) -> None:
-        self._ready: dict[_Key, None] = {}
+        # A plain dict would skip all keys that were taken before, each time the first one is taken.
+        self._ready = OrderedDict[_Key, None]()
         self._running: set[_Key] = set()
         self._requeued: set[_Key] = set()
         self._later: list[tuple[float, int, _Key]] = []
@@ -49,8 +51,7 @@ class Waiting(Generic[_Key]):
                     del self._due[key]
                     self.put(key)
             if self._ready:
-                key = next(iter(self._ready))
-                del self._ready[key]
+                key, _ = self._ready.popitem(last=False)
                 self._running.add(key)
                 return key
             if self._more.is_set():

@@ -1,5 +1,7 @@
 """The agent's work queue, its backoff, and the gate in front of a throttled API."""
 
+import time
+
 import anyio
 import anyio.lowlevel
 import pytest
@@ -13,6 +15,7 @@ from engine.agent.key_queue import Waiting
 from engine.agent.kubeconfigs import Access
 from engine.agent.member_api import MemberApi
 from engine.bench import karmada_api
+from tests.speed import slowness
 
 
 async def test_key_is_queued_once_and_again_after_a_change() -> None:
@@ -50,6 +53,16 @@ async def test_every_worker_takes_a_key() -> None:
         for key in ("a", "b", "c"):
             waiting.put(key)
     assert sorted(taken) == ["a", "b", "c"]
+
+
+async def test_each_of_many_keys_is_taken_in_constant_time() -> None:
+    waiting = Waiting[int]()
+    for key in range(100_000):
+        waiting.put(key)
+    began_s = time.process_time()
+    assert [await waiting.take() for _ in range(100_000)] == list(range(100_000))
+    used_s = time.process_time() - began_s
+    assert used_s < 2 * slowness()
 
 
 def test_backoff_doubles_up_to_a_limit_with_jitter() -> None:
