@@ -32,6 +32,13 @@ class Parts(Response):
         self.ended: Callable[[], None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._stream(scope, receive, send)
+        finally:
+            if self.ended is not None:
+                self.ended()
+
+    async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         # The response to HEAD has no body, so its client would wait for the end of the stream and get nothing.
         sending = asyncio.ensure_future(
@@ -49,8 +56,6 @@ class Parts(Response):
             # Close the generator explicitly, so that its ``finally`` ends the subscription now and not at a
             # later garbage collection.
             await self._parts.aclose()
-            if self.ended is not None:
-                self.ended()
         # Do not report a client that disconnected or stopped reading; raise any other error.
         if isinstance(ended, Exception) and not isinstance(ended, OSError | TimeoutError):
             raise ended
@@ -66,7 +71,19 @@ class Parts(Response):
 
 
 class Lines(Parts):
-    """The response to a watch: each part is a line."""
+    """The response to a watch: each part is a line. It is one of the ``open_watches`` while it is sent."""
+
+    def __init__(self, parts: AsyncGenerator[bytes], seconds: float, open_watches: set[Response]) -> None:
+        super().__init__(parts, seconds)
+        self._open_watches = open_watches
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Count it before the first await: otherwise requests that arrive together would exceed the limit.
+        self._open_watches.add(self)
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._open_watches.discard(self)
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:

@@ -162,10 +162,6 @@ class Feed:
         self._task: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[None] | None = None
 
-    @property
-    def count(self) -> int:
-        return len(self._subscribers)
-
     def subscribe(self, resource: Resource) -> Subscriber:
         """Subscribe to the changes of a kind after the current position."""
         # The feed does not read without subscribers, so its old position may be far behind: begin at the end.

@@ -40,6 +40,7 @@ class Watching:
         self._plane = plane
         self._clock_ms = clock_ms
         self._feed = Feed(services, plane, limits)
+        self._open: set[Response] = set()
 
     async def answer(
         self,
@@ -52,8 +53,6 @@ class Watching:
         """The response to a watch; raises StatusError: 429 for too many watches, 410 for an old resourceVersion."""
         if resource.is_event:
             return await self._plane.events.watched(resource, api_path.namespace, query, form, self._clock_ms)
-        if self._feed.count >= WATCHERS_MAX:
-            raise status_objects.too_many_requests(1, f"the limit of {WATCHERS_MAX} watches is reached")
         since = _since(query.resource_version)
         if since > self._services.log.last_number():
             # The number may come from another replica, or from the views' process, which can be ahead.
@@ -61,10 +60,12 @@ class Watching:
         checkpoint = self._services.views.folded
         if since and (not changes.is_kept(since, checkpoint) or since > self._services.log.last_number()):
             raise status_objects.expired()
+        if len(self._open) >= WATCHERS_MAX:
+            raise status_objects.too_many_requests(1, f"the limit of {WATCHERS_MAX} watches is reached")
         watch = _Watch(resource, api_path.namespace, form, fits, self._clock_ms)
         watch.is_selective = bool(query.label_selector or query.field_selector)
         lines = self._lines(watch, query, since)
-        return Lines(lines, min(query.timeout_s or SECONDS, SECONDS_MAX))
+        return Lines(lines, min(query.timeout_s or SECONDS, SECONDS_MAX), self._open)
 
     async def _lines(self, watch: "_Watch", query: Query, since: int) -> AsyncGenerator[bytes]:
         # The number may come from a replica that is ahead; wait until the views of this one have folded it.

@@ -47,7 +47,7 @@ class Events:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._watchers = 0
+        self._watchers: set[Response] = set()
 
     async def listed(
         self, resource: Resource, namespace: str, fits: ObjectFilter
@@ -82,19 +82,19 @@ class Events:
         clock_ms: Callable[[], int],
     ) -> Response:
         """The response to a watch; raises StatusError."""
-        if self._watchers >= _WATCHERS_MAX:
-            raise status_objects.too_many_requests(
-                1, f"the limit of {_WATCHERS_MAX} watches of Events is reached"
-            )
         if wrong := requests.version_fault(query_.resource_version):
             raise status_objects.bad_request(wrong)
         log, since = self._services.log, int(query_.resource_version or 0)
         # The number may come from another replica, or from the views' process, which can be ahead.
         if since > log.last_number() and since > await log.newest():
             raise status_objects.expired()
+        if len(self._watchers) >= _WATCHERS_MAX:
+            raise status_objects.too_many_requests(
+                1, f"the limit of {_WATCHERS_MAX} watches of Events is reached"
+            )
         fits = ObjectFilter(resource, query_)
         lines = self._lines(resource, namespace, query_, form, fits, clock_ms)
-        return Lines(lines, min(query_.timeout_s or SECONDS, SECONDS_MAX))
+        return Lines(lines, min(query_.timeout_s or SECONDS, SECONDS_MAX), self._watchers)
 
     async def _lines(
         self,
@@ -109,7 +109,6 @@ class Events:
             shown = rendering.render_object(resource, value, form, clock_ms())
             return rendering.encode({"type": change, "object": shown}) + b"\n"
 
-        self._watchers += 1
         try:
             after = int(query.resource_version or 0)
             if not after or query.initial_events:
@@ -128,8 +127,6 @@ class Events:
             yield (
                 rendering.encode({"type": "ERROR", "object": status_objects.expired(str(error)).body}) + b"\n"
             )
-        finally:
-            self._watchers -= 1
 
     async def _records(self, namespace: str, fits: ObjectFilter, end: int) -> list[StoredRecord]:
         numbers = await anyio.to_thread.run_sync(self._timeline, namespace, fits)

@@ -29,13 +29,13 @@ class MemberWatches:
         self._plane = plane
         self._clock_ms = clock_ms
         self._services = services
-        self._open = 0
+        self._open: set[Response] = set()
 
     async def answer(
         self, resource: Resource, api_path: ApiPath, query: Query, form: requests.Form, fits: ObjectFilter
     ) -> Response:
         """The response to a watch; raises StatusError."""
-        if self._open >= _WATCHERS_MAX:
+        if len(self._open) >= _WATCHERS_MAX:
             raise status_objects.too_many_requests(1, f"the limit of {_WATCHERS_MAX} watches is reached")
         seen: Snapshot | None = Snapshot({})
         if query.resource_version not in ("", "0") and not query.initial_events:
@@ -53,7 +53,7 @@ class MemberWatches:
             return rendering.encode({"type": event_type, "object": shown}) + b"\n"
 
         lines = self._lines(resource, seen, is_selected, line, query)
-        return Lines(lines, min(query.timeout_s or SECONDS, SECONDS_MAX))
+        return Lines(lines, min(query.timeout_s or SECONDS, SECONDS_MAX), self._open)
 
     async def _lines(
         self,
@@ -63,7 +63,6 @@ class MemberWatches:
         line: Callable[[str, KubeObject], bytes],
         query: Query,
     ) -> AsyncGenerator[bytes]:
-        self._open += 1
         number = 0
         known = {name: entry for name, entry in seen.items.items() if is_selected(entry[1])}
         try:
@@ -93,5 +92,3 @@ class MemberWatches:
                 await asyncio.sleep(_POLL_SECONDS)
         except status_objects.StatusError as error:
             yield rendering.encode({"type": "ERROR", "object": error.body}) + b"\n"
-        finally:
-            self._open -= 1
