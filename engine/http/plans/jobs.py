@@ -132,7 +132,8 @@ class Jobs:
 
 
 def _size(plan: Plan) -> int:
-    return 0 if plan.prediction is msgspec.UNSET else len(bytes(plan.prediction))
+    predicted = 0 if plan.prediction is msgspec.UNSET else len(bytes(plan.prediction))
+    return predicted + sum(map(len, plan.warnings))
 
 
 def _result(outage: drills.Outage, answer: bytes) -> tuple[drills.Result, int]:
