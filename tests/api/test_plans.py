@@ -165,6 +165,15 @@ async def test_invalid_change_is_refused(change: dict[str, object], reason: str)
         assert reason in answer.json()["error"]["reason"]
 
 
+@pytest.mark.parametrize("after_ms", [-1, 60_001])
+async def test_failure_outside_of_the_predicted_time_is_refused(after_ms: int) -> None:
+    late = [{"member": "member1"}, {"member": "member1", "afterMs": after_ms}]
+    async with running() as caller:
+        answer = await make(caller, failures=late, horizonMs=60_000)
+        assert answer.status_code == 422
+        assert answer.json()["error"]["field"] == "failures[1].afterMs"
+
+
 async def test_failure_of_an_unknown_cluster_fails_the_plan() -> None:
     async with running() as caller:
         answer = await make(caller, failures=[{"member": "nowhere"}])
@@ -212,19 +221,25 @@ async def test_number_of_running_plans_is_bounded_and_deletion_ends_one() -> Non
         await kept.delete(plan.id)
 
 
-class Large:
-    """A planner with large predictions."""
+class Sized:
+    """A planner whose predictions have a size."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
 
     async def predict(self, question: Question, progress: object) -> bytes:
         del question, progress
-        return b'"' + b"x" * (jobs.KEPT_BYTES_MAX // 4) + b'"'
+        return b'"' + b"x" * self._size + b'"'
 
 
-async def test_memory_of_kept_plans_is_bounded() -> None:
-    kept = jobs.Jobs(Large(), lambda: 0)
+@pytest.mark.parametrize(
+    ("predicted", "warned"), [(jobs.KEPT_BYTES_MAX // 4, 0), (0, jobs.KEPT_BYTES_MAX // 4)]
+)
+async def test_memory_of_kept_plans_is_bounded(predicted: int, warned: int) -> None:
+    kept = jobs.Jobs(Sized(predicted), lambda: 0)
     made: list[jobs.Plan] = []
     for _ in range(6):
-        made.append(kept.start(Question(began_ms=0), []))
+        made.append(kept.start(Question(began_ms=0), ["w" * warned]))
         await asyncio.sleep(0.01)
     assert [plan.id for plan in kept.all()] == [plan.id for plan in made[-3:]]
 

@@ -141,6 +141,7 @@ class _Plans:
             raise RefusalError(413, "body", str(error), "plan a smaller change") from None
         except (msgspec.MsgspecError, RecursionError) as error:
             raise RefusalError(400, "body", str(error) or "nested too deeply", "see /openapi.json") from None
+        _check_times(plan_request)
         number = await self._reader.resolve(plan_request.as_of)
         async with self._planned_writes(number) as writes:
             records, warnings = await planned_requests.records_of(
@@ -219,6 +220,18 @@ def _decoded(body: bytes) -> PlanRequest:
             raise RefusalError(413, name, reason, "plan the failure of fewer clusters")
     msgspec.json.decode(parts.requests, type=_REQUESTS)
     return msgspec.json.decode(body, type=PlanRequest)
+
+
+def _check_times(plan_request: PlanRequest) -> None:
+    """Raise RefusalError if a failure is outside of the predicted time: it would have no effect, or begin at once."""
+    for index, failure in enumerate(plan_request.failures):
+        if not 0 <= failure.after_ms <= plan_request.horizon_ms:
+            raise RefusalError(
+                422,
+                f"failures[{index}].afterMs",
+                f"{failure.after_ms} is not between 0 and horizonMs, {plan_request.horizon_ms}",
+                "use an earlier time, or a larger horizonMs",
+            )
 
 
 def now_ms() -> int:
