@@ -136,18 +136,19 @@ class _LimitedContainer(Struct, frozen=True):
     resources: _Limits = _Limits()
 
 
+# Records of other producers may have nulls, which the write API removes.
 class _PodMetadata(Struct, frozen=True):
-    labels: dict[str, str] = {}
+    labels: dict[str, str] | None = None
 
 
 class _PodSpec(Struct, frozen=True, rename="camel"):
-    priority_class_name: str = ""
+    priority_class_name: str | None = None
     active_deadline_seconds: int | None = None
     containers: msgspec.Raw = msgspec.Raw(b"[]")
 
 
 class _PodTemplate(Struct, frozen=True):
-    metadata: _PodMetadata = _PodMetadata()
+    metadata: _PodMetadata | None = None
     spec: _PodSpec = _PodSpec()
 
 
@@ -224,19 +225,20 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         limits = (*_limits(pod.spec.containers), *_limits(decoded.spec.containers))
         containers = _containers(decoded)
         own = _POD_TEMPLATE.decode(manifest).spec if decoded.kind == POD else pod.spec
+        labels = (pod.metadata and pod.metadata.labels) or {}
     except (msgspec.MsgspecError, quantity.QuantityError, RecursionError):
         return EMPTY
     # The ReplicaSet of a Deployment has the Deployment's digest as a label.
-    own_digest = pod.metadata.labels.get(HASH_LABEL) if decoded.kind == REPLICA_SET else None
+    own_digest = labels.get(HASH_LABEL) if decoded.kind == REPLICA_SET else None
     digest = own_digest or letters(_CANONICAL.encode(_pod_template(manifest)), _DIGEST_LETTERS)
     annotations, is_job = decoded.metadata.annotations or {}, (decoded.api_version, decoded.kind) == _JOB
     spec = decoded.spec
     count = workloads.job_replicas(spec.parallelism, spec.completions) if is_job else spec.replicas
     return Template(
         amounts,
-        pod.metadata.labels,
+        labels,
         digest,
-        own.priority_class_name,
+        own.priority_class_name or "",
         _rank(decoded),
         annotations.get(STATUS, "").encode(),
         containers,

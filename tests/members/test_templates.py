@@ -49,6 +49,18 @@ def test_field_order_does_not_replace_pods_and_another_image_does() -> None:
     assert examples.template(image="c").digest != examples.template(image="d").digest
 
 
+@pytest.mark.parametrize(
+    "nulls", [{"metadata": None}, {"metadata": {"labels": None}}, {"spec": {"priorityClassName": None}}]
+)
+def test_null_fields_of_a_pod_template_are_absent(nulls: dict[str, dict[str, object] | None]) -> None:
+    containers = {"containers": [{"resources": {"requests": {"cpu": "250m"}}}]}
+    pod = {**nulls, "spec": {**(nulls.get("spec") or {}), **containers}}
+    manifest = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": pod}}
+    read = templates.read(msgspec.json.encode(manifest))
+    assert read.amounts == (("cpu", 250_000_000), ("pods", 10**9))
+    assert (read.labels, read.priority_class) == ({}, "")
+
+
 def test_custom_kind_is_read_by_its_pod_template() -> None:
     container = {"resources": {"requests": {"cpu": "250m"}}}
     rollout = {"kind": "Rollout", "spec": {"template": {"spec": {"containers": [container]}}}}
