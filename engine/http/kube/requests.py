@@ -15,9 +15,10 @@ Validation = Literal["Strict", "Warn", "Ignore"]
 
 _TEXT_CHARS_MAX: Final = 4096
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
-_DIGITS_MAX: Final = 18
-"""A number with this many digits fits into 64 bits."""
+_DIGITS_MAX: Final = 20
+"""Numbers with more digits do not fit into 64 bits."""
 
+_INT64: Final = range(-(2**63), 2**63)
 _SHOWN_CHARS_MAX: Final = 40
 _OPTIONS_BY_METHOD: Final = {
     "POST": "CreateOptions",
@@ -127,7 +128,8 @@ def version_fault(text: str) -> str:
     """Return the error of a text that is not a valid resourceVersion; empty if the text is valid or empty."""
     if not text or resource_versions.is_valid(text):
         return ""
-    detail = f'strconv.ParseUint: parsing "{text[:_SHOWN_CHARS_MAX]}": invalid syntax'
+    reason = "value out of range" if text.isascii() and text.isdecimal() else "invalid syntax"
+    detail = f'strconv.ParseUint: parsing "{text[:_SHOWN_CHARS_MAX]}": {reason}'
     return causes.invalid("resourceVersion", text[:_SHOWN_CHARS_MAX], detail).text
 
 
@@ -180,7 +182,7 @@ def _number(parameters: dict[str, str], name: str) -> int:
         raise status_objects.bad_request(
             f'strconv.ParseInt: parsing "{text[:_SHOWN_CHARS_MAX]}": invalid syntax'
         )
-    if len(text) > _DIGITS_MAX:
+    if len(text.lstrip("+-").lstrip("0")) > _DIGITS_MAX or int(text) not in _INT64:
         raise status_objects.bad_request(
             f'strconv.ParseInt: parsing "{text[:_SHOWN_CHARS_MAX]}": value out of range'
         )

@@ -2,16 +2,21 @@
 
 from typing import Final, TypeGuard
 
-_DIGITS_MAX: Final = 18
-"""Longer texts are versions of no log, and cost time to convert."""
+_MAX: Final = 2**64 - 1
+"""Kubernetes reads versions as numbers of 64 bits. Those of a log are far smaller."""
+
+_DIGITS_MAX: Final = 20
+"""Longer texts cost time to convert."""
 
 _FOREIGN_DIGITS_MAX: Final = 39
 """Kubernetes compares versions of up to 128 bits; Python refuses to convert texts of thousands of digits."""
 
 
 def is_valid(value: object) -> TypeGuard[str]:
-    """Whether a value is the text of a sequence number."""
-    return isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _DIGITS_MAX
+    """Whether a value is the text of a sequence number; the log may not have so many records."""
+    if not isinstance(value, str) or len(value) > _DIGITS_MAX:
+        return False
+    return value.isascii() and value.isdecimal() and int(value) <= _MAX
 
 
 def number(version: str) -> int | None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.http.kube import list_responses, rendering
-from events.json_values import Json
+from events.json_values import Json, object_at
 from tests.api.kube.client import MAPS, api, create
 from tests.builders.manifests import config_map
 
@@ -50,6 +50,9 @@ async def test_labels_can_be_compared_as_numbers() -> None:
     [
         ({"limit": "x"}, 400, 'strconv.ParseInt: parsing "x": invalid syntax'),
         ({"limit": "9" * 30}, 400, "value out of range"),
+        ({"limit": str(2**63)}, 400, "value out of range"),
+        ({"resourceVersion": str(2**64)}, 400, "value out of range"),
+        ({"resourceVersion": str(2**64 - 1)}, 504, "Too large resource version"),
         ({"resourceVersion": "x"}, 400, 'invalid resource version: resourceVersion: Invalid value: "x"'),
         ({"resourceVersionMatch": "Exact"}, 422, "is forbidden unless resourceVersion is provided"),
         (
@@ -72,6 +75,28 @@ async def test_invalid_list_query_is_refused(query: dict[str, str], code: int, w
         answered, message = await listed(client, MAPS, **query)
         assert answered == code
         assert why in message
+
+
+@pytest.mark.parametrize("limit", [str(2**63 - 1), "0" * 30 + "1"])
+async def test_limit_is_a_number_of_64_bits(limit: str) -> None:
+    async with api() as (client, _):
+        await create(client, config_map("a"))
+        assert await listed(client, MAPS, limit=limit) == (200, "a")
+
+
+@pytest.mark.parametrize("path", [MAPS, "/api/v1/events"])
+async def test_watch_from_a_version_of_64_bits_has_expired(path: str) -> None:
+    async with api() as (client, _):
+        answer = await client.get(path, params={"watch": "1", "resourceVersion": str(2**64 - 1)})
+        assert answer.status_code == 410, answer.text
+
+
+async def test_replacement_with_a_version_of_64_bits_is_a_conflict() -> None:
+    async with api() as (client, _):
+        created = await create(client, config_map("a"))
+        metadata = {**object_at(created, "metadata"), "resourceVersion": str(2**64 - 1)}
+        replaced = await client.put(f"{MAPS}/a", json={**created, "metadata": metadata})
+        assert replaced.status_code == 409, replaced.text
 
 
 async def test_namespaces_cannot_be_deleted_as_a_collection() -> None:
