@@ -64,7 +64,7 @@ def label(
     labels: dict[str, str | None] = {}
     for key, value in map(read_label, changes):
         if (value is None) != (labels.setdefault(key, value) is None):
-            raise failures.usage(f"can not both set and remove the label {key}", "leave out one of the two")
+            raise _contradiction(f"label {key}")
         labels[key] = value
 
     def relabelled(live: KubeObject) -> Json | None:
@@ -109,7 +109,7 @@ def tainting(cluster: str, texts: tuple[str, ...]) -> tuple[str, str, Retaint]:
     for index, taint in enumerate(added):
         name = f"{taint.key}:{taint.effect}"
         if any(_matches(taint, removal) for removal in removed):
-            raise failures.usage(f"can not both set and remove the taint {name}", "leave out one of the two")
+            raise _contradiction(f"taint {name}")
         if any(_matches(taint, other) for other in added[:index]):
             raise failures.usage(f"the taint {name} is given twice", "leave out one of the two")
     action = ("modified" if removed else "tainted") if added else "untainted"
@@ -210,6 +210,10 @@ def read_taint(text: str) -> Taint:
             f"{effect!r} is not the effect of a taint", f"write one of {', '.join(_EFFECTS)}"
         )
     return Taint(key=key, value=value, effect=effect)
+
+
+def _contradiction(subject: str) -> failures.Failure:
+    return failures.usage(f"can not both set and remove the {subject}", "leave out one of the two")
 
 
 def _retaint(server: options.Server, clusters: Sequence[str], action: str, compute: Retaint) -> int:
