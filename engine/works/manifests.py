@@ -5,7 +5,7 @@ Template and policies are read from the log, at the positions in the work.
 
 import contextlib
 from collections.abc import Iterable
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -27,11 +27,12 @@ from events.records import is_deeper
 _MISSING: Final = "the template, or an override policy, is not in the log"
 _CACHED_MAX: Final = 4_096
 _CACHED_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Maximum bytes of all cached results: an object of 1 MiB may have another content in each of thousands of clusters."""
+"""Maximum bytes of all cached results: an object of 1 MiB may have another content in each of thousands of clusters.
+
+Also of all cached policies, which may have 1 MiB too.
+"""
 
 _Rules = tuple[overrides_policies.Rule, ...]
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
 _OBJECT: Final = msgspec.json.Decoder(dict[str, object])
 
 
@@ -48,6 +49,13 @@ class RenderInput(NamedTuple):
     labels: tuple[tuple[str, str], ...]
     replicas_at: str
     completions: int | None
+
+
+class _PolicyRules(NamedTuple):
+    """The rules of an override policy, and the bytes of its manifest."""
+
+    rules: _Rules
+    size: int
 
 
 class Rendered(Struct, frozen=True):
@@ -89,7 +97,9 @@ class Renderer:
         self._cached: BoundedCache[RenderInput, Rendered] = BoundedCache(
             _CACHED_BYTES_MAX, lambda rendered: len(rendered.manifest), _CACHED_MAX
         )
-        self._rules: dict[int, _Rules] = {}
+        self._policies: BoundedCache[int, _PolicyRules] = BoundedCache(
+            _CACHED_BYTES_MAX, lambda policy: policy.size, _CACHED_MAX
+        )
 
     async def render(self, render_input: RenderInput) -> Rendered:
         """Return the rendered result for one cluster."""
@@ -137,13 +147,17 @@ class Renderer:
     async def _rules_at(self, offsets: set[int]) -> dict[int, _Rules]:
         """Return the rules of the policies at these offsets, as far as they are in the log."""
         # Not only cached: a concurrent call may drop rules from the cache while this one is paused.
-        rules = {offset: self._rules[offset] for offset in offsets if offset in self._rules}
+        rules = {
+            offset: policy.rules for offset in offsets if (policy := self._policies.get(offset)) is not None
+        }
         missing = sorted(offsets - rules.keys())
         for offset, data in (await self._read(topics.POLICIES, 0, missing)).items():
             if isinstance(data, policies.ConfigurationApplied):
                 with contextlib.suppress(msgspec.MsgspecError):
-                    rules[offset] = self._rules[offset] = _rules(data.manifest)
-        _bound(self._rules)
+                    rules[offset] = _rules(data.manifest)
+                    # The overriders are parts of the manifest's JSON, so all of it stays in memory.
+                    size = memoryview(data.manifest).nbytes
+                    self._policies.put(offset, _PolicyRules(rules[offset], size))
         return rules
 
     async def _read(self, topic: str, partition: int, offsets: list[int]) -> dict[int, shapes.Event]:
@@ -180,12 +194,6 @@ def _rules(manifest: msgspec.Raw) -> _Rules:
         return policy.rules
     quotas = federated_quotas.quotas(manifest)
     return tuple(overrides_policies.Rule(overriders=msgspec.Raw(quota)) for _cluster, quota in quotas)
-
-
-def _bound(cache: dict[_Key, _Value]) -> None:
-    """Drop the oldest entries of a cache that has more than ``_CACHED_MAX``."""
-    while len(cache) > _CACHED_MAX:
-        del cache[next(iter(cache))]
 
 
 def render(

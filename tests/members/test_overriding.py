@@ -7,11 +7,13 @@ import msgspec
 import pytest
 
 from engine import loop_share
+from engine.log.memory import MemoryLog
 from engine.simulation import api_objects
 from engine.works import manifests
 from events import health, keys, shapes, works
 from events.json_values import Json
 from events.kube_objects import KubeObject
+from events.records import StoredRecord
 from tests.builders import inputs
 from tests.builders.manifests import manifest, raw
 from tests.members.examples import Stage, applied, key_of, ready, removed, reports
@@ -231,6 +233,36 @@ async def test_cached_results_take_bounded_memory() -> None:
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert taken < 120 * 1024 * 1024
+
+
+class CopyingLog(MemoryLog):
+    """A log in memory that returns copies of the stored values, as logs in files do."""
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        return [
+            msgspec.structs.replace(record, value=bytes(bytearray(record.value)))
+            for record in await super().read(topic, partition, start, limit)
+        ]
+
+
+async def test_cached_policies_are_bounded_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifests, "_CACHED_BYTES_MAX", 2_000_000)
+    stage = Stage(log=CopyingLog())
+    offset = await stage.template("web", 1)
+    refs = [
+        await policy(stage, plain("/spec/note", "x" * 500_000, operator="add"), name=f"o{n}")
+        for n in range(30)
+    ]
+    renderer = manifests.Renderer(stage.log)
+    tracemalloc.start()
+    for ref in refs:
+        made = await renderer.render(
+            manifests.RenderInput(keys.shard_of(WEB), offset, 1, (ref,), (), "", None)
+        )
+        assert made.fault == ""
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken < 8_000_000
 
 
 async def test_concurrent_calls_keep_the_rules_that_each_needs(monkeypatch: pytest.MonkeyPatch) -> None:
