@@ -35,6 +35,18 @@ _RFC3339: Final = re.compile(
 )
 
 
+_DURATION: Final = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s)?", re.ASCII)
+
+
+def duration_ms(text: str) -> int | None:
+    """Return the milliseconds of ``30m`` or ``1h30m``; None for any other text."""
+    match = _DURATION.fullmatch(text)
+    if match is None or not text:
+        return None
+    spans = zip(match.groups(), (DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS), strict=True)
+    return sum(int(count or 0) * ms for count, ms in spans)
+
+
 @lru_cache(maxsize=_CACHED_MAX)
 def to_text(at_ms: int) -> str:
     """Return RFC 3339 with milliseconds, for envelopes: ``2024-05-25T09:49:51.120Z``.

@@ -1,6 +1,5 @@
 """Options shared by many commands."""
 
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from engine.cli.client import Client
 from events import limits, times
 
 _T = TypeVar("_T")
-_DURATION: Final = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s)?", re.ASCII)
 POSITIVE: Final = validators.Number(gte=1)
 Processes = Annotated[
     int | None,
@@ -67,24 +65,16 @@ PLACE = NamespaceOption()
 
 def instant(text: str, now_ms: int) -> str:
     """Convert ``10m`` or ``1h30m`` (ago) to RFC 3339; return any other text unchanged."""
-    ago_ms = _duration_ms(text)
+    ago_ms = times.duration_ms(text)
     return text if ago_ms is None else times.to_text(max(now_ms - ago_ms, 0))
 
 
 def read_duration(option: str, text: str) -> int:
     """Convert ``30m`` or ``1h30m`` to milliseconds; raises Failure for any other text."""
-    found_ms = _duration_ms(text)
+    found_ms = times.duration_ms(text)
     if found_ms is None:
         raise failures.usage(f"{option}: {text!r} is not a duration", "write it as 30m, 1h30m or 90s")
     return found_ms
-
-
-def _duration_ms(text: str) -> int | None:
-    match = _DURATION.fullmatch(text)
-    if match is None or not text:
-        return None
-    spans = zip(match.groups(), (times.DAY_MS, times.HOUR_MS, times.MINUTE_MS, times.SECOND_MS), strict=True)
-    return sum(int(count or 0) * ms for count, ms in spans)
 
 
 def _read_as_of(_type: object, tokens: Sequence[Token]) -> str:

@@ -169,7 +169,9 @@ def _refusing(answer: _Answer) -> _Answer:
         try:
             return await answer(request)
         except LookupError as error:
-            raise RefusalError(404, "name", str(error), "list the members: GET /api/v1/members") from None
+            raise RefusalError(
+                404, "name", str(error), "list the members: reballast members, or GET /api/v1/members"
+            ) from None
         except ValueError as error:
             raise RefusalError(400, "amount", str(error), "see /openapi.json") from None
 

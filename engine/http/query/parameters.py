@@ -9,7 +9,9 @@ from engine.kubeapi.requests import label_selectors
 from projections import query
 
 _LIMIT: Final = Meta(ge=1, le=query.LIMIT_MAX, description="items per page")
-_AS_OF: Final = "a number of the log, a position in it (topic/partition/offset), or an instant (RFC 3339)"
+_AS_OF: Final = (
+    "some time ago (10m), a time (RFC 3339), a number of the log, or a position (topic/partition/offset)"
+)
 Limit = Annotated[int, _LIMIT]
 Text = Annotated[str, Meta(max_length=1024)]
 AsOf = Annotated[str, Meta(max_length=64, description=_AS_OF)]

@@ -1,6 +1,7 @@
 """Reads of the views in a thread: after they have caught up with the log, or as of an earlier number."""
 
 import re
+import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
@@ -15,6 +16,8 @@ from projections.port import Rows, Tables
 _Answer = TypeVar("_Answer")
 _Item = TypeVar("_Item")
 _NUMBER_DIGITS_MAX: Final = 18
+_CLOCK_DIFFERENCE_MS: Final = times.MINUTE_MS
+"""How far the clock of a client may be ahead."""
 _POSITION: Final = re.compile(r"(\w{1,32})/([0-9]{1,6})/([0-9]{1,18})", re.ASCII)
 
 
@@ -27,8 +30,8 @@ class Reader:
     async def resolve(self, as_of: str) -> int | None:
         """Return the number of the last record that an as-of value includes; None for an empty one (now).
 
-        ``as_of`` is a number, a position (``topic/partition/offset``) or an instant (RFC 3339). Raises RefusalError if
-        it has another form, or if the number or position is beyond the end of the log.
+        ``as_of`` is a number, a position (``topic/partition/offset``), a time (RFC 3339) or a duration before now.
+        Raises RefusalError if it has another form, is beyond the end of the log, or in the future.
         """
         if not as_of:
             return None
@@ -36,13 +39,18 @@ class Reader:
             return await self._checked(as_of)
         if position := _POSITION.fullmatch(as_of):
             return await self._number_of(position[1], int(position[2]), int(position[3]))
+        now_ms = time.time_ns() // 1_000_000
+        if (ago_ms := times.duration_ms(as_of)) is not None:
+            return await as_of_views.number_at(self._services.log, max(now_ms - ago_ms, 0))
         try:
             # An unescaped plus in a query string arrives as a space.
             at_ms = times.from_text(as_of.replace(" ", "+"))
         except (ValueError, OverflowError):
-            reason = f"{as_of[:40]!r} is neither a number, nor a position, nor an instant"
-            remedy = "write 1234, decisions/3/41, or 2024-05-25T09:49:51Z"
+            reason = f"{as_of[:40]!r} is neither a duration, nor a time, nor a number or position of the log"
+            remedy = "write 10m (ago), 2024-05-25T09:49:51Z, 1234, or decisions/3/41"
             raise RefusalError(400, "asOf", reason, remedy) from None
+        if at_ms > now_ms + _CLOCK_DIFFERENCE_MS:
+            raise RefusalError(400, "asOf", f"{as_of[:40]} is in the future", "use an earlier time")
         return await as_of_views.number_at(self._services.log, at_ms)
 
     async def _checked(self, digits: str) -> int:
