@@ -15,6 +15,7 @@ from engine.cli.client import Client
 from engine.http import summaries
 from engine.http.query.record_json import Entry
 from engine.reconcilers.explained import Explained
+from events.validation import known_kinds as kinds
 
 _TIME_CHARS: Final = 19
 """Characters of a timestamp shown in a table: up to the seconds."""
@@ -35,21 +36,19 @@ def explain(
 ) -> None:
     kind, name = set_properties.split(kind, name)
     with server.client() as client:
-        key = server_reads.key_of(server_reads.kind_of(kind, client), scope.namespace, name)
+        known_kind = server_reads.kind_of(kind, client)
+        key = server_reads.key_of(known_kind, scope.namespace, name)
         explanation = client.find(f"explain/{key}", Explained, asOf=as_of)
-    if (
-        explanation is None
-        and server_location.find(server.data or server_location.default_directory()).observes
-    ):
-        from engine.cli.karmada import shadow  # noqa: PLC0415  # loads what reads logs; only observers need it
+        if explanation is None and _is_observer(server):
+            from engine.cli.karmada import shadow  # noqa: PLC0415  # loads what reads logs; only observers need it
 
-        shadow.explain(kind, name, scope=scope, server=server)
-        return
-    if explanation is None:
-        raise failures.Failure(
-            f"no decision for {key}",
-            f"check whether a policy selects it: reballast describe {kind} {name}",
-        )
+            shadow.explain(kind, name, scope=scope, server=server)
+            return
+        if explanation is None:
+            server_reads.documents(
+                client, known_kind, server_reads.Selection(namespace=scope.namespace, name=name, as_of=as_of)
+            )
+            raise _unexplained(known_kind, name)
     if server.json:
         output.json(explanation)
         return
@@ -57,6 +56,23 @@ def explain(
         output.print_line(line)
     for group in explanation.explanation.groups if explanation.explanation else ():
         explanation_texts.show_group(group)
+
+
+def _unexplained(kind: kinds.Kind, name: str) -> failures.Failure:
+    """The failure for an object that exists, but about whose placement nothing was decided."""
+    if kind.route != "template":
+        return failures.Failure(
+            f"a {kind.kind} has no placement to explain",
+            f"see its events: reballast timeline {kind.plural} {name}",
+        )
+    return failures.Failure(
+        f'the placement of {kind.resource} "{name}" is not decided',
+        f"check whether a policy selects it: reballast describe {kind.plural} {name}",
+    )
+
+
+def _is_observer(server: options.Server) -> bool:
+    return bool(server_location.find(server.data or server_location.default_directory()).observes)
 
 
 def timeline(
@@ -70,12 +86,15 @@ def timeline(
 ) -> None:
     kind, name = set_properties.split(kind, name)
     with server.client() as client:
-        key = server_reads.key_of(server_reads.kind_of(kind, client), scope.namespace, name)
+        known_kind = server_reads.kind_of(kind, client)
+        key = server_reads.key_of(known_kind, scope.namespace, name)
         entries = read_timeline(client, key, as_of)
     if server.json:
         output.json(entries)
         return
     if not entries:
+        if not known_kind.api_version and not _is_observer(server):
+            raise server_reads.unknown_kind(kind)
         raise failures.Failure(f"no event about {key}", "check kind, name and namespace")
     show_entries(entries, is_named=False)
 

@@ -133,14 +133,15 @@ def documents(
     if not kind.namespaced:
         selection = selection._replace(namespace="")
     matching = list(_all(client, kind, selection))
-    if selection.name and not matching and not is_awaited:
-        where = f" in namespace {selection.namespace}" if selection.namespace else ""
-        resource = kind.resource if kind.api_version else kind.kind
-        raise failures.Failure(
-            f'{resource} "{selection.name}" not found{where}', f"see: reballast get {kind.plural} -A"
-        )
     if not matching and not kind.api_version and not selection.labels:
         raise unknown_kind(kind.kind)
+    if selection.name and not matching and not is_awaited:
+        where = f" in namespace {selection.namespace}" if selection.namespace else ""
+        when = f" as of {selection.as_of}" if selection.as_of else ""
+        listing = f"timeline {kind.plural} {selection.name}" if selection.as_of else f"get {kind.plural} -A"
+        raise failures.Failure(
+            f'{kind.resource} "{selection.name}" not found{where}{when}', f"see: reballast {listing}"
+        )
     return matching
 
 

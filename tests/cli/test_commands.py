@@ -66,8 +66,14 @@ def test_scale_label_and_delete_change_the_object(shell: Shell, tmp_path: Path) 
 
 
 def test_input_mistakes_are_reported_with_a_hint(shell: Shell, tmp_path: Path) -> None:
-    shell("get", "deplyo", code=1)
-    assert shell.errors == 'error: unknown kind "deplyo"\n  did you mean deploy?\n'
+    for words in (
+        ("get", "deplyo"),
+        ("get", "deplyo", "web"),
+        ("explain", "deplyo/web"),
+        ("timeline", "deplyo/web"),
+    ):
+        shell(*words, code=1)
+        assert shell.errors == 'error: unknown kind "deplyo"\n  did you mean deploy?\n'
     shell("taint", "member3", "two words:NoSchedule", code=1)
     assert "'two words' is not a taint's key" in shell.errors
     path = tmp_path / "policy.yaml"
@@ -210,8 +216,14 @@ def test_as_of_views_and_log_are_printed(shell: Shell, tmp_path: Path) -> None:
     assert all(json.loads(line)["position"].startswith("specs/") for line in newest)
     assert json.loads(shell("replay", "--json"))["counts"]
     shell("get", "deploy", "--as-of", "yesterday", code=1)
-    assert "asOf: 'yesterday' is neither a number, nor a position, nor an instant" in shell.errors
-    shell("explain", "deploy", "nothing", code=1)
+    assert "asOf: 'yesterday' is neither a duration, nor a time, nor a number or position" in shell.errors
+    shell("get", "deploy", "--as-of", "2999-01-01T00:00:00Z", code=1)
+    assert "2999-01-01T00:00:00Z is in the future" in shell.errors
+    for word in ("explain", "get"):
+        shell(word, "deploy", "four", "--as-of", "0", code=1)
+        assert 'deployment.apps "four" not found in namespace default as of 0\n' in shell.errors
+    shell("explain", "pp", "four", code=1)
+    assert "a PropagationPolicy has no placement to explain\n  see its events: " in shell.errors
 
 
 def test_objects_are_printed_in_every_format(shell: Shell, tmp_path: Path) -> None:
