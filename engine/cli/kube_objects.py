@@ -48,10 +48,14 @@ _REMEDIES: Final = {
     LATE: "read it again, then retry",
     UNKNOWN: "check whether the change was made, then retry",
 }
-_UNKNOWN_FIELD: Final = "correct or remove it, or apply with --validate=warn"
+_UNKNOWN_FIELD: Final = "correct or remove it"
+_UNKNOWN_FIELD_OF_FILE: Final = f"{_UNKNOWN_FIELD}, or apply with --validate=warn"
 _GROUP_AND_VERSION: Final = 2
 _SEGMENT: Final = re.compile(r"[^\x00-\x1f\x7f]+")
 _STRICT: Final = re.compile(r'(unknown|duplicate) field "([^"]*)"')
+
+_MISTYPED: Final = re.compile(r"json: cannot unmarshal (\w+) into Go struct field \w+\.(\S+) of type (\S+)")
+"""The JSON type of a value, the path of its field, and the field's type, in the API server's message."""
 
 
 class _Cause(Struct, frozen=True):
@@ -220,7 +224,7 @@ def named(target: Target, action: str) -> Result:
 def result(target: Target, action: str, reply: Reply, source: manifests.Document | None = None) -> Result:
     """The result of a write: ``action`` on success, else the problems, with their lines in the file."""
     if reply.is_refusal:
-        outcome = refused(target, _problems(target, reply), source)
+        outcome = refused(target, _problems(target, reply, is_file=source is not None), source)
     else:
         version = as_text(at(reply.body, "metadata", "resourceVersion"))
         outcome = structs.replace(named(target, action), resource_version=version)
@@ -250,19 +254,34 @@ def located(source: manifests.Document, problem: Problem) -> Problem:
     return structs.replace(problem, file=source.file, document=source.index, line=line)
 
 
-def _problems(target: Target, reply: Reply) -> list[Problem]:
-    """Problems of a refusal, one for each field that the server names."""
+def _problems(target: Target, reply: Reply, *, is_file: bool) -> list[Problem]:
+    """Problems of a refusal, one for each field that the server names; ``is_file``: the object is from a file."""
     status, refusal = msgspec.convert(reply.body, _Status), verdict(reply)
     if reply.code == NOT_FOUND_CODE and status.details.name == target.name:
         return [_absence(target)]
+    if reply.code == NOT_FOUND_CODE and status.details.name == target.namespace:
+        reason = f'the namespace "{target.namespace}" does not exist'
+        return [Problem(verdict=REFUSED, reason=reason, remedy="apply the Namespace first")]
+    unknown = _UNKNOWN_FIELD_OF_FILE if is_file else _UNKNOWN_FIELD
     strict = [
-        Problem(verdict=REFUSED, field=field, reason="unknown field", remedy=_UNKNOWN_FIELD)
+        Problem(verdict=REFUSED, field=field, reason="unknown field", remedy=unknown)
         if problem == "unknown"
         else Problem(verdict=REFUSED, field=field, reason="duplicate field", remedy="remove one")
         for problem, field in _STRICT.findall(status.message)
     ]
     if strict and "strict decoding error" in status.message:
         return strict
+    if mistyped := _MISTYPED.search(status.message):
+        actual, field, expected = mistyped.groups()
+        remedy = "write it in quotes" if expected == "string" and actual != "object" else None
+        return [
+            Problem(
+                verdict=REFUSED,
+                field=field,
+                reason=f"is of type {actual}, must be of type {expected}",
+                remedy=remedy,
+            )
+        ]
     caused = [
         Problem(verdict=refusal, field=cause.field, reason=cause.message) for cause in status.details.causes
     ]
@@ -271,4 +290,8 @@ def _problems(target: Target, reply: Reply) -> list[Problem]:
 
 def _absence(target: Target) -> Problem:
     where = f" in namespace {target.namespace}" if target.namespace else ""
-    return Problem(verdict=NOT_FOUND, reason=f'{target.kind_label} "{target.name}" not found{where}')
+    return Problem(
+        verdict=NOT_FOUND,
+        reason=f'{target.kind_label} "{target.name}" not found{where}',
+        remedy=f"see: reballast get {target.resource.plural}{' -A' * target.resource.namespaced}",
+    )

@@ -28,6 +28,22 @@ def _specs(shell: Shell) -> list[tuple[str, object]]:
     return [(deployment["metadata"]["name"], deployment["spec"]) for deployment in items]
 
 
+def test_value_of_the_wrong_type_is_located(shell: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "port.yaml"
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: port}\ndata: {port: 80}\n"
+    path.write_text(text)
+    shell("apply", "-f", str(path), code=1)
+    position = f"error: {path}:4: document 1: configmap/port"
+    refusal = f"{position}: data: is of type number, must be of type string\n  write it in quotes\n"
+    assert shell.errors == refusal
+    path.write_text(text.replace("80", '"80"'))
+    shell("apply", "-f", str(path))
+    path.write_text(text)
+    shell("apply", "-f", str(path), code=1)
+    assert shell.errors == refusal
+    shell("apply", "-f", str(path), "-n", "absent", code=1)
+
+
 def test_misspelled_fields_and_unknown_kinds_are_refused(shell: Shell, tmp_path: Path) -> None:
     path = tmp_path / "web.yaml"
     path.write_text(MISSPELT)
