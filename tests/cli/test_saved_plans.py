@@ -37,6 +37,8 @@ def test_applied_plan_is_checked_and_named_in_the_timeline(shell: Shell, tmp_pat
     assert "no record was caused by this plan" in shell.errors
     shell("apply", "--plan", str(out))
     shell.until_true(lambda: placed(shell) == {"member2": 5, "member3": 4})
+    shell("apply", "--plan", str(out), code=1)
+    assert "error: the plan was applied already, at number " in shell.errors
     # What others change later does not count.
     shell("scale", "deploy/web", "--replicas", "30")
     shell.until_true(lambda: sum(placed(shell).values()) == 30)

@@ -40,6 +40,13 @@ _REPORTS: Final = frozenset(
 """Event types of clusters' periodic reports; a report is named as a change only if it caused a decision."""
 
 
+class _OutdatedError(failures.Failure):
+    """The plan no longer holds, for a reason."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the plan no longer holds: {reason}", _REMEDY)
+
+
 class _BasedRequest(NamedTuple):
     """A request and the fields from which it was computed."""
 
@@ -99,17 +106,34 @@ def apply(path: Path, server: options.Server) -> int:
         show_unchanged(as_json=server.json)
         return failures.OK
     with PlanningClient(server.data) as client:
-        for based in saved.based_requests():
-            _check_unedited(client, based)
-        _, prediction = planning_client.predicted(client, saved.requests, [], saved.horizon_ms)
-        if differing := _differences(saved.prediction, prediction):
-            reason = "; ".join(_shortened(list(differing.values())))
-            since = _changes_since(client, saved.prediction, prediction, list(differing)[: output.SHOWN_MAX])
-            if since:
-                reason += f"; changed since the plan: {', '.join(_shortened(since))}"
-            raise failures.Failure(f"the plan no longer holds: {reason}", _REMEDY)
+        try:
+            _check(client, saved, saved.prediction)
+        except _OutdatedError:
+            if (
+                applied := next(server_reads.entries(client, "log", plan=saved.id), None)
+                if saved.id
+                else None
+            ):
+                raise failures.Failure(
+                    f"the plan was applied already, at number {applied.number} of the log",
+                    f"compare it with what happened: reballast plan check {path}",
+                ) from None
+            raise
         made = results.collected(_make_all(client, saved), as_json=server.json)
     return results.print_results(made, as_json=server.json)
+
+
+def _check(client: PlanningClient, saved: SavedPlan, expected: Prediction) -> None:
+    """Raise _OutdatedError if the plan no longer holds."""
+    for based in saved.based_requests():
+        _check_unedited(client, based)
+    _, prediction = planning_client.predicted(client, saved.requests, [], saved.horizon_ms)
+    if differing := _differences(expected, prediction):
+        reason = "; ".join(_shortened(list(differing.values())))
+        since = _changes_since(client, expected, prediction, list(differing)[: output.SHOWN_MAX])
+        if since:
+            reason += f"; changed since the plan: {', '.join(_shortened(since))}"
+        raise _OutdatedError(reason)
 
 
 def show_unchanged(*, as_json: bool) -> None:
@@ -166,10 +190,10 @@ def _clusters(clusters: dict[str, int]) -> str:
 
 
 def _check_unedited(client: PlanningClient, based: _BasedRequest) -> None:
-    """Raise Failure if another client edited the fields from which a request was computed."""
+    """Raise _OutdatedError if another client edited the fields from which a request was computed."""
     if based.basis != client.basis(based.request):
         name = based.request.object_path.rpartition("/")[2]
-        raise failures.Failure(f"the plan no longer holds: {name} was edited since", _REMEDY)
+        raise _OutdatedError(f"{name} was edited since")
 
 
 def _make_all(client: PlanningClient, saved: SavedPlan) -> Iterator[Result]:
