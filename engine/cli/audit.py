@@ -51,9 +51,13 @@ def audit(
         overrides={ref: spec for ref, spec in specs.items() if ref.kind in override_policies.KINDS},
         tolerated=TolerationSeconds(not_ready=toleration_default, unreachable=toleration_default),
     )
-    with failures.convert(port.LogError, failures.CHECK_LOG), log_verify.progress_line() as show:
+    location = log_checkpoint.place_of(log, server)
+    with (
+        failures.convert(port.LogError, failures.CHECK_LOG, where=location.path),
+        log_verify.progress_line() as show,
+    ):
         result = proofs.audit(
-            log_checkpoint.place_of(log, server),
+            location,
             changed,
             verification.Scope(first=first, last=last),
             processes=processes or len(os.sched_getaffinity(0)),

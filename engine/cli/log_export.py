@@ -10,7 +10,7 @@ from cyclopts import Parameter, Token
 
 from engine.cli import failures, log_checkpoint, options, output, server_location
 from engine.exports import log_files
-from engine.exports.formats import ExportError, Format
+from engine.exports.formats import ExportError, Format, MissingPackageError
 from engine.log import port, sqlite
 from engine.process import log_locations
 from events import times, topics
@@ -56,6 +56,7 @@ def export(  # noqa: PLR0913  # the options of a command
     )
     with (
         failures.convert((ExportError, port.LogError), "choose another directory, or check the log"),
+        failures.convert(MissingPackageError, "pip install pyarrow"),
         failures.convert(OSError, "choose another directory", where=directory),
         output.progressing(),
     ):
@@ -85,6 +86,11 @@ async def _export(
 
 
 def load(directory: Path, /, *, server: options.Server = options.SERVER) -> int:
+    if not (directory / log_files.MANIFEST).exists():
+        raise failures.Failure(
+            f"{directory} contains no {log_files.MANIFEST}",
+            "name a directory that `reballast log export` wrote",
+        )
     data = (server.data or server_location.default_directory()).absolute()
     try:
         remedy = "import into a new directory: --data DIRECTORY"

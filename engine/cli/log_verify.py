@@ -97,7 +97,7 @@ def _verified(
 ) -> verification.Report:
     """Verify the log without its server, in ``processes`` processes (by default one per CPU)."""
     remedy = "check the path or address of the log, or restore the log"
-    with failures.convert(port.LogError, remedy), progress_line() as show:
+    with failures.convert(port.LogError, remedy, where=location.path), progress_line() as show:
         missing = asyncio.run(_missing(location, expected)) if expected else []
         report = proofs.verify(
             location,

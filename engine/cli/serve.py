@@ -1,5 +1,6 @@
 """Commands that run until they are stopped: ``up`` (all in one process), and the parts of a deployment on Kafka."""
 
+import errno
 import math
 import os
 import shlex
@@ -232,8 +233,12 @@ def worker(
 ) -> int:
     checkpoints = signing.schedule(Path())
     watch = None if metrics_port is None else health_endpoint.Watch(host=metrics_host, port=metrics_port)
-    output.print_line("Worker running; Ctrl-C stops it, and other workers take over its shards.")
-    _guarded(log, lambda: _run(control_plane.work(log, watch, checkpoints)))
+
+    def work() -> None:
+        output.print_line("Worker running; Ctrl-C stops it, and other workers take over its shards.")
+        _run(control_plane.work(log, watch, checkpoints))
+
+    _guarded(log, work)
     return failures.OK
 
 
@@ -303,6 +308,8 @@ def _serve_file(options: control_plane.Options, where: str) -> None:
     except OSError as error:
         address = f"port {port} on {options.host}" if error.filename is None else str(error.filename)
         remedy = "choose another --port, or --data"
+        if error.errno == errno.EADDRNOTAVAIL:
+            remedy = "choose a --host that is an address of this machine"
         raise failures.Failure(f"{address}: {error.strerror or error}", remedy) from None
 
 

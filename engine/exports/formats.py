@@ -26,6 +26,10 @@ class ExportError(Exception):
     """A log cannot be exported or imported; the message contains the reason."""
 
 
+class MissingPackageError(ExportError):
+    """A format needs a package that is not installed."""
+
+
 class _Line(Struct, frozen=True, omit_defaults=True):
     """All fields of a record; the value as text, or in base64 if it is not UTF-8."""
 
@@ -113,7 +117,7 @@ def _write_parquet(path: Path, batch: Sequence[StoredRecord]) -> int:
     try:
         parquet.write(path, batch)
     except ImportError:
-        raise ExportError("Parquet needs pyarrow: pip install 'reballast[export]'") from None
+        raise MissingPackageError("Parquet needs the package pyarrow") from None
     return len(batch)
 
 

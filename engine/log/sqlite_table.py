@@ -273,7 +273,7 @@ def _select(connection: sqlite3.Connection, statement: str, where: tuple[int, ..
 
 def damaged(error: sqlite3.DatabaseError) -> port.LogCorruptedError:
     """Return the error for a file that cannot be read."""
-    return port.LogCorruptedError(f"{FILE} can't be read: {error}")
+    return port.LogCorruptedError(f"the log can't be read: {error}")
 
 
 def stored(rows: Sequence[Row]) -> list[StoredRecord]:

@@ -84,6 +84,13 @@ def test_wrong_options_are_reported_with_a_remedy(tmp_path: Path, capsys: pytest
     assert "there is no log at" in shell.errors
     shell("log", "verify", "--log", "kafka://", code=1)
     assert "is not a log address" in shell.errors
+    other = tmp_path / "other.yaml"
+    other.write_text("a: b")
+    for command in (("log", "verify"), ("audit",)):
+        shell(*command, "--log", str(other), code=1)
+        assert shell.errors.startswith(f"error: {other}: the log can't be read: ")
+    shell("log", "import", str(tmp_path / "absent"), code=1)
+    assert "name a directory that `reballast log export` wrote" in shell.errors
     shell("log", "verify", "--checkpoint", "signed.jsonl", code=2)
     assert "--public-key" in shell.errors
     shell("log", "checkpoint", code=2)

@@ -151,7 +151,10 @@ async def _observations(location: log_locations.LogLocation) -> AsyncIterator[sh
 
 def _show(report: reports.Report) -> None:
     if not report.decisions:
-        output.print_line("no decisions compared yet; the observer compares those made while it runs")
+        output.print_line("The log contains no compared decisions.")
+        output.print_line(
+            "  `reballast observe` compares the decisions that Karmada's scheduler makes while it runs."
+        )
         return
     output.table(
         ("VERDICT", "DECISIONS", "SHARE"),
