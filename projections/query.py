@@ -22,6 +22,9 @@ from projections.documents.objects import ObjectRow, object_document
 from projections.placements import stored as stored_placement
 from projections.port import Found, Rows, Value
 
+NUMBER_MAX: Final = 2**62
+"""Greater than any number of a record."""
+
 LIMIT_MAX: Final = 1_000
 ROWS_READ_MAX: Final = 20_000
 """Maximum number of rows read for one page, so that a filter that few rows match does not read the whole table."""
@@ -206,15 +209,18 @@ def timeline(rows: Rows, key: str, *, limit: int = 100, after: int = 0) -> list[
     return [number for (number,) in rows.select(statement, (key, after, _bounded(limit)))]
 
 
-def newest(rows: Rows, key: str, *, limit: int = 100) -> list[int]:
-    """Return the numbers of the newest records that touched a key, oldest first."""
-    statement = "SELECT number FROM timeline JOIN keys USING (id) WHERE key = ? ORDER BY number DESC LIMIT ?"
-    return [number for (number,) in reversed(rows.select(statement, (key, _bounded(limit))))]
+def newest(rows: Rows, key: str, *, limit: int = 100, before: int = NUMBER_MAX) -> list[int]:
+    """Return the numbers of the newest records (those before a number) that touched a key, oldest first."""
+    statement = """
+        SELECT number FROM timeline JOIN keys USING (id)
+        WHERE key = ? AND number < ? ORDER BY number DESC LIMIT ?
+    """
+    return [number for (number,) in reversed(rows.select(statement, (key, before, _bounded(limit))))]
 
 
 def list_rejections(rows: Rows, *, limit: int = 100, after: str = "") -> Page[Rejection]:
     """Return rejections, newest first."""
-    before = _numbers(after)[0] or 2**62
+    before = _numbers(after)[0] or NUMBER_MAX
     statement = """
         SELECT number, time, verdict, field, reason, topic, key, source, content, partition, position, event_id
         FROM rejections WHERE number < ? ORDER BY number DESC

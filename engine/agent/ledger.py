@@ -28,8 +28,8 @@ class Ledger:
         self._dirty: dict[str, None] = {}
         self._more = anyio.Event()
         self._is_moved = False
-        self.is_held = False
-        """Whether the position is not written to the checkpoint."""
+        self._holds = 0
+        """Number of tasks for which the position is not written to the checkpoint."""
 
         self.position: int | None = None
 
@@ -93,11 +93,11 @@ class Ledger:
 
     def hold_position(self) -> None:
         """Do not write the position until ``release_position``: after a restart, the works are listed again."""
-        self.is_held = True
+        self._holds += 1
 
     def release_position(self) -> None:
-        """Write the position from now on."""
-        self.is_held = False
+        """Write the position again, unless another task holds it."""
+        self._holds -= 1
         self._is_moved = True
         self._more.set()
 
@@ -118,7 +118,7 @@ class Ledger:
         bodies = {
             key: checkpoint.encoded(entry) if (entry := self._entries.get(key)) else None for key in changed
         }
-        position = None if self.is_held else self.position
+        position = None if self._holds else self.position
         try:
             await anyio.to_thread.run_sync(self._kept.save, self._cluster, position, bodies)
         except BaseException:

@@ -107,26 +107,32 @@ class MemberAgent:
             self._scalers,
             self._namespaces.create,
         )
-        on_found = self._on_orphan
-        self._orphans = OrphanSearch(self._name, self._api, self._gate, self._kinds, self._ledger, on_found)
+        self._waiting = Waiting[str]()
+        self._orphans = OrphanSearch(
+            self._name,
+            self._api,
+            self._gate,
+            self._kinds,
+            self._ledger,
+            self._control,
+            self._waiting,
+        )
         on_change = self._on_capacity_change
         self._nodes = watch_receivers.Tracked(lambda node: node.name, member_capacity.node_of, on_change)
         self._pods = watch_receivers.Tracked(lambda pod: pod.uid, member_capacity.pod_of, on_change)
-        self._waiting = Waiting[str]()
         self._paces: dict[str, _Pace] = {}
         self._followed: set[tuple[str, str]] = set()
         self._health = anyio.Event()
         self._capacity_changed_event = anyio.Event()
         self._kinds_change = anyio.Event()
         self._models: messages.Cluster = messages.Cluster(is_member=True)
-        self._is_listed = False
         self._has_left = False
         self._tasks: TaskGroup | None = None
 
     async def run(self) -> None:
         """Serve until the cluster has left."""
         await self._ledger.load()
-        self._is_listed = self._ledger.position is not None
+        self._orphans.is_needed = self._ledger.position is None
         try:
             async with anyio.create_task_group() as tasks:
                 self._tasks = tasks
@@ -171,45 +177,19 @@ class MemberAgent:
             work = line.work
             if work is not None:
                 listed.add(work.key)
-                if self._is_listed or not self._orphans.keep(work):
+                if not self._orphans.keep(work):
                     self._take(work)
-            if line.is_listed:
-                self._settle_list(listed)
+            if line.is_listed and self._tasks is not None:
+                self._orphans.settle(listed, self._tasks)
             if line.namespaces is not None:
                 self._namespaces.changed(line.namespaces)
             if line.position is not None:
                 self._ledger.move(line.position)
 
-    def _settle_list(self, listed: set[str]) -> None:
-        """Handle the end of a full list: remove bindings that are not in it, and search orphans."""
-        # A full list replaces all state: it does not name works that were removed while the feed was interrupted.
-        for key in self._ledger.names():
-            entry = self._ledger.get(key)
-            if entry is not None and key not in listed and entry.work.state != "removed":
-                entry.work = structs.replace(entry.work, state="removed", preserved=False)
-                self._ledger.put(key, entry)
-                self._waiting.put(key)
-        if not self._is_listed and not self._ledger.is_held and self._tasks is not None:
-            # After a restart, orphans are searched only without a stored position.
-            self._ledger.hold_position()
-            self._tasks.start_soon(self._search_orphans)
-
-    async def _search_orphans(self) -> None:
-        # Not in the task that follows the works: one kind whose list fails must not delay them.
-        await self._orphans.run()
-        self._is_listed = True
-        for work in self._orphans.take_removals():
-            self._take(work)
-        self._ledger.release_position()
-
     def _take(self, work: messages.Work) -> None:
         if self._ledger.take(work):
             self._paces.pop(work.key, None)
             self._waiting.put(work.key)
-
-    def _on_orphan(self, entry: Entry) -> None:
-        self._ledger.put(entry.work.key, entry)
-        self._waiting.put(entry.work.key)
 
     async def _work(self) -> None:
         """Process queued bindings."""
@@ -393,7 +373,12 @@ class MemberAgent:
         if cluster.resource_models != self._models.resource_models:
             self._capacity_changed_event.set()
         self._models = cluster
-        if not cluster.is_member and self._is_listed and not self._ledger.names() and self._tasks is not None:
+        if (
+            not cluster.is_member
+            and not self._orphans.is_needed
+            and not self._ledger.names()
+            and self._tasks is not None
+        ):
             _log.info("cluster removed; agent exits", cluster=self._name)
             self._has_left = True
             self._tasks.cancel_scope.cancel()

@@ -1,26 +1,36 @@
-"""Search for orphans: objects with our marks that no work names, left over after a lost checkpoint."""
+"""Find what no work names: bindings whose removals the agent missed, and objects left over after a lost checkpoint."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 import anyio
+from anyio.abc import TaskGroup
+from msgspec import structs
 
 from engine import diagnostics
 from engine.agent import kinds, messages, object_preparation
 from engine.agent.api_errors import ApiError, RefusedError
 from engine.agent.call_limits import Backoff, Gate
 from engine.agent.discovery import Resource
+from engine.agent.gateway_client import Control
+from engine.agent.key_queue import Waiting
 from engine.agent.kubeconfigs import KubeconfigError
 from engine.agent.ledger import Ledger, identity_of
 from engine.agent.member_api import Listed, MemberApi
 from engine.agent.reconciliation import Entry
 from engine.domain import marks
+from events.kube_objects import KubeObject
 from events.shapes import WorkloadRef
 
 _log = diagnostics.logger("agent")
 
 
 class OrphanSearch:
-    """Searches all kinds of one member; ``on_found`` gets an entry whose work is ``removed`` for each orphan."""
+    """Searches all kinds of one member; puts an entry whose work is ``removed`` into the ledger for each orphan.
+
+    The control plane is asked for each removal: only it knows whether the policy preserves the object. The search
+    ``is_needed`` once, if the agent starts without a stored position.
+    """
 
     def __init__(
         self,
@@ -29,14 +39,18 @@ class OrphanSearch:
         gate: Gate,
         known_kinds: kinds.Kinds,
         ledger: Ledger,
-        on_found: Callable[[Entry], None],
+        control: Control,
+        waiting: Waiting[str],
     ) -> None:
         self._cluster = cluster
         self._api = api
         self._gate = gate
         self._kinds = known_kinds
         self._ledger = ledger
-        self._on_found = on_found
+        self._control = control
+        self._waiting = waiting
+        self.is_needed = False
+        self._is_running = False
         self._removed: dict[str, messages.Work] = {}
 
     def keep(self, work: messages.Work) -> bool:
@@ -44,17 +58,60 @@ class OrphanSearch:
 
         The binding's object may exist until then, so the removal must not be reported.
         """
-        if work.state != "removed" or self._ledger.get(work.key) is not None:
+        if not self.is_needed or work.state != "removed" or self._ledger.get(work.key) is not None:
             return False
         self._removed[work.key] = work
         return True
 
-    def take_removals(self) -> list[messages.Work]:
-        """Return and forget the removals that were kept; call it once ``run`` has returned."""
-        works, self._removed = list(self._removed.values()), {}
-        return works
+    def settle(self, listed: AbstractSet[str], tasks: TaskGroup) -> None:
+        """Start to remove bindings that are not in a full list of works, and to search orphans if that is needed.
 
-    async def run(self) -> None:
+        A full list replaces all state: it does not name works that were removed while the feed was interrupted.
+        """
+        unlisted = {
+            key: entry.work
+            for key, entry in self._ledger.entries()
+            if key not in listed and entry.work.state != "removed"
+        }
+        # In tasks: one kind whose list fails must not delay works. After a restart they run again only without a
+        # stored position.
+        if unlisted:
+            self._ledger.hold_position()
+            tasks.start_soon(self._remove, unlisted)
+        if self.is_needed and not self._is_running:
+            self._is_running = True
+            self._ledger.hold_position()
+            tasks.start_soon(self._run)
+
+    async def _remove(self, unlisted: dict[str, messages.Work]) -> None:
+        """Remove bindings, which are given with their last known works."""
+        backoff = Backoff()
+        while unlisted:
+            key, work = next(iter(unlisted.items()))
+            try:
+                removal = await self._control.removal(key)
+            except ApiError as error:
+                _log.warning("removal not known; retrying", cluster=self._cluster, key=key, error=str(error))
+                await anyio.sleep(backoff.next_delay_s())
+                continue
+            del unlisted[key]
+            entry = self._ledger.get(key)
+            if entry is not None and entry.work is work:
+                newest = max(work, removal, key=lambda known: known.version)
+                entry.work = structs.replace(removal, term=newest.term, step=newest.step)
+                self._put(entry)
+        self._ledger.release_position()
+
+    async def _run(self) -> None:
+        await self._search_all()
+        self.is_needed = False
+        for work in self._removed.values():
+            if self._ledger.take(work):
+                self._waiting.put(work.key)
+        self._removed = {}
+        self._ledger.release_position()
+
+    async def _search_all(self) -> None:
         """Return when every kind has been searched; kinds whose lists fail are tried again."""
         backoff, searched = Backoff(), set[Resource]()
         while True:
@@ -78,20 +135,28 @@ class OrphanSearch:
             if resource in searched or not resource.watched or is_namespace:
                 continue
             try:
-                self._take(resource, await self._gate.call(lambda kind=resource: self._list(kind)))
-            except RefusedError:
-                pass  # the agent may not list this kind, so it cannot have applied objects of it
+                await self._take(resource, await self._listed(resource))
             except ApiError as error:
                 failure = error
                 continue
             searched.add(resource)
         return failure
 
-    async def _list(self, resource: Resource) -> Listed:
-        return await self._api.list(resource, f"{marks.MANAGED}=true")
+    def _put(self, entry: Entry) -> None:
+        self._ledger.put(entry.work.key, entry)
+        self._waiting.put(entry.work.key)
 
-    def _take(self, resource: Resource, listed: Listed) -> None:
-        for item in listed.items:
+    async def _listed(self, resource: Resource) -> Sequence[KubeObject]:
+        async def marked() -> Listed:
+            return await self._api.list(resource, f"{marks.MANAGED}=true")
+
+        try:
+            return (await self._gate.call(marked)).items
+        except RefusedError:
+            return ()  # the agent may not list this kind, so it cannot have applied objects of it
+
+    async def _take(self, resource: Resource, listed: Sequence[KubeObject]) -> None:
+        for item in listed:
             ref = WorkloadRef(
                 api_version=resource.api_version,
                 kind=resource.kind,
@@ -103,4 +168,7 @@ class OrphanSearch:
                 continue
             key = ref.binding_key
             if self._ledger.get(key) is None:
-                self._on_found(Entry(work=messages.Work(key=key, state="removed", term=0, step=0), ref=ref))
+                removal = await self._control.removal(key)
+                # Meanwhile a work of this binding may have come.
+                if self._ledger.get(key) is None:
+                    self._put(Entry(work=removal, ref=ref))

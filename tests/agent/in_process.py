@@ -61,6 +61,8 @@ class Gateway:
         """Seconds after which the next feeds of works end without their end marker."""
         self.feed_times: list[tuple[float, float]] = []
         """When the broken feeds of works began and ended."""
+        self.removals: dict[str, messages.Work] = {}
+        """Removed works that are not in the list of works."""
         self._lines = [messages.Line(is_listed=True, position=0)]
         self._changed = asyncio.Event()
 
@@ -91,6 +93,7 @@ class Gateway:
             Route(f"{_ROOT}/works", self._works),
             Route(f"{_ROOT}/calls", self._calls),
             Route(f"{_ROOT}/manifest", self._manifest),
+            Route(f"{_ROOT}/removal", self._removal),
             Route(f"{_ROOT}/namespaces", self._namespaces),
             Route(f"{_ROOT}/reports", self._reports, methods=["POST"]),
         ]
@@ -137,6 +140,10 @@ class Gateway:
             "spec": {"replicas": work.replicas},
         }
         return _json(messages.Manifest(manifest=msgspec.Raw(msgspec.json.encode(manifest))))
+
+    async def _removal(self, request: Request) -> Response:
+        removal = self.removals.get(request.query_params["key"])
+        return karmada_api.status(404, "NotFound") if removal is None else _json(removal)
 
     async def _namespaces(self, _request: Request) -> Response:
         self.namespaces_read.append(200 if self.namespaces_read else 500)

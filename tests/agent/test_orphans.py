@@ -3,10 +3,12 @@
 import asyncio
 from pathlib import Path
 
+import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from engine.agent import messages
 from engine.bench import karmada_api
 from engine.domain import marks
 from tests.agent import in_process
@@ -90,3 +92,23 @@ async def test_removal_is_reported_once_the_object_of_a_forgotten_work_is_remove
         assert not member.objects
         removals = {(key_of("web"), 2), (key_of("never"), 3)}
         await until(lambda: {(removal.key, removal.step) for removal in leaving.gone} >= removals)
+
+
+@pytest.mark.parametrize("checkpoint", ["agent.sqlite", "new.sqlite"], ids=["without position", "lost"])
+async def test_workload_is_preserved_although_the_agent_missed_its_removal(
+    checkpoint: str, tmp_path: Path
+) -> None:
+    gateway, member = Gateway(), Broken()
+    # The agent searches orphans while it runs, so it does not store its position.
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until(lambda: key_of("web") in gateway.reports)
+        await asyncio.sleep(0.1)
+    later, member.is_broken = Gateway(), False
+    removal = messages.Work(key=key_of("web"), state="removed", term=1, step=2, preserved=True)
+    later.removals[removal.key] = removal
+    async with running(later, member, tmp_path / checkpoint):
+        await until(
+            lambda: any((report.key, report.step) == (removal.key, removal.step) for report in later.gone)
+        )
+    assert not member.objects["web"]["metadata"]["labels"][marks.MANAGED]

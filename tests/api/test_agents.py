@@ -121,6 +121,26 @@ async def test_works_are_listed_again_if_the_position_is_beyond_the_end_of_the_l
     assert any(line.work is not None for line in lines) == is_listed
 
 
+async def test_removal_of_a_work_is_found_after_it_has_left_the_list() -> None:
+    shard = keys.shard_of(KEY)
+    pen = Pen()
+    removed = works.WorkRemoved(cluster="one", key=KEY, term=1, step=2, preserved=True)
+    steps = [*pen.step(shard, [applied("one", 1)]), *pen.step(shard, [removed])]
+    async with serving([*opening(), *steps]) as services, agent_of(services, "one") as agent:
+        answer = await agent.get("/api/v1/agents/one/removal", params={"key": KEY})
+        unknown = await agent.get("/api/v1/agents/one/removal", params={"key": "default/other-deployment"})
+    expected = messages.Work(key=KEY, state="removed", term=1, step=2, preserved=True)
+    assert msgspec.json.decode(answer.content, type=messages.Work) == expected
+    assert unknown.status_code == 404
+
+
+async def test_removal_of_a_current_work_is_not_found() -> None:
+    steps = Pen().step(keys.shard_of(KEY), [applied("one", 1)])
+    async with serving([*opening(), *steps]) as services, agent_of(services, "one") as agent:
+        answer = await agent.get("/api/v1/agents/one/removal", params={"key": KEY})
+    assert answer.status_code == 404
+
+
 async def test_feed_with_line_separators_in_a_name_is_read() -> None:
     # Names of RBAC objects may have any characters but / and %.
     key = keys.binding_key("ClusterRole", "", "a\u2028b\u0085c")

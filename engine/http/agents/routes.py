@@ -29,6 +29,7 @@ from engine.http.services import Services
 from engine.works import manifests
 from events import keys, records, topics
 from projections import agent_queries
+from projections import query as queries
 from projections.clusters import Cluster
 from projections.steps import foreign_works
 
@@ -54,6 +55,12 @@ class ManifestQuery(parameters.Query, frozen=True, kw_only=True):
     key: messages.Key
     term: parameters.Number
     step: parameters.Number
+
+
+class RemovalQuery(parameters.Query, frozen=True, kw_only=True):
+    """Binding key of the removed work."""
+
+    key: messages.Key
 
 
 class ReplyQuery(parameters.Query, frozen=True, kw_only=True):
@@ -90,6 +97,12 @@ ROUTES: Final = (
         query=ManifestQuery,
     ),
     _route(
+        path="/agents/{name}/removal",
+        summary="The removal of a work that is not in the list of works.",
+        gives=messages.Work,
+        query=RemovalQuery,
+    ),
+    _route(
         path="/agents/{name}/namespaces", summary="The namespaces of a cluster.", gives=messages.Namespaces
     ),
     _route(
@@ -123,6 +136,7 @@ def routes(services: Services) -> list[Route]:
         agents.token,
         agents.works,
         agents.manifest,
+        agents.removal,
         agents.namespaces,
         agents.reports,
         agents.calls,
@@ -198,6 +212,27 @@ class _Agents:
             len(made.manifest), work_messages.manifest_message, made, placed.propagation
         )
         return _json(message)
+
+    async def removal(self, request: Request, name: str, _cluster: Cluster | None) -> Response:
+        work = await self._newest_work(name, read_query(request, RemovalQuery).key)
+        if work is None or work.state != "removed":
+            raise RefusalError(
+                404, "key", "the cluster has no removed work of this binding", "list the works again"
+            )
+        return _json(work)
+
+    async def _newest_work(self, name: str, key: str) -> messages.Work | None:
+        """Return the newest work of a binding in a cluster that the log contains."""
+        before = queries.NUMBER_MAX
+        while numbers := await self._reader.read(
+            None, lambda rows, before=before: queries.newest(rows, key, before=before)
+        ):
+            for number in reversed(numbers):
+                batch = await self._services.log.read_all(number - 1, 1)
+                if batch and batch[0].topic == topics.WORKS and (works := await self._counting(name, batch)):
+                    return works[0][1]
+            before = numbers[0]
+        return None
 
     async def namespaces(self, _request: Request, name: str, cluster: Cluster | None) -> Response:
         propagated = await self._reader.read(None, lambda rows: member_namespaces.of(rows, name))
