@@ -25,6 +25,9 @@ from events.kube_objects import KubeObject
 from projections.documents import works
 
 TOKEN_SECRET: Final = "kubernetes.io/service-account-token"  # noqa: S105  # a type of Secret, no token
+MEMBERS_NAMESPACE: Final = "karmada-cluster"
+"""Namespace of the Secrets that give access to members."""
+
 MEMBER: Final = "reballast.io/member"
 """Annotation with the name of a Cluster, on the Secret that gives access to this member."""
 
@@ -56,7 +59,8 @@ class Showing:
                 return custom_kinds.established(value)
             case "secrets" if value.at("type") == TOKEN_SECRET:
                 return self.with_token(value)
-            case "secrets" if MEMBER in value.annotations:
+            # Secrets of other namespaces get none: their writers may have no rights in members.
+            case "secrets" if MEMBER in value.annotations and value.namespace == MEMBERS_NAMESPACE:
                 return self._with_member_token(value)
             case "works.work.karmada.io":
                 return _overridden(value)

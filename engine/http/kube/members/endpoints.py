@@ -12,7 +12,7 @@ import anyio
 from msgspec import Struct
 
 from engine import diagnostics
-from engine.http.kube.derived_fields import MEMBER, MEMBER_UID
+from engine.http.kube.derived_fields import MEMBER, MEMBER_UID, MEMBERS_NAMESPACE
 from engine.http.services import Services
 from engine.identity import kubeconfig
 from engine.kubeapi.errors import status_objects
@@ -26,7 +26,6 @@ from events.kube_objects import KubeObject
 from projections.clusters import Cluster
 from projections.port import ProjectionError
 
-NAMESPACE: Final = "karmada-cluster"
 _JOIN_SECONDS: Final = 60.0
 _log: Final = diagnostics.logger("gateway.kube")
 _SUFFIXES: Final = {"secretRef": "", "impersonatorSecretRef": "-impersonator"}
@@ -58,7 +57,7 @@ async def _register(services: Services, cluster: Cluster, endpoint: str, authori
     for field, suffix in _SUFFIXES.items():
         secret = _secret(cluster, cluster.name + suffix, authority)
         await _write(services, secret)
-        references[field] = {"namespace": NAMESPACE, "name": cluster.name + suffix}
+        references[field] = {"namespace": MEMBERS_NAMESPACE, "name": cluster.name + suffix}
 
     edit = _EndpointEdit(cluster.name, {"apiEndpoint": endpoint, **references})
     await services.write_api.change(
@@ -67,7 +66,7 @@ async def _register(services: Services, cluster: Cluster, endpoint: str, authori
 
 
 async def _write(services: Services, value: KubeObject) -> None:
-    target = Target(api_version="v1", kind="Secret", namespace=NAMESPACE, name=value.name)
+    target = Target(api_version="v1", kind="Secret", namespace=MEMBERS_NAMESPACE, name=value.name)
     await services.write_api.change(Change(target=target, edit=_Whole(value)), source=SERVER_SOURCE)
 
 
@@ -98,7 +97,7 @@ def _secret(cluster: Cluster, name: str, authority: bytes) -> KubeObject:
         {
             "apiVersion": "v1",
             "kind": "Secret",
-            "metadata": {"name": name, "namespace": NAMESPACE, "annotations": marks},
+            "metadata": {"name": name, "namespace": MEMBERS_NAMESPACE, "annotations": marks},
             "type": "Opaque",
             "data": {"caBundle": base64.b64encode(authority).decode()},
         }
