@@ -254,6 +254,7 @@ async def test_form_shows_a_page_as_of_another_number() -> None:
     ("path", "data"),
     [
         ("/?asOf=20", "/api/v1/bindings?asOf=20"),
+        ("/clusters?asOf=1970-01-01T00:00:00Z", "/api/v1/clusters?asOf=0"),
         (f"/bindings/{WEB}", f"/api/v1/bindings/{WEB}"),
         (f"/bindings/{WEB}?asOf=17", f"/api/v1/timeline/{WEB}?asOf=17"),
         (f"/explain/{WEB}", f"/api/v1/explain/{WEB}"),

@@ -120,7 +120,7 @@ class _Pages:
                 name: value for name, value in request.query_params.items() if name not in _STATE_PARAMETERS
             }
             common = {
-                "json": _json(path, request.url.query),
+                "json": _json(path, request.query_params, state),
                 "moment": state,
                 "path": path,
                 "filters": filters,
@@ -140,7 +140,7 @@ class _Pages:
             "rows": binding_values.rows([bindings.of(item) for item in page.items]),
             "is_own": is_own,
             "link": "/bindings/" if is_own else "/timeline/",
-            "json": _json("/bindings", request.url.query) if is_own or not page.items else "",
+            "json": _json("/bindings", request.query_params, state) if is_own or not page.items else "",
             "cluster": options.cluster,
             "more": _more(page.after, state, options.cluster),
             "observes": self._services.compared is not None,
@@ -189,7 +189,7 @@ class _Pages:
         events, left_out = await self._events(key, state)
         if not events:
             raise RefusalError(404, "key", f"no record about {key[:300]!r}", "check the key in the lists: /")
-        address = _json(f"/timeline/{key}", state.query.removeprefix("?"))
+        address = _json(f"/timeline/{key}", {}, state)
         values = {"key": key, "events": events, "left_out": left_out, "note": note, "json": address}
         return "timeline.html", values, _follow(key=key)
 
@@ -293,8 +293,10 @@ def _more(after: str, state: ShownState, cluster: str = "") -> str:
     return "?" + urlencode({"continue": after, **as_of, **filters})
 
 
-def _json(path: str, query_string: str) -> str:
-    """The address of a page's data in the query API."""
+def _json(path: str, parameters: Mapping[str, str], state: ShownState) -> str:
+    """The address of a page's data in the query API; an instant is replaced by its number of the log."""
+    as_of = {} if state.number is None else {"asOf": state.number}
+    query_string = urlencode({**parameters, **as_of})
     return PREFIX + quote(path) + (f"?{query_string}" if query_string else "")
 
 
