@@ -43,7 +43,6 @@ BUILT_IN_NAMESPACES: Final = (
 """Namespaces that always exist, without having been created."""
 
 _READ_RECORDS_MAX: Final = 1024
-SOURCE: Final = "/reballast/door"
 
 Answer = Written | Problem | Exception
 """The answer to one mutation, or the error with which it was refused or failed."""
@@ -289,7 +288,7 @@ class WriteExecution:
                     resource_version=offsets.number,
                     stored=current if isinstance(current, StoredObject) and is_newest else None,
                 )
-            elif turn.tries < _TRIES_MAX:
+            elif turn.tries + 1 < _TRIES_MAX:
                 late.append(turn._replace(tries=turn.tries + 1))
             else:
                 reason = f"another client changed the object in each of {_TRIES_MAX} attempts; try again"
