@@ -356,13 +356,13 @@ class MemberPlane(SnapshotPlane):
         kept = self._manifests.get(position)
         if kept is not None:
             return kept
-        manifest = b"{}"
         for record in await self._services.log.read(topics.SPECS, workload.shard, workload.offset, 1):
             decoded = codec.decode(record)
             if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, specs.TemplateApplied):
                 manifest = bytes(decoded.data.manifest)
-        self._manifests.put(position, manifest)
-        return manifest
+                self._manifests.put(position, manifest)
+                return manifest
+        return b"{}"
 
     def state(self) -> MemberState:
         """The member's state; raises StatusError (503) if the member does not respond."""
