@@ -56,8 +56,8 @@ class _Shown(NamedTuple):
 
 
 def get(  # noqa: PLR0913  # each is an option that kubectl has too
-    kind: str,
-    name: str = "",
+    kind: options.Kind,
+    name: options.Name = "",
     /,
     *,
     output: Output = "table",
@@ -151,7 +151,7 @@ def _matching(
     if kind_name.lower() in _WORKS:
         from engine.cli import pod_tables  # noqa: PLC0415  # as above
 
-        works = pod_tables.works(client, selection.name, selection.as_of)
+        works = pod_tables.works(client, selection.name, namespace=selection.namespace, as_of=selection.as_of)
         documents: list[Json] = [
             {"kind": "Work", "metadata": {"name": work.name}, **msgspec.to_builtins(work)} for work in works
         ]

@@ -49,10 +49,18 @@ def pod_table(pods: list[Pod], namespace: str, now_ms: int) -> Listing:
     return Listing(columns, ("LABELS",), rows)
 
 
-def works(client: Client, name: str, as_of: str) -> list[ShownWork]:
-    """The works of all bindings, or of those with a name; raises Failure if there is none of that name."""
+def works(client: Client, name: str, *, namespace: str, as_of: str) -> list[ShownWork]:
+    """The works of the bindings in a namespace, with a name; raises Failure if there is none of that name.
+
+    An empty namespace means all; works of cluster-scoped objects are in every namespace.
+    """
     works = list(server_reads.items(client, "works", server_reads.Page[ShownWork], {"asOf": as_of}))
-    matching = [work for work in works if name in {"", work.name, work.binding}]
+    matching = [
+        work
+        for work in works
+        if name in {"", work.name, work.binding}
+        and (not namespace or work.resource.namespace in {"", namespace})
+    ]
     if name and not matching:
         raise failures.Failure(f'works "{name}" not found')
     return matching
@@ -61,6 +69,7 @@ def works(client: Client, name: str, as_of: str) -> list[ShownWork]:
 def work_table(works: list[ShownWork]) -> Listing:
     rows: list[table_rows.Row] = [
         (
+            work.name,
             work.cluster,
             work.binding,
             work.resource.kind,
@@ -71,7 +80,7 @@ def work_table(works: list[ShownWork]) -> Listing:
         )
         for work in works
     ]
-    columns = ("CLUSTER", "BINDING", "KIND", "REPLICAS", "SUSPENDED")
+    columns = ("NAME", "CLUSTER", "BINDING", "KIND", "REPLICAS", "SUSPENDED")
     return Listing(columns, ("VERSION", "NUMBER"), rows)
 
 

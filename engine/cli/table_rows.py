@@ -63,16 +63,20 @@ class _ClusterSpec(clusters.ClusterSpec, frozen=True, kw_only=True, rename="came
     api_endpoint: str = ""
 
 
+class _ClusterStatus(bindings.Status, frozen=True, kw_only=True, rename="camel"):
+    kubernetes_version: str = ""
+
+
 class _Cluster(_Object, frozen=True):
     spec: _ClusterSpec = _ClusterSpec()
-    status: bindings.Status = bindings.Status()
+    status: _ClusterStatus = _ClusterStatus()
 
     def cells(self) -> Row:
         spec = self.spec
         taints = ",".join(taint.text for taint in spec.taints)
-        columns = (",".join(spec.zones), spec.region, spec.provider, spec.api_endpoint, taints)
-        ready = self.status.condition("Ready").status or "Unknown"
-        return (spec.sync_mode, ready, *(value or NONE for value in columns))
+        version, ready = self.status.kubernetes_version, self.status.condition("Ready").status or "Unknown"
+        columns = (taints, ",".join(spec.zones), spec.region, spec.provider, spec.api_endpoint)
+        return (version, spec.sync_mode, ready, *(value or NONE for value in columns))
 
 
 class _Binding(bindings.Binding, frozen=True, kw_only=True):
@@ -250,15 +254,15 @@ _POLICIES: Final = (
 )
 _KINDS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...], type[_Shown]]]] = {
     "Cluster": (
-        ("NAME", "MODE", "READY", "AGE"),
-        ("ZONES", "REGION", "PROVIDER", "API-ENDPOINT", "TAINTS"),
+        ("NAME", "VERSION", "MODE", "READY", "TAINTS", "AGE"),
+        ("ZONES", "REGION", "PROVIDER", "API-ENDPOINT"),
         _Cluster,
     ),
     "ResourceBinding": _BINDINGS,
     "ClusterResourceBinding": _BINDINGS,
     "PropagationPolicy": _POLICIES,
     "ClusterPropagationPolicy": _POLICIES,
-    "WorkloadRebalancer": (("NAME", "AGE"), ("SUCCESSFUL", "FINISHED"), _Rebalancer),
+    "WorkloadRebalancer": (("NAME", "SUCCESSFUL", "FINISHED", "AGE"), (), _Rebalancer),
     "Namespace": (("NAME", "STATUS", "AGE"), (), _Namespace),
     "ReplicaInterpreter": (("NAME", "KIND", "REPLICAS-PATH", "AGE"), (), _Interpreter),
 }

@@ -32,7 +32,9 @@ def apply(shell: Shell, directory: Path, text: str) -> None:
 
 
 def works(shell: Shell, cluster: str) -> int:
-    return sum(work["cluster"] == cluster for work in json.loads(shell("get", "works", "--json"))["items"])
+    return sum(
+        work["cluster"] == cluster for work in json.loads(shell("get", "works", "-A", "--json"))["items"]
+    )
 
 
 def test_unjoined_member_leaves_and_its_timeline_shows_it(shell: Shell, tmp_path: Path) -> None:
