@@ -89,7 +89,7 @@ def _show(results: Sequence[drills.Result], notes: Sequence[str]) -> None:
             )
             for result in results
         ],
-        fits=True,
+        wraps=True,
     )
     for result in results:
         lost = [workload for workload in result.suffering if workload.missing]
