@@ -27,8 +27,11 @@ def summary(prediction: Prediction) -> str:
     moved = prediction.moved
     if not prediction.changed and not prediction.unplaced:
         return f"Nothing moves: {count(prediction.workloads, 'workload')} would stay unchanged."
-    parts = [f"{len(moved)} of {count(prediction.workloads, 'workload')} to move"]
-    parts.append(f"{count(sum(change.stopped for change in moved), 'replica')} to stop")
+    stopped = sum(change.stopped for change in moved)
+    parts = [
+        f"{len(moved)} of {count(prediction.workloads, 'workload')} to {'move' if stopped else 'change'}"
+    ]
+    parts.append(f"{count(stopped, 'replica')} to stop")
     parts.append(f"{sum(change.started for change in moved)} to start")
     if prediction.unplaced:
         parts.append(f"{len(prediction.unplaced)} cannot be placed")

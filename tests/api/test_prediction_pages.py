@@ -87,7 +87,7 @@ async def test_plan_has_a_page_with_its_effect() -> None:
     assert f'<a href="{path}">member2 down</a>' in listed
     assert f'<a href="{added}">template-applied {key("new")} with 3 replicas</a>' in listed
     assert "<h1><small>Plan</small> member2 down</h1>" in page
-    assert "to move" in listed
+    assert "to change" in listed
     assert '<span class="badge scheduled">done</span>' in listed
     assert "Based on" in page
     assert "Events in virtual time" in page

@@ -55,6 +55,10 @@ def test_predicted_changes_equal_the_actual_ones(shell: Shell, tmp_path: Path) -
     assert prediction(shell, "scale", "deploy", "web", "--replicas", "30")["changed"] == [change]
     shell("plan", "scale", "deploy/web", code=1)
     assert "missing number of replicas" in shell.errors
+    out = shell.directory / "scaled.json"
+    shown = shell("plan", "scale", "deploy/web", "30", "-o", str(out), code=2)
+    assert shown.startswith("1 of 1 workload to change, 0 replicas to stop, ")
+    assert shell.errors.startswith(f"Plan written to {out}.\n")
     (removed,) = prediction(shell, "delete", "deploy/web")["changed"]
     assert (removed["before"], removed["after"]) == (placed(shell), {})
     shell("plan", "cordon", "member1")
@@ -158,7 +162,7 @@ def test_objects_are_planned_in_a_namespace_that_the_plan_creates(shell: Shell, 
     moved = OBJECTS.replace("namespace: default", "namespace: shop")
     objects, out = written(tmp_path / "objects.yaml", f"{namespace}\n---{moved}"), tmp_path / "plan.json"
     shell("plan", "-f", written(tmp_path / "without.yaml", moved), code=1)
-    assert 'namespaces "shop" not found' in shell.errors
+    assert 'the namespace "shop" does not exist' in shell.errors
     (change,) = prediction(shell, "-f", objects, "-o", str(out))["changed"]
     assert (change["key"], sum(change["after"].values())) == ("shop/web-deployment", 9)
     assert shell("apply", "--plan", str(out)).splitlines()[0] == "namespace/shop created"

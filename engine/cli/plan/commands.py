@@ -293,6 +293,7 @@ def _planned(
                 client.requests, client.bases, failed, horizon_ms, prediction, str(answer["id"])
             )
             applying.save(plan_options.out, saved)
+            output.warn(f"Plan written to {plan_options.out}.")
     warnings = [*opened.notes, *map(str, cast("list[object]", answer.get("warnings") or []))]
     if subject.json:
         output.json({**answer, "warnings": warnings} if warnings else answer)
