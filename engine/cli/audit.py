@@ -40,7 +40,9 @@ def audit(
     toleration_default: Toleration = None,
     policy: Annotated[
         list[str],
-        Parameter(name=["--policy", "-f"], help="Files with policies that replace the recorded ones."),
+        Parameter(
+            name=["--policy", "-f"], negative=(), help="Files with policies that replace the recorded ones."
+        ),
     ] = [],  # noqa: B006  # cyclopts makes a new list for each call
     processes: options.Processes = None,
     server: options.Server = options.SERVER,

@@ -27,8 +27,8 @@ _EVENTS_MAX: Final = 20
 
 
 def describe(
-    kind: str,
-    name: str = "",
+    kind: options.Kind,
+    name: options.Name = "",
     /,
     *,
     as_of: options.AsOf = "",

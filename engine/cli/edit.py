@@ -41,8 +41,8 @@ _FILE_NAME_BYTES_MAX: Final = 200
 
 
 def edit(
-    kind: str,
-    name: str = "",
+    kind: options.Kind,
+    name: options.Name = "",
     /,
     *,
     scope: options.NamespaceOption = options.PLACE,

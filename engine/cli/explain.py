@@ -26,8 +26,8 @@ _WIDE_CHARS: Final = 140
 
 
 def explain(
-    kind: str,
-    name: str = "",
+    kind: options.Kind,
+    name: options.Name = "",
     /,
     *,
     as_of: options.AsOf = "",
@@ -76,8 +76,8 @@ def _is_observer(server: options.Server) -> bool:
 
 
 def timeline(
-    kind: str,
-    name: str = "",
+    kind: options.Kind,
+    name: options.Name = "",
     /,
     *,
     as_of: options.AsOf = "",

@@ -29,12 +29,13 @@ Retaint = Callable[[list[Taint]], list[Taint]]
 Replicas = Annotated[
     int, Parameter(help="Number of replicas.", validator=validators.Number(gte=0, lte=limits.REPLICAS_MAX))
 ]
+Taints = Annotated[str, Parameter(help="KEY=VALUE:EFFECT or KEY:EFFECT; with - at the end to remove it.")]
 Overwrite = Annotated[bool, Parameter(negative=(), help="Change labels that have another value already.")]
 
 
 def scale(
-    kind: str,
-    name: str = "",
+    kind: options.Kind,
+    name: options.Name = "",
     /,
     *,
     replicas: Replicas,
@@ -49,10 +50,10 @@ def scale(
 
 
 def label(
-    kind: str,
-    name: str,
+    kind: options.Kind,
+    name: options.Name,
     /,
-    *changes: str,
+    *changes: Annotated[str, Parameter(help="KEY=VALUE to set a label, KEY- to remove it.")],
     overwrite: Overwrite = False,
     scope: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
@@ -86,9 +87,9 @@ def label(
 
 
 def taint(
-    cluster: str,
+    cluster: options.Cluster,
     /,
-    *taints: str,
+    *taints: Taints,
     server: options.Server = options.SERVER,
 ) -> int:
     cluster, action, compute = tainting(cluster, taints)
@@ -116,7 +117,7 @@ def tainting(cluster: str, texts: tuple[str, ...]) -> tuple[str, str, Retaint]:
     return cluster, action, lambda taints: retainted(cluster, taints, added, removed)
 
 
-def untaint(cluster: str, /, *taints: str, server: options.Server = options.SERVER) -> int:
+def untaint(cluster: options.Cluster, /, *taints: Taints, server: options.Server = options.SERVER) -> int:
     cluster, texts = _cluster(cluster, taints)
     if not texts:
         raise failures.usage("missing taints", "give KEY:EFFECT, or KEY")
@@ -124,11 +125,15 @@ def untaint(cluster: str, /, *taints: str, server: options.Server = options.SERV
     return _retaint(server, [cluster], "untainted", lambda taints: retainted(cluster, taints, [], removed))
 
 
-def cordon(cluster: str, /, *more_clusters: str, server: options.Server = options.SERVER) -> int:
+def cordon(
+    cluster: options.Cluster, /, *more_clusters: options.Cluster, server: options.Server = options.SERVER
+) -> int:
     return _retaint(server, (cluster, *more_clusters), "cordoned", cordoned)
 
 
-def uncordon(cluster: str, /, *more_clusters: str, server: options.Server = options.SERVER) -> int:
+def uncordon(
+    cluster: options.Cluster, /, *more_clusters: options.Cluster, server: options.Server = options.SERVER
+) -> int:
     def uncordoned(taints: list[Taint]) -> list[Taint]:
         return [taint for taint in taints if taint.key != _CORDON.key]
 

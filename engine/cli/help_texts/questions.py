@@ -44,6 +44,7 @@ Each failure is predicted as by `reballast plan fail`; nothing is written. The
 table shows the numbers of failed clusters, of workloads that move, of workloads
 with fewer ready replicas meanwhile, and of replicas that cannot be placed; the
 time until all replicas run again; and the additional capacity that is needed.
+A zone, region or provider with the same clusters as another failure is left out.
 
     reballast drill
     reballast drill --by zone --by region --json

@@ -18,6 +18,9 @@ Then, for example:
     reballast taint member1 maintenance:NoExecute
     reballast explain deploy foo
 
+Commands find the server of --data, or that of REBALLAST_SERVER (its address),
+with REBALLAST_TOKEN, and for https with REBALLAST_CA (a file).
+
 Exit codes: 0 done, 1 refused or not found, 2 invalid command line,
 3 no server answers. For commands that exit with 2 if something changes
 or differs, an invalid command line is 1. With --json, errors are JSON

@@ -93,9 +93,9 @@ def plan(
 
 @app.command
 def delete(
-    kind: str = "",
+    kind: options.Kind = "",
     /,
-    *names: str,
+    *names: options.Name,
     filename: apply.Files = [],  # noqa: B006  # cyclopts makes a new list for each call
     scope: options.NamespaceOption = options.PLACE,
     plan_options: PlanOptions = PLAN_OPTIONS,
@@ -107,7 +107,9 @@ def delete(
 
 
 @app.command
-def cordon(cluster: str, /, *, plan_options: PlanOptions = PLAN_OPTIONS, subject: Subject = SUBJECT) -> int:
+def cordon(
+    cluster: options.Cluster, /, *, plan_options: PlanOptions = PLAN_OPTIONS, subject: Subject = SUBJECT
+) -> int:
     """Predict the effect of marking a cluster as unschedulable."""
     return _planned(
         lambda objects: [properties.change_taints(objects, cluster, "cordoned", properties.cordoned)],
@@ -118,7 +120,11 @@ def cordon(cluster: str, /, *, plan_options: PlanOptions = PLAN_OPTIONS, subject
 
 @app.command
 def taint(
-    cluster: str, /, *taints: str, plan_options: PlanOptions = PLAN_OPTIONS, subject: Subject = SUBJECT
+    cluster: options.Cluster,
+    /,
+    *taints: properties.Taints,
+    plan_options: PlanOptions = PLAN_OPTIONS,
+    subject: Subject = SUBJECT,
 ) -> int:
     """Predict the effect of taints (KEY=VALUE:EFFECT, KEY:EFFECT, or with - to remove one)."""
     name, action, compute = properties.tainting(cluster, taints)
@@ -176,7 +182,7 @@ _OUTAGE: Final = Outage()
 
 @app.command
 def fail(
-    *clusters: str,
+    *clusters: options.Cluster,
     outage: Outage = _OUTAGE,
     plan_options: PlanOptions = PLAN_OPTIONS,
     subject: Subject = SUBJECT,
