@@ -84,9 +84,9 @@ def apply(
 
 
 def delete(
-    kind: str = "",
+    kind: options.Kind = "",
     /,
-    *names: str,
+    *names: options.Name,
     filename: Files = [],  # noqa: B006  # cyclopts makes a new list for each call
     dry_run: DryRun = False,
     scope: options.NamespaceOption = options.PLACE,
@@ -152,6 +152,7 @@ def applied(
     desired = three_way.with_memory(value)
     # A file that names a resourceVersion demands that version, so its conflicts are not retried.
     is_versioned = "resourceVersion" in desired.metadata
+    dry_run = " (dry run)" * chosen.dry_run
     tries = 0
     while True:
         live = objects.get(target)
@@ -163,7 +164,7 @@ def applied(
             manifest = _without_status(desired).document
             patch = three_way.patch(three_way.last_applied(live), manifest, live.document)
             if not patch:
-                return kube_objects.named(target, "unchanged")
+                return kube_objects.named(target, "unchanged" + dry_run)
             if three_way.last_applied(desired):
                 reply = objects.patch(target, patch, chosen)
             else:
@@ -172,7 +173,7 @@ def applied(
         tries += 1
         is_raced = kube_objects.verdict(reply) == kube_objects.LATE and not is_versioned
         if not is_raced or tries == kube_objects.TRIES:
-            return kube_objects.result(target, action + " (dry run)" * chosen.dry_run, reply, source)
+            return kube_objects.result(target, action + dry_run, reply, source)
 
 
 def read(names: list[str]) -> list[tuple[str, bytes]]:

@@ -38,6 +38,7 @@ def test_value_of_the_wrong_type_is_located(shell: Shell, tmp_path: Path) -> Non
     assert shell.errors == refusal
     path.write_text(text.replace("80", '"80"'))
     shell("apply", "-f", str(path))
+    assert shell("apply", "-f", str(path), "--dry-run") == "configmap/port unchanged (dry run)\n"
     path.write_text(text)
     shell("apply", "-f", str(path), code=1)
     assert shell.errors == refusal
