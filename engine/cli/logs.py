@@ -20,9 +20,9 @@ app = App(name="log", help=questions.LOG, help_format="plaintext")
 for _name, _target, _text in (
     ("verify", "log_verify:verify", questions.LOG_VERIFY),
     ("checkpoint", "log_checkpoint:checkpoint", questions.LOG_CHECKPOINT),
-    ("new-key", "log_checkpoint:new_key", "Make a key pair to sign checkpoints with."),
+    ("new-key", "log_checkpoint:new_key", questions.LOG_NEW_KEY),
     ("export", "log_export:export", questions.LOG_EXPORT),
-    ("import", "log_export:load", "Append an exported log to the empty log of a data directory."),
+    ("import", "log_export:load", questions.LOG_IMPORT),
 ):
     app.command(f"engine.cli.{_target}", name=_name, help=_text)
 
@@ -38,7 +38,7 @@ Lines = Annotated[
 ]
 
 
-@app.command
+@app.command(help=questions.LOG_TAIL)
 def tail(
     *,
     lines: Lines = 20,
@@ -46,7 +46,6 @@ def tail(
     follow: Follow = True,
     server: options.Server = options.SERVER,
 ) -> None:
-    """Show the newest events, then each new event."""
     with server.client() as client:
         _tail(client, lines, topic, follow=follow, as_json=server.json)
 

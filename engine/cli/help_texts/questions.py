@@ -113,6 +113,29 @@ REBALLAST_CHECKPOINT_KEY may contain the key (PEM text) instead. A server can
 sign periodically: reballast up --checkpoint-key my.key --checkpoint-every 10m
 """
 
+LOG_TAIL: Final = """Show the newest events, then each new event.
+
+For example:
+
+    reballast log tail
+    reballast log tail --topic decisions -n 100 --no-follow
+"""
+
+LOG_NEW_KEY: Final = """Make a key pair to sign checkpoints with.
+
+For example:
+
+    reballast log new-key my.key    # writes my.key and my.key.pub
+"""
+
+LOG_IMPORT: Final = """Append an exported log to the empty log of a data directory.
+
+For example:
+
+    reballast log export archive
+    reballast log import archive --data copy
+"""
+
 LOG_EXPORT: Final = """Write the log to files for other programs, with a manifest of digests.
 
 A later call with the same options appends the new records. `reballast log
@@ -170,8 +193,8 @@ COMPLETION: Final = """Print a script that completes commands and options in a s
 Generating the script takes some seconds, so store it in a file that the shell
 reads:
 
-    reballast completion bash > ~/.local/share/bash-completion/completions/reballast
-    reballast completion zsh > ~/.reballast.zsh     # source it in ~/.zshrc, after compinit
+    reballast completion bash > ~/.reballast.bash   # source it in ~/.bashrc
+    reballast completion zsh > ~/.reballast.zsh     # source it after compinit
     reballast completion fish > ~/.config/fish/completions/reballast.fish
 """
 
