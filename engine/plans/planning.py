@@ -67,7 +67,7 @@ async def predict_on(
         horizon_ms=question.horizon_ms,
         settled_ms=comparison.settled_ms(added, began_ms),
         is_settled=is_settled,
-        workloads=count - len(before) + len(after),
+        workloads=count + len(after.keys() - before.keys()),
         changed=comparison.with_needed_capacity(changed, fork.worker.folds, fork.worker.facts, failed),
         unplaced=comparison.newly_unplaced(before, after),
         clusters=comparison.loads(fork.before.capacity, happened),

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from engine.plans import planning, questions
+from engine.plans import planning, questions, summaries
 from engine.plans.predictions import Prediction
 from engine.plans.questions import Failure, Input
-from events import clusters, codec, health, keys, records, shapes, times, topics
+from events import clusters, codec, health, keys, records, shapes, specs, times, topics
 from tests.builders import inputs, manifests
 from tests.simulation import storms, world
 from tests.simulation.moves import policies
@@ -69,6 +69,13 @@ async def test_scaling_starts_replicas() -> None:
     assert (change.stopped, change.started, change.ready_min, change.ready_after) == (0, 4, 6, 10)
     assert all(int(cluster.after["pods"]) >= int(cluster.before["pods"]) for cluster in prediction.clusters)
     assert 0 < prediction.settled_ms < 1_000
+
+
+async def test_deleted_workload_counts_as_one_of_the_workloads() -> None:
+    template = shapes.WorkloadRef(api_version="apps/v1", kind="Deployment", name="web", namespace="default")
+    prediction = await planned(await running(6), record(specs.TemplateDeleted(template=template), WEB))
+    assert prediction.workloads == 1
+    assert summaries.summary(prediction).startswith("1 of 1 workload to move, 6 replicas to stop, 0 to start")
 
 
 async def test_taint_moves_replicas_after_the_time_that_a_policy_tolerates() -> None:
