@@ -65,7 +65,7 @@ def prediction(shell: Shell, *words: str) -> Any:  # noqa: ANN401  # JSON
     return json.loads(shell("plan", *words, "--json", code=2))["prediction"]
 
 
-def run(shell: Shell, objects: str) -> None:
+def run(shell: Shell, objects: str, replicas: int = 9) -> None:
     """Apply objects and wait until all replicas of the Deployment are ready."""
     shell("apply", "-f", objects)
-    shell.until_true(lambda: sum(placed(shell).values()) == 9 and ready(shell) == 9)
+    shell.until_true(lambda: sum(placed(shell).values()) == replicas == ready(shell))

@@ -211,3 +211,22 @@ def test_change_is_planned_as_of_an_earlier_time(shell: Shell, tmp_path: Path) -
     (change,) = prediction(shell, "taint", "member1", "maintenance:NoExecute", "--as-of", number)["changed"]
     assert ("member1" in change["before"], "member1" in change["after"]) == (True, False)
     assert sum(change["after"].values()) == 9
+
+
+def test_files_are_planned_from_the_objects_of_an_earlier_time(shell: Shell, tmp_path: Path) -> None:
+    objects = written(tmp_path / "objects.yaml", OBJECTS)
+    before = str(json.loads(shell("log", "tail", "-n", "1", "--no-follow", "--json"))["number"])
+    run(shell, written(tmp_path / "small.yaml", OBJECTS.replace("replicas: 9", "replicas: 3")), replicas=3)
+    small = str(json.loads(shell("timeline", "deploy", "web", "--json"))[-1]["number"])
+    shell("taint", "member3", "maintenance:NoExecute")
+    run(shell, objects)
+
+    def totals(*words: str, as_of: str) -> tuple[int, int]:
+        (change,) = prediction(shell, *words, "--as-of", as_of)["changed"]
+        return sum(change["before"].values()), sum(change["after"].values())
+
+    assert totals("-f", objects, as_of=before) == (0, 9)
+    assert totals("-f", objects, as_of=small) == (3, 9)
+    assert totals("taint", "member3", "maintenance:NoExecute", as_of=small) == (3, 3)
+    shell("plan", "rebalance", "--all", "--as-of", before, code=1)
+    assert "no workload matches" in shell.errors

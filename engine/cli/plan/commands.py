@@ -198,8 +198,8 @@ def fail(
             "missing clusters", "reballast plan fail member1, or --zone, --region, --provider"
         )
 
-    def failed(client: Client, as_of: str) -> list[planning_client.Failed]:
-        names = dict.fromkeys([*clusters, *_clusters_in(client, as_of, chosen)])
+    def failed(client: Client) -> list[planning_client.Failed]:
+        names = dict.fromkeys([*clusters, *_clusters_in(client, chosen)])
         return [planning_client.Failed(name) for name in names]
 
     return _planned(lambda _: [], plan_options, subject, failed)
@@ -267,13 +267,15 @@ def _planned(
     changes: Changes,
     plan_options: PlanOptions,
     subject: Subject,
-    failing: Callable[[Client, str], list[planning_client.Failed]] = lambda _client, _as_of: [],
+    failing: Callable[[Client], list[planning_client.Failed]] = lambda _: [],
 ) -> int:
     """Compute the writes of a change, have the server predict their effect, and show it; return the exit code."""
     horizon_ms = planning_client.read_horizon(plan_options.horizon)
     with (
         subject.opened(plan_options.as_of) as opened,
-        planning_client.PlanningClient(opened.directory, is_local=opened.is_copy) as client,
+        planning_client.PlanningClient(
+            opened.directory, is_local=opened.is_copy, as_of=opened.as_of
+        ) as client,
     ):
         if opened.is_copy and plan_options.out is not None:
             raise failures.usage(
@@ -284,7 +286,7 @@ def _planned(
         if any(result.problems for result in made):
             results.print_results(made, as_json=subject.json)
             return failures.FAILED
-        failed = failing(client, opened.as_of)
+        failed = failing(client)
         if not client.requests and not failed:
             if plan_options.out is not None:
                 # Otherwise a plan from before would stay in the file, and be applied next.
@@ -310,11 +312,11 @@ def _planned(
     )
 
 
-def _clusters_in(client: Client, as_of: str, chosen: dict[drills.Domain, Sequence[str]]) -> list[str]:
+def _clusters_in(client: Client, chosen: dict[drills.Domain, Sequence[str]]) -> list[str]:
     """Return the clusters in the chosen zones, regions and providers; raises Failure for one that has no cluster."""
     result: dict[drills.DomainName, list[str]] = {}
     if any(chosen.values()):
-        result = drills.domain_names(server_reads.objects(client, "clusters", asOf=as_of))
+        result = drills.domain_names(server_reads.objects(client, "clusters"))
     names: list[str] = []
     for domain, domain_names in chosen.items():
         for domain_name in domain_names:

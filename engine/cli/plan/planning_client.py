@@ -3,23 +3,24 @@
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
-from urllib.parse import parse_qsl, quote, urlencode
+from typing import Final, TypeVar
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, structs
 
-from engine.cli import failures, kube_objects, options, output
+from engine.cli import failures, kube_objects, options, output, server_reads
 from engine.cli.client import Client, Parameter, Reply
 from engine.kubeapi.patching import patches
 from engine.kubeapi.schema import custom_kinds
-from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.resources import Resource, parse_path
 from engine.plans import drills, questions
 from engine.plans.predictions import Prediction
 from events import times
 from events.json_values import Json, as_object, as_text, at, object_at, objects_at
 from events.kube_objects import KubeObject
 
+_T = TypeVar("_T")
 _READS: Final = ("GET", "HEAD")
 _FIRST_POLL_S: Final = 0.02
 _POLL_S: Final = 0.2
@@ -79,16 +80,22 @@ class PlanningClient(Client):
     """A client whose writes to the Kubernetes API are dry runs; ``requests`` are those for the plan, in order.
 
     Reads see what the requests so far would change. A write that depends on an earlier request is not sent as a
-    dry run, because the server lacks that request's result; the plan itself checks the write.
+    dry run, because the server lacks that request's result; the plan itself checks the write. The same applies to all
+    writes of a plan that starts ``as_of`` an earlier state: objects are read as they were then.
     """
 
-    def __init__(self, directory: Path | None, *, is_local: bool = False) -> None:
+    def __init__(self, directory: Path | None, *, is_local: bool = False, as_of: str = "") -> None:
         super().__init__(directory, is_local=is_local)
+        self.as_of = as_of
         self.requests: list[Request] = []
         self.bases: list[Json] = []
         """For each request the fields that it was computed from, as ``basis`` returns them."""
 
         self._changes = _PlannedChanges()
+
+    def get(self, path: str, kind: type[_T], /, **query: Parameter) -> _T:
+        """GET a query as of the start of the plan; see ``Client.get``."""
+        return super().get(path, kind, **{"asOf": self.as_of, **query})
 
     def kubernetes(
         self,
@@ -99,13 +106,13 @@ class PlanningClient(Client):
         query: Mapping[str, Parameter] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """Send a read unchanged, and a write as a dry run; see ``Client.kubernetes``."""
+        """Answer a read from the start of the plan, and send a write as a dry run; see ``Client.kubernetes``."""
         if method in _READS:
-            planned = self._changes.read(path)
+            planned = self._changes.read(path) or self._past(path)
             return planned or self._changes.with_kinds(
                 path, super().kubernetes(method, path, body, query=query, headers=headers)
             )
-        reply = self._changes.computed(method, path, body)
+        reply = self._changes.computed(method, path, body, is_past=bool(self.as_of))
         if reply is None:
             dry_run = {**(query or {}), "dryRun": "All"}
             reply = super().kubernetes(method, path, body, query=dry_run, headers=headers)
@@ -129,10 +136,20 @@ class PlanningClient(Client):
         """
         if not request.version:
             return {}
-        live = super().kubernetes("GET", request.object_path).body
+        live = (self._past(request.object_path) or super().kubernetes("GET", request.object_path)).body
         if request.method != "PATCH":
             return {"metadata": {"generation": at(live, "metadata", "generation")}}
         return _set_fields(object_at(request.unversioned().body), live)
+
+    def _past(self, path: str) -> Reply | None:
+        """Return the answer to a read of an object as of the earlier state; None for other reads and other plans."""
+        parsed = parse_path(path) if self.as_of else None
+        if parsed is None or not parsed.name:
+            return None
+        kind = server_reads.kind_of(f"{parsed.plural}.{parsed.group}".rstrip("."), self)
+        selection = server_reads.Selection(unquote(parsed.namespace), unquote(parsed.name), as_of=self.as_of)
+        stored = server_reads.documents(self, kind, selection, is_awaited=True)
+        return self._changes.start_from(path, stored[0] if stored else None)
 
     def make(self, request: Request, headers: Mapping[str, str]) -> Reply:
         """Send a planned request without dry run, with additional headers; see ``Client.kubernetes``."""
@@ -216,10 +233,12 @@ class _PlannedChanges:
         """Return the answer to a read of an object that the plan changes or whose kind it defines; None for others."""
         if path not in self._objects and not self._is_of_defined_kind(path):
             return None
-        value = self._objects.get(path)
-        return (
-            Reply(kube_objects.NOT_FOUND_CODE, {}, []) if value is None else Reply(_DONE, value.document, [])
-        )
+        return _answer(self._objects.get(path))
+
+    def start_from(self, path: str, value: KubeObject | None) -> Reply:
+        """Store an object as it is before the plan, None if it does not exist; return the answer to its read."""
+        self._objects.setdefault(path, value)
+        return _answer(value)
 
     def with_kinds(self, path: str, reply: Reply) -> Reply:
         """Return ``reply``, the kinds of an API group and version, with the kinds added that the plan defines."""
@@ -233,13 +252,13 @@ class _PlannedChanges:
         known = [] if reply.is_refusal else objects_at(reply.body, "resources")
         return Reply(_DONE, {**reply.body, "resources": [*known, *kinds]}, [])
 
-    def computed(self, method: str, path: str, body: Json | None) -> Reply | None:
-        """Return the answer to a write that depends on an earlier request.
+    def computed(self, method: str, path: str, body: Json | None, *, is_past: bool) -> Reply | None:
+        """Return the answer to a write that depends on an earlier request, or to any write if the plan ``is_past``.
 
         Return None for any other write: the server answers it.
         """
         name = _object_path(method, path, KubeObject(body or {}))
-        if name not in self._objects and not self._is_within_created(path):
+        if not is_past and name not in self._objects and not self._is_within_created(path):
             return None
         live = self._objects.get(name)
         value = (
@@ -271,6 +290,11 @@ class _PlannedChanges:
     def _defined(self) -> list[Resource]:
         created = [path for path in self._created if path.startswith(f"{_DEFINITIONS}/")]
         return [kind for path in created for kind in custom_kinds.read(self._objects[path] or KubeObject({}))]
+
+
+def _answer(value: KubeObject | None) -> Reply:
+    """Return the answer to a read of an object, None if it does not exist."""
+    return Reply(kube_objects.NOT_FOUND_CODE, {}, []) if value is None else Reply(_DONE, value.document, [])
 
 
 def _object_path(method: str, path: str, value: KubeObject) -> str:
