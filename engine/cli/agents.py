@@ -18,11 +18,12 @@ from engine.agent.kubeconfigs import Access
 from engine.agent.member import GRACE_SECONDS, Settings
 from engine.agent.member_api import MemberApi
 from engine.agent.messages import Token
-from engine.cli import apply, failures, kube_objects, options, output, results, server_location
+from engine.cli import apply, failures, kube_objects, options, output, results, server_location, server_reads
+from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.results import Result
 from events.clusters import ApiKind
-from events.json_values import Json
+from events.json_values import Json, as_text
 from events.kube_objects import KubeObject
 from events.validation import known_kinds
 from projections.documents.clusters import enablements
@@ -57,6 +58,7 @@ def join(  # each is an option of the command
     spec |= {field: text for field, text in (("provider", provider), ("region", region)) if text}
     status: Json = {"apiEnablements": enablements(served), "kubernetesVersion": version}
     with server.client() as client:
+        _check_unregistered(client, name, cluster_id)
         code = results.print_results([_joined(KubeObjects(client), name, spec, status)], as_json=server.json)
         if code:
             return code
@@ -78,6 +80,27 @@ def join(  # each is an option of the command
         f"Run its agent with: reballast agent {shlex.quote(str(path))}"
     )
     return failures.OK
+
+
+def _check_unregistered(client: Client, name: str, cluster_id: str) -> None:
+    """Raise Failure if another cluster has this name, or if this cluster is registered by another name."""
+    ids = {
+        cluster.name: as_text(cluster.at("spec", "id"))
+        for cluster in server_reads.objects(client, "clusters")
+    }
+    if ids.pop(name, "") not in {"", cluster_id}:
+        raise failures.Failure(
+            f"cluster/{name} already exists, and is another cluster",
+            f"choose another name, or remove that cluster: reballast unjoin {name}",
+        )
+    same = next(
+        (other for other, registered_id in ids.items() if cluster_id and registered_id == cluster_id), ""
+    )
+    if same:
+        raise failures.Failure(
+            f"the same cluster is already registered as cluster/{same}",
+            f"use that name, check --kubeconfig and --context, or: reballast unjoin {same}",
+        )
 
 
 def _joined(objects: KubeObjects, name: str, spec: Json, status: Json) -> Result:

@@ -26,6 +26,7 @@ from engine.identity.endpoint import verification
 from tests import writes
 from tests.processes import Process
 
+CLUSTERS: Final = "/apis/cluster.karmada.io/v1alpha1/clusters/"
 PATIENCE_S: Final = 90.0
 Json = dict[str, Any]
 
@@ -167,7 +168,12 @@ def serving(
 
 
 def join(control: Server, name: str, kubeconfig: Path, directory: Path) -> Path:
-    """Join a cluster with ``reballast join``; return its agent's configuration file."""
+    """Join a cluster with ``reballast join``; return its agent's configuration file.
+
+    Clusters that have joined before get other ids, so that tests can join one member by several names.
+    """
+    for cluster in control.kube.get(CLUSTERS).json()["items"]:
+        control.patch(CLUSTERS + cluster["metadata"]["name"], {"spec": {"id": cluster["metadata"]["name"]}})
     path = directory / f"{name}.agent.json"
     command(control, "join", name, "--kubeconfig", str(kubeconfig), "--to", str(path))
     return path

@@ -13,6 +13,7 @@ from engine.cli import main
 from engine.domain import marks
 from tests.agent.conftest import Installation
 from tests.agent.servers import (
+    CLUSTERS,
     PATIENCE_S,
     command,
     deployment_path,
@@ -25,6 +26,7 @@ from tests.agent.servers import (
 from tests.builders.manifests import (
     CONFIG_MAP,
     NAMESPACE,
+    cluster,
     cluster_policy,
     config_map,
     definition,
@@ -38,7 +40,6 @@ from tests.builders.manifests import (
 )
 
 BINDINGS = "/apis/work.karmada.io/v1alpha2/namespaces/default/resourcebindings/"
-CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters/"
 SOON_S = 20.0
 """Before a member is asked for its kinds by the clock."""
 
@@ -91,12 +92,26 @@ def test_joined_cluster_has_the_uid_of_its_system_namespace(
 def test_join_prints_one_json_value_and_reports_a_file_that_cannot_be_written(
     installation: Installation, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    join(installation.control, "printed", installation.member.kubeconfig, tmp_path)
     words = ["join", "printed", "--kubeconfig", str(installation.member.kubeconfig), "--json", "--data"]
     words += [str(installation.control.directory), "--to"]
     assert main.run([*words, str(tmp_path / "agent.json")]) == 0
     assert [joined["name"] for joined in json.loads(capsys.readouterr().out)] == ["printed"]
     assert main.run([*words, str(tmp_path / "absent" / "agent.json")]) == 1
     assert "No such file or directory" in capsys.readouterr().err
+
+
+def test_cluster_joins_by_one_name_only(installation: Installation, tmp_path: Path) -> None:
+    control, member = installation.control, installation.member
+    join(control, "first", member.kubeconfig, tmp_path)
+    words = "--kubeconfig", str(member.kubeconfig), "--to", str(tmp_path / "agent.json")
+    assert "cluster/first configured" in command(control, "join", "first", "--provider", "aws", *words)
+    refused = command(control, "join", "second", *words, code=1)
+    assert "the same cluster is already registered as cluster/first" in refused
+
+    control.post(CLUSTERS, cluster("taken", id="5b0f", provider="gcp"))
+    assert "cluster/taken already exists" in command(control, "join", "taken", *words, code=1)
+    assert control.ask("clusters/taken")["spec"]["provider"] == "gcp"
 
 
 def test_agent_token_is_refused_by_the_kubernetes_api(installation: Installation, tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ JOIN: Final = """Register a real Kubernetes cluster as a member.
 
 The command asks the cluster which kinds it serves, registers it, and writes
 the configuration of its agent. The agent applies the cluster's workloads.
+A cluster has one name; joining it again by this name updates its registration
+and the configuration of its agent.
 
     reballast join edge-1 --kubeconfig ~/.kube/config --context edge-1
     reballast agent edge-1.agent.json
