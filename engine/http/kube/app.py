@@ -50,6 +50,11 @@ from projections.port import NotKeptError, ProjectionError
 
 _log: Final = diagnostics.logger("gateway.kube")
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+_READS: Final = ("GET", "HEAD")
+_REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
+"""API groups whose objects are answered, not stored."""
+
+_OBSERVES: Final = "this server only observes another control plane; write to that one"
 _OPEN: Final = ("/healthz", "/livez", "/readyz", "/version")
 
 _USERS_MAX: Final = 10_000
@@ -201,9 +206,13 @@ def create_app(
     plane.figures, known.member_plane = proxied.figures, proxied.plane
     authorizer.member_rights = proxied.rights
 
+    observes = services.compared is not None and writes is None
+
     async def guard(request: Request, api_path: ApiPath | None, path: str) -> None:
         if path not in _OPEN:
             await authorizer.check_request(request, access.user_of(request), api_path, path)
+        if observes and api_path is not None and _is_write(request, api_path):
+            raise StatusError(403, "Forbidden", _OBSERVES)
 
     write_requests = _write_requests(services, writes, plane, clock_ms, authorizer, proxied)
     api = KubeApi(
@@ -225,6 +234,10 @@ def create_app(
 
     meter = Meter(bounds, time.monotonic)
     return KubeApplication(api, known, meter, Hosts(services.hosts), write_requests.namespaces)
+
+
+def _is_write(request: Request, api_path: ApiPath) -> bool:
+    return request.method not in _READS and api_path.group not in _REVIEWS
 
 
 def _planned_definitions(writes: Writes | None) -> Callable[[], Sequence[bytes]]:

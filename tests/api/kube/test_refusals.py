@@ -2,15 +2,19 @@
 
 import asyncio
 import base64
+import dataclasses
 
 import pytest
 
+from engine.observer.report import Report
 from events.json_values import Json
 from projections.store import Store
 from tests.api.kube.client import MAPS, POLICIES, api, create
+from tests.api.servers import kube_client, serving
 from tests.builders.manifests import config_map, policy, selector
 
 SECRETS = "/api/v1/namespaces/default/secrets"
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 MERGE = {"content-type": "application/merge-patch+json"}
 
 
@@ -260,3 +264,22 @@ async def test_internal_error_is_answered_as_a_status() -> None:
         answer = await client.get(f"{MAPS}/one")
         assert (answer.status_code, answer.json()["reason"]) == (500, "InternalError")
         assert answer.json()["message"].endswith("internal error; see the server log")
+
+
+async def test_server_that_observes_another_control_plane_refuses_writes() -> None:
+    review = {"spec": {"resourceAttributes": {"verb": "get", "resource": "configmaps"}}}
+    async with (
+        serving() as services,
+        kube_client(dataclasses.replace(services, compared=Report())) as client,
+    ):
+        before = services.log.last_number()
+        refused = [
+            await client.post(MAPS, json=config_map("one")),
+            await client.patch(f"{MAPS}/one", json={"data": {}}, headers=MERGE),
+            await client.delete(f"{MAPS}/one"),
+        ]
+        assert [answer.status_code for answer in refused] == [403] * 3
+        assert "only observes another control plane" in refused[0].json()["message"]
+        assert services.log.last_number() == before
+        assert (await client.get(MAPS)).status_code == 200
+        assert (await client.post(REVIEWS, json=review)).status_code == 201
