@@ -303,6 +303,7 @@ def _serve_file(options: control_plane.Options, where: str) -> None:
             failures.convert(logs.LogError, "restore the directory, or use another one", where=directory),
             failures.convert(logs.LogCorruptedError, corrupted, where=directory),
             failures.convert(logs.LogLockedError),
+            failures.convert(logs.LogMixedError, "use another directory: --data", where=directory),
         ):
             _run(control_plane.serve(options))
     except OSError as error:

@@ -37,6 +37,10 @@ class LogLockedError(LogError):
     """Another process holds the log."""
 
 
+class LogMixedError(LogError):
+    """The log of a control plane's own objects is opened for observations of another control plane, or vice versa."""
+
+
 class OwnershipLostError(LogError):
     """Another process owns ``shards`` now; what this process has written since has no effect."""
 

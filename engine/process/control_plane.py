@@ -100,7 +100,7 @@ class Options(Struct, frozen=True, kw_only=True):
 async def serve(options: Options) -> None:
     """Run a server until SIGTERM or SIGINT, then decide waiting inputs within a deadline and stop.
 
-    Raises port.LogLockedError if another process uses the directory, OSError if a port is taken.
+    Raises port.LogLockedError if another process uses the directory, port.LogMixedError, OSError if a port is taken.
     """
     http_server.allow_files(options.connections_max)
     kept = await asyncio.to_thread(kept_ports.read, options.directory)
@@ -222,7 +222,8 @@ def _endpoint(
 async def _running(options: Options) -> AsyncGenerator[Replica]:
     """Run the parts behind the server (log, views, members, perhaps a worker) until the block ends."""
     if options.log is None:
-        async with installation.opened(options.directory, options.members) as running:
+        observes = options.observed is not None
+        async with installation.opened(options.directory, options.members, observes=observes) as running:
             yield running
         return
     from engine.process import scaleout  # noqa: PLC0415  # a log in a file needs no client of Kafka

@@ -14,13 +14,15 @@ import anyio
 from anyio.abc import TaskGroup
 
 from engine import diagnostics
-from engine.log import sqlite
+from engine.log import port, sqlite
 from engine.process import interpreter_settings, replica
 from engine.process.replica import clock_ms, watched
 from engine.reconcilers import snapshot_storage, worker, worker_metrics
 from engine.simulation import specs
+from events import topics
 
 DRAIN_SECONDS: Final = 5.0
+_OWN: Final = frozenset({topics.CLUSTERS, topics.SPECS, topics.POLICIES})
 _log = diagnostics.logger(__name__)
 
 
@@ -63,15 +65,17 @@ class Installation(replica.Replica):
 
 @asynccontextmanager
 async def opened(
-    directory: Path, members: Sequence[specs.MemberSpec], *, synchronous: str = "FULL"
+    directory: Path, members: Sequence[specs.MemberSpec], *, synchronous: str = "FULL", observes: bool = False
 ) -> AsyncGenerator[Installation]:
     """Open the log in a directory and run all parts on it until the block ends.
 
-    Raises port.LogLockedError if another process holds the log.
+    ``observes``: the log is for observations of another control plane. Raises port.LogLockedError if another process
+    holds the log, port.LogMixedError if the log was used differently before.
     """
     interpreter_settings.tune()
     log = await sqlite.SqliteLog.open(directory, synchronous=synchronous)
     try:
+        _check_use(log, observes=observes)
         installation = Installation(log, directory, members)
         async with anyio.create_task_group() as readers:
             readers.start_soon(watched, "views", installation.views.run())
@@ -84,6 +88,15 @@ async def opened(
         await installation.views.close()
     finally:
         await log.aclose()
+
+
+def _check_use(log: sqlite.SqliteLog, *, observes: bool) -> None:
+    """Raise port.LogMixedError if the log would have observations of a control plane and objects of its own."""
+    recorded = {topic for (topic, _partition), end in log.ends().items() if end}
+    if not observes and topics.OBSERVATIONS in recorded:
+        raise port.LogMixedError("the log has the observations of another control plane")
+    if observes and topics.OBSERVATIONS not in recorded and recorded & _OWN:
+        raise port.LogMixedError("the log has clusters and objects of its own")
 
 
 async def _start(installation: Installation, writers: TaskGroup) -> None:

@@ -71,6 +71,7 @@ The observer lists and watches objects through Karmada's API and appends each
 change to the log. For each decision of Karmada's scheduler it also computes the
 decision that Reballast would have made. It writes nothing to Karmada;
 engine/observer/cluster-role.yaml contains the rights that it needs.
+The log needs a directory of its own (--data), not that of `reballast up`.
 
     reballast observe --kubeconfig karmada.config
     reballast log tail --topic observations
