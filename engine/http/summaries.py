@@ -12,7 +12,7 @@ from engine.reconcilers.explained import Explained, Preemption
 from events import keys, shapes
 from events.json_values import Json, as_object
 
-_LEFT_OUT: Final = frozenset({"key", "manifest", "placement", "ends"})
+_LEFT_OUT: Final = frozenset({"manifest", "placement", "ends", "managedFields"})
 
 NOT_PREEMPTED: Final = {
     "NotEnough": "preempting all lower-priority bindings would not free enough capacity",
@@ -43,15 +43,15 @@ def _summary(entry: Entry, *, is_named: bool) -> str:
     if data is None:
         return ""
     observed = observed_texts.text(event_name(entry.type), data, is_named=is_named)
-    return fields(data) if observed is None else observed
+    return fields(data, entry.subject) if observed is None else observed
 
 
-def fields(data: Json) -> str:
-    """The most informative fields of an event's data in one line."""
+def fields(data: Json, subject: str) -> str:
+    """The most informative fields of an event's data in one line; a key that is the event's subject is left out."""
     return " ".join(
         f"{name}={short(value)}"
         for name, value in data.items()
-        if name not in _LEFT_OUT and not name.lower().endswith("digest")
+        if name not in _LEFT_OUT and (name, value) != ("key", subject) and not name.lower().endswith("digest")
     )
 
 

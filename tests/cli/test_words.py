@@ -175,7 +175,10 @@ def test_event_is_summarised() -> None:
         "available": {"member1": 3},
     }
 
-    assert summaries.fields(data) == "mode=Fresh clusters=[member1:2,member2] available={member1:3}"
+    shown = summaries.fields(data, "default/foo-deployment")
+    assert shown == "mode=Fresh clusters=[member1:2,member2] available={member1:3}"
+    removed: dict[str, object] = {"name": "member1", "key": "m", "effect": "NoExecute", "managedFields": []}
+    assert summaries.fields(removed, "member1") == "name=member1 key=m effect=NoExecute"
     assert summaries.event_name("io.reballast.schedule-decided.v1") == "schedule-decided"
 
 

@@ -219,7 +219,7 @@ def _event(event: predictions.PredictedEvent) -> Event:
         after=summaries.duration(event.after_ms),
         name=record_summaries.event_name(event.type),
         subject=event.subject,
-        summary=record_summaries.fields(event.data),
+        summary=record_summaries.fields(event.data, event.subject),
     )
 
 
