@@ -1,5 +1,6 @@
 """``reballast audit``: decide every recorded step again with the rules of this release, or with changed policies."""
 
+import asyncio
 import os
 from typing import Annotated, Final
 
@@ -12,11 +13,11 @@ from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port
 from engine.objects import manifests, policies
 from engine.overrides import policies as override_policies
-from engine.process import proofs
+from engine.process import log_locations, proofs
 from engine.proof import audit as audits
 from engine.proof import rules, verification
 from engine.reconcilers.explained import Explained
-from events import kube_objects
+from events import keys, kube_objects
 from events.json_values import Json, as_list, object_at
 from events.kube_objects import KubeObject
 from events.shapes import PolicyRef
@@ -56,8 +57,10 @@ def audit(
     location = log_checkpoint.place_of(log, server)
     with (
         failures.convert(port.LogError, failures.CHECK_LOG, where=location.path),
+        failures.convert(proofs.EmptyScopeError, log_verify.OTHER_SCOPE),
         log_verify.progress_line() as show,
     ):
+        asyncio.run(_check_recorded(location, changed))
         result = proofs.audit(
             location,
             changed,
@@ -70,6 +73,18 @@ def audit(
         raise failures.Failure(f"a part of the log cannot be read: {shards}", failures.CHECK_LOG)
     server.show(result, _show)
     return failures.DIFFERENT if result.differing or result.manifests else failures.OK
+
+
+async def _check_recorded(location: log_locations.LogLocation, changed: rules.Rules) -> None:
+    """Raise Failure for a policy that the log does not contain, since it would replace none."""
+    async with log_locations.opened(location) as log:
+        unrecorded = await rules.unrecorded(log, changed)
+    if unrecorded:
+        ref = unrecorded[0]
+        raise failures.Failure(
+            f"the log has no {ref.kind} {keys.full_name(ref.namespace, ref.name)} to replace",
+            "correct its name and namespace",
+        )
 
 
 def _specs(names: list[str]) -> dict[PolicyRef, Json]:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
@@ -17,6 +17,8 @@ from engine.cli import failures, log_checkpoint, options, output, server_locatio
 from engine.log import port, sqlite_table
 from engine.process import log_locations, log_queries, proofs
 from engine.proof import checkpoints, verification
+
+OTHER_SCOPE: Final = "choose other numbers: --from, --to"
 
 Views = Annotated[bool, Parameter(negative=(), help="Prove the views too: fold the log again and compare.")]
 From = Annotated[
@@ -97,7 +99,11 @@ def _verified(
 ) -> verification.Report:
     """Verify the log without its server, in ``processes`` processes (by default one per CPU)."""
     remedy = "check the path or address of the log, or restore the log"
-    with failures.convert(port.LogError, remedy, where=location.path), progress_line() as show:
+    with (
+        failures.convert(port.LogError, remedy, where=location.path),
+        failures.convert(proofs.EmptyScopeError, OTHER_SCOPE),
+        progress_line() as show,
+    ):
         missing = asyncio.run(_missing(location, expected)) if expected else []
         report = proofs.verify(
             location,

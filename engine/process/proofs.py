@@ -48,6 +48,10 @@ class _Part(Struct, frozen=True):
     rules: Rules = UNCHANGED
 
 
+class EmptyScopeError(ValueError):
+    """The log has no numbers in the part to prove."""
+
+
 def verify(
     location: log_locations.LogLocation,
     scope: verification.Scope = verification.EVERYTHING,
@@ -58,7 +62,8 @@ def verify(
 ) -> verification.Report:
     """Verify a part of a log, which may be written meanwhile.
 
-    With ``since_snapshot`` verify only the steps after the newest snapshot, which is trusted. Raises LogError.
+    With ``since_snapshot`` verify only the steps after the newest snapshot, which is trusted. Raises LogError,
+    EmptyScopeError.
     """
     whole = _Part(0, location, scope, since_snapshot)
     reports = _in_processes(_verify, whole, processes, show)
@@ -73,7 +78,10 @@ def audit(
     processes: int,
     show: Show | None = None,
 ) -> audits.Audit:
-    """Decide the steps of a log again with changed rules or the rules of this release, and compare. Raises LogError."""
+    """Decide the steps of a log again with changed rules or the rules of this release, and compare.
+
+    Raises LogError, EmptyScopeError.
+    """
     results = _in_processes(_audit, _Part(0, location, scope, rules=changed), processes, show)
     merged = audits.merged(msgspec.json.decode(result, type=audits.Audit) for result in results)
     asyncio.run(_explain(location, merged, changed))
@@ -91,6 +99,9 @@ def _in_processes(
     """Divide the shards among processes that run ``work``; show their progress and return the result of each."""
     last = asyncio.run(_last_number(whole.location))
     until = last if whole.scope.last is None else min(whole.scope.last, last)
+    if whole.scope.first > max(until, 1):
+        part = f"from {whole.scope.first}" if until == last else f"from {whole.scope.first} to {until}"
+        raise EmptyScopeError(f"the log has no numbers {part}; it ends at number {last}")
     parts = [
         structs.replace(whole, index=index, scope=structs.replace(whole.scope, shards=shards, last=until))
         for index, shards in enumerate(_shares(processes))

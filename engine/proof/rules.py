@@ -10,7 +10,7 @@ from engine.deciders import propagation
 from engine.deciders.facts import KnownPolicy
 from engine.karmada import default_tolerations
 from engine.karmada.default_tolerations import TolerationSeconds
-from engine.log import port
+from engine.log import port, reading
 from engine.objects import policies as policy_objects
 from engine.overrides import policies as override_policies
 from engine.overrides import selection
@@ -72,6 +72,16 @@ class Rules(Struct, frozen=True, kw_only=True):
 
 
 UNCHANGED: Final = Rules()
+
+
+async def unrecorded(log: port.Log, rules: Rules) -> list[PolicyRef]:
+    """Return the policies of the rules that were never written to the log; raises LogError."""
+    missing = {ref.object_key: ref for ref in (*rules.specs, *rules.overrides)}
+    async for record in reading.of_partition(log, topics.POLICIES, 0):
+        if not missing:
+            break
+        missing.pop(attributes.get(record, "subject"), None)
+    return list(missing.values())
 
 
 class ChangedLog:

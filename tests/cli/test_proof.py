@@ -48,6 +48,11 @@ def test_checkpoints_of_a_server_prove_its_log(tmp_path: Path, capsys: pytest.Ca
     report = json.loads(shell("log", "verify", "--log", str(copy), *proof, "--json", code=1))
     assert any(finding["kind"] == "checkpoint" for finding in report["findings"])
 
+    for words in (["--from", "99999"], ["--from", "3", "--to", "2"]):
+        for command in (["log", "verify"], ["audit"]):
+            shell(*command, *words, code=1)
+            assert "the log has no numbers from" in shell.errors
+
     other = tmp_path / "other.key"
     without_server(capsys, "log", "new-key", str(other))
     shell("log", "verify", "--checkpoint", str(signed), "--public-key", f"{other}.pub", code=1)
@@ -174,6 +179,9 @@ def test_audit_shows_the_decisions_of_another_policy(
     (example,) = next(group for group in audit["groups"] if "clusters" in group["reason"])["examples"]
     assert example["decidedExplanation"]["clusters"] == {"member2": 4}
     assert example["recordedExplanation"]["clusters"] == {"member1": 4}
+    other.write_text(OVERRIDE.replace("tier", "teir") % "back")
+    shell("audit", "--policy", str(other), code=1)
+    assert "the log has no OverridePolicy default/teir to replace" in shell.errors
     other.write_text(MAP % "no-policy")
     shell("audit", "--policy", str(other), code=1)
     assert "ConfigMap is not a policy" in shell.errors
