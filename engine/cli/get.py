@@ -1,6 +1,7 @@
 """``get``: list objects in tables, or print them whole; ``-w`` continues with changes."""
 
 import time
+from collections.abc import Sequence
 from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
@@ -29,6 +30,12 @@ from events.validation import known_kinds as kinds
 _PODS: Final = frozenset({"pod", "pods", "po"})
 _WORKS: Final = frozenset({"work", "works", "wk"})
 _WHOLE: Final = frozenset({"yaml", "json", "name"})
+_NAMING: Final = frozenset({"NAMESPACE", "NAME", "CLUSTER"})
+"""Columns that together identify a row."""
+
+_HEADING: Final = -1
+"""Index of the heading for ``output.rows``."""
+
 _REFRESH_SECONDS: Final = 0.25
 """Delay before a refresh in watch mode; changes within it are shown together."""
 
@@ -106,33 +113,51 @@ def _show(tables: list[Listing], *, wide: bool) -> None:
 
 
 def _watch(client: Client, kind_names: list[str], selection: Selection, *, wide: bool) -> None:
-    """Print the tables, then each row that changes in any column but AGE."""
+    """Print the tables, then each row that changes in a shown column other than AGE, or is removed.
+
+    A heading precedes the rows of another kind than those before.
+    """
 
     def read() -> list[Listing]:
-        return [_matching(client, kind_name, selection, is_awaited=True).table for kind_name in kind_names]
+        listings = [_matching(client, kind_name, selection, is_awaited=True).table for kind_name in kind_names]
+        return [table if wide else table._replace(wide=()) for table in listings]
 
     number = live_feed.last_number(client)
     tables = read()
     _show(tables, wide=wide)
-    shown = [_rows_without_age(table) for table in tables]
+    last_kind = 0 if len(tables) == 1 else None
     for event in live_feed.events(client, number):
         if event.number <= number:
             continue  # the tables included this change already
         time.sleep(_REFRESH_SECONDS)
         number = live_feed.last_number(client)
-        tables = read()
-        for index, table in enumerate(tables):
-            known, shown[index] = shown[index], _rows_without_age(table)
-            changed = [at for at, text in enumerate(shown[index]) if text not in known]
-            columns = (*table.columns, *table.wide) if wide else table.columns
-            cli_output.rows(columns, [row[: len(columns)] for row in table.rows], changed)
+        before, tables = tables, read()
+        for index, (old, new) in enumerate(zip(before, tables, strict=True)):
+            columns = (*new.columns, *new.wide)
+            rows, chosen = _changes(old, new)
+            if chosen and index != last_kind:
+                chosen, last_kind = [_HEADING, *chosen], index
+            cli_output.rows(columns, rows, chosen)
     raise failures.Failure("the server stopped", "start it again: reballast up", code=failures.NO_SERVER)
 
 
-def _rows_without_age(table: Listing) -> list[tuple[str, ...]]:
-    """The rows without the column AGE, which changes all the time."""
-    indexes = [index for index, column in enumerate((*table.columns, *table.wide)) if column != "AGE"]
-    return [tuple(str(row[index]) for index in indexes if index < len(row)) for row in table.rows]
+def _changes(old: Listing, new: Listing) -> tuple[list[Sequence[cli_output.Cell]], list[int]]:
+    """The rows of a table, with the removed ones at the end, and the indexes of the changed and the removed ones."""
+    columns = (*new.columns, *new.wide)
+    naming = [index for index, column in enumerate(columns) if column in _NAMING]
+    # AGE changes all the time.
+    ageless = [index for index, column in enumerate(columns) if column != "AGE"]
+
+    def cells(row: Sequence[cli_output.Cell], indexes: list[int]) -> tuple[str, ...]:
+        return tuple(str(row[index]) for index in indexes if index < len(row))
+
+    known = {cells(row, ageless) for row in old.rows}
+    names = {cells(row, naming) for row in new.rows}
+    removed = [row[: len(columns)] for row in old.rows if cells(row, naming) not in names]
+    rows: list[Sequence[cli_output.Cell]] = [row[: len(columns)] for row in new.rows]
+    changed = [at for at, row in enumerate(rows) if cells(row, ageless) not in known]
+    chosen = [*changed, *range(len(rows), len(rows) + len(removed))]
+    return [*rows, *((*row[:-1], f"{row[-1]}  (removed)") for row in removed)], chosen
 
 
 def _matching(

@@ -132,18 +132,25 @@ def test_several_kinds_are_listed_and_wide_tables_have_more_columns(shell: Shell
     assert {item["kind"] for item in listed["items"]} >= {"Deployment", "PropagationPolicy"}
 
 
+MEMBERS = ("member1", "member2", "member3")
+
+
 @pytest.mark.slow
 def test_watch_prints_changed_rows(shell: Shell, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "engine.cli", "get", "cm", "-w", "--data", str(shell.directory)]
+    command = [sys.executable, "-m", "engine.cli", "get", "cm,clusters", "-w", "--data", str(shell.directory)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watch:
         assert watch.stdout is not None
         assert watch.stderr is not None
         try:
-            assert watch.stderr.readline() == "No resources found.\n"
+            assert [watch.stdout.readline().split()[0] for _ in range(4)] == ["NAME", *MEMBERS]
             path = tmp_path / "watched.yaml"
             path.write_text(CONFIG.format(name="watched"))
             shell("apply", "-f", str(path))
+            assert watch.stdout.readline().split()[0] == "NAME"
             assert watch.stdout.readline().split()[0] == "watched"
+            shell("delete", "-f", str(path))
+            removed = watch.stdout.readline().split()
+            assert (removed[0], removed[-1]) == ("watched", "(removed)")
         finally:
             watch.kill()
     shell("get", "cm", "-w", "-o", "yaml", code=2)
