@@ -18,7 +18,7 @@ def story(explanation: Explained) -> list[str]:
         f"Trigger:   {explanation.trigger}{f' ({mode})' if mode else ''}",
         f"Replicas:  {explanation.replicas}{_requests(explanation.requests or {})}",
         f"Before:    {counts(explanation.previous)}",
-        f"Result:    {counts(explanation.clusters)}",
+        f"Result:    {summaries.result(explanation, counts(explanation.clusters))}",
     ]
     if explanation.condition:
         lines.append(f"Condition: {explanation.condition}")
@@ -40,7 +40,7 @@ def _labels(labels: Mapping[str, str]) -> str:
 def show_group(group: GroupExplanation) -> None:
     """Print the clusters of an affinity group that was tried, each with its numbers or the reasons that exclude it."""
     title = f"Group {group.affinity_name}" if group.affinity_name else "Clusters"
-    steps = ", ".join(f"{step.kind} of {step.seats}" for step in group.steps)
+    steps = ", ".join(map(summaries.division, group.steps))
     output.print_line("")
     output.print_line(output.clean(f"{title}{f': {steps}' if steps else ''}"))
     if group.error:

@@ -119,7 +119,9 @@ def _watch(client: Client, kind_names: list[str], selection: Selection, *, wide:
     """
 
     def read() -> list[Listing]:
-        listings = [_matching(client, kind_name, selection, is_awaited=True).table for kind_name in kind_names]
+        listings = [
+            _matching(client, kind_name, selection, is_awaited=True).table for kind_name in kind_names
+        ]
         return [table if wide else table._replace(wide=()) for table in listings]
 
     number = live_feed.last_number(client)

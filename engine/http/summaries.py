@@ -5,9 +5,10 @@ from typing import Final, cast
 
 import msgspec
 
+from engine.domain import bindings
 from engine.http import observed_texts
 from engine.http.query.record_json import Entry
-from engine.placement.explanations import ClusterExplanation
+from engine.placement.explanations import SCALE_DOWN, ClusterExplanation, Step
 from engine.reconcilers.explained import Explained, Preemption
 from events import keys, shapes
 from events.json_values import Json, as_object
@@ -76,6 +77,17 @@ def short(value: object) -> str:
     if isinstance(value, list):
         return "[" + ",".join(short(item) for item in cast("list[object]", value)) + "]"
     return str(value)
+
+
+def division(step: Step) -> str:
+    """A division of replicas in words: a scale-down divides the replicas that remain, a scale-up only the new ones."""
+    return f"{step.kind} {'to' if step.kind == SCALE_DOWN else 'of'} {step.seats}"
+
+
+def result(explained: Explained, clusters: str) -> str:
+    """The clusters of a decision as text; a binding that could not be scheduled keeps those that it has."""
+    is_kept = explained.condition not in {"", bindings.SUCCESS} and explained.clusters == explained.previous
+    return f"unchanged, {clusters}" if is_kept else clusters
 
 
 def preemption_lines(explained: Explained) -> Iterator[tuple[str, str]]:

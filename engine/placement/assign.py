@@ -11,10 +11,10 @@ import msgspec
 import numpy as np
 
 from engine.placement import compiled, division, encoded_columns, failures, scheduling_context
+from engine.placement.explanations import SCALE_DOWN
 
 KEPT: Final = "kept"
 SCALE_UP: Final = "scale up"
-SCALE_DOWN: Final = "scale down"
 FRESH: Final = "do fresh scale"
 DUPLICATED: Final = "duplicated"
 BY_WEIGHT: Final = "static weight"

@@ -1,6 +1,11 @@
 """Structure of an explanation: the groups that were tried, their divisions, and each cluster in them."""
 
+from typing import Final
+
 import msgspec
+
+SCALE_DOWN: Final = "scale down"
+"""Kind of a division after which a workload has fewer replicas."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

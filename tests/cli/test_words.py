@@ -14,7 +14,7 @@ from engine.http import summaries
 from engine.objects import bindings, manifests
 from engine.objects.clusters import Taint
 from engine.objects.manifest_limits import Limits
-from engine.placement.explanations import ClusterExplanation
+from engine.placement.explanations import ClusterExplanation, Step
 from events import release
 from events.kube_objects import KubeObject
 
@@ -164,6 +164,11 @@ def test_exclusion_reasons_of_a_cluster_are_listed() -> None:
     excluded = ClusterExplanation(name="a", terminating=True, failed=("x",))
     assert summaries.failures(excluded) == ["the cluster is being removed", "x"]
     assert summaries.failures(ClusterExplanation(name="a")) == []
+
+
+def test_division_names_the_new_or_the_remaining_replicas() -> None:
+    assert summaries.division(Step(kind="scale up", seats=6)) == "scale up of 6"
+    assert summaries.division(Step(kind="scale down", seats=6)) == "scale down to 6"
 
 
 def test_event_is_summarised() -> None:

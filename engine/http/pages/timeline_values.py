@@ -67,7 +67,7 @@ def explanation(explained: Explained) -> Explanation:
     """Convert the explanation of a binding's placement for display."""
     basis, mode = explained.basis, explained.mode
     facts = [
-        ("Result", _counts(explained.clusters)),
+        ("Result", summaries.result(explained, _counts(explained.clusters))),
         ("Before", _counts(explained.previous)),
         ("Trigger", f"{explained.trigger}{f' ({mode})' if mode else ''}"),
         ("Overrides", _by_name(explained.overrides)),
@@ -83,7 +83,7 @@ def explanation(explained: Explained) -> Explanation:
 
 def _group(group: GroupExplanation) -> Group:
     name = f"Group {group.affinity_name}" if group.affinity_name else "Clusters"
-    steps = ", ".join(f"{step.kind} of {step.seats}" for step in group.steps)
+    steps = ", ".join(map(summaries.division, group.steps))
     return Group(
         title=f"{name}: {steps}" if steps else name,
         error=group.error,
