@@ -134,7 +134,7 @@ async def test_loopback_and_configured_hosts_are_accepted(host: str) -> None:
     [
         ("/nowhere", 404, "There is no page at /nowhere."),
         ("/api/v1/bindings/default/nothing", 404, "What to do"),
-        ("/?asOf=banana", 400, "write 1234, decisions/3/41"),
+        ("/?asOf=banana", 400, "1234, or decisions/3/41"),
         ("/api/v1/live?topic=banana", 400, "use one of: specs, policies, clusters"),
     ],
 )
