@@ -16,7 +16,15 @@ from typing import Annotated, Final, NamedTuple
 from cyclopts import Parameter
 from msgspec import Struct
 
-from engine.cli import apply, failures, output, private_server, server_location, set_properties
+from engine.cli import (
+    apply,
+    failures,
+    output,
+    private_server,
+    server_location,
+    server_reads,
+    set_properties,
+)
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects
 from engine.cli.results import Result
@@ -34,6 +42,7 @@ _BINDING: Final = "bindings/default/foo-deployment"
 _MADE: Final = (("deployment", "foo"), ("propagationpolicy", "default-pp"), ("workloadrebalancer", "demo"))
 """Kinds and names of the objects of the tutorial."""
 
+_OTHER_SERVER: Final = "use another server: reballast tour (without --data)"
 _TAINTED: Final = "member1"
 _TAINT: Final = Taint(key="workload-rebalancer-test", effect="NoExecute")
 
@@ -250,15 +259,18 @@ class _Tour:
         self.checks: list[_Check] = []
 
     def refuse_if_used(self) -> None:
-        """Raise Failure if the tutorial's objects exist already, since the tour would delete them."""
+        """Raise Failure if the tour would delete or evict what exists already."""
         for kind, name in _MADE:
             target = self._objects.target(kind, "default", name)
             if self._objects.get(target) is not None:
                 where = f"{target.namespace}/" if target.namespace else ""
-                raise failures.Failure(
-                    f"{where}{name} exists already ({target.kind_label})",
-                    "use another server: reballast tour (without --data)",
-                )
+                raise failures.Failure(f"{where}{name} exists already ({target.kind_label})", _OTHER_SERVER)
+        evicted = [
+            binding.name for binding in server_reads.objects(self._client, "bindings", cluster=_TAINTED)
+        ]
+        if evicted:
+            reason = f"{_TAINTED} runs {evicted[0]}, and the tour would evict all workloads from this cluster"
+            raise failures.Failure(reason, _OTHER_SERVER)
 
     def play(self) -> None:
         """Run all steps, in the tutorial's order."""

@@ -54,6 +54,19 @@ def test_tour_does_not_touch_a_policy_of_the_user(shell: Shell, tmp_path: Path) 
     shell("delete", "pp", "default-pp")
 
 
+def test_tour_does_not_evict_workloads_of_the_user(shell: Shell, tmp_path: Path) -> None:
+    objects = tmp_path / "own.yaml"
+    objects.write_text(tour.DEPLOYMENT.replace("name: foo", "name: own").replace("default-pp", "own"))
+    shell("apply", "-f", str(objects))
+    shell.until_true(lambda: "member1" in shell("get", "deploy", "own"))
+
+    shell("tour", code=1)
+
+    assert "member1 runs own-deployment, and the tour would evict all workloads" in shell.errors
+    shell("delete", "-f", str(objects))
+    shell.until_true(lambda: "own" not in shell("get", "rb"))
+
+
 def test_interrupted_tour_removes_its_taint(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     find = Client.find
 
