@@ -109,6 +109,17 @@ def show_entries(entries: list[Entry], *, is_named: bool = True) -> None:
 
     ``is_named``: summaries of observations begin with the name of the observed object.
     """
+    output.table(*_table(entries, is_named=is_named), fits=True)
+
+
+def show_next(entry: Entry, before: list[Entry]) -> None:
+    """Print a record after those ``before``, in the same columns; a heading precedes the first one."""
+    columns, rows = _table([*before, entry], is_named=True)
+    output.rows(columns, rows, [len(before)] if before else [-1, 0], fits=True)
+
+
+def _table(entries: list[Entry], *, is_named: bool) -> tuple[tuple[str, ...], list[tuple[output.Cell, ...]]]:
+    """The columns and rows of records that fit the terminal."""
     rows: list[tuple[output.Cell, ...]] = [
         (
             entry.number,
@@ -123,4 +134,4 @@ def show_entries(entries: list[Entry], *, is_named: bool = True) -> None:
     columns: tuple[str, ...] = ("NUMBER", "TIME", "EVENT", "POSITION", "CAUSE", "SUMMARY")
     if (width := output.width()) is not None and width < _WIDE_CHARS:
         columns, rows = (*columns[:3], columns[5]), [(*row[:3], row[5]) for row in rows]
-    output.table(columns, rows, fits=True)
+    return columns, rows

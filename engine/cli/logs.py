@@ -8,7 +8,6 @@ from cyclopts import App, Parameter, validators
 from engine.cli import explain, live_feed, options, output, server_reads
 from engine.cli.client import Client
 from engine.cli.help_texts import questions
-from engine.http import summaries
 from engine.http.query.record_json import Entry
 from engine.http.query.response_types import Counts
 from events import topics
@@ -59,7 +58,7 @@ def _tail(client: Client, lines: int, topic: str, *, follow: bool, as_json: bool
     elif entries:
         explain.show_entries(entries)
     if follow:
-        _follow(client, max([last, *(entry.number for entry in entries)]), topic, as_json=as_json)
+        _follow(client, max([last, *(entry.number for entry in entries)]), topic, entries, as_json=as_json)
 
 
 def replay(*, as_of: options.AsOf = "", server: options.Server = options.SERVER) -> None:
@@ -76,15 +75,14 @@ def replay(*, as_of: options.AsOf = "", server: options.Server = options.SERVER)
     )
 
 
-def _follow(client: Client, after: int, topic: str, *, as_json: bool) -> None:
-    """Print new events until the server stops."""
+def _follow(client: Client, after: int, topic: str, shown: list[Entry], *, as_json: bool) -> None:
+    """Print new events until the server stops; ``shown`` are those that are printed already."""
     for event in live_feed.events(client, after, topic):
         if as_json:
             _print_json(event)
-            continue
-        name = summaries.event_name(event.type)
-        text = f"{event.number}  {event.time}  {name}  {event.key}  {summaries.summary(event)}"
-        output.print_line(output.clean(text))
+        else:
+            explain.show_next(event, shown)
+            shown = shown or [event]
 
 
 def _newest(client: Client, last: int, topic: str, lines: int) -> list[Entry]:

@@ -43,11 +43,10 @@ def table(
     width_max = width() if fits or wraps else None
     without_last = _lines([row[:-1] for row in all_rows]) if wraps else []
     for number, line in enumerate(_lines(all_rows)):
-        is_long = width_max is not None and len(line) > width_max
-        text = line[: width_max - 1] + "…" if width_max is not None and is_long else line
+        text = _cut(line, width_max)
         if number == 0:
             print_line(f"\x1b[1m{text}\x1b[0m" if has_colours() else text)
-        elif wraps and is_long:
+        elif wraps and text != line:
             print_line(without_last[number])
             print_wrapped("", str(all_rows[number][-1]), _BELOW)
         else:
@@ -71,11 +70,20 @@ def print_wrapped(heading: str, text: str, indent: int) -> None:
         print_line(part)
 
 
-def rows(columns: Sequence[str], all_rows: Sequence[Sequence[Cell]], chosen: Sequence[int]) -> None:
-    """Print the rows at these indexes of a table, aligned as in the whole table."""
+def rows(
+    columns: Sequence[str], all_rows: Sequence[Sequence[Cell]], chosen: Sequence[int], *, fits: bool = False
+) -> None:
+    """Print the rows at these indexes of a table, aligned as in the whole table; -1 is the heading line.
+
+    ``fits`` as for ``table``.
+    """
     lines = _lines([columns, *all_rows])
     for index in chosen:
-        print_line(lines[index + 1])
+        print_line(_cut(lines[index + 1], width() if fits else None))
+
+
+def _cut(line: str, width_max: int | None) -> str:
+    return line if width_max is None or len(line) <= width_max else f"{line[: width_max - 1]}…"
 
 
 def _lines(rows: Sequence[Sequence[Cell]]) -> list[str]:

@@ -336,13 +336,14 @@ def test_object_is_shown_as_of_a_log_position(shell: Shell, tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_log_tail_follows_new_records(shell: Shell, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "engine.cli", "log", "tail", "-n", "0", "--topic", "specs", "--json"]
+    applied(shell, tmp_path, "seven")
+    command = [sys.executable, "-m", "engine.cli", "log", "tail", "-n", "1", "--topic", "specs"]
     with subprocess.Popen(
         [*command, "--data", str(shell.directory)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as tail:
         assert tail.stdout is not None
         try:
-            lines: list[str] = []
+            lines = [tail.stdout.readline() for _ in range(2)]
             for count in range(100):  # records written before the feed is open are not followed
                 applied(shell, tmp_path, f"eight-{count}")
                 if select.select([tail.stdout], [], [], 0.1)[0]:
@@ -351,7 +352,10 @@ def test_log_tail_follows_new_records(shell: Shell, tmp_path: Path) -> None:
         finally:
             tail.kill()
 
-    assert json.loads(lines[0])["type"] == "io.reballast.template-applied.v1"
+    heading, first, followed = lines
+    for column in ("TIME", "EVENT", "POSITION", "CAUSE"):
+        assert followed[heading.index(column)] != " " == followed[heading.index(column) - 1], column
+    assert first.split()[2] == followed.split()[2] == "template-applied"
 
 
 def test_up_prints_its_address_and_a_login_link(tmp_path: Path) -> None:
