@@ -63,6 +63,12 @@ class Shell:
             raise CommandError(f"{words}: exit code {exit_code}\n{printed.out}{printed.err}")
         return printed.out
 
+    def apply(self, manifests: str, *words: str, code: int = 0) -> str:
+        """Apply a text with manifests, from a file."""
+        file = self.directory.with_name("applied.yaml")
+        file.write_text(manifests, encoding="utf-8")
+        return self("apply", "-f", str(file), *words, code=code)
+
     def until(self, expected: Sequence[str], *words: str, seconds: float = 90.0) -> None:
         """Repeat a command until it prints these lines, without ages."""
         self.until_true(lambda: without_ages(self(*words)) == list(expected), seconds, lambda: self(*words))

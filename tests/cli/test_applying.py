@@ -58,9 +58,9 @@ def test_misspelled_fields_and_unknown_kinds_are_refused(shell: Shell, tmp_path:
     assert _specs(shell) == before
 
 
-def test_apply_writes_one_event_and_a_repeated_apply_none(shell: Shell, tmp_path: Path) -> None:
-    applied(shell, tmp_path, "once")
-    assert shell("apply", "-f", str(tmp_path / "once.yaml")).split() == [
+def test_apply_writes_one_event_and_a_repeated_apply_none(shell: Shell) -> None:
+    applied(shell, "once")
+    assert shell.apply(APP.replace("NAME", "once")).split() == [
         "deployment.apps/once",
         "unchanged",
         "propagationpolicy.policy.karmada.io/once",
@@ -87,13 +87,11 @@ def test_invalid_document_is_reported_with_its_line_and_the_others_are_applied(
     assert 'Warning: unknown field "spec.placement.clusterAffinity.clusterName"' in shell.errors
 
 
-def test_custom_kind_is_found_by_all_its_names(shell: Shell, tmp_path: Path) -> None:
+def test_custom_kind_is_found_by_all_its_names(shell: Shell) -> None:
     crd = definition("gizmos", "Gizmo")
     crd["spec"]["names"] |= {"singular": "gizmo", "shortNames": ["gz"]}  # type: ignore[index]  # of JSON
     gizmo = "{apiVersion: example.io/v1, kind: Gizmo, metadata: {name: one}}"
-    path = tmp_path / "gizmo.yaml"
-    path.write_text(f"{json.dumps(crd)}\n---\n{gizmo}")
-    shell("apply", "-f", str(path))
+    shell.apply(f"{json.dumps(crd)}\n---\n{gizmo}")
     rows = [shell("get", word).splitlines()[1].split()[0] for word in ("Gizmo", "gizmo", "gizmos", "gz")]
     assert rows == ["one"] * 4
     assert "kind: Gizmo" in shell("describe", "gz", "one")

@@ -41,15 +41,13 @@ spec:
 """
 
 
-def applied(shell: Shell, directory: Path, name: str) -> None:
+def applied(shell: Shell, name: str) -> None:
     """Apply a Deployment that runs on member1."""
-    path = directory / f"{name}.yaml"
-    path.write_text(APP.replace("NAME", name))
-    shell("apply", "-f", str(path))
+    shell.apply(APP.replace("NAME", name))
 
 
-def test_scale_label_and_delete_change_the_object(shell: Shell, tmp_path: Path) -> None:
-    applied(shell, tmp_path, "one")
+def test_scale_label_and_delete_change_the_object(shell: Shell) -> None:
+    applied(shell, "one")
 
     assert shell("scale", "deploy", "one", "--replicas=5") == "deployment.apps/one scaled\n"
     assert shell("label", "deploy", "one", "team=a", "app-") == "deployment.apps/one labeled\n"
@@ -65,7 +63,7 @@ def test_scale_label_and_delete_change_the_object(shell: Shell, tmp_path: Path) 
     assert 'deployment.apps "one" not found in namespace default' in shell.errors
 
 
-def test_input_mistakes_are_reported_with_a_hint(shell: Shell, tmp_path: Path) -> None:
+def test_input_mistakes_are_reported_with_a_hint(shell: Shell) -> None:
     for words in (
         ("get", "deplyo"),
         ("get", "deplyo", "web"),
@@ -76,9 +74,7 @@ def test_input_mistakes_are_reported_with_a_hint(shell: Shell, tmp_path: Path) -
         assert shell.errors == 'error: unknown kind "deplyo"\n  did you mean deploy?\n'
     shell("taint", "member3", "two words:NoSchedule", code=1)
     assert "'two words' is not a taint's key" in shell.errors
-    path = tmp_path / "policy.yaml"
-    path.write_text(APP.partition("---\n")[2].replace("  resourceSelectors:", "  # resourceSelectors:"))
-    shell("apply", "-f", str(path), code=1)
+    shell.apply(APP.partition("---\n")[2].replace("  resourceSelectors:", "  # resourceSelectors:"), code=1)
     assert "spec.resourceSelectors: Required value" in shell.errors
 
 
@@ -147,7 +143,7 @@ def test_invalid_command_line_exits_with_2(shell: Shell, words: tuple[str, ...])
 
 
 def test_edit_sends_a_patch(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    applied(shell, tmp_path, "three")
+    applied(shell, "three")
 
     monkeypatch.setenv("EDITOR", editor(tmp_path, "text.replace('replicas: 2', 'replicas: 4')"))
     assert shell("edit", "deploy", "three") == "deployment.apps/three edited\n"
@@ -188,7 +184,7 @@ def test_edit_is_merged_with_concurrent_changes_of_other_fields(
 def test_edit_of_a_concurrently_changed_field_is_refused(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    applied(shell, tmp_path, "raced")
+    applied(shell, "raced")
     script = meanwhile(
         shell, "scale", "deploy", "raced", "--replicas=7", then="text.replace('replicas: 2', 'replicas: 4')"
     )
@@ -200,8 +196,8 @@ def test_edit_of_a_concurrently_changed_field_is_refused(
     assert json.loads(shell("get", "deploy", "raced", "-o", "json"))["spec"]["replicas"] == 7
 
 
-def test_as_of_views_and_log_are_printed(shell: Shell, tmp_path: Path) -> None:
-    applied(shell, tmp_path, "four")
+def test_as_of_views_and_log_are_printed(shell: Shell) -> None:
+    applied(shell, "four")
     shell.until(["NAME SCHEDULED FULLYAPPLIED", "four-deployment True True"], "get", "rb", "four-deployment")
     entries = json.loads(shell("timeline", "deploy", "four", "--json"))
     decided = next(entry for entry in entries if entry["type"] == "io.reballast.schedule-decided.v1")
@@ -226,8 +222,8 @@ def test_as_of_views_and_log_are_printed(shell: Shell, tmp_path: Path) -> None:
     assert "a PropagationPolicy has no placement to explain\n  see its events: " in shell.errors
 
 
-def test_objects_are_printed_in_every_format(shell: Shell, tmp_path: Path) -> None:
-    applied(shell, tmp_path, "five")
+def test_objects_are_printed_in_every_format(shell: Shell) -> None:
+    applied(shell, "five")
 
     assert shell("get", "pp", "five", "-o", "name") == "propagationpolicy.policy.karmada.io/five\n"
     listed = json.loads(shell("get", "pp", "--json"))
@@ -261,7 +257,7 @@ def test_killed_server_continues_after_a_restart(tmp_path: Path, capsys: pytest.
     data = tmp_path / "data"
     shell = Shell(data, capsys)
     with running(data, "--port", "0") as process:
-        applied(shell, tmp_path, "six")
+        applied(shell, "six")
         shell.until(
             ["NAME CLUSTER READY UP-TO-DATE AVAILABLE ADOPTION", "six member1 2/2 2 2 Y"], "get", "deploy"
         )
@@ -276,8 +272,8 @@ def test_killed_server_continues_after_a_restart(tmp_path: Path, capsys: pytest.
         assert "the log is verified, no findings" in shell("log", "verify", "--views")
 
 
-def test_pods_are_listed_by_label(shell: Shell, tmp_path: Path) -> None:
-    applied(shell, tmp_path, "seven")
+def test_pods_are_listed_by_label(shell: Shell) -> None:
+    applied(shell, "seven")
     shell.until(
         ["NAME CLUSTER READY UP-TO-DATE AVAILABLE ADOPTION", "seven member1 2/2 2 2 Y"],
         "get",
@@ -321,8 +317,8 @@ def test_invalid_faults_are_refused(shell: Shell) -> None:
     shell("heal", "no/such member", code=1)
 
 
-def test_object_is_shown_as_of_a_log_position(shell: Shell, tmp_path: Path) -> None:
-    applied(shell, tmp_path, "nine")
+def test_object_is_shown_as_of_a_log_position(shell: Shell) -> None:
+    applied(shell, "nine")
     shell("scale", "deploy", "nine", "--replicas", "7")
     entries = json.loads(shell("timeline", "deploy", "nine", "--json"))
     first, *_ = (entry["position"] for entry in entries if entry["type"].endswith("template-applied.v1"))
@@ -335,8 +331,8 @@ def test_object_is_shown_as_of_a_log_position(shell: Shell, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_log_tail_follows_new_records(shell: Shell, tmp_path: Path) -> None:
-    applied(shell, tmp_path, "seven")
+def test_log_tail_follows_new_records(shell: Shell) -> None:
+    applied(shell, "seven")
     command = [sys.executable, "-m", "engine.cli", "log", "tail", "-n", "1", "--topic", "specs"]
     with subprocess.Popen(
         [*command, "--data", str(shell.directory)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -345,7 +341,7 @@ def test_log_tail_follows_new_records(shell: Shell, tmp_path: Path) -> None:
         try:
             lines = [tail.stdout.readline() for _ in range(2)]
             for count in range(100):  # records written before the feed is open are not followed
-                applied(shell, tmp_path, f"eight-{count}")
+                applied(shell, f"eight-{count}")
                 if select.select([tail.stdout], [], [], 0.1)[0]:
                     lines.append(tail.stdout.readline())
                     break

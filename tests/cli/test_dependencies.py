@@ -1,7 +1,6 @@
 """``propagateDeps`` on the command line: dependencies are listed, explained and verified."""
 
 import json
-from pathlib import Path
 
 import httpx
 
@@ -35,10 +34,8 @@ spec:
 """
 
 
-def test_dependencies_are_listed_explained_and_verified(shell: Shell, tmp_path: Path) -> None:
-    path = tmp_path / "objects.yaml"
-    path.write_text(OBJECTS)
-    shell("apply", "-f", str(path))
+def test_dependencies_are_listed_explained_and_verified(shell: Shell) -> None:
+    shell.apply(OBJECTS)
     shell.until_true(lambda: _is_everywhere(shell), seconds=60)
 
     (row,) = [line for line in shell("get", "rb", "-o", "wide").splitlines() if "along-configmap" in line]

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cleared")]
 
 
 def test_drill_shows_which_failures_are_absorbed(shell: Shell, tmp_path: Path) -> None:
-    shell("apply", "-f", written(tmp_path / "failing.yaml", FAILING))
+    shell.apply(FAILING)
     run(shell, written(tmp_path / "objects.yaml", OBJECTS))
     lines = [line.split() for line in shell("drill", "--by", "cluster").splitlines()]
     assert [line[:6] for line in lines[1:]] == [

@@ -1,6 +1,5 @@
 """The failures of the guide: a cluster or an application fails and recovers; only the rebalance is manual."""
 
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -92,14 +91,8 @@ def spread(in_member1: int, in_member2: int) -> list[str]:
     return [COLUMNS, *(f"web {name} {count}/{count} {count} {count} Y" for name, count in rows if count)]
 
 
-def applied(shell: Shell, directory: Path, text: str) -> None:
-    file = directory / "manifest.yaml"
-    file.write_text(text)
-    shell("apply", "-f", str(file))
-
-
-def test_failed_cluster_is_emptied_and_used_again_after_a_rebalance(shell: Shell, tmp_path: Path) -> None:
-    applied(shell, tmp_path, WEB + "---" + TAINTS)
+def test_failed_cluster_is_emptied_and_used_again_after_a_rebalance(shell: Shell) -> None:
+    shell.apply(WEB + "---" + TAINTS)
     shell.until(spread(2, 2), "get", "deploy", "web")
 
     shell("fault", "member1", "down")
@@ -108,11 +101,11 @@ def test_failed_cluster_is_emptied_and_used_again_after_a_rebalance(shell: Shell
 
     shell("heal", "member1")
     shell.until_true(lambda: shell("get", "clusters").count(" True ") == 3, CONFIRMED_S)
-    applied(shell, tmp_path, REBALANCER)
+    shell.apply(REBALANCER)
     # The taint is removed once the cluster has been ready for a while; the rebalancer finishes at once.
     shell.until(spread(0, 4), "get", "deploy", "web")
     shell.until_true(lambda: "cluster-untainted" in shell("timeline", "cluster", "member1"), CONFIRMED_S)
-    applied(shell, tmp_path, REBALANCER.replace("spread", "spread-again"))
+    shell.apply(REBALANCER.replace("spread", "spread-again"))
     shell.until(spread(2, 2), "get", "deploy", "web")
 
     story = shell("timeline", "deploy", "web")
@@ -124,8 +117,8 @@ def test_failed_cluster_is_emptied_and_used_again_after_a_rebalance(shell: Shell
     shell("delete", "clustertaintpolicy", "not-ready")
 
 
-def test_application_that_stays_unhealthy_moves_to_another_cluster(shell: Shell, tmp_path: Path) -> None:
-    applied(shell, tmp_path, WEB + FAILOVER)
+def test_application_that_stays_unhealthy_moves_to_another_cluster(shell: Shell) -> None:
+    shell.apply(WEB + FAILOVER)
     shell.until(spread(2, 2), "get", "deploy", "web")
 
     shell("fault", "member1", "slow", "--amount", "100000")
@@ -134,16 +127,16 @@ def test_application_that_stays_unhealthy_moves_to_another_cluster(shell: Shell,
     assert "reason=ApplicationFailure" in shell("timeline", "deploy", "web")
 
     shell("heal", "member1")
-    applied(shell, tmp_path, REBALANCER)
+    shell.apply(REBALANCER)
     shell.until(spread(4, 4), "get", "deploy", "web")
     assert "the log is verified, no findings" in shell("log", "verify")
     for kind, name in (("wr", "spread"), ("deploy", "web"), ("pp", "web")):
         shell("delete", kind, name)
 
 
-def test_failed_application_passes_its_state_on(shell: Shell, tmp_path: Path) -> None:
+def test_failed_application_passes_its_state_on(shell: Shell) -> None:
     # No member has capacity for it, so it is unhealthy in every cluster.
-    applied(shell, tmp_path, STATEFUL)
+    shell.apply(STATEFUL)
     shell.until_true(lambda: "eviction-started" in shell("timeline", "sts", "flink"), CONFIRMED_S)
     story = shell("timeline", "sts", "flink")
     assert "labels={example.com/job:a1}" in story

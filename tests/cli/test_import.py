@@ -285,10 +285,8 @@ def test_kubeconfig_of_another_api_is_refused(
     assert "serves no policies of Karmada" in shell.errors
 
 
-def test_malformed_placement_is_refused(shell: Shell, tmp_path: Path) -> None:
+def test_malformed_placement_is_refused(shell: Shell) -> None:
     made: Json = {"apiVersion": "apps/v1", "kind": "Deployment", **deployment("web", 2)}
     made["metadata"]["annotations"] = {"reballast.io/imported-placement": '{"clusters": ["east"]}'}
-    file = tmp_path / "web.json"
-    file.write_text(json.dumps(made))
-    printed = shell("apply", "-f", str(file), code=1)
+    printed = shell.apply(json.dumps(made), code=1)
     assert "reballast.io/imported-placement" in printed + shell.errors

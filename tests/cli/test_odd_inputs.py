@@ -60,7 +60,7 @@ def as_process(*words: str, **environment: str) -> "subprocess.CompletedProcess[
 
 @pytest.mark.parametrize("name", ["", ".", "..", "web\n"])
 def test_name_that_leads_elsewhere_is_refused(shell: Shell, tmp_path: Path, name: str) -> None:
-    applied(shell, tmp_path, "kept")
+    applied(shell, "kept")
     for words in (
         ("delete", "deploy", name),
         ("delete", "deploy/", name),
@@ -120,7 +120,7 @@ def test_objects_written_before_a_failure_are_reported(
     assert (change["action"], change["name"]) == ("created", "first")
 
 
-def test_feed_of_records_with_line_separators_is_followed(shell: Shell, tmp_path: Path) -> None:
+def test_feed_of_records_with_line_separators_is_followed(shell: Shell) -> None:
     note = "a\u2028b\u2029c\u0085d"
     command = [
         sys.executable,
@@ -142,7 +142,7 @@ def test_feed_of_records_with_line_separators_is_followed(shell: Shell, tmp_path
         # The feed begins with the first record after the command has started.
         for count in range(600):
             metadata = config("separated", annotations={"note": note}, labels={"count": str(count)})
-            shell("apply", "-f", written(tmp_path / "a.json", metadata))
+            shell.apply(metadata)
             time.sleep(0.1)
             if any(note in line for line in lines) or following.poll() is not None:
                 break
@@ -151,8 +151,8 @@ def test_feed_of_records_with_line_separators_is_followed(shell: Shell, tmp_path
     assert any(note in line for line in lines)
 
 
-def test_custom_objects_are_listed_whatever_their_replicas_are(shell: Shell, tmp_path: Path) -> None:
-    shell("apply", "-f", written(tmp_path / "widgets.yaml", WIDGETS))
+def test_custom_objects_are_listed_whatever_their_replicas_are(shell: Shell) -> None:
+    shell.apply(WIDGETS)
     assert shell("get", "widgets").splitlines()[1].startswith("odd ")
 
 
@@ -182,8 +182,8 @@ def test_state_before_the_first_record_is_empty(shell: Shell) -> None:
     assert shell.errors == "No resources found.\n"
 
 
-def test_name_with_a_question_mark_is_no_query(shell: Shell, tmp_path: Path) -> None:
-    applied(shell, tmp_path, "asked")
+def test_name_with_a_question_mark_is_no_query(shell: Shell) -> None:
+    applied(shell, "asked")
     shell.until_true(lambda: bool(shell("explain", "deploy", "asked")))
     for name in ("asked-deployment?", "asked-deployment#", "asked\n"):
         shell("explain", "deploy", name, code=1)
@@ -202,7 +202,7 @@ def test_name_with_a_question_mark_is_no_query(shell: Shell, tmp_path: Path) -> 
 def test_editor_that_fails_leaves_nothing_behind(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str, reason: str
 ) -> None:
-    shell("apply", "-f", written(tmp_path / "a.json", config("edited")))
+    shell.apply(config("edited"))
     (tmp_path / "vi").write_text("#!/bin/sh\nrm $1\n")
     (tmp_path / "vi").chmod(0o700)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
@@ -217,7 +217,7 @@ def test_editor_that_fails_leaves_nothing_behind(
 def test_backup_of_the_editor_is_removed(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shell("apply", "-f", written(tmp_path / "a.json", config("edited")))
+    shell.apply(config("edited"))
     backup = "path.with_suffix('.yaml~').write_text(text)"
     monkeypatch.setenv("EDITOR", editor(tmp_path, f"text + ('data: {{a: b}}' if {backup} else '')"))
     (tmp_path / "temporary").mkdir()
@@ -230,7 +230,7 @@ def test_object_with_the_longest_name_is_edited(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = ".".join(["a" * 62] * 4)
-    shell("apply", "-f", written(tmp_path / "a.json", config(name)))
+    shell.apply(config(name))
     monkeypatch.setenv("EDITOR", editor(tmp_path, "text + 'data: {a: b}'"))
     assert shell("edit", "cm", name) == f"configmap/{name} edited\n"
 
@@ -299,8 +299,8 @@ def test_output_that_fails_is_reported() -> None:
     assert closed.returncode == failures.OK
 
 
-def test_terminal_without_a_character_gets_its_code(shell: Shell, tmp_path: Path) -> None:
-    shell("apply", "-f", written(tmp_path / "a.json", config("arrow", annotations={"to": "→"})))
+def test_terminal_without_a_character_gets_its_code(shell: Shell) -> None:
+    shell.apply(config("arrow", annotations={"to": "→"}))
     done = as_process(
         "get", "cm", "arrow", "-o", "yaml", "--data", str(shell.directory), PYTHONIOENCODING="ascii"
     )

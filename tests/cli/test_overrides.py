@@ -1,7 +1,6 @@
 """Override policies on the command line: applied, reported, explained and verified."""
 
 import json
-from pathlib import Path
 
 import httpx
 
@@ -44,10 +43,8 @@ spec:
 """
 
 
-def test_override_policy_is_applied_explained_and_verified(shell: Shell, tmp_path: Path) -> None:
-    path = tmp_path / "objects.yaml"
-    path.write_text(OBJECTS)
-    shell("apply", "-f", str(path))
+def test_override_policy_is_applied_explained_and_verified(shell: Shell) -> None:
+    shell.apply(OBJECTS)
     described = ("describe", "deploy", "over")
     reports = ("Not applied in member2", "Overridden in member1 by OverridePolicy default/eu")
     shell.until_true(lambda: all(report in shell(*described) for report in reports), seconds=60)
@@ -73,10 +70,8 @@ def test_override_policy_is_applied_explained_and_verified(shell: Shell, tmp_pat
     assert "the log is verified, no findings" in shell("log", "verify")
 
 
-def test_invalid_override_policy_is_refused(shell: Shell, tmp_path: Path) -> None:
-    path = tmp_path / "wrong.yaml"
-    path.write_text(WRONG)
-    shell("apply", "-f", str(path), code=1)
+def test_invalid_override_policy_is_refused(shell: Shell) -> None:
+    shell.apply(WRONG, code=1)
     assert "spec.overrideRules[0].overriders.imageOverrider[0].component" in shell.errors
 
 

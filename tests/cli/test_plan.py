@@ -86,7 +86,7 @@ def test_failure_of_a_cluster_is_planned(shell: Shell, tmp_path: Path) -> None:
     run(shell, written(tmp_path / "objects.yaml", OBJECTS))
     shell("plan", "fail", "member2", code=2)
     assert "note: no ClusterTaintPolicy evicts workloads from clusters that fail" in shell.errors
-    shell("apply", "-f", written(tmp_path / "failing.yaml", FAILING))
+    shell.apply(FAILING)
     (change,) = prediction(shell, "fail", "member2")["changed"]
     assert "member2" not in change["after"]
     assert (change["readyBefore"], change["readyMin"], change["readyAfter"]) == (9, 6, 9)
@@ -139,7 +139,7 @@ def test_autoscaled_workload_is_an_assumption(shell: Shell, tmp_path: Path) -> N
     run(shell, written(tmp_path / "objects.yaml", OBJECTS))
     shell("plan", "scale", "deploy/web", "12", code=2)
     assert "HorizontalPodAutoscaler" not in shell.errors
-    shell("apply", "-f", written(tmp_path / "scaler.yaml", SCALER))
+    shell.apply(SCALER)
     shell.until_true(lambda: "web-horizontalpodautoscaler" in shell("get", "rb"))
     shell("plan", "scale", "deploy/web", "12", code=2)
     assert "a HorizontalPodAutoscaler scales default/web-deployment" in shell.errors

@@ -31,8 +31,8 @@ def test_checkpoints_of_a_server_prove_its_log(tmp_path: Path, capsys: pytest.Ca
     assert "exists" in without_server(capsys, "log", "new-key", str(key), code=1)
     options = ["--checkpoint-key", str(key), "--checkpoint-every", "1s", "--checkpoint-to", str(signed)]
     with servers.running(directory, *options):
-        apply(shell, tmp_path, POLICY)
-        apply(shell, tmp_path, MAP % "first")
+        shell.apply(POLICY)
+        shell.apply(MAP % "first")
         beside = shell("log", "verify", "--log", str(directory), "--processes", "2")
         assert "the log is verified, no findings" in beside
     proof = ["--checkpoint", str(signed), "--public-key", f"{key}.pub"]
@@ -64,7 +64,7 @@ def test_checkpoints_of_a_server_prove_its_log(tmp_path: Path, capsys: pytest.Ca
 def test_exported_log_is_imported_and_proved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shell = Shell(tmp_path / "data", capsys)
     with servers.running(tmp_path / "data"):
-        apply(shell, tmp_path, POLICY)
+        shell.apply(POLICY)
         shell("log", "export", str(tmp_path / "archive"))
     assert "records up to number" in shell("log", "export", str(tmp_path / "archive"))
     assert "imported into" in without_server(
@@ -113,12 +113,6 @@ def without_server(capsys: pytest.CaptureFixture[str], *words: str, code: int = 
     return printed.out + printed.err
 
 
-def apply(shell: Shell, scratch: Path, manifest: str) -> None:
-    path = scratch / "objects.yaml"
-    path.write_text(manifest)
-    shell("apply", "-f", str(path))
-
-
 def drop_newest(path: Path) -> None:
     """Delete the newest record in the file itself."""
     connection = sqlite3.connect(path)
@@ -161,8 +155,8 @@ def test_audit_shows_the_decisions_of_another_policy(
 ) -> None:
     shell = Shell(tmp_path / "data", capsys)
     with servers.running(tmp_path / "data"):
-        apply(shell, tmp_path, DEPLOYMENT % "member1")
-        apply(shell, tmp_path, OVERRIDE % "front")
+        shell.apply(DEPLOYMENT % "member1")
+        shell.apply(OVERRIDE % "front")
         shell.until_true(lambda: "tier" in shell("describe", "deploy", "web"))
     assert "all decisions are the same" in shell("audit")
     other = tmp_path / "other.yaml"

@@ -20,7 +20,7 @@ def test_saved_plan_is_applied(shell: Shell, tmp_path: Path) -> None:
     objects, out = written(tmp_path / "objects.yaml", OBJECTS), tmp_path / "plan.json"
     shell("plan", "-f", objects, "-o", str(out), "--horizon", "5m", code=2)
     (change,) = json.loads(out.read_bytes())["prediction"]["changed"]
-    shell("apply", "-f", written(tmp_path / "other.yaml", CONFIG_MAP))
+    shell.apply(CONFIG_MAP)
     assert shell("apply", "--plan", str(out)).splitlines() == [
         "propagationpolicy.policy.karmada.io/all created",
         "deployment.apps/web created",
@@ -101,7 +101,7 @@ def test_refusal_names_the_policy_that_changed_since(shell: Shell, tmp_path: Pat
     new = workload.replace("name: web", "name: api")
     shell("plan", "-f", written(tmp_path / "new.yaml", new), "-o", str(out), code=2)
     narrowed = f"{policy.rstrip()}\n    clusterAffinity: {{clusterNames: [member2]}}\n"
-    shell("apply", "-f", written(tmp_path / "policy.yaml", narrowed))
+    shell.apply(narrowed)
     shell.until_true(lambda: "member1" not in placed(shell))
     shell("apply", "--plan", str(out), code=1)
     assert "policy-applied of propagationpolicy:default/all at number " in shell.errors

@@ -47,8 +47,8 @@ def _read(control: int) -> bytes:
 
 
 @pytest.mark.slow
-def test_timeline_is_truncated_on_a_terminal_and_complete_in_a_pipe(shell: Shell, tmp_path: Path) -> None:
-    applied(shell, tmp_path, "narrow")
+def test_timeline_is_truncated_on_a_terminal_and_complete_in_a_pipe(shell: Shell) -> None:
+    applied(shell, "narrow")
     words = ("timeline", "deploy", "narrow")
 
     lines = on_terminal(*words, "--data", str(shell.directory), TERM="dumb").splitlines()
@@ -114,8 +114,8 @@ def test_errors_are_json_objects_with_the_option_json(shell: Shell, tmp_path: Pa
     assert json.loads(shell.errors)["error"]["message"].startswith(f"{path}:3: document 1: configmap/a/b: ")
 
 
-def test_several_kinds_are_listed_and_wide_tables_have_more_columns(shell: Shell, tmp_path: Path) -> None:
-    applied(shell, tmp_path, "several")
+def test_several_kinds_are_listed_and_wide_tables_have_more_columns(shell: Shell) -> None:
+    applied(shell, "several")
     shell.until_true(lambda: "several-deployment" in shell("get", "rb"))
 
     tables = [table.splitlines() for table in shell("get", "deploy,pp,rb").split("\n\n")]
@@ -163,8 +163,8 @@ def test_instant_may_be_a_duration_ago() -> None:
         assert options.instant(word, 1_716_630_591_000) == word
 
 
-def test_ages_are_relative_to_the_as_of_time(shell: Shell, tmp_path: Path) -> None:
-    applied(shell, tmp_path, "aged")
+def test_ages_are_relative_to_the_as_of_time(shell: Shell) -> None:
+    applied(shell, "aged")
     entry = json.loads(shell("timeline", "deploy", "aged", "--json"))[0]
     time.sleep(2.1)
 

@@ -41,10 +41,8 @@ def test_hanging_tour_server_is_killed_and_its_directory_removed(
     assert not directory.exists()
 
 
-def test_tour_does_not_touch_a_policy_of_the_user(shell: Shell, tmp_path: Path) -> None:
-    policy = tmp_path / "own.yaml"
-    policy.write_text(tour.DEPLOYMENT.partition("---\n")[2].replace("name: foo", "name: own"))
-    shell("apply", "-f", str(policy))
+def test_tour_does_not_touch_a_policy_of_the_user(shell: Shell) -> None:
+    shell.apply(tour.DEPLOYMENT.partition("---\n")[2].replace("name: foo", "name: own"))
     before = shell("get", "pp", "default-pp", "-o", "json")
 
     shell("tour", code=1)

@@ -1,7 +1,6 @@
 """``unjoin`` of a cluster: what it waits for, and its timeout."""
 
 import json
-from pathlib import Path
 
 from tests.cli.servers import Shell
 
@@ -25,20 +24,14 @@ spec:
 """
 
 
-def apply(shell: Shell, directory: Path, text: str) -> None:
-    path = directory / "applied.yaml"
-    path.write_text(text)
-    shell("apply", "-f", str(path))
-
-
 def works(shell: Shell, cluster: str) -> int:
     return sum(
         work["cluster"] == cluster for work in json.loads(shell("get", "works", "-A", "--json"))["items"]
     )
 
 
-def test_unjoined_member_leaves_and_its_timeline_shows_it(shell: Shell, tmp_path: Path) -> None:
-    apply(shell, tmp_path, SETTINGS)
+def test_unjoined_member_leaves_and_its_timeline_shows_it(shell: Shell) -> None:
+    shell.apply(SETTINGS)
     shell.until_true(lambda: works(shell, "member3") == 1)
     assert shell("unjoin", "member3") == "cluster/member3 removed\n"
     assert works(shell, "member3") == 0
@@ -55,8 +48,8 @@ def test_unjoined_member_leaves_and_its_timeline_shows_it(shell: Shell, tmp_path
     assert "the log is verified, no findings" in shell("log", "verify")
 
 
-def test_unjoin_times_out_and_can_be_forced(shell: Shell, tmp_path: Path) -> None:
-    apply(shell, tmp_path, f"{EDGE}---{SETTINGS}")
+def test_unjoin_times_out_and_can_be_forced(shell: Shell) -> None:
+    shell.apply(f"{EDGE}---{SETTINGS}")
     shell.until_true(lambda: works(shell, "edge") == 1)
     shell("unjoin", "edge", "--wait", "0.1", code=1)
     assert "cluster/edge is not removed after 0.1 s: no report yet that all works are removed" in shell.errors
@@ -65,11 +58,9 @@ def test_unjoin_times_out_and_can_be_forced(shell: Shell, tmp_path: Path) -> Non
     assert any(
         "the cluster is being removed" in line for line in explained.splitlines() if line.startswith("edge")
     )
-    path = tmp_path / "again.yaml"
-    path.write_text(EDGE)
-    shell("apply", "-f", str(path), code=1)
+    shell.apply(EDGE, code=1)
     assert "cluster edge is being removed and can't join again until that is finished" in shell.errors
     assert shell("unjoin", "edge", "--wait", "0") == "cluster/edge is being removed\n"
     assert shell("unjoin", "edge", "--wait", "0", "--force").startswith("cluster/edge removed by force: ")
-    shell("apply", "-f", str(path))
+    shell.apply(EDGE)
     shell("unjoin", "edge", "--wait", "0", "--force", "--json")

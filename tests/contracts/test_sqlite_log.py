@@ -17,20 +17,12 @@ import pytest
 from engine.log import port, sqlite, sqlite_reading
 from events import records, topics
 from tests.contracts import log_contract
+from tests.proof.logs import opened
 
 _ANSWER_S: Final = 60.0
 """Time limit of an append; one that is never answered would hang."""
 _NOBODY: Final = 65_534
 """The numeric user id of ``nobody``, whom the permissions of files bind."""
-
-
-@asynccontextmanager
-async def opened(directory: Path) -> AsyncGenerator[sqlite.SqliteLog]:
-    log = await sqlite.SqliteLog.open(directory)
-    try:
-        yield log
-    finally:
-        await log.aclose()
 
 
 def tamper(directory: Path, statement: str) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -33,15 +33,6 @@ STARTING_SECONDS: Final = (0.1, 1.5)
 """When it is killed while it starts."""
 _SETTLE_SECONDS: Final = 120.0
 _Thing = TypeVar("_Thing")
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    """A running server, stopped after the test."""
-    server = Server(tmp_path / "data")
-    server.start()
-    yield server
-    server.kill()
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -32,15 +32,6 @@ FILE_BYTES_MAX: Final = 12_000_000
 VIEWS_BYTES_MAX: Final = 2_000_000
 OBJECTS: Final = 20
 WAIT_SECONDS: Final = 60.0
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    """A running server, stopped after the test."""
-    server = Server(tmp_path / "data")
-    server.start()
-    yield server
-    server.kill()
 
 
 def command(server: Server, *words: str) -> subprocess.CompletedProcess[str]:

@@ -158,32 +158,20 @@ def config(text: str) -> Json:
 
 
 @pytest.mark.parametrize(
-    ("operator", "path", "value", "new"),
+    ("form", "operator", "path", "value", "new"),
     [
-        ("add", "/b", [1, None], '{"a":1,"b":[1,null]}'),
-        ("replace", "/a", "x", '{"a":"x"}'),
-        ("remove", "/a", None, "{}"),
+        ("json", "add", "/b", [1, None], '{"a":1,"b":[1,null]}'),
+        ("json", "replace", "/a", "x", '{"a":"x"}'),
+        ("json", "remove", "/a", None, "{}"),
+        ("yaml", "add", "/list/-", "no", "a: 1\nlist:\n- x\n- 'no'\n"),
+        ("yaml", "replace", "/list/0", {"b": True}, "a: 1\nlist:\n- b: true\n"),
+        ("yaml", "remove", "/list", None, "a: 1\n"),
     ],
 )
-def test_json_in_a_field_is_patched(operator: str, path: str, value: object, new: str) -> None:
+def test_text_in_a_field_is_patched(form: str, operator: str, path: str, value: object, new: str) -> None:
+    text = {"json": '{"a": 1}', "yaml": "list: [x]\na: 1  # words\n"}[form]
     patch = {"subPath": path, "operator": operator, "value": value}
-    after = applied(config('{"a": 1}'), fieldOverrider=[{"fieldPath": "/data/app", "json": [patch]}])
-    assert at(after, "/data/app") == new
-
-
-@pytest.mark.parametrize(
-    ("operator", "path", "value", "new"),
-    [
-        ("add", "/list/-", "no", "a: 1\nlist:\n- x\n- 'no'\n"),
-        ("replace", "/list/0", {"b": True}, "a: 1\nlist:\n- b: true\n"),
-        ("remove", "/list", None, "a: 1\n"),
-    ],
-)
-def test_yaml_in_a_field_is_patched(operator: str, path: str, value: object, new: str) -> None:
-    patch = {"subPath": path, "operator": operator, "value": value}
-    after = applied(
-        config("list: [x]\na: 1  # words\n"), fieldOverrider=[{"fieldPath": "/data/app", "yaml": [patch]}]
-    )
+    after = applied(config(text), fieldOverrider=[{"fieldPath": "/data/app", form: [patch]}])
     assert at(after, "/data/app") == new
 
 

@@ -53,12 +53,11 @@ from tests.seeds.test_propagation import (
 )
 from tests.seeds.test_rebalance import (
     test_aggregated_replicas_gather_again_after_a_rebalance,
-    test_batch_of_namespaced_and_cluster_scoped_workloads_succeeds,
     test_crowded_replicas_spread_again_after_a_rebalance,
     test_edited_rebalancer_updates_its_observed_workloads,
     test_rebalancer_is_kept_without_ttl_and_deleted_at_once_with_ttl_0,
     test_rebalancer_of_a_workload_without_binding_fails,
-    test_rebalancer_of_one_workload_succeeds,
+    test_rebalancer_succeeds,
     test_replicas_return_from_the_backup_to_the_primary_cluster,
 )
 from tests.seeds.test_replicas import (

@@ -395,4 +395,4 @@ async def test_orphaned_pods_and_their_adoption_survive_restarts() -> None:
 
 def test_reference_of_an_object_gives_the_key_of_its_binding() -> None:
     ref = shapes.WorkloadRef(api_version="v1", kind="ConfigMap", name="a", namespace="b")
-    assert unmanaged.key_of(ref) == "b/a-configmap"
+    assert ref.binding_key == "b/a-configmap"

@@ -20,14 +20,15 @@ pytestmark = pytest.mark.slow
 DEMO = ("workloadrebalancer", "demo")
 
 
-@shows("rebalance one")
-def test_rebalancer_of_one_workload_succeeds(user: User) -> None:
+@shows("rebalance one", "rebalance batch")
+@pytest.mark.parametrize("workloads", ["single", "batch"])
+def test_rebalancer_succeeds(user: User, workloads: str) -> None:
     user.apply("own/demo")
     user.until_placed("demo-deploy-deployment", "member1:2")
 
-    user.apply("rebalance/single")
+    user.apply(f"rebalance/{workloads}")
 
-    _assert_like("rebalance/single-successful", finished(user))
+    _assert_like(f"rebalance/{workloads}-successful", finished(user))
 
 
 @shows("rebalance not found")
@@ -48,16 +49,6 @@ def test_result_is_unset_while_a_workload_is_rescheduled(user: User) -> None:
     between = user("get", *DEMO, "-o", "yaml", "--as-of", str(started["number"]))
 
     _assert_like("rebalance/single-retrying", cast("Json", yaml.safe_load(between)))
-
-
-@shows("rebalance batch")
-def test_batch_of_namespaced_and_cluster_scoped_workloads_succeeds(user: User) -> None:
-    user.apply("own/demo")
-    user.until_placed("demo-deploy-deployment", "member1:2")
-
-    user.apply("rebalance/batch")
-
-    _assert_like("rebalance/batch-successful", finished(user))
 
 
 @shows("rebalance edit")

@@ -5,7 +5,7 @@ The environment variable ``REBALLAST_VECTORS`` names another directory with file
 
 import gzip
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
@@ -43,3 +43,14 @@ def by_feature(vectors: Iterable[Vector]) -> dict[str, list[Vector]]:
     for vector in vectors:
         cases.setdefault(vector.feature, []).append(vector)
     return dict(sorted(cases.items()))
+
+
+def assert_accepted(cases: list[Vector], answer: Callable[[Vector], object]) -> None:
+    """Fail if an answer is not among the accepted ones of its case."""
+    failures: list[str] = []
+    for vector in cases:
+        given = answer(vector)
+        accepted = msgspec.json.decode(vector.accept, type=list[type(given)])
+        if given not in accepted:
+            failures.append(f"{vector.id}: {given}, accepted are {accepted}")
+    assert not failures, f"{len(cases) - len(failures)} of {len(cases)}\n" + "\n".join(failures)
