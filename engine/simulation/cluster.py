@@ -119,7 +119,7 @@ def delete_object(state: MemberState, write: clusters.MemberObjectDeleted, at_ms
 
 def delete_pod(state: MemberState, owner: shapes.WorkloadRef, slot: int, at_ms: int) -> None:
     """Delete a pod of a workload for a client of the member; a new one takes its slot."""
-    key = unmanaged.key_of(owner)
+    key = owner.binding_key
     workload = unmanaged.running(state, key) or state.workloads.get(key)
     if workload is not None:
         replicas.replace(state, workload, slot, at_ms)

@@ -161,7 +161,7 @@ def take_writes(history: History, before: int) -> None:
             case clusters.MemberObjectDeleted() as deletion:
                 _take_deletion(history, deletion, write.at_ms)
             case clusters.MemberPodDeleted(owner=owner, slot=slot):
-                _take_pod_deletion(history, unmanaged.key_of(owner), slot, write.at_ms)
+                _take_pod_deletion(history, owner.binding_key, slot, write.at_ms)
 
 
 def take_work(history: History, work: works.Work, at_ms: int, cause: ReportCause) -> None:
@@ -237,7 +237,7 @@ def positions(history: History) -> Iterator[tuple[str, template_loading.Template
 
 def _take_object(history: History, manifest: bytes, write: ObjectWrite) -> None:
     ref = kube_objects.read_head(msgspec.Raw(manifest)).reference
-    key = unmanaged.key_of(ref)
+    key = ref.binding_key
     past = history.workloads.get(key)
     if past is not None and past.applied is not None and not past.preserved:
         past.kept, past.edited = kept_fields.read(manifest), write.number
@@ -260,7 +260,7 @@ def _take_object(history: History, manifest: bytes, write: ObjectWrite) -> None:
 
 
 def _take_deletion(history: History, deletion: clusters.MemberObjectDeleted, at_ms: int) -> None:
-    ref, key = deletion.object, unmanaged.key_of(deletion.object)
+    ref, key = deletion.object, deletion.object.binding_key
     past = history.workloads.get(key)
     if past is not None and past.applied is not None and not past.preserved:
         past.created_ms, past.uid, past.kept = at_ms, "", KeptFields()

@@ -12,7 +12,7 @@ import msgspec
 from engine.simulation import lists, replica_sets, uids
 from engine.simulation.state import PODS_MAX, Origin, Revision, Unmanaged, Workload
 from engine.works import templates
-from events import keys, shapes
+from events import shapes
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
 
@@ -57,7 +57,7 @@ def replica_sets_of(cluster: str, key: str, deployment: Unmanaged, replicas: int
             name=replica_sets.name(deployment.ref.name, revision.digest),
             namespace=deployment.ref.namespace,
         )
-        result[keys.binding_key(ref.kind, ref.namespace, ref.name)] = Unmanaged(
+        result[ref.binding_key] = Unmanaged(
             ref=ref,
             manifest=msgspec.json.encode(manifest.document),
             uid=uids.of_replica_set(cluster, key, revision.digest),
@@ -85,7 +85,7 @@ def pods_of(cluster: str, workload: Workload, manifest: bytes) -> dict[str, Unma
             "metadata": named,
             "spec": object_at(template, "spec"),
         }
-        result[keys.binding_key(ref.kind, ref.namespace, ref.name)] = Unmanaged(
+        result[ref.binding_key] = Unmanaged(
             ref=ref,
             manifest=msgspec.json.encode(value),
             uid=uids.of_pod(cluster, pod.name, pod.created_ms),

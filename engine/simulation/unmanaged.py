@@ -35,7 +35,7 @@ from engine.simulation.state import (
     Workload,
 )
 from engine.works import budgets, templates
-from events import keys, kube_objects, shapes, works
+from events import kube_objects, shapes, works
 from events.json_values import object_at
 
 _REVISED: Final = ("Deployment", "StatefulSet", "DaemonSet")
@@ -44,11 +44,6 @@ REVISIONS_MAX: Final = 11
 
 NODE: Final = ("v1", "Node")
 _BUDGET: Final = budgets.KIND[1]
-
-
-def key_of(ref: shapes.WorkloadRef) -> str:
-    """Return the key of an object in a member; the binding of a propagated object has the same key."""
-    return keys.binding_key(ref.kind, ref.namespace, ref.name)
 
 
 def managed(state: MemberState, key: str) -> Workload | None:
@@ -80,7 +75,7 @@ def workload_of(key: str, item: Unmanaged) -> Workload:
 def apply(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> None:
     """Apply an object as a client of the member wrote it; ``uid`` is used if the object is new."""
     ref = kube_objects.read_head(msgspec.Raw(manifest)).reference
-    key = key_of(ref)
+    key = ref.binding_key
     workload = managed(state, key)
     if workload is not None:
         _keep(state, workload, kept_fields.read(manifest), at_ms)
@@ -108,7 +103,7 @@ def delete(
 
     ``keeps_pods``: the ReplicaSets of a Deployment and the pods of other workloads stay (``orphans``).
     """
-    key = key_of(ref)
+    key = ref.binding_key
     workload = managed(state, key)
     if workload is not None:
         owner_index.touch(state, key)
@@ -203,7 +198,7 @@ def contained(items: Mapping[str, Unmanaged], ref: shapes.WorkloadRef) -> list[s
 
 def fills(state: MemberState, ref: shapes.WorkloadRef) -> bool:
     """Whether clients edited a propagated namespace or wrote objects into it; False for one that a client created."""
-    own = state.unmanaged.get(key_of(ref))
+    own = state.unmanaged.get(ref.binding_key)
     if own is not None:
         metadata = object_at(msgspec.json.decode(own.manifest, type=dict[str, object]), "metadata")
         return marks.WORK_NAME in object_at(metadata, "annotations")

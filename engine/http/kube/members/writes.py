@@ -178,7 +178,7 @@ class MemberWrites:
             raise status_objects.bad_request(str(error)) from None
         has_status = write.path.part == STATUS or resource.subresource(STATUS) is None
         ref = _reference(resource, write.writer.namespace, write.writer.name)
-        key = unmanaged.key_of(ref)
+        key = ref.binding_key
         workload = unmanaged.managed(state, key)
         event: clusters.MemberObjectApplied | clusters.MemberObjectDeleted
         if workload is not None and live is not None:
@@ -253,7 +253,7 @@ class MemberWrites:
     def _check_writable(self, resource: Resource, namespace: str, name: str, live: KubeObject | None) -> None:
         """Raise StatusError (403) for objects that the simulation derives."""
         state = self._plane.state()
-        key = unmanaged.key_of(_reference(resource, namespace, name))
+        key = _reference(resource, namespace, name).binding_key
         # A namespace that only exists because objects are in it is not stored, but it may be written.
         is_open = (
             key in state.unmanaged
@@ -331,7 +331,7 @@ def _deletion_of(
 ) -> _Deletion:
     """Return the deletion of an object. Policy Orphan keeps its dependents, policy Foreground deletes them first."""
     cluster = state.spec.name
-    key, uid = unmanaged.key_of(ref), live.uid
+    key, uid = ref.binding_key, live.uid
     is_orphaning = options.policy == _ORPHAN or options.orphans
     is_managed = unmanaged.managed(state, key) is not None
     owned = garbage_collection.dependents(state, key, uid)
