@@ -23,6 +23,7 @@ from engine.agent.reconciliation import Entry
 from engine.agent.reports import Reporter
 from engine.bench import karmada_api
 from tests.agent.in_process import NAME, Gateway, Member, key_of, running, until
+from tests.background import background
 
 _SOON_S = 0.2
 """Long enough for what was sent meanwhile to arrive first."""
@@ -126,10 +127,8 @@ async def test_every_removal_of_many_is_reported_at_once(tmp_path: Path) -> None
             ledger.put(work.key, Entry(work=work))
             reporter.binding_changed(work.key)
         reporter.report(messages.HealthReport(ready=True, grace_seconds=40))
-        sending = asyncio.create_task(reporter.run())
-        await until(lambda: len(gateway.gone) == messages.REPORTS_MAX)
-        sending.cancel()
-        await asyncio.gather(sending, return_exceptions=True)
+        async with background(reporter.run()):
+            await until(lambda: len(gateway.gone) == messages.REPORTS_MAX)
         await control.aclose()
     await asyncio.to_thread(kept.close)
 

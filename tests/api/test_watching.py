@@ -11,6 +11,7 @@ from engine.reconcilers import worker, worker_metrics
 from events import topics
 from events.client import statements
 from events.records import Record, StoredRecord
+from tests.background import background
 from tests.builders.inputs import joined
 
 
@@ -44,20 +45,18 @@ async def test_worker_is_ready_while_it_owns_its_shards_and_turns_succeed() -> N
         assert (await http.get("/healthz")).text == "ok"
         assert (await http.get("/readyz")).status_code == 503
         log.fails = True
-        running = asyncio.create_task(of.run())
-        await until(http, "/metrics", "reballast_worker_failed_turns_total 2.0")
-        assert (await http.get("/readyz")).status_code == 503
+        async with background(of.run()):
+            await until(http, "/metrics", "reballast_worker_failed_turns_total 2.0")
+            assert (await http.get("/readyz")).status_code == 503
 
-        log.fails = False
-        await until(http, "/readyz", "ok")
-        of.assign([1, 2])
-        assert (await http.get("/readyz")).status_code == 503
-        # The worker takes over its new shards in its next turn, which this record starts.
-        statement = statements.Statement(data=joined("member1"), at_ms=1)
-        await log.append([statements.record_of(statement, "/tests", 1, "")])
-        await until(http, "/readyz", "ok")
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+            log.fails = False
+            await until(http, "/readyz", "ok")
+            of.assign([1, 2])
+            assert (await http.get("/readyz")).status_code == 503
+            # The worker takes over its new shards in its next turn, which this record starts.
+            statement = statements.Statement(data=joined("member1"), at_ms=1)
+            await log.append([statements.record_of(statement, "/tests", 1, "")])
+            await until(http, "/readyz", "ok")
 
 
 async def test_worker_metrics_are_prometheus_text() -> None:

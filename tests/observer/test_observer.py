@@ -19,6 +19,7 @@ from events import codec, observations, shapes, topics
 from events.json_values import Json
 from events.kube_objects import KubeObject
 from tests import recordings
+from tests.background import background
 from tests.observer.playback import Playback, playing
 from tests.relay import relayed
 
@@ -40,12 +41,10 @@ def recorded(count: int = COUNT) -> Playback:
 async def observing(access: Access, log: port.NumberedLog) -> AsyncGenerator[Observer]:
     api = MemberApi(access)
     observer = Observer(api, log, "/observed/test", lambda: 1_000)
-    running = asyncio.create_task(observer.run())
     try:
-        yield observer
+        async with background(observer.run()):
+            yield observer
     finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
         await api.aclose()
 
 

@@ -4,7 +4,6 @@ import asyncio
 import random
 import tracemalloc
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -19,6 +18,7 @@ from projections.as_of_views import AsOfViews
 from projections.port import Found, ProjectionError
 from projections.runner import Projector
 from projections.store import FILE, Store
+from tests.background import background
 from tests.builders.inputs import deleted, deployment, ref, template
 from tests.builders.manifests import CLUSTER_ROLE, raw
 from tests.projections.logs import Pen
@@ -133,11 +133,8 @@ async def test_cancelled_fold_changes_nothing(store: Store, tmp_path: Path) -> N
     projector = Projector(log, interrupted, manifests.check, batch_records_max=7)
 
     for _ in range(20):
-        running = asyncio.create_task(projector.run())
-        await asyncio.sleep(0.0005)
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running
+        async with background(projector.run()):
+            await asyncio.sleep(0.0005)
     await projector.fold_to(log.last_number())
 
     assert await asyncio.to_thread(interrupted.dump) == whole

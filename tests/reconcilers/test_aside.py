@@ -13,6 +13,7 @@ from engine.proof import verification
 from engine.reconcilers import paused_shards, snapshot_storage, worker, worker_metrics
 from events import decisions, topics
 from events.keys import shard_of
+from tests.background import background
 from tests.builders.inputs import deployment, health_reported, joined, key, policy, taint_policy, tainted
 from tests.builders.manifests import on
 from tests.deciders.story import Story
@@ -254,8 +255,7 @@ async def test_running_worker_retries_quarantined_shards() -> None:
     story = await begun()
     story.cutting.cut(topics.SPECS, SHARD)
     story.replace_worker()
-    running = asyncio.create_task(story.worker.run())
-    try:
+    async with background(story.worker.run()):
         async with asyncio.timeout(20):
             while not story.worker.unreadable():  # noqa: ASYNC110  # there is no event for it
                 await asyncio.sleep(0)
@@ -264,10 +264,6 @@ async def test_running_worker_retries_quarantined_shards() -> None:
             await story.write(deployment("web0", 3))
             while not story.worker.is_steady() or story.worker.is_behind():  # noqa: ASYNC110  # as above
                 await asyncio.sleep(0)
-    finally:
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running
     assert placed(story)[WEB] == {"member1": 3, "member2": 3}
     await story.proved()
 

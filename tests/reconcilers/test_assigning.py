@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import NoReturn
 
 import pytest
@@ -12,6 +11,7 @@ from engine.proof import verification
 from engine.reconcilers import replay, worker
 from events import codec, decisions, topics
 from events.records import Record
+from tests.background import background
 from tests.builders.inputs import deployment, joined, key, policy, tainted
 from tests.builders.manifests import on
 from tests.deciders.story import Story
@@ -166,12 +166,9 @@ async def test_fenced_shard_is_released_and_the_others_continue() -> None:
 
     # The loser is not notified that it no longer owns shard 0.
     await team.story.write(*(deployment(name, 3) for name in NAMES))
-    running = asyncio.create_task(loser.run())
-    while loser.is_behind():  # noqa: ASYNC110  # there is no event for it
-        await asyncio.sleep(0)
-    running.cancel()
-    with suppress(asyncio.CancelledError):
-        await running
+    async with background(loser.run()):
+        while loser.is_behind():  # noqa: ASYNC110  # there is no event for it
+            await asyncio.sleep(0)
     await winner.turn()
 
     assert owns(loser) == list(EVEN[1:])

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -21,6 +20,7 @@ from engine.simulation import defaults
 from events import decisions, policies, rebalance_decisions, records, release, topics
 from events.keys import shard_of
 from events.records import StoredRecord
+from tests.background import background
 from tests.builders.inputs import deployment, joined, key, policy, priority_class, rebalancer, ref
 from tests.builders.manifests import on
 from tests.deciders.story import Story
@@ -305,12 +305,9 @@ async def test_idle_worker_wakes_for_its_snapshot(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_RECORDS_MIN", 1)
     monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_INTERVAL_MS", 100)
     kept = SignallingSnapshots()
-    running = asyncio.create_task(worker.Worker(memory.MemoryLog(), clock_ms, storage=storage_of(kept)).run())
-    async with asyncio.timeout(5):
-        await kept.written.wait()
-    running.cancel()
-    with suppress(asyncio.CancelledError):
-        await running
+    async with background(worker.Worker(memory.MemoryLog(), clock_ms, storage=storage_of(kept)).run()):
+        async with asyncio.timeout(5):
+            await kept.written.wait()
 
 
 # --- files ---

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 
 import anyio
 import msgspec
@@ -17,6 +16,7 @@ from engine.reconcilers import recovery, replay, turns, worker
 from events import chain, codec, decisions, rebalance_decisions, times, topics
 from events.keys import shard_of
 from events.records import Record, StoredRecord
+from tests.background import background
 from tests.builders.inputs import deployment, joined, key, policy, rebalancer, ref
 from tests.builders.manifests import DUPLICATED, on
 from tests.deciders.story import Story
@@ -206,13 +206,10 @@ async def test_running_worker_survives_a_temporarily_failing_log() -> None:
     story = await begun(log)
     await story.write(deployment("web", 2))
     log.fails_before = 3
-    running = asyncio.create_task(story.worker.run())
-    async with asyncio.timeout(5):
-        while not await story.recorded(decisions.ScheduleDecided):
-            await log.wait(log.last_number())
-    running.cancel()
-    with suppress(asyncio.CancelledError):
-        await running
+    async with background(story.worker.run()):
+        async with asyncio.timeout(5):
+            while not await story.recorded(decisions.ScheduleDecided):
+                await log.wait(log.last_number())
     assert log.fails_before == 0
     assert await is_proved(log)
 
@@ -275,12 +272,10 @@ async def test_timer_is_on_time_although_the_machine_was_suspended(monkeypatch: 
     await story.submit(joined("member1"), policy("p", on("member1")), deployment("web", 1))
     hour_s = 3_600
     await story.submit(rebalancer("r", ref("web"), ttl_s=hour_s))
-    running = asyncio.create_task(story.worker.run())
-    await asyncio.sleep(0.02)
-    assert not await story.recorded(rebalance_decisions.RebalancerExpired)
-    story.now_ms += (hour_s + 1) * times.SECOND_MS
-    async with asyncio.timeout(5):
-        while not await story.recorded(rebalance_decisions.RebalancerExpired):  # noqa: ASYNC110  # no event for it
-            await asyncio.sleep(0.01)
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
+    async with background(story.worker.run()):
+        await asyncio.sleep(0.02)
+        assert not await story.recorded(rebalance_decisions.RebalancerExpired)
+        story.now_ms += (hour_s + 1) * times.SECOND_MS
+        async with asyncio.timeout(5):
+            while not await story.recorded(rebalance_decisions.RebalancerExpired):  # noqa: ASYNC110  # no event for it
+                await asyncio.sleep(0.01)

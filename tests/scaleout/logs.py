@@ -1,9 +1,8 @@
 """Kafka logs opened within a test: followed as by a worker, owned by one, or read in sequence order."""
 
-import asyncio
 import secrets
-from collections.abc import AsyncGenerator, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 from engine.log.kafka import numbered_log, partition_followers, shard_ownership, topics
 from engine.log.kafka.address import Address
@@ -11,6 +10,7 @@ from engine.process.replica import clock_ms
 from engine.proof import verification
 from engine.reconcilers.worker import Worker
 from events.topics import SHARDS
+from tests.background import background
 
 
 async def prepared(servers: str) -> Address:
@@ -26,7 +26,7 @@ async def followed(address: Address) -> AsyncGenerator[partition_followers.Follo
     log = partition_followers.FollowedLog(address)
     try:
         await log.open()
-        async with _running(log.run()):
+        async with background(log.run()):
             yield log
     finally:
         await log.aclose()
@@ -50,7 +50,7 @@ async def working(address: Address) -> AsyncGenerator[Worker]:
     """A running worker that owns all shards."""
     async with owned(address) as (shards, log):
         worker = Worker(log, clock_ms, range(SHARDS), owner=shards)
-        async with _running(worker.run()):
+        async with background(worker.run()):
             yield worker
 
 
@@ -61,14 +61,3 @@ async def verified(address: Address) -> int:
         report = await verification.verify(log)
     assert (report.findings, report.differences) == ([], [])
     return report.steps
-
-
-@asynccontextmanager
-async def _running(work: Coroutine[None, None, None]) -> AsyncGenerator[None]:
-    running = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running

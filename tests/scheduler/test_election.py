@@ -9,6 +9,7 @@ from engine.agent.member_api import MemberApi
 from engine.bench import karmada_api
 from engine.process.replica import clock_ms
 from engine.scheduler.election import Election
+from tests.background import background
 from tests.scheduler.api import Api, serving
 from tests.scheduler.test_scheduler import LEASE, until
 
@@ -33,14 +34,12 @@ async def test_leader_continues_to_lead_although_one_request_is_not_answered() -
     async with serving(api) as access:
         client = MemberApi(access)
         election = Election(client, LEASE, "a", clock_ms)
-        campaign = asyncio.create_task(election.run(lambda: None))
-        await until(election.leads)
-        api.hangs = 1
-        await until(lambda: not api.hangs)
-        for _ in range(WATCHED_S * 10):
-            await asyncio.sleep(0.1)
-            assert election.leads()
-        campaign.cancel()
-        await asyncio.gather(campaign, return_exceptions=True)
+        async with background(election.run(lambda: None)):
+            await until(election.leads)
+            api.hangs = 1
+            await until(lambda: not api.hangs)
+            for _ in range(WATCHED_S * 10):
+                await asyncio.sleep(0.1)
+                assert election.leads()
         await client.aclose()
     assert election.term == 1

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Generator
-from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +23,7 @@ from projections import query, store
 from projections.port import Found
 from projections.runner import Projector
 from projections.store import Store
+from tests.background import background
 from tests.projections.stories import Story
 
 LEVEL_SECONDS: Final = 120
@@ -33,16 +34,18 @@ pytestmark = pytest.mark.slow
 @asynccontextmanager
 async def following(log: SqliteLog, directory: Path) -> AsyncGenerator[RemoteViews]:
     """Run views over a log for the duration of the block."""
-    views = RemoteViews(log, directory)
-    running = asyncio.create_task(views.run())
+    async with running(RemoteViews(log, directory)) as views, asyncio.timeout(LEVEL_SECONDS):
+        await views.wait_folded(log.last_number())
+        yield views
+
+
+@asynccontextmanager
+async def running(views: RemoteViews) -> AsyncGenerator[RemoteViews]:
+    """Run views for the duration of the block, without waiting until they are level."""
     try:
-        async with asyncio.timeout(LEVEL_SECONDS):
-            await views.wait_folded(log.last_number())
+        async with background(views.run()):
             yield views
     finally:
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running
         await views.close()
 
 
@@ -328,8 +331,7 @@ async def test_unopenable_tables_are_reported_and_opened_later(
     before = await asyncio.to_thread(children)
     views = RemoteViews(log, tmp_path)
     with limited(0):
-        running = asyncio.create_task(views.run())
-        try:
+        async with running(views):
             async with asyncio.timeout(FULL_SECONDS):
                 with pytest.raises(port.LogError, match="continue automatically once there is space"):
                     await views.wait_folded(log.last_number())
@@ -338,22 +340,13 @@ async def test_unopenable_tables_are_reported_and_opened_later(
             async with asyncio.timeout(LEVEL_SECONDS):
                 while views.folded < log.last_number():  # noqa: ASYNC110  # as above
                     await asyncio.sleep(0.05)
-        finally:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
-            await views.close()
 
 
 async def test_repeatedly_ending_process_is_reported(log: SqliteLog, tmp_path: Path, story: Story) -> None:
     await log.append(story.opening())
     # The missing broker is all that the child can report before it ends.
     views = RemoteViews(log, tmp_path, "kafka://127.0.0.1:1/nowhere")
-    running = asyncio.create_task(views.run())
-    try:
+    async with running(views):
         async with asyncio.timeout(FULL_SECONDS):
             with pytest.raises(port.LogError, match="keeps exiting"):
                 await views.wait_folded(log.last_number())
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        await views.close()

@@ -16,6 +16,7 @@ from projections.query import checkpoint
 from projections.runner import Projector
 from projections.store import Reader, Store
 from tests.api.servers import NOW_MS, serving
+from tests.background import background
 from tests.builders import inputs
 from tests.builders.log_records import record
 from tests.builders.manifests import definition
@@ -68,13 +69,11 @@ async def on_files(directory: Path) -> AsyncGenerator[Services]:
     async with serving() as services:
         store = await asyncio.to_thread(Store, directory / "views.sqlite")
         projector = Projector(services.log, store, manifests.check)
-        following = asyncio.create_task(projector.run())
-        await projector.wait_folded(0)
-        await asyncio.sleep(0.1)
-        views = FileViews(projector, await asyncio.to_thread(Reader, directory / "views.sqlite"))
-        yield dataclasses.replace(services, views=views)
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
+        async with background(projector.run()):
+            await projector.wait_folded(0)
+            await asyncio.sleep(0.1)
+            views = FileViews(projector, await asyncio.to_thread(Reader, directory / "views.sqlite"))
+            yield dataclasses.replace(services, views=views)
         await asyncio.to_thread(views.store.close)
         projector.close()
         await asyncio.to_thread(store.close)
