@@ -49,8 +49,8 @@ def assert_accepted(cases: list[Vector], answer: Callable[[Vector], object]) -> 
     """Fail if an answer is not among the accepted ones of its case."""
     failures: list[str] = []
     for vector in cases:
-        given = answer(vector)
-        accepted = msgspec.json.decode(vector.accept, type=list[type(given)])
-        if given not in accepted:
-            failures.append(f"{vector.id}: {given}, accepted are {accepted}")
+        result = answer(vector)
+        accepted = msgspec.json.decode(vector.accept, type=list[type(result)])
+        if result not in accepted:
+            failures.append(f"{vector.id}: {result}, accepted are {accepted}")
     assert not failures, f"{len(cases) - len(failures)} of {len(cases)}\n" + "\n".join(failures)

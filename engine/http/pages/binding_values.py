@@ -106,8 +106,8 @@ def _bar(name: str, target: Target | None, report: Report, widest: int) -> Bar:
         pending=max((desired or 0) - (ready or 0), 0),
         applied=report.applied,
         leaving=target is None,
-        wanted_pixels=_pixels(max(desired or 0, running or 0), widest),
-        ready_pixels=_pixels(ready or 0, widest),
+        wanted_pixels=bar_pixels(max(desired or 0, running or 0), widest),
+        ready_pixels=bar_pixels(ready or 0, widest),
     )
 
 
@@ -117,8 +117,8 @@ def _most(binding: Binding) -> int:
     return max((*desired, *running), default=0)
 
 
-def _pixels(count: int, widest: int) -> int:
-    """The width of ``count`` replicas; at least 2 pixels unless it is 0."""
+def bar_pixels(count: int, widest: int) -> int:
+    """The width of ``count`` replicas if ``widest`` replicas have the longest bar; at least 2 pixels unless it is 0."""
     return max(BAR_PIXELS_MAX * count // max(widest, 1), 2) if count else 0
 
 

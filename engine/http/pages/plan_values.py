@@ -7,11 +7,11 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from engine.http import summaries as record_summaries
+from engine.http.pages import binding_values
 from engine.http.plans.jobs import Plan, State
 from engine.plans import drills, predictions, summaries
 from events import times
 
-BAR_PIXELS: Final = 240
 WORKLOADS_MAX: Final = 200
 _EVENTS_MAX: Final = 200
 _SUFFERING_MAX: Final = 5
@@ -204,14 +204,10 @@ def _bar(cluster: str, change: predictions.WorkloadChange, most: int) -> Bar:
     return Bar(
         cluster=cluster,
         text=text,
-        kept=_pixels(min(before, after), most),
-        gone=_pixels(max(before - after, 0), most),
-        new=_pixels(max(after - before, 0), most),
+        kept=binding_values.bar_pixels(min(before, after), most),
+        gone=binding_values.bar_pixels(max(before - after, 0), most),
+        new=binding_values.bar_pixels(max(after - before, 0), most),
     )
-
-
-def _pixels(count: int, most: int) -> int:
-    return max(BAR_PIXELS * count // max(most, 1), 2) if count else 0
 
 
 def _event(event: predictions.PredictedEvent) -> Event:
