@@ -52,7 +52,10 @@ class Preempted(Struct, frozen=True, rename="camel"):
 
 
 class Basis(Struct, frozen=True, rename="camel"):
-    """The step in which the decision was made; it determines the inputs (``ends``), the time and the rules."""
+    """The step in which the decision was made; it determines the inputs (``ends``), the time and the rules.
+
+    ``number`` is that of its last decision: the views as of this number show them all.
+    """
 
     shard: int
     step: int

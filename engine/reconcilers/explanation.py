@@ -104,7 +104,7 @@ async def _newest(log: port.Log, key: str, at_number: int | None) -> _Newest:
     """Fold the decisions on the binding up to ``at_number``."""
     newest = _Newest(None, None, {}, {})
     async for step in recovery.steps(log, keys.shard_of(key)):
-        if at_number is not None and step.record.number > at_number:
+        if at_number is not None and _number(step) > at_number:
             break
         for data in step.data:
             if getattr(data, "key", None) == key:
@@ -243,13 +243,18 @@ def _undecided(
     )
 
 
+def _number(step: recovery.RecordedStep) -> int:
+    """Return the number as of which the views show all decisions of a step."""
+    return (step.outputs[-1] if step.outputs else step.record).number
+
+
 def _basis(step: recovery.RecordedStep) -> Basis:
     taken = step.taken
     return Basis(
         shard=taken.shard,
         step=taken.number,
         position=str(step.record.position),
-        number=step.record.number,
+        number=_number(step),
         time=times.to_text(taken.time_ms),
         release=taken.release,
         ends=taken.ends,

@@ -5,7 +5,7 @@ import pytest
 from engine.placement.explain import ClusterExplanation, GroupExplanation
 from engine.reconcilers import explanation
 from engine.reconcilers.explained import Explained
-from events import decisions
+from events import attributes, decisions
 from events.json_values import Json
 from tests.builders import inputs, manifests
 from tests.builders.inputs import capacity, deployment, joined, key, policy, rebalancer, ref, tainted
@@ -118,6 +118,17 @@ async def test_explanation_names_its_step_in_the_log() -> None:
         if (taken.shard, taken.number) == (shown.basis.shard, shown.basis.step)
     ]
     assert (step.ends, step.release) == (shown.basis.ends, shown.basis.release)
+
+
+async def test_explanation_names_the_number_from_which_on_views_show_the_decision() -> None:
+    story = await begun()
+    await story.submit(policy("p"), deployment("web"))
+    number = (await explained(story)).basis.number
+    (dispatched,) = await story.log.read_all(number - 1, 1)
+
+    assert attributes.get(dispatched, "type").endswith("binding-dispatched.v1")
+    assert await explained(story, number) == await explained(story)
+    assert await explanation.explain(story.log, WEB, number - 1) is None
 
 
 async def test_undecided_binding_has_no_explanation() -> None:
