@@ -24,11 +24,12 @@ _ENGINE: Final = "karmada.io"
 
 
 class Listing(NamedTuple):
-    """A table: columns, further columns of the wide form, and rows with all of them."""
+    """A table: columns, further columns of the wide form, and rows with all of them; ``notes`` are shown below it."""
 
     columns: tuple[str, ...]
     wide: tuple[str, ...]
     rows: list[Row]
+    notes: tuple[str, ...] = ()
 
 
 class Run(NamedTuple):
@@ -186,7 +187,21 @@ def template_listing(
             since = run.since_ms if run.since_ms is not None else created_ms(metadata)
             age = age_text(since, now_ms)
             rows.append((metadata.name, run.cluster, *counts(run), age, "Y" if run.adopted else "N", *wide))
-    return Listing(columns, ("POLICY", "CONTAINERS", "IMAGES", "LABELS"), rows)
+    notes = tuple(note for _, _, binding in templates if binding and (note := _unscheduled(binding)))
+    if len(notes) > output.SHOWN_MAX:
+        notes = (*notes[: output.SHOWN_MAX], f"… and {len(notes) - output.SHOWN_MAX} more")
+    return Listing(columns, ("POLICY", "CONTAINERS", "IMAGES", "LABELS"), rows, notes)
+
+
+def _unscheduled(binding: Binding) -> str:
+    """A note that the replicas shown are not those requested; empty if the last scheduling pass succeeded."""
+    condition, template = binding.status.condition("Scheduled"), binding.spec.resource
+    if condition.status != "False":
+        return ""
+    return (
+        f"{template.name} is not scheduled as requested: {condition.reason}; "
+        f"see: reballast explain {template.kind.lower()} {template.name}"
+    )
 
 
 def label_text(labels: Mapping[str, str]) -> str:
@@ -226,7 +241,7 @@ def listing(kind: str, objects: Sequence[KubeObject], now_ms: int) -> Listing:
 def with_namespaces(table: Listing, objects: Sequence[KubeObject]) -> Listing:
     """The table with a first column NAMESPACE; ``objects`` has one object per row."""
     rows = [(value.namespace, *row) for row, value in zip(table.rows, objects, strict=True)]
-    return Listing(("NAMESPACE", *table.columns), table.wide, rows)
+    return table._replace(columns=("NAMESPACE", *table.columns), rows=rows)
 
 
 def age_text(since_ms: int, now_ms: int) -> str:
@@ -289,6 +304,8 @@ def show_table(table: Listing, *, wide: bool) -> None:
         return
     columns = (*table.columns, *table.wide) if wide else table.columns
     output.table(columns, [row[: len(columns)] for row in table.rows])
+    for note in table.notes:
+        output.warn(note)
 
 
 def show_whole(documents: list[Json], *, form: str, single: bool) -> None:

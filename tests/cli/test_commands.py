@@ -46,6 +46,19 @@ def applied(shell: Shell, name: str) -> None:
     shell.apply(APP.replace("NAME", name))
 
 
+def test_get_names_workloads_that_are_not_scheduled_as_requested(shell: Shell) -> None:
+    divided = "replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Aggregated}"
+    shell.apply(APP.replace("NAME", "large").replace("clusterAffinity: {clusterNames: [member1]}", divided))
+    shell.until_true(lambda: "large  " in shell("get", "deploy") and not shell.errors)
+    shell("scale", "deploy", "large", "--replicas=500000")
+
+    shell.until_true(lambda: bool(shell("get", "deploy") and shell.errors))
+    assert shell.errors.startswith(
+        "large is not scheduled as requested: Unschedulable; see: reballast explain"
+    )
+    shell("delete", "deploy", "large")
+
+
 def test_scale_label_and_delete_change_the_object(shell: Shell) -> None:
     applied(shell, "one")
 
