@@ -13,7 +13,7 @@ def story(explanation: Explained) -> list[str]:
     basis, mode = explanation.basis, explanation.mode
     lines = [
         f"Binding:   {explanation.key}",
-        f"Decided:   {basis.time}, at number {basis.number} of the log",
+        f"Decided:   {summaries.decided(explanation)}",
         f"Basis:     step {basis.step} of shard {basis.shard}, rules {basis.release}",
         f"Trigger:   {explanation.trigger}{f' ({mode})' if mode else ''}",
         f"Replicas:  {explanation.replicas}{_requests(explanation.requests or {})}",

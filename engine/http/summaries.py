@@ -84,6 +84,12 @@ def division(step: Step) -> str:
     return f"{step.kind} {'to' if step.kind == SCALE_DOWN else 'of'} {step.seats}"
 
 
+def decided(explained: Explained) -> str:
+    """Time and number of a decision, and whether its object was deleted since."""
+    text = f"{explained.basis.time}, at number {explained.basis.number} of the log"
+    return f"{text}; the object was deleted since" if explained.is_deleted else text
+
+
 def result(explained: Explained, clusters: str) -> str:
     """The clusters of a decision as text; a binding that could not be scheduled keeps those that it has."""
     is_kept = explained.condition not in {"", bindings.SUCCESS} and explained.clusters == explained.previous

@@ -82,6 +82,8 @@ class Explained(Struct, frozen=True, rename="camel"):
     clusters: dict[str, int]
     excluded: dict[str, int]
     explanation: Explanation | None
+    is_deleted: bool = False
+    """Whether the template was deleted after this decision."""
     refused: str = ""
     """The reason why the policy that selects the template can't be applied; empty if it can."""
     overrides: dict[str, tuple[str, ...]] = {}

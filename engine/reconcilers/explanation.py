@@ -71,6 +71,7 @@ async def explain(log: port.Log, key: str, at_number: int | None = None) -> Expl
         return None
     return msgspec.structs.replace(
         explained,
+        is_deleted=newest.is_withdrawn,
         refused="" if newest.refused is None else newest.refused[1],
         overrides={name: newest.overrides[name] for name in sorted(newest.overrides)},
         required_by={by: newest.required_by[by].clusters for by in sorted(newest.required_by)},

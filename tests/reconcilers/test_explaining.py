@@ -131,6 +131,14 @@ async def test_explanation_names_the_number_from_which_on_views_show_the_decisio
     assert await explanation.explain(story.log, WEB, number - 1) is None
 
 
+async def test_explanation_of_a_deleted_workload_says_that_it_was_deleted() -> None:
+    story = await begun()
+    await story.submit(policy("p"), deployment("web"))
+    assert not (await explained(story)).is_deleted
+    await story.submit(inputs.deleted("web"))
+    assert (await explained(story)).is_deleted
+
+
 async def test_undecided_binding_has_no_explanation() -> None:
     story = await begun()
     await story.submit(deployment("web"))

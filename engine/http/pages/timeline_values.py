@@ -74,7 +74,7 @@ def explanation(explained: Explained) -> Explanation:
         ("Required by", _by_name(explained.required_by)),
         ("Message", explained.message),
         *summaries.preemption_lines(explained),
-        ("Decided", f"{basis.time}, number {basis.number} of the log"),
+        ("Decided", summaries.decided(explained)),
         ("Basis", f"step {basis.step} of shard {basis.shard}, rules {basis.release}"),
     ]
     groups = [_group(group) for group in explained.explanation.groups] if explained.explanation else []
