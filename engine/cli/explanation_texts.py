@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from engine.cli import output
+from engine.deciders import quota_amounts
 from engine.http import summaries
 from engine.placement.explanations import GroupExplanation
 from engine.reconcilers.explained import Explained
@@ -66,8 +67,7 @@ def show_group(group: GroupExplanation) -> None:
 
 
 def _requests(requests: Mapping[str, int]) -> str:
-    # cpu requests are in thousandths of a core, all others in whole units.
-    amounts = ", ".join(f"{name}={value}{'m' if name == 'cpu' else ''}" for name, value in requests.items())
+    amounts = ", ".join(f"{name}={quota_amounts.shown(name, value)}" for name, value in requests.items())
     return f", each with {amounts}" if amounts else ""
 
 

@@ -67,7 +67,10 @@ class Basis(Struct, frozen=True, rename="camel"):
 
 
 class Explained(Struct, frozen=True, rename="camel"):
-    """A scheduling decision on one binding with its basis, request, result and explanation."""
+    """A scheduling decision on one binding with its basis, request, result and explanation.
+
+    ``requests`` are those of one replica: cpu in thousandths of a core, others in whole units.
+    """
 
     key: str
     basis: Basis
