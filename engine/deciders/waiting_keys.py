@@ -51,9 +51,13 @@ def _sort_by_priority(queue: dict[str, Waiting]) -> None:
 
 
 def _merged(previous: Waiting, new: Waiting) -> Waiting:
-    # The newest cause explains the decision; the oldest time measures how long the key has waited.
+    # The newest cause explains the decision, but no report does if something else has changed: members report all the
+    # time. The oldest time measures how long the key has waited.
+    is_change = bool(new.flags & ~REPORTED) or not previous.flags & ~REPORTED
     since_ms = min(previous.since_ms, new.since_ms)
-    return Waiting(new.flags | previous.flags, new.cause, since_ms, new.priority)
+    return Waiting(
+        new.flags | previous.flags, new.cause if is_change else previous.cause, since_ms, new.priority
+    )
 
 
 def pop(shard: ShardState, count: int) -> Iterator[tuple[str, Waiting]]:

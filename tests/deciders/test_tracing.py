@@ -4,7 +4,7 @@ import itertools
 
 from engine.proof import verification
 from engine.reconcilers import recovery, replay, worker
-from events import decisions, keys, links, records, shapes, topics
+from events import decisions, health, keys, links, records, shapes, topics
 from events.client import statements
 from events.records import Envelope, from_headers
 from events.tracing import NO_TRACE, Trace
@@ -58,6 +58,25 @@ async def test_consequences_of_a_fact_carry_its_trace(story: Story) -> None:
     heads = await append_traced(story, OPERATOR, tainted("member1", "NoExecute"))
     assert any(head.type.startswith("io.reballast.eviction-started") for head in heads)
     assert {carried(head) for head in heads} == {OPERATOR}
+
+
+async def test_consequences_of_a_fact_carry_its_trace_despite_a_report_in_the_same_step(story: Story) -> None:
+    await two_clusters(story)
+    await append_traced(story, PIPELINE, deployment("web", 2))
+    work = (await story.running(key("web")))["member1"]
+    report = health.WorkloadReported(
+        cluster="member1", key=key("web"), term=work.term, step=work.step, replicas=2, healthy=True
+    )
+    changes = [traced(OPERATOR, tainted("member1", "NoExecute"), story.now_ms)]
+    await story.log.append([*changes, traced(NO_TRACE, report, story.now_ms)])
+    await story.settle()
+
+    evictions = [
+        from_headers(record.headers)
+        for record in await story.log.read(topics.DECISIONS, keys.shard_of(key("web")), 0, 1000)
+        if "eviction-started" in record.headers["ce_type"]
+    ]
+    assert [carried(head) for head in evictions] == [OPERATOR]
 
 
 async def test_trace_of_a_rebalancer_passes_through_other_shards(story: Story) -> None:
