@@ -143,6 +143,12 @@ def _write(text: str) -> None:
         raise failures.Failure(f"standard output can't be written: {error.strerror}") from None
 
 
+def shortened(texts: Sequence[str], more: str = "… and {} more") -> list[str]:
+    """Return the first ``SHOWN_MAX`` texts; if there are more, ``more`` with their number follows."""
+    left_out = len(texts) - SHOWN_MAX
+    return [*texts[:SHOWN_MAX], *([more.format(left_out)] if left_out > 0 else [])]
+
+
 def warn(line: str) -> None:
     """Print a line to standard error."""
     sys.stderr.write(clean(line) + "\n")

@@ -29,7 +29,7 @@ class Listing(NamedTuple):
     columns: tuple[str, ...]
     wide: tuple[str, ...]
     rows: list[Row]
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
 
 
 class Run(NamedTuple):
@@ -187,10 +187,8 @@ def template_listing(
             since = run.since_ms if run.since_ms is not None else created_ms(metadata)
             age = age_text(since, now_ms)
             rows.append((metadata.name, run.cluster, *counts(run), age, "Y" if run.adopted else "N", *wide))
-    notes = tuple(note for _, _, binding in templates if binding and (note := _unscheduled(binding)))
-    if len(notes) > output.SHOWN_MAX:
-        notes = (*notes[: output.SHOWN_MAX], f"… and {len(notes) - output.SHOWN_MAX} more")
-    return Listing(columns, ("POLICY", "CONTAINERS", "IMAGES", "LABELS"), rows, notes)
+    notes = [note for _, _, binding in templates if binding and (note := _unscheduled(binding))]
+    return Listing(columns, ("POLICY", "CONTAINERS", "IMAGES", "LABELS"), rows, output.shortened(notes))
 
 
 def _unscheduled(binding: Binding) -> str:

@@ -139,5 +139,4 @@ def _notes(report: importing.Report) -> list[str]:
     if report.moved:
         notes.append(f"placed differently than observed: {', '.join(move.binding for move in report.moved)}")
     notes += report.notes
-    more = len(notes) - output.SHOWN_MAX
-    return notes[: output.SHOWN_MAX] + ([f"{more} more notes"] if more > 0 else [])
+    return output.shortened(notes, "{} more notes")

@@ -25,6 +25,7 @@ from events import clusters, codec, topics, tracing
 from events.json_values import DECODING_ERRORS, Json, as_text, at
 
 _ACTIONS: Final = {"POST": "created", "DELETE": "deleted"}
+_MORE: Final = "{} more"
 _REMEDY: Final = "create the plan again, and check it"
 _UNCHANGED: Final = "Nothing changes: the objects already are as requested."
 _READ_MAX: Final = 10_000
@@ -129,10 +130,10 @@ def _check(client: PlanningClient, saved: SavedPlan, expected: Prediction) -> No
         _check_unedited(client, based)
     _, prediction = planning_client.predicted(client, saved.requests, [], saved.horizon_ms)
     if differing := _differences(expected, prediction):
-        reason = "; ".join(_shortened(list(differing.values())))
+        reason = "; ".join(output.shortened(list(differing.values()), _MORE))
         since = _changes_since(client, expected, prediction, list(differing)[: output.SHOWN_MAX])
         if since:
-            reason += f"; changed since the plan: {', '.join(_shortened(since))}"
+            reason += f"; changed since the plan: {', '.join(output.shortened(since, _MORE))}"
         raise _OutdatedError(reason)
 
 
@@ -169,11 +170,6 @@ def _differences(planned: Prediction, now: Prediction) -> dict[str, str]:
             )
             result[key] = f"{key} would be placed in {would}, not in {predicted}"
     return result
-
-
-def _shortened(texts: list[str]) -> list[str]:
-    more = len(texts) - output.SHOWN_MAX
-    return [*texts[: output.SHOWN_MAX], *([f"{more} more"] if more > 0 else [])]
 
 
 def _outcomes(prediction: Prediction) -> dict[str, _Outcome]:

@@ -93,14 +93,10 @@ def _show(results: Sequence[drills.Result], notes: Sequence[str]) -> None:
     )
     for result in results:
         lost = [workload for workload in result.suffering if workload.missing]
-        lines = [remedy.text for remedy in result.remedies]
-        lines += [
-            f"{workload.key} is missing {summaries.count(workload.missing, 'replica')}"
-            for workload in lost[: output.SHOWN_MAX]
+        missing = [
+            f"{workload.key} is missing {summaries.count(workload.missing, 'replica')}" for workload in lost
         ]
-        if len(lost) > output.SHOWN_MAX:
-            lines.append(f"… and {len(lost) - output.SHOWN_MAX} more")
-        for line in lines:
+        for line in (*(remedy.text for remedy in result.remedies), *output.shortened(missing)):
             output.print_line(f"{result.outage.domain} {result.outage.name}: {line}")
     for note in (*dict.fromkeys(note for result in results for note in result.assumptions), *notes):
         output.warn(f"note: {note}")
