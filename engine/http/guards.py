@@ -15,6 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine.http.errors import RefusalError
+from engine.http.incoming_requests import READS
 from engine.http.pages import errors
 from engine.http.sessions import SESSION_SECONDS, Sessions
 
@@ -25,7 +26,6 @@ _FILES: Final = frozenset({"/style.css"})
 _AGENTS: Final = "/api/v1/agents/"
 _COOKIE: Final = "reballast"
 _HTTPS: Final = "https"
-_READING: Final = frozenset({"GET", "HEAD"})
 _CHALLENGE: Final = {"www-authenticate": "Bearer"}
 _QUERY_BYTES_MAX: Final = 16 * 1024
 _REMEDY: Final = (
@@ -101,7 +101,7 @@ class Guard:
         if scheme.lower() == "bearer" and self._sessions.is_token(token.strip()):
             return True
         # Browsers attach cookies to requests made by any site, so a cookie never permits writes (CSRF).
-        return scope["method"] in _READING and self._sessions.is_open(
+        return scope["method"] in READS and self._sessions.is_open(
             _cookie(headers.get("cookie", ""), _cookie_name(scope))
         )
 

@@ -21,6 +21,9 @@ from engine import diagnostics, loop_share
 from engine.writing.tracing import CURRENT
 from events import limits, tracing
 
+READS: Final = frozenset({"GET", "HEAD"})
+"""Methods of requests that change nothing."""
+
 SILENT_SECONDS: Final = 30.0
 """Longest pause of a client in the middle of a body."""
 

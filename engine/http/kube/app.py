@@ -50,7 +50,6 @@ from projections.port import NotKeptError, ProjectionError
 
 _log: Final = diagnostics.logger("gateway.kube")
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
-_READS: Final = ("GET", "HEAD")
 _REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
 """API groups whose objects are answered, not stored."""
 
@@ -237,7 +236,7 @@ def create_app(
 
 
 def _is_write(request: Request, api_path: ApiPath) -> bool:
-    return request.method not in _READS and api_path.group not in _REVIEWS
+    return request.method not in incoming_requests.READS and api_path.group not in _REVIEWS
 
 
 def _planned_definitions(writes: Writes | None) -> Callable[[], Sequence[bytes]]:

@@ -7,6 +7,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from engine.http.incoming_requests import READS
 from engine.http.kube import api_metadata, list_responses, rendering, requests
 from engine.http.kube.control_plane import Listed
 from engine.http.kube.list_filters import ObjectFilter
@@ -144,7 +145,7 @@ class KubeApi:
         api_path = parse_path(path)
         if self._guard is not None:
             await self._guard(request, api_path, path)
-        if request.method in ("GET", "HEAD"):
+        if request.method in READS:
             response = await api_metadata.answer(request, steps, self._plane.catalogue)
             if response is not None:
                 return response

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message
 
+from engine.http.incoming_requests import READS
 from engine.http.kube import bodies, list_responses, requests
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.list_filters import ObjectFilter
@@ -47,7 +48,7 @@ class Search:
         inner = parse_path(path)
         if api_path.name != "cache" or inner is None or inner.part:
             raise status_objects.no_such_path()
-        if request.method not in ("GET", "HEAD"):
+        if request.method not in READS:
             raise status_objects.method_not_allowed()
         await self._guard(request, inner, path)
         registries = await self._plane.read(Registries)
@@ -136,7 +137,7 @@ class Proxying:
                 raise status_objects.no_such_path()
             return await self.elsewhere(request, path)
         await self._guard(request, inner, path)
-        if request.method in ("GET", "HEAD") and not inner.part:
+        if request.method in READS and not inner.part:
             return await self._api.answer(request, path)
         if not inner.name:
             raise status_objects.method_not_allowed()
