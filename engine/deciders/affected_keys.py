@@ -221,9 +221,11 @@ def touch_unfit(shard: ShardState, indexes: Indexes, placements: Placements) -> 
     Karmada does so too, as their ``schedulerObservedGeneration`` is out of date.
     """
     cause, indexes.refitted = indexes.refitted, None
-    for key in indexes.unfit if cause is not None else ():
+    if cause is None:
+        return
+    for key in indexes.unfit:
         claim = shard.bindings[key].claim
-        if cause is not None and claim is not None and placements.get(claim.placement).cluster_affinities:
+        if claim is not None and placements.get(claim.placement).cluster_affinities:
             _touch(shard, key, states.CLUSTER, cause)
 
 
