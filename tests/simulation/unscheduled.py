@@ -5,7 +5,7 @@ from tests.simulation.moves import suspensions
 
 
 class Unscheduled:
-    """Follows the decisions about all bindings; ``in`` tells whether the binding with a key gets no decisions now."""
+    """Keys of the bindings that get no scheduling decisions now; it follows the decisions about all bindings."""
 
     def __init__(self) -> None:
         self._suspended: set[str] = set()
