@@ -5,8 +5,7 @@ from typing import Final, NamedTuple
 from engine.domain import marks, namespaces
 from events import keys
 from events.kube_objects import KubeObject
-from projections import clusters, works
-from projections.clusters import Cluster
+from projections import works
 from projections.documents.objects import ObjectRow
 from projections.documents.works import object_in_cluster, propagation
 from projections.port import Rows
@@ -48,13 +47,6 @@ class PropagatedNamespace(NamedTuple):
 
     manifest: KubeObject
     created_ms: int
-
-
-def cluster(rows: Rows, name: str) -> Cluster | None:
-    rows_found = rows.select(
-        "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?", (keys.cluster_key(name),)
-    )
-    return clusters.decode(rows_found[0][0]) if rows_found else None
 
 
 def works_of(rows: Rows, name: str, after: int) -> list[CurrentWork]:

@@ -35,9 +35,9 @@ class Span(NamedTuple):
     end: int
 
     @property
-    def bounds(self) -> list[Value]:
-        """The range of these records in the table of changes: its first key, and the first key beyond it."""
-        return [(self.after + 1) * changes.PLACES, (self.end + 1) * changes.PLACES]
+    def bounds(self) -> tuple[int, int]:
+        """The range of these records in the table of changes."""
+        return changes.bounds(*self)
 
 
 class ScaleTarget(NamedTuple):

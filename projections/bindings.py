@@ -12,7 +12,7 @@ from engine.domain import bindings as domain
 from events import decisions, enums, ids, shapes, status_values
 from events.records import Envelope
 from projections.placements import Placements
-from projections.port import Row, Rows
+from projections.port import Queryable, Row, Rows
 from projections.working_set import WorkingSet
 
 SCHEMA: Final = """
@@ -125,6 +125,7 @@ _AFTER_SCHEDULING: Final = (
 )
 """Decisions that a step takes after it has changed a binding's spec; if scheduling succeeded, it saw these changes."""
 
+_STORED: Final = "SELECT body FROM bindings JOIN keys USING (id) WHERE key = ?"
 _BODIES: Final = """
 SELECT key, body FROM keys JOIN bindings USING (id) WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key
 """
@@ -132,7 +133,13 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 decode: Final = msgspec.json.Decoder(Binding).decode
 
 
-def dependents(rows: Rows, binding: Binding) -> dict[str, Binding]:
+def stored(rows: Queryable, key: str) -> Binding | None:
+    """Return the binding with a key; None if there is none."""
+    matches = rows.select(_STORED, (key,))
+    return decode(matches[0][0]) if matches else None
+
+
+def dependents(rows: Queryable, binding: Binding) -> dict[str, Binding]:
     """Return the bindings that depend on a binding's template, by their keys."""
     if not binding.required:
         return {}

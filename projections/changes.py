@@ -6,6 +6,7 @@ document; the documents of all others come from the other projections. Only the 
 are kept; a watch that is further behind must list everything again.
 """
 
+from collections.abc import Iterable
 from itertools import groupby
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -13,7 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from events.kube_objects import KubeObject
-from projections.port import Row, Rows, Value
+from projections.port import Queryable, Row, Rows, Value
 
 CHANGES_MAX: Final = 100_000
 SCHEMA: Final = """
@@ -48,6 +49,9 @@ STORED: Final = {WORK: "W", RESOURCE_BINDING: "B", CLUSTER_RESOURCE_BINDING: "b"
 
 _KINDS: Final = {stored: kind for kind, stored in STORED.items()}
 
+_OF_KINDS: Final = """
+SELECT 1 FROM changes WHERE place >= ? AND place < ? AND kind IN (SELECT value FROM json_each(?)) LIMIT 1
+"""
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -103,15 +107,31 @@ class Change(NamedTuple):
     body: bytes | None
 
 
-def between(rows: Rows, after: int, end: int, kind: str = "") -> list[Change]:
+def bounds(after: int, end: int) -> tuple[int, int]:
+    """Return the first key of the changes after one number, and the first key beyond those of another."""
+    return (after + 1) * PLACES, (end + 1) * PLACES
+
+
+def between(rows: Queryable, after: int, end: int, kind: str = "") -> list[Change]:
     """Return the changes after one number, up to and including another, in order; of one kind if it is set."""
     statement = "SELECT place / ?, kind, id, member, verb, body FROM changes WHERE place >= ? AND place < ?"
-    where: list[Value] = [PLACES, (after + 1) * PLACES, (end + 1) * PLACES]
+    where: list[Value] = [PLACES, *bounds(after, end)]
     if kind:
         statement += " AND kind = ?"
         where.append(STORED.get(kind, kind))
     selected = rows.select(f"{statement} ORDER BY place", where)
     return [Change(number, _kind(stored), *rest) for number, stored, *rest in selected]
+
+
+def may_have_changed(rows: Queryable, kinds: Iterable[str], after: int, checkpoint: int) -> bool:
+    """Whether an object of some kinds changed after a number, or the table may lack such a change.
+
+    ``checkpoint`` is the last folded record's number.
+    """
+    if after < 0 or not is_kept(after, checkpoint):
+        return True
+    stored = msgspec.json.encode([STORED.get(kind, kind) for kind in kinds]).decode()
+    return bool(rows.select(_OF_KINDS, (*bounds(after, checkpoint), stored)))
 
 
 def _kind(stored: str) -> str:

@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from engine.domain import clusters as domain
 from events import clusters as events
-from events import shapes
+from events import keys, shapes
 from events.validation.verdicts import Head, Taken
-from projections.port import Row, Rows
+from projections.port import Queryable, Row, Rows
 from projections.working_set import WorkingSet
 
 SCHEMA: Final = "CREATE TABLE clusters (id INTEGER PRIMARY KEY, number INTEGER NOT NULL, body BLOB NOT NULL);"
@@ -50,6 +50,8 @@ class Cluster(Struct, array_like=True):
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 decode: Final = msgspec.json.Decoder(Cluster).decode
+_STORED: Final = "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?"
+_KEYS: Final = "SELECT key FROM clusters JOIN keys USING (id) ORDER BY key"
 
 
 class Clusters:
@@ -119,6 +121,17 @@ def apply(cluster: Cluster, data: shapes.Event, at_ms: int) -> bool:
         case _:
             cluster.spec = domain.edited(cluster.spec, data, at_ms)
     return True
+
+
+def stored(rows: Queryable, name: str) -> Cluster | None:
+    """Return the cluster with a name; None if there is none."""
+    matches = rows.select(_STORED, (keys.cluster_key(name),))
+    return decode(matches[0][0]) if matches else None
+
+
+def names(rows: Queryable) -> list[str]:
+    """Return the names of all clusters, in order."""
+    return [str(key).removeprefix(keys.cluster_key("")) for (key,) in rows.select(_KEYS)]
 
 
 def stored_heads(rows: Rows) -> Iterator[tuple[str, Head]]:

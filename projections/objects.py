@@ -5,18 +5,20 @@ is rendered. The rows also store the heads on which verdicts depend, so that a r
 stopped.
 """
 
-from collections.abc import Iterator
-from typing import Final, cast
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple, cast
 
 import msgspec
+from msgspec import Struct
 
 from engine.domain import federated_quotas
 from events import keys, kube_objects, shapes, topics
 from events.json_values import Json
+from events.kube_objects import KubeObject
 from events.validation.verdicts import Head, Taken
 from projections.documents import field_owners
 from projections.documents.objects import ObjectRow
-from projections.port import Found, Row, Rows
+from projections.port import Found, Queryable, Row, Rows
 
 SCHEMA: Final = """
 CREATE TABLE objects (
@@ -66,7 +68,78 @@ SELECT key, topic, version, generation, uid, created_ms, digest, api_version, ki
 FROM objects JOIN keys USING (id) ORDER BY id
 """
 
+_STORED: Final = """
+SELECT key, number, version, generation, uid, created_ms, digest, api_version, kind, name, manifest, status, owners
+FROM objects JOIN keys USING (id) WHERE key IN (SELECT value FROM json_each(?))
+"""
+_CONTAINED: Final = """
+SELECT api_version, kind, name FROM objects WHERE namespace = ? ORDER BY api_version, kind, name
+"""
+_MANIFESTS: Final = """
+SELECT namespace, name, manifest FROM objects
+WHERE api_version = ? AND kind IN (SELECT value FROM json_each(?)) ORDER BY created_ms, id
+"""
+_MARK: Final = "SELECT count(*), coalesce(max(number), 0) FROM objects WHERE api_version = ? AND kind = ?"
+
 _encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class StoredObject(Struct, frozen=True, kw_only=True):
+    """A stored object: ``manifest`` as written, and the metadata that the fold derives (``head``).
+
+    ``number`` is the sequence number of its last write, ``owners`` the field owners of its ``status``; all bytes are
+    JSON.
+    """
+
+    number: int
+    head: Head
+    manifest: bytes
+    status: bytes = b""
+    owners: bytes = b""
+
+    @property
+    def content(self) -> KubeObject:
+        """The object as written, decoded."""
+        return KubeObject(msgspec.json.decode(self.manifest, type=dict[str, object]))
+
+
+class StoredManifest(NamedTuple):
+    """The manifest of an object as written: JSON, perhaps of a producer that ignores the schema."""
+
+    namespace: str
+    name: str
+    manifest: bytes
+
+
+def by_keys(rows: Queryable, object_keys: Sequence[str]) -> dict[str, StoredObject]:
+    """Return the objects that exist among those with these record keys, by key."""
+    return {
+        key: StoredObject(number=number, head=Head(*head), manifest=manifest, status=status, owners=owners)
+        for key, number, *head, manifest, status, owners in rows.select(_STORED, (_json(object_keys),))
+    }
+
+
+def in_namespace(rows: Queryable, namespace: str) -> list[shapes.WorkloadRef]:
+    """Return references to all objects in a namespace, ordered by version, kind and name."""
+    return [
+        shapes.WorkloadRef(api_version=api_version, kind=kind, name=name, namespace=namespace)
+        for api_version, kind, name in rows.select(_CONTAINED, (namespace,))
+    ]
+
+
+def manifests(rows: Queryable, api_version: str, *kinds: str) -> list[StoredManifest]:
+    """Return the manifests of some kinds of one API version, the oldest object first."""
+    return [StoredManifest(*row) for row in rows.select(_MANIFESTS, (api_version, _json(kinds)))]
+
+
+def mark_of_kind(rows: Queryable, api_version: str, kind: str) -> tuple[int, int]:
+    """Return how many objects a kind has, and the number of its newest write; one of them differs after each change."""
+    ((count, newest),) = rows.select(_MARK, (api_version, kind))
+    return count, newest
+
+
+def _json(values: Sequence[str]) -> str:
+    return msgspec.json.encode(values).decode()
 
 
 class Objects:

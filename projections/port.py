@@ -22,12 +22,16 @@ class UnwritableError(ProjectionError):
     """The tables could not be written and are unchanged; a later attempt may succeed."""
 
 
-class Rows(Protocol):
-    """Access to the tables within one transaction or one consistent read."""
+class Queryable(Protocol):
+    """Tables, or one consistent read of them: enough for a function that runs a single query."""
 
     def select(self, statement: str, where: Sequence[Value] = ()) -> list[Found]:
-        """Return all rows of a query."""
+        """Return all rows of a query; may block while another thread reads."""
         ...
+
+
+class Rows(Queryable, Protocol):
+    """Access to the tables within one transaction or one consistent read."""
 
     def scan(self, statement: str, where: Sequence[Value] = ()) -> Iterator[Found]:
         """Yield the rows of a query one by one, for callers that may not need all."""
@@ -38,15 +42,11 @@ class Rows(Protocol):
         ...
 
 
-class Tables(Protocol):
+class Tables(Queryable, Protocol):
     """Read access to the tables of all projections."""
 
     def reading(self) -> AbstractContextManager[Rows]:
         """Hold one consistent read of all tables; may block while another thread reads."""
-        ...
-
-    def select(self, statement: str, where: Sequence[Value] = ()) -> list[Found]:
-        """Return all rows of one query, which is always consistent; may block while another thread reads."""
         ...
 
 

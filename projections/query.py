@@ -117,8 +117,8 @@ def list_bindings(rows: Rows, filters: Filter = ANY, *, limit: int = 100, after:
 
 
 def get_binding(rows: Rows, key: str) -> KubeObject | None:
-    matches = rows.select(f"{_BINDING} WHERE key = ?", (key,))
-    return _show_binding(rows, bindings.decode(matches[0][2])) if matches else None
+    binding = bindings.stored(rows, key)
+    return None if binding is None else _show_binding(rows, binding)
 
 
 def list_objects(rows: Rows, filters: Filter = ANY, *, limit: int = 100, after: str = "") -> Objects:
@@ -172,9 +172,8 @@ def list_clusters(rows: Rows, filters: Filter = ANY, *, limit: int = 100, after:
 
 
 def get_cluster(rows: Rows, name: str) -> KubeObject | None:
-    statement = "SELECT body FROM keys JOIN clusters USING (id) WHERE key = ?"
-    selected = rows.select(statement, (keys.cluster_key(name),))
-    return cluster_document(clusters.decode(selected[0][0])) if selected else None
+    cluster = clusters.stored(rows, name)
+    return None if cluster is None else cluster_document(cluster)
 
 
 def list_works(

@@ -6,11 +6,11 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import marks, namespaces
-from events import decisions, enums, ids, shapes
+from events import decisions, enums, ids, keys, shapes
 from events import works as events
 from events.records import Envelope
 from projections.bindings import Binding
-from projections.port import Row, Rows
+from projections.port import Queryable, Row, Rows
 
 SCHEMA: Final = """
 CREATE TABLE works (
@@ -33,6 +33,14 @@ CREATE TABLE overridden (
 _POD: Final = ("v1", "Pod")
 _OF_NAMESPACES: Final = """
 SELECT w.id FROM works w JOIN objects o ON o.id = w.id WHERE w.cluster = ? AND o.api_version = ? AND o.kind = ?
+"""
+
+_STORED: Final = """
+SELECT w.body FROM works w JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id = w.id WHERE c.key = ? AND k.key = ?
+"""
+_KEY: Final = """
+SELECT k.key FROM keys c JOIN works w INDEXED BY works_by_name ON w.cluster = c.id JOIN keys k ON k.id = w.id
+WHERE c.key = ? AND w.name = ?
 """
 
 Where = tuple[int, int]
@@ -78,6 +86,18 @@ class Work(Struct, frozen=True, array_like=True, gc=False):
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 decode: Final = msgspec.json.Decoder(Work).decode
+
+
+def stored(rows: Queryable, cluster: str, key: str) -> Work | None:
+    """Return the work of a binding in a cluster; None if there is none."""
+    matches = rows.select(_STORED, (keys.cluster_key(cluster), key))
+    return decode(matches[0][0]) if matches else None
+
+
+def key_of(rows: Queryable, cluster: str, name: str) -> str | None:
+    """Return the binding key of the Work object with a name in a cluster's namespace; None if there is none."""
+    matches = rows.select(_KEY, (keys.cluster_key(cluster), name))
+    return matches[0][0] if matches else None
 
 
 class Works:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from engine.bench import runs
 from engine.process import installation
 from events import catalogue, decisions, shapes
+from projections import query
 
 Act = Callable[[], Awaitable[object]]
 
@@ -42,5 +43,4 @@ class Timing:
         entry = catalogue.BY_STRUCT[of]
         name = f"{entry.topic}.{entry.name}"
         with self._running.views.store.reading() as rows:
-            matches = rows.select("SELECT count FROM counts WHERE name = ?", (name,))
-        return int(str(matches[0][0])) if matches else 0
+            return query.counts(rows).get(name, 0)

@@ -18,11 +18,10 @@ from engine.overrides import application, policies, selection
 from engine.placement.fleet import Fleet
 from events import shapes
 from events.kube_objects import KubeObject
-from projections import agent_queries, changes
+from events.validation.known_kinds import POLICY_GROUP
+from projections import agent_queries, changes, clusters, objects
 from projections.documents.clusters import cluster_document
 from projections.port import Rows
-
-_POLICIES: Final = "SELECT manifest FROM objects WHERE kind = 'ClusterOverridePolicy' AND topic = 'policies'"
 
 
 class _Template(Struct, frozen=True):
@@ -34,9 +33,9 @@ def of(rows: Rows, cluster: str) -> list[agent_queries.PropagatedNamespace]:
     """Return the namespaces of a cluster, ordered by name; one whose overrides fail is returned without overrides."""
     result = agent_queries.namespaces_of(rows, cluster)
     overrides = selection.Overrides()
-    for (manifest,) in rows.select(_POLICIES) if result else ():
-        overrides.put(selection.KnownOverride(policies.decode(manifest), 0))
-    member = agent_queries.cluster(rows, cluster)
+    for policy in objects.manifests(rows, POLICY_GROUP, "ClusterOverridePolicy") if result else ():
+        overrides.put(selection.KnownOverride(policies.decode(policy.manifest), 0))
+    member = clusters.stored(rows, cluster)
     if not overrides or member is None:
         return result
     fleet = Fleet()

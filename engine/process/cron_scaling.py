@@ -31,14 +31,13 @@ from events import times
 from events.json_values import Json, objects_at
 from events.kube_objects import KubeObject
 from events.validation.known_kinds import AUTOSCALING_GROUP
-from projections import changes, query
+from projections import changes, objects, query
 from projections.port import ProjectionError, Rows
 
 SOURCE: Final = "/reballast/cron-scaling"
 MANAGER: Final = "cronfederatedhpa-controller"
 _KIND: Final = "CronFederatedHPA"
-_SCALERS: Final = "SELECT namespace, name, manifest FROM objects WHERE kind = ? AND api_version = ?"
-_CHANGED: Final = "SELECT 1 FROM changes WHERE place >= ? AND place < ? AND kind = ? LIMIT 1"
+_CHANGED: Final = (changes.kind_of(AUTOSCALING_GROUP, _KIND),)
 _HISTORY: Final = 3
 """Number of executions per rule that the status keeps if the rule sets no limit."""
 
@@ -228,15 +227,12 @@ def _target(api_version: str, kind: str, namespace: str, name: str) -> Target:
 def _read(rows: Rows, after: int) -> tuple[int, list[Job] | None]:
     """Return the last sequence number in the views, and all jobs (None if no scaler changed after ``after``)."""
     number = query.checkpoint(rows)
-    if after >= 0 and changes.is_kept(after, number):
-        bounds = [(after + 1) * changes.PLACES, (number + 1) * changes.PLACES]
-        if not rows.select(_CHANGED, [*bounds, changes.kind_of(AUTOSCALING_GROUP, _KIND)]):
-            return number, None
-    return number, list(_jobs(rows))
+    is_changed = changes.may_have_changed(rows, _CHANGED, after, number)
+    return number, list(_jobs(rows)) if is_changed else None
 
 
 def _jobs(rows: Rows) -> Iterator[Job]:
-    for namespace, name, manifest in rows.select(_SCALERS, [_KIND, AUTOSCALING_GROUP]):
+    for namespace, name, manifest in objects.manifests(rows, AUTOSCALING_GROUP, _KIND):
         try:
             spec = _DECODER.decode(manifest).spec
         except (msgspec.MsgspecError, RecursionError) as error:

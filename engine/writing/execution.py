@@ -18,7 +18,6 @@ from engine.writing.mutations import (
     Mutated,
     Mutation,
     Problem,
-    StoredObject,
     StoredState,
     Target,
     Verdict,
@@ -27,6 +26,7 @@ from engine.writing.mutations import (
 from events import catalogue, codec, keys, records, shapes, times, topics
 from events.tracing import Trace
 from projections import clusters
+from projections.objects import StoredObject
 from projections.port import ProjectionError
 
 _WRITES_MAX: Final = 512

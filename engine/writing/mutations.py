@@ -6,14 +6,13 @@ A mutation is applied again, to a newer object, if another client wrote in betwe
 import enum
 from typing import Final, Protocol
 
-import msgspec
 from msgspec import Struct, structs
 
 from events import keys, shapes, specs, topics
 from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
-from events.validation.verdicts import Head
 from projections.clusters import Cluster
+from projections.objects import StoredObject
 
 _TOPICS: Final[dict[kinds.Route, str]] = {
     "template": topics.SPECS,
@@ -74,25 +73,6 @@ class Target(Struct, frozen=True, kw_only=True):
         """The kind as kubectl prints it: ``deployment.apps``."""
         group, slash, _version = self.api_version.partition("/")
         return f"{self.kind.lower()}.{group}" if slash else self.kind.lower()
-
-
-class StoredObject(Struct, frozen=True, kw_only=True):
-    """A stored object: ``manifest`` as written, and the metadata that the fold derives (``head``).
-
-    ``number`` is the sequence number of its last write, ``owners`` the field owners of its ``status``; all bytes are
-    JSON.
-    """
-
-    number: int
-    head: Head
-    manifest: bytes
-    status: bytes = b""
-    owners: bytes = b""
-
-    @property
-    def content(self) -> KubeObject:
-        """The object as written, decoded."""
-        return KubeObject(msgspec.json.decode(self.manifest, type=dict[str, object]))
 
 
 StoredState = StoredObject | Cluster | None

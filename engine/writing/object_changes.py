@@ -23,7 +23,6 @@ from engine.writing.mutations import (
     Edited,
     Mutated,
     Problem,
-    StoredObject,
     StoredState,
     Target,
     not_found,
@@ -35,6 +34,7 @@ from projections.clusters import Cluster
 from projections.documents import field_owners
 from projections.documents import objects as documents_objects
 from projections.documents.clusters import cluster_document
+from projections.objects import StoredObject
 
 _APPLIED: Final = {
     "template": specs.TemplateApplied,

@@ -10,13 +10,14 @@ from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port
 from engine.writing import tracing
 from engine.writing.execution import Appending, Turn, Views, WriteExecution, Writing, raised
-from engine.writing.mutations import Action, Mutated, Mutation, Problem, StoredObject, Target, Written
+from engine.writing.mutations import Action, Mutated, Mutation, Problem, Target, Written
 from events import kube_objects, shapes
 from events.clusters import ClusterJoined, ClusterLeft
 from events.records import Record
 from events.validation.known_kinds import CLUSTER_GROUP
 from events.validation.verdicts import Head
 from projections import clusters
+from projections.objects import StoredObject
 
 
 class PlannedWrites:

@@ -20,14 +20,14 @@ from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port
 from engine.writing import tracing
 from engine.writing.execution import Answer, Appending, Report, Turn, Views, WriteExecution, Writing, raised
-from engine.writing.mutations import Mutation, Problem, StoredObject, Target, Written
+from engine.writing.mutations import Mutation, Problem, Target, Written
 from engine.writing.planned_writes import PlannedWrites
-from events import keys, shapes
+from events import shapes
 from events.records import Record
 from events.tracing import Trace
 from events.validation import known_kinds as kinds
-from events.validation.verdicts import Head
-from projections import clusters
+from projections import clusters, objects
+from projections.objects import StoredObject
 from projections.port import Views as Projections
 
 CLIENT_SOURCE: Final = "/reballast/api"
@@ -45,11 +45,6 @@ GROUPS_MAX: Final = 2
 
 MEMBERS_MAX: Final = 256
 
-_OBJECTS: Final = """
-SELECT key, number, version, generation, uid, created_ms, digest, api_version, kind, name, manifest, status, owners
-FROM objects JOIN keys USING (id) WHERE key IN ({})
-"""
-_CLUSTER: Final = "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?"
 _AT_ONCE_MAX: Final = 64
 """Maximum number of objects that are read on the event loop (in less than a millisecond), not in a thread."""
 
@@ -205,27 +200,13 @@ class StoredViews:
         self._views = views
 
     async def settle(self, number: int) -> None:
-        await self._views.wait_folded(number)
+        if self._views.folded < number:
+            await self._views.wait_folded(number)
 
     async def objects(self, object_keys: Sequence[str]) -> dict[str, StoredObject]:
         if len(object_keys) <= _AT_ONCE_MAX:
-            return self._objects(object_keys)
-        return await anyio.to_thread.run_sync(self._objects, tuple(object_keys))
+            return objects.by_keys(self._views.store, object_keys)
+        return await anyio.to_thread.run_sync(objects.by_keys, self._views.store, tuple(object_keys))
 
     async def cluster(self, name: str) -> clusters.Cluster | None:
-        return self._cluster(name)
-
-    def _objects(self, object_keys: Sequence[str]) -> dict[str, StoredObject]:
-        statement = _OBJECTS.format(", ".join("?" * len(object_keys)))
-        matches = self._views.store.select(statement, object_keys)
-        return {
-            key: StoredObject(
-                number=number, head=Head(*head), manifest=manifest, status=status, owners=owners
-            )
-            for key, number, *head, manifest, status, owners in matches
-        }
-
-    def _cluster(self, name: str) -> clusters.Cluster | None:
-        matches = self._views.store.select(_CLUSTER, (keys.cluster_key(name),))
-        body = matches[0][0] if matches else None
-        return clusters.decode(body) if isinstance(body, bytes) else None
+        return clusters.stored(self._views.store, name)

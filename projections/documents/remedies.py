@@ -10,11 +10,10 @@ from msgspec import Struct
 
 from events.json_values import objects_at
 from events.kube_objects import KubeObject
-from projections.port import Rows
+from events.validation.known_kinds import REMEDY_GROUP
+from projections import objects
+from projections.port import Queryable
 
-_REMEDIES: Final = (
-    "SELECT manifest FROM objects WHERE kind = 'Remedy' AND api_version = 'remedy.karmada.io/v1alpha1'"
-)
 _EQUAL: Final = "Equal"
 
 
@@ -50,9 +49,9 @@ class Remedy(Struct, frozen=True):
 _DECODER: Final = msgspec.json.Decoder(Remedy)
 
 
-def read(rows: Rows) -> list[Remedy]:
+def read(rows: Queryable) -> list[Remedy]:
     """Return all Remedies except malformed ones, which producers can record."""
-    decoded = (_decoded(manifest) for (manifest,) in rows.select(_REMEDIES))
+    decoded = (_decoded(stored.manifest) for stored in objects.manifests(rows, REMEDY_GROUP, "Remedy"))
     return [remedy for remedy in decoded if remedy is not None]
 
 

@@ -5,12 +5,13 @@ from msgspec import Struct
 
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import control_plane
-from engine.writing.mutations import Action, Edited, Mutated, Problem, StoredObject, Target, Verdict
+from engine.writing.mutations import Action, Edited, Mutated, Problem, Target, Verdict
 from engine.writing.object_changes import Change, Preconditions, Removal, StatusChange, encode
 from events import specs, times
 from events.json_values import Json
 from events.kube_objects import KubeObject
 from events.validation.verdicts import Head
+from projections.objects import StoredObject
 from tests.builders.manifests import deployment
 
 NOW_MS = times.from_text("2026-01-01T00:00:00Z")

@@ -28,7 +28,7 @@ from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 from engine.works import manifests
 from events import keys, records, topics
-from projections import agent_queries
+from projections import agent_queries, clusters
 from projections import query as queries
 from projections.clusters import Cluster
 from projections.steps import foreign_works
@@ -161,7 +161,7 @@ class _Agents:
             uid = tokens.read(self._services, request, name)
             # Read the cluster on each request: a token must stop working once another cluster has taken the
             # name.
-            cluster = await self._reader.read(None, lambda rows: agent_queries.cluster(rows, name))
+            cluster = await self._reader.read(None, lambda rows: clusters.stored(rows, name))
             tokens.check(uid, cluster)
             return await answer(request, name, cluster)
 

@@ -32,7 +32,7 @@ from engine.kubeapi.schema.resources import ApiPath, Resource, control_plane
 from events.json_values import DECODING_ERRORS
 from events.kube_objects import KubeObject
 from events.validation import known_kinds
-from projections import changes, query
+from projections import changes, objects, query
 from projections.port import Rows
 
 ADMIN: Final = User(name="reballast-admin", groups=(rbac.MASTERS, rbac.AUTHENTICATED))
@@ -45,14 +45,7 @@ _ACCOUNT: Final = "system:serviceaccount:"
 _ACCOUNT_WORDS: Final = 4
 _CLUSTER_GROUP: Final = known_kinds.CLUSTER_GROUP.partition("/")[0]
 
-_OBJECTS: Final = """
-SELECT api_version, manifest FROM objects WHERE kind IN ('ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding')
-ORDER BY id
-"""
 _KINDS: Final = tuple(changes.kind_of(parsing.API_VERSION, kind) for kind in parsing.KINDS)
-_CHANGED: Final = """
-SELECT 1 FROM changes WHERE place >= ? AND place < ? AND kind IN (?, ?, ?, ?) LIMIT 1
-"""
 _VERBS: Final = {
     "GET": "get",
     "HEAD": "get",
@@ -119,19 +112,9 @@ class Authorizer:
     def _refresh(self) -> None:
         with self._services.views.store.reading() as rows:
             number = query.checkpoint(rows)
-            if not self._is_current(rows, number):
+            if changes.may_have_changed(rows, _KINDS, self._number, number):
                 self._rights = _rights_in(rows)
         self._number = number
-
-    def _is_current(self, rows: Rows, number: int) -> bool:
-        """Whether no role or binding changed since the last read.
-
-        False if the views no longer keep all changes since then.
-        """
-        if self._number < 0 or not changes.is_kept(self._number, number):
-            return False
-        bounds = ((self._number + 1) * changes.PLACES, (number + 1) * changes.PLACES)
-        return not rows.select(_CHANGED, (*bounds, *_KINDS))
 
 
 class Users:
@@ -389,10 +372,9 @@ def _is_members(user: User, api_path: ApiPath | None) -> bool:
 
 def _rights_in(rows: Rows) -> Rights:
     values = bootstrap_roles.objects()
-    for api_version, manifest in rows.select(_OBJECTS):
-        if api_version == parsing.API_VERSION:
-            try:
-                values.append(KubeObject(msgspec.json.decode(manifest, type=dict[str, object])))
-            except DECODING_ERRORS:
-                continue  # a role that can't be read grants nothing
+    for stored in objects.manifests(rows, parsing.API_VERSION, *parsing.KINDS):
+        try:
+            values.append(KubeObject(msgspec.json.decode(stored.manifest, type=dict[str, object])))
+        except DECODING_ERRORS:
+            continue  # a role that can't be read grants nothing
     return parsing.rights(values)

@@ -22,7 +22,7 @@ from events import attributes, ids, times
 from events.json_values import Json
 from events.kube_fields import ObjectMeta
 from events.kube_objects import KubeObject
-from projections import object_tables
+from projections import clusters, object_tables
 from projections.port import Rows
 
 _Answer = TypeVar("_Answer")
@@ -40,7 +40,6 @@ CLUSTER_INFO_PATH: Final = f"/api/v1/namespaces/{_PUBLIC}/configmaps/{_CLUSTER_I
 """Path of the ConfigMap ``cluster-info``, which clients may read without credentials."""
 
 _SOURCE: Final = "/reballast/given"
-_MEMBERS: Final = "SELECT key FROM clusters JOIN keys USING (id) ORDER BY key"
 NAMES: Final[dict[object_tables.Kind, str]] = {
     ACCOUNT: dependencies.DEFAULT_ACCOUNT,
     CONFIG_MAP: ROOT_AUTHORITY,
@@ -238,5 +237,4 @@ def _bootstrap_tokens(rows: Rows) -> list[KubeObject]:
 
 
 def _works_namespaces(rows: Rows) -> set[str]:
-    names = (str(key).rpartition(":")[2] for (key,) in rows.select(_MEMBERS))
-    return {marks.work_namespace(name) for name in names}
+    return {marks.work_namespace(name) for name in clusters.names(rows)}

@@ -24,20 +24,11 @@ from engine.kubeapi.schema.resources import ApiPath, Catalogue, Resource, contro
 from events.json_values import DECODING_ERRORS
 from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
-from projections import object_tables, query
+from projections import object_tables, objects, query
 from projections.port import Rows
 
 _Answer = TypeVar("_Answer")
-_SIGNATURE: Final = """
-SELECT count(*), coalesce(max(number), 0) FROM objects
-WHERE kind = 'CustomResourceDefinition' AND api_version = 'apiextensions.k8s.io/v1'
-"""
-_DEFINITIONS: Final = """
-SELECT manifest FROM objects
-WHERE kind = 'CustomResourceDefinition' AND api_version = 'apiextensions.k8s.io/v1' ORDER BY created_ms, id
-"""
-"""Of two definitions of one kind the older one is served."""
-
+_DEFINITION: Final = object_tables.Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 METRICS: Final = "metrics.k8s.io"
 Figures = Callable[[Resource, str, ObjectFilter], Awaitable[list[KubeObject]]]
 """Returns resource metrics of members' nodes or pods, given the metrics kind, a namespace (empty: all) and a filter."""
@@ -53,10 +44,10 @@ class Listed(msgspec.Struct, frozen=True):
 
 
 class _Kinds(NamedTuple):
-    """The served kinds as of a sequence number, and what identifies their definitions."""
+    """The served kinds as of a sequence number, and the mark of their definitions, which changes with them."""
 
     number: int
-    signature: tuple[object, ...]
+    mark: tuple[int, int]
     catalogue: Catalogue
 
 
@@ -229,13 +220,13 @@ class ControlPlane:
     def _read_kinds(self, rows: Rows) -> _Kinds:
         """Read the served kinds. Change nothing: several threads may run this at once."""
         known, number = self._kinds, query.checkpoint(rows)
-        (signature,) = rows.select(_SIGNATURE)
-        if signature == known.signature:
-            return _Kinds(number, signature, known.catalogue)
-        custom: list[Resource] = []
-        for (manifest,) in rows.select(_DEFINITIONS):
-            custom.extend(_custom(manifest))
-        return _Kinds(number, signature, control_plane().with_custom(custom))
+        mark = objects.mark_of_kind(rows, *_DEFINITION)
+        if mark == known.mark:
+            return _Kinds(number, mark, known.catalogue)
+        # Of two definitions of one kind the older one, which is returned first, is served.
+        definitions = objects.manifests(rows, *_DEFINITION)
+        custom = [kind for definition in definitions for kind in _custom(definition.manifest)]
+        return _Kinds(number, mark, control_plane().with_custom(custom))
 
     def _query_views(self, query: Callable[[Rows], _Answer]) -> _Answer:
         with self._services.views.store.reading() as rows:

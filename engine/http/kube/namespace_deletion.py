@@ -20,7 +20,9 @@ from engine.log.port import LogError
 from engine.writing.mutations import Action, Problem, Target, Verdict, Written
 from engine.writing.object_changes import Preconditions, Removal
 from engine.writing.write_api import CLIENT_SOURCE, Writes
+from events import shapes
 from events.kube_objects import KubeObject
+from projections import object_tables, objects
 from projections.port import ProjectionError, Rows
 
 GRACE_MS: Final = 2_000
@@ -35,16 +37,7 @@ Another server or a producer may have ended what kept one, or a slow write may h
 
 _AFTER_FAILURE_MS: Final = 1_000
 _TOGETHER: Final = 256
-_CONTAINED: Final = """
-SELECT api_version, kind, name FROM objects WHERE namespace = ? ORDER BY api_version, kind, name
-"""
-_STORED: Final = """
-SELECT name, manifest FROM objects WHERE kind = 'Namespace' AND api_version = 'v1' AND namespace = '' ORDER BY name
-"""
-
-_NAMED: Final = """
-SELECT manifest FROM objects WHERE kind = 'Namespace' AND api_version = 'v1' AND namespace = '' AND name = ?
-"""
+_NAMESPACE: Final = object_tables.Kind(*namespaces.KIND)
 _FAILURES: Final = (LogError, ProjectionError, StatusError)
 
 _log: Final = diagnostics.logger("gateway.kube")
@@ -177,10 +170,11 @@ class Namespaces:
 
     async def _clear(self, name: str) -> None:
         # The marked namespace may have been deleted meanwhile, and another one of this name created.
-        is_marked = await self._plane.read(lambda rows: _is_marked(rows, name))
+        namespace = await self._plane.read(lambda rows: object_tables.get(rows, _NAMESPACE, "", name))
+        is_marked = namespace is not None and namespace.is_ending
         targets = [
-            Target(api_version=api_version, kind=kind, namespace=name, name=inner)
-            for api_version, kind, inner in (await self._contained(name) if is_marked else ())
+            Target(api_version=ref.api_version, kind=ref.kind, namespace=name, name=ref.name)
+            for ref in (await self._contained(name) if is_marked else ())
         ]
         is_held = False
         for start in range(0, len(targets), _TOGETHER):
@@ -201,22 +195,11 @@ class Namespaces:
             self._repeat(target.namespace, answer.reason)
         return False
 
-    async def _contained(self, name: str) -> list[tuple[str, str, str]]:
-        def select_contained(rows: Rows) -> list[tuple[str, str, str]]:
-            return [(str(row[0]), str(row[1]), str(row[2])) for row in rows.select(_CONTAINED, (name,))]
-
-        return await self._plane.read(select_contained)
-
-
-def _is_marked(rows: Rows, name: str) -> bool:
-    return any(
-        KubeObject(msgspec.json.decode(manifest)).is_ending for (manifest,) in rows.select(_NAMED, (name,))
-    )
+    async def _contained(self, name: str) -> list[shapes.WorkloadRef]:
+        return await self._plane.read(lambda rows: objects.in_namespace(rows, name))
 
 
 def _marked(rows: Rows) -> list[str]:
     """Return the names of the namespaces that are marked for deletion."""
-    stored = (
-        (str(name), KubeObject(msgspec.json.decode(manifest))) for name, manifest in rows.select(_STORED)
-    )
-    return [name for name, value in stored if value.is_ending]
+    stored = objects.manifests(rows, *_NAMESPACE)
+    return [item.name for item in stored if KubeObject(msgspec.json.decode(item.manifest)).is_ending]

@@ -24,7 +24,7 @@ from events import codec, keys, observations, topics
 from events.json_values import DECODING_ERRORS
 from events.kube_objects import KubeObject
 from events.records import StoredRecord
-from projections import client_events, query
+from projections import client_events, query, works
 from projections.documents.works import cluster_of
 from projections.port import Rows
 
@@ -36,10 +36,6 @@ _BATCH: Final = 256
 _WATCHERS_MAX: Final = 64
 _ABOUT: Final = ("involvedObject", "regarding")
 _BOUND: Final = ("ResourceBinding", "ClusterResourceBinding")
-_OF_WORK: Final = """
-SELECT k.key FROM keys c JOIN works w INDEXED BY works_by_name ON w.cluster = c.id JOIN keys k ON k.id = w.id
-WHERE c.key = ? AND w.name = ?
-"""
 
 
 class Events:
@@ -237,22 +233,14 @@ def _own_keys(rows: Rows, kind: str, namespace: str, name: str) -> list[str]:
     if kind == "Cluster":
         return [keys.cluster_key(name)]
     if kind == "Work":
-        return [_key_of_work(rows, cluster_of(namespace) or "", name)]
+        # If no such work exists, use the name, which is no key of a binding and finds no records.
+        return [works.key_of(rows, cluster_of(namespace) or "", name) or name]
     if kind == federated_quotas.KIND:
         # Clusters report on the ResourceQuota of the same name, which the engine creates from the
         # FederatedResourceQuota.
         of_members = keys.binding_key(federated_quotas.QUOTA[1], namespace, name)
         return [keys.object_key(kind, namespace, name), of_members]
     return []
-
-
-def _key_of_work(rows: Rows, cluster: str, name: str) -> str:
-    """Return the binding key of the work with this name in the cluster.
-
-    If the cluster has no such work, return ``name``, which is not the key of any binding.
-    """
-    matches = rows.select(_OF_WORK, (keys.cluster_key(cluster), name))
-    return matches[0][0] if matches else name
 
 
 def _is_in(value: KubeObject, namespace: str) -> bool:

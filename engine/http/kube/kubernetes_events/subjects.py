@@ -18,12 +18,6 @@ _QUOTA = object_tables.Kind(POLICY_GROUP, federated_quotas.KIND)
 QUOTAS = keys.object_key(federated_quotas.KIND, "", "")
 """The start of the keys of FederatedResourceQuotas."""
 
-_BINDING = "SELECT body FROM bindings JOIN keys USING (id) WHERE key = ?"
-_CLUSTER = "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?"
-_WORK = """
-SELECT w.body FROM works w JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id = w.id WHERE c.key = ? AND k.key = ?
-"""
-
 
 class Subjects:
     """Looks up objects within one read of the views; each object is read once."""
@@ -38,25 +32,22 @@ class Subjects:
     def binding(self, key: str, record: StoredRecord) -> Binding | None:
         """Return the binding that a record is about; None if it does not exist, or was created after the record."""
         if key not in self._bindings:
-            selected = self._rows.select(_BINDING, (key,))
-            self._bindings[key] = bindings.decode(selected[0][0]) if selected else None
+            self._bindings[key] = bindings.stored(self._rows, key)
         binding = self._bindings[key]
         return None if binding is None or time_ms(record) < binding.created_ms else binding
 
     def work(self, cluster: str, key: str, record: StoredRecord) -> Work | None:
         """Return the work of a binding in a cluster; None if it does not exist, or was created after the record."""
-        where = (keys.cluster_key(cluster), key)
+        where = (cluster, key)
         if where not in self._works:
-            selected = self._rows.select(_WORK, where)
-            self._works[where] = works.decode(selected[0][0]) if selected else None
+            self._works[where] = works.stored(self._rows, cluster, key)
         work = self._works[where]
         return None if work is None or time_ms(record) < work.created_ms else work
 
     def cluster(self, name: str, record: StoredRecord) -> Cluster | None:
         """Return a cluster; None if it does not exist, or was created after the record."""
         if name not in self._clusters:
-            selected = self._rows.select(_CLUSTER, (keys.cluster_key(name),))
-            self._clusters[name] = clusters.decode(selected[0][0]) if selected else None
+            self._clusters[name] = clusters.stored(self._rows, name)
         cluster = self._clusters[name]
         return None if cluster is None or time_ms(record) < cluster.head.created_ms else cluster
 
