@@ -12,9 +12,6 @@ from typing import Any
 
 import pytest
 import yaml
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from engine.agent import kubeconfigs
 from engine.agent.api_errors import RefusedError
@@ -22,6 +19,7 @@ from engine.agent.credentials import Credentials
 from engine.agent.kubeconfigs import Access, KubeconfigError
 from engine.agent.member_api import MemberApi
 from engine.identity import certificates
+from tests.agent.certificates import client_certificate
 
 Json = dict[str, Any]
 _TOKEN = "t"  # noqa: S105  # it opens nothing
@@ -153,20 +151,6 @@ def test_exec_plugin_beside_the_kubeconfig_is_given_the_cluster(tmp_path: Path) 
     user = {"exec": {"command": "./login", "provideClusterInfo": True}}
     access = kubeconfigs.read(written(tmp_path / "config", {}, user))
     assert asyncio.run(Credentials(access).header()) == "Bearer https://there:6443"
-
-
-def client_certificate(name: str) -> tuple[str, str]:
-    """A certificate that signs itself, and its key, in PEM."""
-    key, now = ec.generate_private_key(ec.SECP256R1()), dt.datetime.now(dt.UTC)
-    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    builder = (
-        x509.CertificateBuilder().subject_name(subject).issuer_name(subject).public_key(key.public_key())
-    )
-    builder = builder.serial_number(x509.random_serial_number()).not_valid_before(now - dt.timedelta(1))
-    signed = builder.not_valid_after(now + dt.timedelta(1)).sign(key, hashes.SHA256())
-    pem = serialization.Encoding.PEM
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return signed.public_bytes(pem).decode(), private.decode()
 
 
 def test_certificate_files_are_read_again_after_a_refusal(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ import pytest
 
 from engine.http.services import Services
 from events import clusters, codec, topics
-from tests.api.test_departing import CLUSTERS, MERGE, Json, api, cluster
+from events.json_values import Json
+from tests.api.kube.client import CLUSTERS, MERGE, api
+from tests.builders.manifests import cluster
 
 JSON_PATCH = {"content-type": "application/json-patch+json"}
 APPLY = {"content-type": "application/apply-patch+yaml"}

@@ -1,10 +1,5 @@
 """Deletion of a Cluster: the object stays until the cluster has left, as objects with finalizers do."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from typing import cast
-
-import httpx
 import pytest
 
 from engine.http.services import Services
@@ -14,28 +9,11 @@ from engine.simulation import defaults
 from engine.simulation.member_fleet import Members
 from events import catalogue, clusters, codec, topics
 from events.json_values import Json
-from tests.api.servers import NOW_MS, kube_client, serving
+from tests.api.kube.client import CLUSTERS, MERGE, api, create_cluster, metadata
+from tests.api.servers import NOW_MS
 from tests.builders.manifests import CONFIG_MAP, cluster, config_map, policy, selector
 
-CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters"
-MERGE = {"content-type": "application/merge-patch+json"}
 FINALIZER = "karmada.io/cluster-controller"
-
-
-@asynccontextmanager
-async def api(log: MemoryLog | None = None) -> AsyncGenerator[tuple[httpx.AsyncClient, Services]]:
-    async with serving(log=log) as services, kube_client(services) as kube:
-        yield kube, services
-
-
-async def create_cluster(kube: httpx.AsyncClient, name: str = "edge") -> Json:
-    answer = await kube.post(CLUSTERS, json=cluster(name))
-    assert answer.status_code == 201, answer.text
-    return metadata(answer)
-
-
-def metadata(answer: httpx.Response) -> Json:
-    return cast("Json", answer.json()["metadata"])
 
 
 async def event_types(services: Services) -> list[str]:

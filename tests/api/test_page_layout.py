@@ -6,7 +6,7 @@ import pytest
 
 from engine.http.pages import errors
 from tests.api.servers import client, serving
-from tests.api.test_pages import WEB, moved
+from tests.api.story_records import WEB, moved
 
 
 async def test_cells_on_narrow_screens_have_the_headings_of_their_columns() -> None:

@@ -18,7 +18,7 @@ from engine.process import drilling
 from events import observations
 from projections import store
 from tests.api.servers import client, serving
-from tests.api.test_pages import moved, written
+from tests.api.story_records import moved, written
 from tests.builders.inputs import capacity, deployment, joined, key, policy, ref
 from tests.builders.manifests import DYNAMIC, on
 from tests.builders.manifests import deployment as manifest

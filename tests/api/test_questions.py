@@ -18,20 +18,7 @@ from tests.builders.inputs import deployment, rebalancer, ref
 from tests.builders.log_records import envelope, record, structured
 from tests.builders.manifests import config_map
 from tests.projections.logs import START_MS, Pen
-from tests.projections.stories import claimed, decided, declared
-
-KEY = keys.binding_key("Deployment", "default", "foo")
-
-
-def placed(pen: Pen) -> list[records.Record]:
-    """Records of a Deployment that is placed and then moved; record 2 is the first step, 6 the second."""
-    return [
-        pen.input(deployment("foo", 3)),
-        *pen.decide(
-            declared(KEY, "foo", 3), claimed(KEY), decided(KEY, member1=2, member2=1), cause="specs/3/0"
-        ),
-        *pen.decide(decided(KEY, member2=3)),
-    ]
+from tests.projections.stories import KEY, decided, declared, placed
 
 
 async def test_list_shows_the_writes_of_its_client() -> None:

@@ -5,7 +5,7 @@ import anyio
 from engine.http.services import Services
 from events.records import from_headers
 from events.tracing import NO_TRACE, Trace
-from tests.api.test_departing import MERGE, api
+from tests.api.kube.client import MERGE, api
 from tests.builders.manifests import manifest
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-{span:016x}-01"

@@ -17,7 +17,7 @@ from engine.writing.write_api import CLIENT_SOURCE
 from events import clusters, codec, keys, records, topics
 from events.kube_objects import KubeObject
 from projections.port import ProjectionError
-from tests.api.test_departing import CLUSTERS, MERGE, api, create_cluster
+from tests.api.kube.client import CLUSTERS, MERGE, api, create_cluster
 from tests.builders import log_records
 from tests.builders.inputs import applied, deleted
 from tests.builders.manifests import deployment

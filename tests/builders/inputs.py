@@ -1,11 +1,12 @@
 """Input events made of the manifests, in the namespace ``default``; clusters and their reports."""
 
+import json
 from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
-from events import clusters, keys, policies, shapes, specs
+from events import clusters, imported_placements, keys, policies, shapes, specs
 from events.json_values import Json
 from tests.builders import manifests
 from tests.builders.manifests import (
@@ -209,3 +210,16 @@ def rebalancer(
 
 def _namespace(kind: Kind) -> str:
     return "" if kind in _CLUSTER_SCOPED else "default"
+
+
+def imported(
+    replicas: int, claimed_by: str = "", placement: Json | None = None, /, **clusters: int
+) -> specs.TemplateApplied:
+    """A Deployment that runs in these clusters already, and is claimed by a policy of its namespace."""
+    claim = {"policy": {"kind": "PropagationPolicy", "namespace": "default", "name": claimed_by}}
+    older = {"placement": json.dumps(placement)} if placement else {}
+    text = json.dumps({"clusters": clusters, **(claim if claimed_by else {}), **older})
+    metadata = {"annotations": {imported_placements.ANNOTATION: text}}
+    return applied(
+        manifests.deployment("web", replicas, "default", metadata=metadata, requests={"cpu": "1"}), None
+    )

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 from tests.builders.manifests import definition
+from tests.cli.deployments import APP, applied
 from tests.cli.servers import Shell
-from tests.cli.test_commands import APP, applied
 
 MISSPELT = """
 apiVersion: apps/v1

@@ -11,7 +11,7 @@ from engine.http.plans import jobs
 from engine.plans import questions
 from events.records import Record
 from tests.api.servers import TOKEN, LogPlanner, on_a_port
-from tests.api.test_pages import written
+from tests.api.story_records import written
 from tests.builders import inputs
 from tests.deciders.story import Story
 

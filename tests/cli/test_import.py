@@ -14,7 +14,7 @@ from engine.bench.karmada_api import binding, cluster
 from engine.cli.karmada import states
 from tests.cli import servers
 from tests.cli.servers import Shell
-from tests.observer.test_command import KUBECONFIG
+from tests.observer.commands import KUBECONFIG
 from tests.scheduler.api import Api, Json, serving
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 
 from engine.cli import main, server_location
 from tests.api.servers import TOKEN, on_a_port
-from tests.api.test_pages import written
+from tests.api.story_records import written
 from tests.deciders.story import Story
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from engine.cli import client, failures, main, server_location
 from events.json_values import Json, object_at
+from tests.cli.deployments import applied
 from tests.cli.servers import STOP_SECONDS, Shell, editor
-from tests.cli.test_commands import applied
 
 WIDGETS = """
 apiVersion: apiextensions.k8s.io/v1

@@ -16,8 +16,8 @@ import pytest
 
 from engine.cli import failures, main, options, output, serve
 from engine.process import kept_ports
+from tests.cli.deployments import applied
 from tests.cli.servers import STOP_SECONDS, Shell, running, without_ages
-from tests.cli.test_commands import applied
 
 COLUMNS = 100
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n"

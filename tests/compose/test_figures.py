@@ -15,12 +15,13 @@ from engine.plans import drills
 from engine.process import drilling, observing
 from engine.process.scaleout import SequenceMetrics
 from engine.reconcilers.worker_metrics import WorkerMetrics
-from tests.api.test_questions import client, placed, serving
+from tests.api.servers import client, serving
 from tests.builders.inputs import deployment, joined, policy
 from tests.builders.manifests import on
 from tests.compose import documents
 from tests.deciders.story import Story
 from tests.projections.logs import Pen
+from tests.projections.stories import placed
 
 OF_PROMETHEUS = {"up", "instance", "job"}
 

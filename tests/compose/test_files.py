@@ -17,7 +17,7 @@ import pytest
 from engine.cli import main
 from events import release
 from tests.compose import documents
-from tests.events.test_schemas import is_valid
+from tests.events.json_schemas import is_valid
 from tests.tidy import trees
 
 COMPOSE: Final = documents.compose()

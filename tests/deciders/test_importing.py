@@ -1,13 +1,9 @@
 """A template brings its placement along: the first decision takes it over, later ones are the usual."""
 
-import json
-
 import pytest
 
-from events import decisions, imported_placements, specs
-from events.json_values import Json
-from tests.builders import manifests
-from tests.builders.inputs import applied, capacity, joined, key, policy, tainted
+from events import decisions
+from tests.builders.inputs import capacity, imported, joined, key, policy, tainted
 from tests.builders.manifests import DYNAMIC, on
 from tests.deciders.story import Story
 
@@ -18,19 +14,6 @@ WEB = key("web")
 async def two_members(story: Story) -> None:
     await story.submit(joined("member1"), joined("member2"), capacity("member1"), capacity("member2"))
     await story.submit(policy("p", on("member1", "member2", scheduling=DYNAMIC)))
-
-
-def imported(
-    replicas: int, claimed_by: str = "", placement: Json | None = None, /, **clusters: int
-) -> specs.TemplateApplied:
-    """A Deployment that runs in these clusters already, and is claimed by a policy of its namespace."""
-    claim = {"policy": {"kind": "PropagationPolicy", "namespace": "default", "name": claimed_by}}
-    older = {"placement": json.dumps(placement)} if placement else {}
-    text = json.dumps({"clusters": clusters, **(claim if claimed_by else {}), **older})
-    metadata = {"annotations": {imported_placements.ANNOTATION: text}}
-    return applied(
-        manifests.deployment("web", replicas, "default", metadata=metadata, requests={"cpu": "1"}), None
-    )
 
 
 async def test_first_decision_takes_the_placement_over(story: Story) -> None:

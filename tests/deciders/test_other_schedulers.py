@@ -5,10 +5,20 @@ import pytest
 from engine.reconcilers import explanation
 from events import decisions, policies, rebalance_decisions, specs
 from events.json_values import Json
-from tests.builders.inputs import capacity, deleted, deployment, joined, key, policy, rebalancer, ref, tainted
+from tests.builders.inputs import (
+    capacity,
+    deleted,
+    deployment,
+    imported,
+    joined,
+    key,
+    policy,
+    rebalancer,
+    ref,
+    tainted,
+)
 from tests.builders.manifests import DYNAMIC, on, selector
 from tests.deciders.story import Story
-from tests.deciders.test_importing import imported
 
 WEB = key("web")
 BOTH = on("member1", "member2", scheduling=DYNAMIC)

@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from events import catalogue, codec, records, schemas, topics
 from events.json_values import as_object, list_at, object_at
 from tests.events import generating
+from tests.events.json_schemas import is_valid
 from tests.golden import files
 
 SCHEMAS = schemas.json_schemas()
@@ -21,10 +22,6 @@ INPUTS = [
     for entry in catalogue.EVENT_TYPES
     if entry.topic in {"specs", "policies", "clusters", "health"}
 ]
-
-
-def is_valid(schema: dict[str, object], value: object) -> bool:
-    return Draft202012Validator(schema).is_valid(value)  # pyright: ignore[reportArgumentType, reportUnknownMemberType]
 
 
 def at(value: object, *path: str) -> dict[str, object]:

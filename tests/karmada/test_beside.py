@@ -16,7 +16,7 @@ import pytest
 from tests.cli import servers
 from tests.clusters.__main__ import KARMADA
 from tests.karmada.stories import Story
-from tests.observer.test_command import run
+from tests.observer.commands import run
 
 pytestmark = [
     pytest.mark.slow,

@@ -1,7 +1,7 @@
 """One control plane per log backend for all tests here; each test has its own namespace.
 
-Tests of writes, watches, clusters and the tutorial run on both backends, all others on SQLite only; the guides
-run on Kafka in ``tests/seeds``.
+Tests of writes, watches, clusters and the tutorial run on both backends, all others on SQLite only. The guides
+are in ``tests/seeds``.
 """
 
 import re

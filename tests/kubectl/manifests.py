@@ -40,3 +40,29 @@ spec:
 """
 
 BOTH = f"{DEPLOYMENT}---{POLICY}"
+
+
+STATEFUL = """
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  replicas: 2
+  selector: {matchLabels: {app: db}}
+  template: {metadata: {labels: {app: db}}, spec: {containers: [{name: main, image: postgres}]}}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+"""
+
+
+OF_ROBOT = """
+apiVersion: v1
+kind: Secret
+metadata:
+  name: robot-token
+  annotations:
+    kubernetes.io/service-account.name: robot
+type: kubernetes.io/service-account-token
+"""

@@ -9,8 +9,8 @@ import pytest
 from engine.cli import failures, main
 from engine.karmada.default_tolerations import NOT_READY
 from events import times
+from tests.cli.failover_objects import CONFIRMED_S, TAINTS, WEB
 from tests.cli.servers import Shell
-from tests.cli.test_failover import CONFIRMED_S, TAINTS, WEB
 from tests.kubectl.control_planes import on_sqlite
 
 SECONDS: Final = 7

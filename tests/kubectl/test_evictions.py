@@ -6,8 +6,8 @@ from typing import Final
 
 import pytest
 
+from tests.cli.failover_objects import FAILOVER, WEB
 from tests.cli.servers import Shell
-from tests.cli.test_failover import FAILOVER, WEB
 from tests.kubectl.commands import Kubectl
 
 KEPT: Final = (WEB + FAILOVER.replace("Directly", "Never")).replace(", namespace: default", "")

@@ -5,7 +5,8 @@ import json
 from events.json_values import Json, at, object_at, objects_at
 from tests.builders.manifests import manifest
 from tests.kubectl.commands import Kubectl
-from tests.kubectl.test_member_writes import STATEFUL, in_namespace, uids
+from tests.kubectl.manifests import STATEFUL
+from tests.kubectl.members import in_namespace, uids
 
 _OWNERS = "jsonpath={.items[*].metadata.ownerReferences[*].kind}"
 

@@ -5,7 +5,7 @@ import json
 from typing import Final
 
 from tests.kubectl.commands import Kubectl
-from tests.kubectl.test_rights import OF_ROBOT
+from tests.kubectl.manifests import OF_ROBOT
 
 _ROLES: Final = "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles"
 

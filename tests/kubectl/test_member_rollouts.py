@@ -4,8 +4,8 @@ from collections import Counter
 
 from events.json_values import objects_at
 from tests.kubectl.commands import Kubectl
-from tests.kubectl.manifests import DEPLOYMENT, POLICY
-from tests.kubectl.test_member_writes import STATEFUL, in_namespace, uids
+from tests.kubectl.manifests import DEPLOYMENT, POLICY, STATEFUL
+from tests.kubectl.members import in_namespace, uids
 
 
 def _images(member: Kubectl) -> Counter[object]:

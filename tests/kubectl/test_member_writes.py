@@ -6,26 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 from events.json_values import Json, at, object_at, objects_at
 from tests.builders.manifests import manifest
 from tests.kubectl.commands import Kubectl
-from tests.kubectl.manifests import BOTH, DEPLOYMENT, POLICY
+from tests.kubectl.manifests import BOTH, DEPLOYMENT, POLICY, STATEFUL
+from tests.kubectl.members import in_namespace, uids
 
 IN_MEMBER1 = POLICY.replace("[member1, member2]", "[member1]")
 OVERWRITING = IN_MEMBER1.replace("spec:\n", "spec:\n  conflictResolution: Overwrite\n", 1)
 _BUILT_IN = ["configmap/kube-root-ca.crt", "serviceaccount/default"]
 READY = ["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"]
-
-
-def in_namespace(kubectl: Kubectl, name: str = "member1") -> Kubectl:
-    """A member with the namespace of the test."""
-    member = kubectl.on(name)
-    if not member("get", "namespace", kubectl.namespace, "--ignore-not-found"):
-        member("create", "namespace", kubectl.namespace)
-    return member
-
-
-def uids(member: Kubectl, kind: str = "pods") -> dict[str, object]:
-    """Uids of the pods, or of the objects of a kind, by name."""
-    metadata = [object_at(item, "metadata") for item in objects_at(member.json(kind), "items")]
-    return {str(fields["name"]): fields["uid"] for fields in metadata}
 
 
 def _applied(kubectl: Kubectl) -> Json:
@@ -304,21 +291,6 @@ def test_rollout_of_a_member_can_be_undone(kubectl: Kubectl) -> None:
         line.split()[:2] for line in member("get", "rs", "--no-headers").splitlines() if " 1 " in line
     ] == [[first.strip().removeprefix("replicaset.apps/"), "1"]]
     assert member("rollout", "history", "deploy", "web").split()[-2:] == ["5", "<none>"]
-
-
-STATEFUL = """
-apiVersion: apps/v1
-kind: StatefulSet
-metadata: {name: db}
-spec:
-  serviceName: db
-  replicas: 2
-  selector: {matchLabels: {app: db}}
-  template: {metadata: {labels: {app: db}}, spec: {containers: [{name: main, image: postgres}]}}
-  volumeClaimTemplates:
-  - metadata: {name: data}
-    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
-"""
 
 
 def test_deleted_pod_of_a_stateful_set_keeps_its_name_and_its_claim(kubectl: Kubectl) -> None:

@@ -10,7 +10,7 @@ import pytest
 from engine.kubeapi.values.quantity import ceil_milli, nano_units
 from tests.cli.servers import Shell
 from tests.kubectl.commands import Kubectl
-from tests.kubectl.guides import until_idle
+from tests.kubectl.members import until_idle
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,8 @@ import pytest
 from tests.builders.manifests import manifest
 from tests.kubectl import streams
 from tests.kubectl.control_planes import ControlPlane, launched, replica
+from tests.kubectl.manifests import OF_ROBOT
 from tests.kubectl.streams import Json
-from tests.kubectl.test_rights import OF_ROBOT
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

@@ -7,16 +7,7 @@ from typing import cast
 
 from events.json_values import at, objects_at
 from tests.kubectl.commands import Kubectl
-
-OF_ROBOT = """
-apiVersion: v1
-kind: Secret
-metadata:
-  name: robot-token
-  annotations:
-    kubernetes.io/service-account.name: robot
-type: kubernetes.io/service-account-token
-"""
+from tests.kubectl.manifests import OF_ROBOT
 
 
 def _robot(kubectl: Kubectl) -> str:

@@ -8,7 +8,7 @@ import yaml
 from tests.cli.servers import editor
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.control_planes import ControlPlane
-from tests.kubectl.guides import until_idle
+from tests.kubectl.members import until_idle
 from tests.seeds.users import MANIFESTS, text
 
 pytestmark = pytest.mark.slow

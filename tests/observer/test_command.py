@@ -12,34 +12,13 @@ import httpx
 import pytest
 
 from tests import recordings
+from tests.observer.commands import KUBECONFIG, run
 from tests.observer.playback import Playback, playing
 
 pytestmark = pytest.mark.slow
 
 FIRST = 2_000
 COUNT = 5_000
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-current-context: karmada
-contexts: [{name: karmada, context: {cluster: karmada, user: observer}}]
-clusters: [{name: karmada, cluster: {server: "%s"}}]
-users: [{name: observer, user: {token: a-token}}]
-"""
-
-
-async def run(directory: Path, *words: str, code: int | None = 0) -> str:
-    """Run a command against the data directory, and return its output; with the code None it must not fail."""
-    command = [sys.executable, "-m", "engine.cli", *words, "--data", str(directory)]
-    process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    output, errors = await process.communicate()
-    assert process.returncode in ({0, 2} if code is None else {code}), (
-        words,
-        process.returncode,
-        output,
-        errors,
-    )
-    return output.decode()
 
 
 async def counted(directory: Path) -> int:

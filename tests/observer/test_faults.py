@@ -16,8 +16,8 @@ from engine.log import memory
 from engine.observer.observer import Observer
 from tests import recordings
 from tests.observer.disturbing import FAULTS, Disturbing, disturb, in_rounds
+from tests.observer.observing import newest_versions, shown, versions
 from tests.observer.playback import Playback
-from tests.observer.test_observer import newest_versions, shown, versions
 from tests.relay import Relay
 
 pytestmark = pytest.mark.slow

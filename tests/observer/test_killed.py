@@ -13,9 +13,9 @@ from typing import Final
 import pytest
 
 from tests import recordings
+from tests.observer.commands import KUBECONFIG, run
+from tests.observer.observing import shown
 from tests.observer.playback import Playback, playing
-from tests.observer.test_command import KUBECONFIG, run
-from tests.observer.test_observer import shown
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

@@ -3,8 +3,8 @@
 import pytest
 
 from engine.log.kafka import numbered_log
+from tests.observer.observing import level, observed, observing, recorded, versions
 from tests.observer.playback import playing
-from tests.observer.test_observer import level, observed, observing, recorded, versions
 from tests.scaleout import logs
 
 pytestmark = pytest.mark.kafka

@@ -11,8 +11,8 @@ from events import observations
 from events.observations import DecisionCompared
 from tests import recordings
 from tests.observer import synthetic
+from tests.observer.observing import level, newest_versions, observed, observing, shown, versions
 from tests.observer.playback import Playback, playing
-from tests.observer.test_observer import level, newest_versions, observed, observing, shown, versions
 from tests.rounds import ROUNDS
 
 MOVES = 200

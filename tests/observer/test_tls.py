@@ -22,9 +22,9 @@ from engine.agent.member_api import LIST_OBJECTS, MemberApi
 from engine.bench import karmada_api
 from engine.identity import certificates
 from engine.log import memory
-from tests.agent.test_kubeconfigs import client_certificate
+from tests.agent.certificates import client_certificate
+from tests.observer.observing import FIRST, ROUND, level, observing, recorded
 from tests.observer.playback import Playback, playing
-from tests.observer.test_observer import FIRST, ROUND, level, observing, recorded
 from tests.relay import Relay
 
 pytestmark = pytest.mark.slow

@@ -9,9 +9,9 @@ from engine.plans.fork import Fork
 from engine.plans.recorded_shards import RecordedShards
 from tests.builders.inputs import deployment
 from tests.deciders.story import Story
-from tests.plans.test_predictions import PLANNED, decided, rested
+from tests.plans.worlds import PLANNED, decided, rested
 from tests.proof import logs
-from tests.proof.test_verification_cost import CountingLog
+from tests.proof.logs import CountingLog
 
 _HORIZON_MS = 900_000
 

@@ -3,9 +3,24 @@
 from collections.abc import Sequence
 from typing import Final
 
-from events import catalogue, chain, codec, decisions, ids, keys, kube_objects, records, shapes, times, topics
+from events import (
+    catalogue,
+    chain,
+    codec,
+    decisions,
+    ids,
+    keys,
+    kube_objects,
+    records,
+    shapes,
+    times,
+    topics,
+)
 from events.records import Envelope
+from events.validation import manifests
 from events.validation.verdicts import key_of
+from projections.fold import Fold
+from projections.store import Store
 
 START_MS: Final = times.from_text("2024-05-25T09:49:51Z")
 
@@ -95,3 +110,15 @@ def _subject(data: shapes.Event) -> str:
         return str(key)
     name = getattr(data, "name", "")
     return keys.rebalancer_key(name) if name else ""
+
+
+def fold_all(store: Store, batch: list[records.Record]) -> None:
+    """Fold the records as if they were the whole log."""
+    ends: dict[tuple[str, int], int] = {}
+    with store.writing() as rows:
+        fold = Fold(rows, manifests.check)
+        for number, record in enumerate(batch, 1):
+            where = (record.topic, record.partition)
+            fold.take(records.stored(record, ends.get(where, 0), number))
+            ends[where] = ends.get(where, 0) + 1
+        fold.flush(rows)

@@ -247,3 +247,17 @@ class Story:
         refused = rejections.InputRejected(verdict="refused", reason="no event", topic="specs", key=key)
         rejected = self._pen.step(0, [refused])
         return [*self._inputs[-1:], self._pen.input(late), *stale, hostile, *rejected]
+
+
+KEY = keys.binding_key("Deployment", "default", "foo")
+
+
+def placed(pen: Pen) -> list[records.Record]:
+    """Records of a Deployment that is placed and then moved; record 2 is the first step, 6 the second."""
+    return [
+        pen.input(deployment("foo", 3)),
+        *pen.decide(
+            declared(KEY, "foo", 3), claimed(KEY), decided(KEY, member1=2, member2=1), cause="specs/3/0"
+        ),
+        *pen.decide(decided(KEY, member2=3)),
+    ]

@@ -12,8 +12,8 @@ from events.json_values import Json
 from projections import object_tables, query
 from projections.port import Rows
 from projections.store import Store
+from tests.projections.logs import fold_all
 from tests.projections.stories import Story
-from tests.projections.test_hostile import fold_all
 
 KIND = object_tables.Kind("work.karmada.io/v1alpha2", "ResourceBinding")
 NOW_MS = 1_716_640_000_000

@@ -12,9 +12,8 @@ from events.kube_objects import KubeObject
 from projections import changes, object_tables, store
 from tests.builders.inputs import capacity, health_reported, joined, key, quota, ref
 from tests.builders.manifests import CONFIG_MAP, POLICIES, raw
-from tests.projections.logs import Pen
+from tests.projections.logs import Pen, fold_all
 from tests.projections.stories import owner
-from tests.projections.test_hostile import fold_all
 
 ROWS: Final = 2_000
 LAST: Final = KubeObject({"spec": "x" * 1_100})

@@ -18,15 +18,13 @@ from events import (
     topics,
 )
 from events.records import Envelope
-from events.validation import manifests
 from projections import client_events, object_tables, query
-from projections.fold import Fold
 from projections.store import Store
 from tests.builders.documents import document_of
 from tests.builders.inputs import configuration, deployment, joined, quota
 from tests.builders.manifests import POLICIES, manifest
 from tests.members import examples
-from tests.projections.logs import Pen
+from tests.projections.logs import Pen, fold_all
 from tests.projections.stories import Story
 
 STORY = [*(story := Story(11)).opening(), *(record for _ in range(30) for record in story.more())]
@@ -139,18 +137,6 @@ def test_object_with_odd_content_is_refused_or_shown(inside: bytes) -> None:
     assert (shown is None) == (refused == 1)
     assert msgspec.json.encode(shown, enc_hook=document_of)
     store.close()
-
-
-def fold_all(store: Store, batch: list[records.Record]) -> None:
-    """Fold the records as if they were the whole log."""
-    ends: dict[tuple[str, int], int] = {}
-    with store.writing() as rows:
-        fold = Fold(rows, manifests.check)
-        for number, record in enumerate(batch, 1):
-            where = (record.topic, record.partition)
-            fold.take(records.stored(record, ends.get(where, 0), number))
-            ends[where] = ends.get(where, 0) + 1
-        fold.flush(rows)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from engine.log import memory, port, sqlite
+from engine.placement.requests import Request
 from events import records
 from events.records import StoredRecord
 from tests.builders.inputs import capacity, deployment, joined, key, policy, rebalancer, ref, tainted
@@ -59,3 +60,26 @@ async def opened(directory: Path) -> AsyncGenerator[sqlite.SqliteLog]:
         yield log
     finally:
         await log.aclose()
+
+
+def careless(_: Request) -> str:
+    """A changed rule: another mode for every decision."""
+    return "Careless"
+
+
+class CountingLog(memory.MemoryLog):
+    """A log that counts the records that its readers get."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.returned = 0
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        records = await super().read(topic, partition, start, limit)
+        self.returned += len(records)
+        return records
+
+    async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
+        records = await super().read_all(after, limit)
+        self.returned += len(records)
+        return records

@@ -20,7 +20,7 @@ from tests.builders.log_records import record, structured
 from tests.builders.manifests import DYNAMIC, on
 from tests.deciders.story import Story
 from tests.proof import logs
-from tests.proof.test_verification import careless
+from tests.proof.logs import careless
 
 BOTH = on("member1", "member2", scheduling=DYNAMIC)
 P = PolicyRef(kind="PropagationPolicy", name="p", namespace="default")

@@ -14,7 +14,7 @@ from events import topics
 from tests.builders.inputs import deployment
 from tests.deciders.story import Story
 from tests.proof import logs
-from tests.proof.test_verification import careless
+from tests.proof.logs import careless
 
 
 async def test_separately_proved_shards_give_the_report_of_the_whole_log() -> None:

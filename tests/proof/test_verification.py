@@ -8,14 +8,13 @@ import pytest
 
 from engine.deciders import scheduling
 from engine.log import memory, port
-from engine.placement.requests import Request
 from engine.proof import verification
 from events import catalogue, decisions, ids, keys, links, records, release, shapes, topics, works
 from events.records import StoredRecord
 from tests.builders.inputs import deployment
 from tests.deciders.story import Story
 from tests.proof import logs
-from tests.proof.logs import WEB
+from tests.proof.logs import WEB, careless
 
 
 async def without(story: Story, lost: StoredRecord) -> memory.MemoryLog:
@@ -294,11 +293,6 @@ async def test_steps_after_a_difference_are_noted_as_unproved_and_can_be_proved(
     rest = await verification.verify(story.log, verification.Scope(first=int(number.split("`")[0])))
     assert (rest.findings, rest.differences, rest.notes) == ([], [], [])
     assert rest.steps > 0
-
-
-def careless(_: Request) -> str:
-    """A changed rule: another mode for every decision."""
-    return "Careless"
 
 
 async def newest(story: Story, kind: type[shapes.Event]) -> StoredRecord:

@@ -1,31 +1,12 @@
 """The cost of a proof: records read for each record of the log, and records kept, for short and long histories."""
 
-from engine.log import memory
 from engine.proof import verification
 from engine.proof.record_origins import RecordOrigins
 from events import topics
-from events.records import StoredRecord
 from tests.builders.inputs import deployment, rebalancer, ref
 from tests.deciders.story import Story
 from tests.proof import logs
-
-
-class CountingLog(memory.MemoryLog):
-    """A log that counts the records that its readers get."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.returned = 0
-
-    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        records = await super().read(topic, partition, start, limit)
-        self.returned += len(records)
-        return records
-
-    async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
-        records = await super().read_all(after, limit)
-        self.returned += len(records)
-        return records
+from tests.proof.logs import CountingLog
 
 
 async def test_proof_reads_each_record_once_however_long_the_history() -> None:

@@ -11,7 +11,7 @@ from engine.reconcilers import replay
 from events import topics
 from tests.builders.inputs import deployment, joined, policy, tainted
 from tests.builders.manifests import on
-from tests.reconcilers.test_assigning import EVEN, ODD, Team
+from tests.reconcilers.teams import EVEN, ODD, Team
 
 NAMES = [f"web{index}" for index in range(24)]
 

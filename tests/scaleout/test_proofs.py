@@ -11,7 +11,7 @@ from engine.proof import checkpoints, signing
 from tests.builders.inputs import deployment, joined, policy
 from tests.builders.manifests import on
 from tests.scaleout import logs
-from tests.scaleout.test_takeover import owner, settle, written
+from tests.scaleout.owners import owner, settle, written
 
 pytestmark = pytest.mark.kafka
 

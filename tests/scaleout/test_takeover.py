@@ -1,64 +1,19 @@
 """A takeover continues from the newest snapshot: the new owner reads only the tail."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from typing import Final
 
 import pytest
 
-from engine.log.kafka import clients, numbered_log, partition_followers, shard_ownership, side_topics
-from engine.log.kafka.address import Address
-from engine.process.replica import clock_ms
+from engine.log.kafka import clients, numbered_log
 from engine.proof import verification
-from engine.reconcilers import worker
-from events import shapes, topics
-from events.client import statements
-from events.records import Record, StoredRecord
 from tests.builders.inputs import deployment, joined, policy
 from tests.builders.manifests import on
 from tests.scaleout import logs
+from tests.scaleout.owners import owner, settle, written
 
 pytestmark = pytest.mark.slow
 COUNT: Final = 300
-
-
-class CountingLog(partition_followers.FollowedLog):
-    """Counts the records that are read from partitions."""
-
-    count = 0
-
-    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        records = await super().read(topic, partition, start, limit)
-        self.count += len(records)
-        return records
-
-
-@asynccontextmanager
-async def owner(at: Address) -> AsyncGenerator[tuple[worker.Worker, CountingLog]]:
-    """A worker with a snapshot topic; the test runs its turns."""
-    log, snapshot_topic = CountingLog(at), side_topics.SnapshotTopic(at)
-    await log.open()
-    running = asyncio.create_task(log.run())
-    shards = shard_ownership.Shards(at, log, clock_ms)
-    try:
-        yield worker.Worker(log, clock_ms, range(topics.SHARDS), snapshot_topic, shards), log
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        await shards.aclose()
-        await snapshot_topic.close()
-        await log.aclose()
-
-
-async def settle(shard_worker: worker.Worker) -> None:
-    await shard_worker.turn()
-    while shard_worker.is_behind():
-        await shard_worker.turn()
-
-
-def written(data: shapes.Event, event_id: str) -> Record:
-    return statements.record_of(statements.Statement(data=data, id=event_id), "/shop", clock_ms(), event_id)
 
 
 async def test_next_owner_reads_only_records_since_the_snapshot_and_decides_the_same(kafka: str) -> None:

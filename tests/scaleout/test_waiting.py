@@ -20,7 +20,7 @@ from events import topics
 from events.records import Record, StoredRecord
 from tests.brokers import clients as plain
 from tests.scaleout import logs
-from tests.scaleout.test_ordering import foreign_input, output, step
+from tests.scaleout.step_records import foreign_input, output, step
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 SHARD: Final = 3

@@ -6,7 +6,7 @@ from engine.bench.karmada_api import binding, cluster, divided
 from engine.domain import marks
 from engine.scheduler.decider import Decider
 from tests.scheduler.api import Api
-from tests.scheduler.test_scheduler import HOUR_MS, NAME, observed
+from tests.scheduler.scheduling import HOUR_MS, NAME, observed
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from engine.log import memory
 from engine.scheduler import election
 from engine.scheduler.decider import UNSCHEDULABLE_MS, Decider
 from tests.scheduler.api import Api, serving
-from tests.scheduler.test_scheduler import (
+from tests.scheduler.scheduling import (
     HOUR_MS,
     LEASE_PLACE,
     NAME,

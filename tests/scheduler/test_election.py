@@ -11,7 +11,7 @@ from engine.process.replica import clock_ms
 from engine.scheduler.election import Election
 from tests.background import background
 from tests.scheduler.api import Api, serving
-from tests.scheduler.test_scheduler import LEASE, until
+from tests.scheduler.scheduling import LEASE, until
 
 WATCHED_S = 12
 

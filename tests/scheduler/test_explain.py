@@ -8,9 +8,9 @@ import pytest
 from engine.bench.karmada_api import binding, divided
 from engine.cli import main
 from engine.log import sqlite
-from tests.observer.test_observer import newest_versions
+from tests.observer.observing import newest_versions
 from tests.scheduler.api import serving
-from tests.scheduler.test_scheduler import karmada, scheduled, scheduling, until
+from tests.scheduler.scheduling import karmada, scheduled, scheduling, until
 
 ROLE = {
     "metadata": {

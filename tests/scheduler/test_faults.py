@@ -11,7 +11,7 @@ from engine.bench.karmada_api import binding, divided
 from engine.log import memory
 from tests.observer.disturbing import FAULTS, Disturbing, disturb, in_rounds
 from tests.relay import Relay, relayed
-from tests.scheduler.test_scheduler import decided, karmada, placed, scheduled, scheduling, until, writes
+from tests.scheduler.scheduling import decided, karmada, placed, scheduled, scheduling, until, writes
 
 pytestmark = pytest.mark.slow
 

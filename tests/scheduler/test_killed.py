@@ -14,9 +14,9 @@ import pytest
 
 from engine.bench.karmada_api import binding, divided
 from engine.log import memory
-from tests.observer.test_command import KUBECONFIG, run
+from tests.observer.commands import KUBECONFIG, run
 from tests.scheduler.api import Api, serving
-from tests.scheduler.test_scheduler import karmada, scheduled, scheduling, until, writes
+from tests.scheduler.scheduling import karmada, scheduled, scheduling, until, writes
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 ROUNDS = 20

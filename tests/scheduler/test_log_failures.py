@@ -11,7 +11,7 @@ from engine.process.observing import Observed, Scheduling
 from engine.process.replica import clock_ms
 from events.records import Record, StoredRecord
 from tests.scheduler.api import serving
-from tests.scheduler.test_scheduler import NAME, decided, karmada, placed, scheduled, until, writes
+from tests.scheduler.scheduling import NAME, decided, karmada, placed, scheduled, until, writes
 
 
 class Failing(memory.MemoryLog):

@@ -13,7 +13,7 @@ from engine.bench.karmada_api import Json, ObjectPath, binding, cluster, divided
 from engine.log import memory
 from engine.scheduler.writer import WORKERS
 from tests.scheduler.api import Api, serving
-from tests.scheduler.test_scheduler import decided, placed, scheduled, scheduling, until, writes
+from tests.scheduler.scheduling import decided, placed, scheduled, scheduling, until, writes
 
 DENIED = "denied"
 SOON_S = 5

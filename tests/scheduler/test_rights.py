@@ -19,10 +19,10 @@ from engine.bench.karmada_api import binding, divided
 from engine.log import memory
 from engine.observer.observer import KINDS
 from tests import recordings
+from tests.observer.observing import level, observing
 from tests.observer.playback import Playback
-from tests.observer.test_observer import level, observing
 from tests.scheduler.api import Json
-from tests.scheduler.test_scheduler import karmada, scheduled, scheduling, until
+from tests.scheduler.scheduling import karmada, scheduled, scheduling, until
 
 OBSERVER: Final = Path(engine.observer.__file__).with_name("cluster-role.yaml")
 SCHEDULER: Final = Path(engine.scheduler.__file__).with_name("role.yaml")

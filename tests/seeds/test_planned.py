@@ -6,11 +6,11 @@ from typing import Final
 
 import pytest
 
+from tests.seeds.rebalancing import WEIGHTED, crowded, fill, free_capacity, primary_and_backup, rebalancer
 from tests.seeds.steps import shows
-from tests.seeds.test_rebalance import WEIGHTED, crowded, fill, free_capacity, primary_and_backup, rebalancer
-from tests.seeds.users import User, text
+from tests.seeds.users import COMMANDS_ONLY, User, text
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, COMMANDS_ONLY]
 
 FOO: Final = "default/foo-deployment"
 NGINX: Final = "default/nginx-deployment"

@@ -2,12 +2,11 @@
 
 import pytest
 
+from tests.seeds.nginx import BINDING
 from tests.seeds.steps import shows
 from tests.seeds.users import User, filled
 
 pytestmark = pytest.mark.slow
-
-BINDING = "nginx-deployment"
 
 
 def placed_by(user: User, *policies: str) -> str:

@@ -2,13 +2,12 @@
 
 import pytest
 
+from tests.seeds.nginx import GET, IN_MEMBER2, POD_IN_MEMBER2, PODS
 from tests.seeds.steps import shows
-from tests.seeds.users import NGINX, User, filled, plain, text
+from tests.seeds.users import COMMANDS_ONLY, NGINX, User, filled, plain, text
 
 pytestmark = pytest.mark.slow
 
-GET = ("get", "deployment")
-PODS = ("get", "pod", "-l", "app=nginx")
 IN_MEMBER1 = plain("""\
 NAME CLUSTER READY UP-TO-DATE AVAILABLE AGE ADOPTION
 nginx member1 1/1 1 1 52s Y
@@ -16,14 +15,6 @@ nginx member1 1/1 1 1 52s Y
 POD_IN_MEMBER1 = plain("""\
 NAME CLUSTER READY STATUS RESTARTS AGE
 nginx-6799fc88d8-s7vv9 member1 1/1 Running 0 52s
-""")
-IN_MEMBER2 = plain("""\
-NAME CLUSTER READY UP-TO-DATE AVAILABLE AGE ADOPTION
-nginx member2 1/1 1 1 5s Y
-""")
-POD_IN_MEMBER2 = plain("""\
-NAME CLUSTER READY STATUS RESTARTS AGE
-nginx-6799fc88d8-8t8cc member2 1/1 Running 0 17s
 """)
 TWO_IN_MEMBER2 = plain("""\
 NAME CLUSTER READY UP-TO-DATE AVAILABLE AGE ADOPTION
@@ -55,6 +46,7 @@ def test_deployment_is_propagated_moved_and_scaled(user: User) -> None:
 
 
 @shows("propagate delete policy", "propagate delete deployment")
+@COMMANDS_ONLY
 def test_deleted_policy_keeps_replicas_and_deleted_deployment_removes_them(user: User) -> None:
     user.apply("propagation/propagationpolicy-update")
     user.apply("propagation/nginx")
@@ -73,6 +65,7 @@ def test_deleted_policy_keeps_replicas_and_deleted_deployment_removes_them(user:
 
 
 @shows("propagate order")
+@COMMANDS_ONLY
 def test_deployment_may_be_created_before_its_policy(user: User) -> None:
     user.apply("propagation/nginx")
     user.until([IN_MEMBER1[0], "nginx <none> 0/1 0 0 N"], *GET)

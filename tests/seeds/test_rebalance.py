@@ -8,12 +8,18 @@ from typing import cast
 import pytest
 import yaml
 
-from engine.kubeapi.values import quantity
 from events import times
-from events.json_values import at
 from tests.cli.servers import editor
+from tests.seeds.rebalancing import (
+    WEIGHTED,
+    crowded,
+    fill,
+    free_capacity,
+    primary_and_backup,
+    rebalancer,
+)
 from tests.seeds.steps import shows
-from tests.seeds.users import Json, User, filled, part, text
+from tests.seeds.users import COMMANDS_ONLY, Json, User, part, text
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +45,7 @@ def test_rebalancer_of_a_workload_without_binding_fails(user: User) -> None:
 
 
 @shows("rebalance retrying")
+@COMMANDS_ONLY
 def test_result_is_unset_while_a_workload_is_rescheduled(user: User) -> None:
     user.apply("own/demo")
     user.until_placed("demo-deploy-deployment", "member1:2")
@@ -73,6 +80,7 @@ def test_edited_rebalancer_updates_its_observed_workloads(
 
 
 @shows("rebalance ttl set")
+@COMMANDS_ONLY
 def test_rebalancer_is_deleted_exactly_after_its_ttl(user: User) -> None:
     user.apply(text("rebalance/ttl").replace("AfterFinished: 60", "AfterFinished: 1"))
     until_gone(user)
@@ -94,23 +102,6 @@ def test_rebalancer_is_kept_without_ttl_and_deleted_at_once_with_ttl_0(user: Use
     user.apply(text("rebalance/ttl").replace("AfterFinished: 60", "AfterFinished: 0"))
 
     until_gone(user)
-
-
-CROWDED = """
-apiVersion: policy.karmada.io/v1alpha1
-kind: PropagationPolicy
-metadata: {name: nginx}
-spec:
-  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: nginx}]
-  placement:
-    clusterAffinity: {clusterNames: [member1, member2]}
-    replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: PREFERENCE}
-"""
-WEIGHTED = "Weighted, weightPreference: {dynamicWeight: AvailableReplicas}"
-BALLAST = ("94", "88", "82")
-"""The weights of the ballast; each member has 100 nodes."""
-NODE_MILLI_CORES = 32_000
-NGINX_NODES = 12
 
 
 @shows("rebalance scenario 2")
@@ -157,36 +148,20 @@ def test_replicas_return_from_the_backup_to_the_primary_cluster(user: User) -> N
     user.until_placed("nginx-deployment", "member1:1")
 
 
-def crowded(preference: str) -> str:
-    """Return a policy for nginx in two clusters, with this division of replicas."""
-    return CROWDED.replace("PREFERENCE", preference)
-
-
-def primary_and_backup() -> str:
-    """Return the guide's policy for nginx in member1, or else in member2."""
-    policy = filled("propagation/affinities-primary-and-backup").removesuffix("    #...\n")
-    return f"{policy}    replicaScheduling: {{replicaSchedulingType: Divided}}\n"
-
-
-def rebalancer() -> str:
-    """Return the guide's rebalancer, for nginx."""
-    return text("rebalance/single").replace("demo-deploy", "nginx")
-
-
 def finished(user: User, generation: int = 1) -> Json:
     """Return the rebalancer once it has finished a generation."""
     deadline = time.monotonic() + 90
     while True:
-        rebalancer = user.document(*DEMO)
-        status = part(rebalancer, "status")
+        shown = user.document(*DEMO)
+        status = part(shown, "status")
         # Its finishTime may still be that of the previous generation.
         seen = cast("list[Json]", status.get("observedWorkloads", []))
         is_seen = status.get("observedGeneration") == generation and all(
             "result" in workload for workload in seen
         )
         if "finishTime" in status and is_seen:
-            return rebalancer
-        assert time.monotonic() < deadline, rebalancer
+            return shown
+        assert time.monotonic() < deadline, shown
         time.sleep(0.05)
 
 
@@ -205,8 +180,8 @@ def decided(user: User, kind: str) -> list[Json]:
 def _assert_like(document: str, actual: Json) -> None:
     """Assert that the object equals the document, except for times, which must exist where the document has them."""
     expected = cast("Json", yaml.safe_load(text(document).replace("  ...\n", "  {}\n")))
-    for rebalancer in (expected, actual):
-        status = part(rebalancer, "status")
+    for shown in (expected, actual):
+        status = part(shown, "status")
         if "finishTime" in status:
             status["finishTime"] = "a time"
     assert actual["status"] == expected["status"]
@@ -214,29 +189,3 @@ def _assert_like(document: str, actual: Json) -> None:
         assert part(actual, "metadata")[field] == part(expected, "metadata")[field]
     if part(expected, "spec"):
         assert actual["spec"] == expected["spec"]
-
-
-def fill(user: User, *weights: str) -> None:
-    """Fill this many nodes of each member."""
-    manifest = text("own/ballast")
-    for old, new in zip(BALLAST, weights, strict=True):
-        manifest = manifest.replace(f"weight: {old}", f"weight: {new}")
-    user.apply(manifest)
-    user.until_placed("ballast-deployment", ", ".join(f"member{n}:{w}" for n, w in enumerate(weights, 1)))
-    user.until_running("ballast-deployment")
-
-
-def free_capacity(user: User) -> None:
-    """Delete the ballast; wait until the members have reported that only nginx takes whole nodes."""
-    user("delete", "deploy", "ballast")
-    user.until_true(lambda: _nodes_taken(user) == NGINX_NODES, lambda: str(user.taken()))
-
-
-def _nodes_taken(user: User) -> int:
-    """Return how many nodes the members report as taken; their own pods need a small part of one."""
-    cpu = (
-        quantity.ceil_milli(quantity.nano_units(str(at(summary, part, "cpu") or 0)))
-        for summary in user.taken().values()
-        for part in summary
-    )
-    return sum(cpu) // NODE_MILLI_CORES

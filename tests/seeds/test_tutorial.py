@@ -7,9 +7,9 @@ import yaml
 
 from tests.cli.servers import editor
 from tests.seeds.steps import shows
-from tests.seeds.users import User, plain, text
+from tests.seeds.users import COMMANDS_ONLY, User, plain, text
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, COMMANDS_ONLY]
 
 GET = ("get", "deploy", "foo")
 TAINT = "workload-rebalancer-test:NoExecute"

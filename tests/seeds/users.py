@@ -20,6 +20,12 @@ from engine.cli import main
 from events.json_values import Json, at, object_at
 from tests.cli.servers import without_ages
 
+OF_COMMANDS: Final = ["documented", pytest.param("documented_on_kafka", marks=pytest.mark.kafka)]
+"""Parameters of the fixture ``user``: the servers whose users have the ``reballast`` commands."""
+OF_KUBECTL: Final = ["kubectl"]
+COMMANDS_ONLY: Final = pytest.mark.parametrize("user", OF_COMMANDS, indirect=True)
+"""For tests of results that kubectl does not show."""
+KUBECTL_ONLY: Final = pytest.mark.parametrize("user", OF_KUBECTL, indirect=True)
 MANIFESTS: Final = Path(__file__).parent / "manifests"
 NGINX: Final = """
   resourceSelectors:

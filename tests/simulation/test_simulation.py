@@ -20,10 +20,6 @@ _BATCH = 25
 _MOVES = 40
 
 
-async def run(seed: int) -> list[str]:
-    return (await profiles.play(profiles.EDITS, seed, _MOVES)).wrong
-
-
 async def placing() -> world.World:
     """Return the world of the first seed in which a binding is placed."""
     for seed in range(10):
@@ -33,14 +29,6 @@ async def placing() -> world.World:
         if any(fold.state.placements for fold in played.worker.folds):
             return played
     raise AssertionError("nothing is ever placed")
-
-
-async def is_caught(invariant: str, seeds: int = 10) -> bool:
-    """Whether one of the first seeds violates the invariant."""
-    for seed in range(seeds):
-        if any(line.startswith(invariant) for line in await run(seed)):
-            return True
-    return False
 
 
 @pytest.mark.slow
@@ -75,7 +63,7 @@ async def test_lost_replica_is_detected(monkeypatch: pytest.MonkeyPatch) -> None
         return Short(**fields)
 
     monkeypatch.setattr(scheduling.schedule, "schedule", broken)
-    assert await is_caught("4:")
+    assert await profiles.is_violated(profiles.EDITS, "4:", 10, _MOVES)
 
 
 @pytest.mark.slow
@@ -90,7 +78,7 @@ async def test_ignored_taints_are_detected(monkeypatch: pytest.MonkeyPatch) -> N
         return msgspec.structs.replace(request, placement=tolerant)
 
     monkeypatch.setattr(scheduling, "request_of", broken)
-    assert await is_caught("5:")
+    assert await profiles.is_violated(profiles.EDITS, "5:", 10, _MOVES)
 
 
 @pytest.mark.slow
@@ -101,7 +89,7 @@ async def test_forgotten_override_is_detected(monkeypatch: pytest.MonkeyPatch) -
         return list(real(*args))[1:]  # pyright: ignore[reportArgumentType]  # handed on as it came
 
     monkeypatch.setattr(selection.Overrides, "policies_for", broken)
-    assert await is_caught("overrides:")
+    assert await profiles.is_violated(profiles.EDITS, "overrides:", 10, _MOVES)
 
 
 @pytest.mark.slow
@@ -110,7 +98,7 @@ async def test_forgotten_dependency_is_detected(monkeypatch: pytest.MonkeyPatch)
         return required_bindings.NO_CLUSTERS
 
     monkeypatch.setattr(required_bindings, "clusters", broken)
-    assert await is_caught("dependencies:", seeds=100)
+    assert await profiles.is_violated(profiles.EDITS, "dependencies:", 100, _MOVES)
 
 
 @pytest.mark.slow
@@ -119,7 +107,7 @@ async def test_cluster_removed_too_early_is_detected(monkeypatch: pytest.MonkeyP
         return True
 
     monkeypatch.setattr(cluster_departure, "_is_clear", broken)
-    assert await is_caught("left:", seeds=50)
+    assert await profiles.is_violated(profiles.EDITS, "left:", 50, _MOVES)
 
 
 @pytest.mark.slow
@@ -128,7 +116,7 @@ async def test_cluster_that_never_leaves_is_detected(monkeypatch: pytest.MonkeyP
         return False
 
     monkeypatch.setattr(cluster_departure, "_is_clear", broken)
-    assert await is_caught("left:")
+    assert await profiles.is_violated(profiles.EDITS, "left:", 10, _MOVES)
 
 
 async def test_changed_rule_is_detected_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:

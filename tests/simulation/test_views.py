@@ -7,10 +7,11 @@ from events import decisions, shapes
 from events.records import Envelope
 from projections import bindings, fold, rebalancers
 from projections.port import Rows
-from tests.simulation.test_simulation import is_caught
+from tests.simulation import profiles
 
 _SEEDS = 100
 """So many runs are enough, whatever moves there are; the first that is caught ends it."""
+_MOVES = 40
 
 
 @pytest.mark.slow
@@ -21,7 +22,7 @@ async def test_view_that_misses_evictions_is_detected(monkeypatch: pytest.Monkey
             return missed or super().take(key_id, number, at_ms, head, data)
 
     monkeypatch.setattr(fold, "Bindings", Careless)
-    assert await is_caught("1: view bindings", _SEEDS)
+    assert await profiles.is_violated(profiles.EDITS, "1: view bindings", _SEEDS, _MOVES)
 
 
 @pytest.mark.slow
@@ -32,7 +33,7 @@ async def test_view_changed_by_a_restart_is_detected(monkeypatch: pytest.MonkeyP
             return rebalancer and msgspec.structs.replace(rebalancer, observed={})
 
     monkeypatch.setattr(fold, "Rebalancers", Forgetful)
-    assert await is_caught("2: view rebalancers", _SEEDS)
+    assert await profiles.is_violated(profiles.EDITS, "2: view rebalancers", _SEEDS, _MOVES)
 
 
 @pytest.mark.slow
@@ -43,4 +44,4 @@ async def test_view_with_a_stale_number_is_detected(monkeypatch: pytest.MonkeyPa
             rows.write("UPDATE bindings SET number = ?", [(1,)])
 
     monkeypatch.setattr(fold, "Bindings", Stale)
-    assert await is_caught("8: view bindings", _SEEDS)
+    assert await profiles.is_violated(profiles.EDITS, "8: view bindings", _SEEDS, _MOVES)

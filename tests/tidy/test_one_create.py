@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from tests.tidy import one_create, test_readmes, trees
+from tests.tidy import one_create, trees, walks
 
 FILES_MAX: Final = 40
 FUNCTIONS_MAX: Final = 200
@@ -27,7 +27,7 @@ def test_one_create_runs_few_functions_in_few_files(functions: set[tuple[Path, s
 
 def test_first_walk_leads_through_files_that_a_create_runs(functions: set[tuple[Path, str]]) -> None:
     files = {path for path, _ in functions}
-    walk = [path for path, _ in test_readmes.walks()]
+    walk = [path for path, _ in walks.steps()]
     until_log = list(itertools.takewhile(lambda path: not path.is_relative_to(_LOG), walk))
     assert until_log
     assert not [trees.name_of(path) for path in until_log if path not in files]

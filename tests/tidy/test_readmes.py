@@ -5,12 +5,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.tidy import trees
+from tests.tidy import trees, walks
 
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)[^)]*\)")
-_STEP = re.compile(r"^\| \[[^\]]+\.py\]\(([^)]+)\) \| ([^|]*) \|")
 _STEPS_MIN = 20
-_ENGINE = trees.ROOT / "engine/README.md"
 
 
 def documents() -> Iterator[Path]:
@@ -28,7 +26,7 @@ def test_links_lead_to_files() -> None:
 
 
 def test_walks_name_functions_and_classes_of_their_files() -> None:
-    steps = list(walks())
+    steps = list(walks.steps())
     assert len(steps) > _STEPS_MIN
     missing = [
         f"{trees.name_of(path)}: {name}"
@@ -37,13 +35,6 @@ def test_walks_name_functions_and_classes_of_their_files() -> None:
         if name not in defined(path)
     ]
     assert not missing
-
-
-def walks() -> Iterator[tuple[Path, str]]:
-    """Yield the file of each step of the walks through the engine, and where to look in it."""
-    for line in _ENGINE.read_text(encoding="utf-8").splitlines():
-        if step := _STEP.match(line):
-            yield (_ENGINE.parent / step[1]).resolve(), step[2]
 
 
 def defined(path: Path) -> set[str]:

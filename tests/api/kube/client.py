@@ -1,22 +1,27 @@
 """A client of the Kubernetes API of a server in this process."""
 
+import asyncio
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import cast
 
 import httpx
 
+from engine.http.kube.app import create_app
 from engine.http.services import Services
+from engine.log.memory import MemoryLog
 from events.json_values import Json
-from tests.api.servers import kube_client, serving
+from tests.api.servers import NOW_MS, TOKEN, kube_client, serving
+from tests.builders.manifests import cluster
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 POLICIES = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies"
 
 
 @asynccontextmanager
-async def api() -> AsyncGenerator[tuple[httpx.AsyncClient, Services]]:
-    async with serving() as services, kube_client(services) as client:
+async def api(log: MemoryLog | None = None) -> AsyncGenerator[tuple[httpx.AsyncClient, Services]]:
+    async with serving(log=log) as services, kube_client(services) as client:
         yield client, services
 
 
@@ -28,3 +33,46 @@ async def create(client: httpx.AsyncClient, value: Json) -> Json:
 
 def version(value: Json) -> str:
     return str(cast("Json", value["metadata"])["resourceVersion"])
+
+
+async def watched(services: Services, path: str, count: int) -> list[Json]:
+    """Return the first lines of a watch, read directly from the application."""
+    lines: list[Json] = []
+    done = asyncio.Event()
+    target, _, query = path.partition("?")
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": target,
+        "query_string": query.encode(),
+        "headers": [(b"authorization", f"Bearer {TOKEN}".encode())],
+    }
+
+    async def receive() -> Json:
+        await done.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Json) -> None:
+        lines.extend(json.loads(line) for line in cast("bytes", message.get("body", b"")).splitlines())
+        if len(lines) >= count:
+            done.set()
+
+    app = create_app(services, lambda: NOW_MS)
+    async with asyncio.timeout(5):
+        await app(scope, receive, send)  # pyright: ignore[reportArgumentType]
+    return lines
+
+
+CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters"
+
+MERGE = {"content-type": "application/merge-patch+json"}
+
+
+async def create_cluster(kube: httpx.AsyncClient, name: str = "edge") -> Json:
+    answer = await kube.post(CLUSTERS, json=cluster(name))
+    assert answer.status_code == 201, answer.text
+    return metadata(answer)
+
+
+def metadata(answer: httpx.Response) -> Json:
+    return cast("Json", answer.json()["metadata"])

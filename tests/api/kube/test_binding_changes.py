@@ -3,7 +3,7 @@
 import pytest
 
 from tests.api.servers import kube_client, serving
-from tests.api.test_pages import moved
+from tests.api.story_records import moved
 
 WEB = "/apis/work.karmada.io/v1alpha2/namespaces/default/resourcebindings/web-deployment"
 

@@ -8,8 +8,7 @@ import pytest
 from engine.http.kube.app import create_app
 from events import observations, times
 from events.json_values import object_at
-from tests.api.kube.client import api
-from tests.api.kube.test_reads import watched
+from tests.api.kube.client import api, watched
 from tests.api.servers import NOW_MS, kube_client, serving
 from tests.builders import inputs
 from tests.builders.log_records import envelope, record

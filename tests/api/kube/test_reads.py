@@ -1,16 +1,12 @@
 """Pages, tables and partial metadata, and watches from any number."""
 
 import asyncio
-import json
 from typing import cast
 
 import pytest
 
-from engine.http.kube.app import create_app
-from engine.http.services import Services
 from events.json_values import Json
-from tests.api.kube.client import MAPS, api, create, version
-from tests.api.servers import NOW_MS, TOKEN
+from tests.api.kube.client import MAPS, api, create, version, watched
 from tests.builders import inputs
 from tests.builders.log_records import record
 from tests.builders.manifests import config_map, manifest
@@ -39,34 +35,6 @@ async def test_tables_and_partial_metadata_are_rendered() -> None:
         partial = {"accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}
         alone = (await client.get(MAPS, headers=partial)).json()
         assert set(alone["items"][0]) == {"apiVersion", "kind", "metadata"}
-
-
-async def watched(services: Services, path: str, count: int) -> list[Json]:
-    """Return the first lines of a watch, read directly from the application."""
-    lines: list[Json] = []
-    done = asyncio.Event()
-    target, _, query = path.partition("?")
-    scope = {
-        "type": "http",
-        "method": "GET",
-        "path": target,
-        "query_string": query.encode(),
-        "headers": [(b"authorization", f"Bearer {TOKEN}".encode())],
-    }
-
-    async def receive() -> Json:
-        await done.wait()
-        return {"type": "http.disconnect"}
-
-    async def send(message: Json) -> None:
-        lines.extend(json.loads(line) for line in cast("bytes", message.get("body", b"")).splitlines())
-        if len(lines) >= count:
-            done.set()
-
-    app = create_app(services, lambda: NOW_MS)
-    async with asyncio.timeout(5):
-        await app(scope, receive, send)  # pyright: ignore[reportArgumentType]
-    return lines
 
 
 def events_of(lines: list[Json]) -> list[str]:

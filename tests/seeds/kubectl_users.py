@@ -13,26 +13,17 @@ from typing import Final
 import pytest
 
 from tests.kubectl.commands import Kubectl
+from tests.kubectl.members import MEMBERS
 from tests.seeds.users import User
 
-MEMBERS: Final = ("member1", "member2", "member3")
 _WORKLOADS: Final = ("deploy", "deployment")
 _PODS: Final = ("pod", "pods")
 _MANAGED: Final = "karmada.io/managed"
 _OWN: Final = "kube-system "
 
 
-def until_idle(kubectl: Kubectl) -> None:
-    """Wait until the members run no pods but their own: workloads of earlier tests leave in the background.
-
-    Until then they take capacity, by which replicas are divided.
-    """
-    for member in MEMBERS:
-        kubectl.on(member).until([], "pods", "-A", "--field-selector", "metadata.namespace!=kube-system")
-
-
-class Reader(User):
-    """``User`` of the guides' tests that runs the real kubectl instead of the ``reballast`` commands."""
+class KubectlUser(User):
+    """A user who runs the real kubectl instead of the ``reballast`` commands."""
 
     def __init__(self, kubectl: Kubectl, patches: pytest.MonkeyPatch) -> None:
         super().__init__(Path())

@@ -1,0 +1,55 @@
+"""Simulated worlds with a past, the changes that are planned in them, and the decisions of their logs."""
+
+from events import codec, decisions, records, shapes, topics
+from tests.simulation import profiles, world
+from tests.simulation.moves import clusters, overrides, playing, policies, templates
+from tests.simulation.world import Move
+
+_MOVES_BEFORE = 15
+
+Decided = tuple[int, str, str, str]
+"""Instant, type, subject and clusters of a decision."""
+
+PLANNED: list[Move] = [
+    templates.apply_template,
+    policies.apply_policy,
+    clusters.taint,
+    clusters.untaint,
+    clusters.label,
+    templates.rebalance,
+    policies.delete_policy,
+    templates.delete_template,
+    overrides.apply_override,
+    clusters.depart,
+]
+
+
+async def rested(seed: int) -> world.World:
+    """Return a world with a past, at rest, after a restart."""
+    profile = (profiles.EDITS, profiles.STORMS, profiles.PRIORITIES)[seed % 3]
+    played = world.World(seed, profile.members, profile.scope)
+    await profile.begin(played)
+    await playing.play(played, _MOVES_BEFORE, weights=profile.weights, end=profile.end)
+    await played.crash()
+    await played.settle()
+    return played
+
+
+def decided(log: list[records.StoredRecord]) -> list[Decided]:
+    """Return the decisions of a log in order, each with the instant of its step."""
+    made: list[Decided] = []
+    step_ms: dict[int, int] = {}
+    for record in log:
+        decoded = codec.decode(record)
+        if record.topic != topics.DECISIONS or not isinstance(decoded, codec.Decoded):
+            continue
+        if isinstance(decoded.data, decisions.StepTaken):
+            step_ms[record.partition] = decoded.data.time_ms
+        else:
+            made.append((step_ms[record.partition], *_named(decoded.data)))
+    return made
+
+
+def _named(data: shapes.Event) -> tuple[str, str, str]:
+    subject = getattr(data, "key", getattr(data, "name", ""))
+    return type(data).__name__, str(subject), str(getattr(data, "clusters", ""))
