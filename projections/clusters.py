@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import structs
 
 from engine.domain import clusters as domain
 from events import clusters as events
@@ -19,32 +19,15 @@ from projections.working_set import WorkingSet
 SCHEMA: Final = "CREATE TABLE clusters (id INTEGER PRIMARY KEY, number INTEGER NOT NULL, body BLOB NOT NULL);"
 
 
-class ReportedCapacity(Struct, frozen=True, array_like=True):
-    """Capacity of the cluster as last reported, in Kubernetes quantities."""
+class Cluster(domain.Cluster, frozen=True, array_like=True, kw_only=True):
+    """A cluster with its place in the log; ``number`` is that of the last record that changed it.
 
-    allocatable: dict[str, str]
-    allocated: dict[str, str]
-    allocating: dict[str, str]
-    modelings: tuple[events.GradeCount, ...]
-    nodes: int | None = None
-    nodes_ready: int = 0
-
-
-class Cluster(Struct, array_like=True):
-    """The facts of a cluster; ``number`` is that of the last record that changed them.
-
-    ``written`` is the number of the last record that was not a report. ``leaving_ms`` is the time of the request to
-    delete the cluster; 0 if there is none.
+    ``written`` is the number of the last record that was not a report.
     """
 
     name: str
-    number: int
     head: Head
-    spec: domain.Spec
-    room: ReportedCapacity | None = None
-    health: domain.Health | None = None
-    leaving_ms: int = 0
-    conditions: tuple[events.ClusterCondition, ...] = ()
+    number: int = 0
     written: int = 0
 
 
@@ -70,19 +53,25 @@ class Clusters:
         if isinstance(taken.data, events.ClusterLeft):
             self._documents.put(key_id, None)
             return True
-        cluster = self._documents.get(key_id)
+        before = self._documents.get(key_id)
+        cluster = before
         if isinstance(taken.data, events.ClusterJoined) and cluster is None and taken.head is not None:
-            cluster = Cluster(taken.data.name, 0, taken.head, domain.joined(taken.data, taken.at_ms))
+            spec = domain.joined(taken.data, taken.at_ms)
+            cluster = Cluster(name=taken.data.name, head=taken.head, spec=spec)
         if cluster is None:
             return False
-        # A heartbeat changes only heard_ms; it must not produce a new resourceVersion or a watch event.
-        is_changed = apply(cluster, taken.data, taken.at_ms)
+        cluster = domain.after(cluster, taken.data, taken.at_ms)
+        is_changed = before is None or not _is_heartbeat(taken.data, before.health, cluster.health)
         if is_changed:
+            number = taken.record.number
             is_write = taken.head is not None and taken.head.version == taken.record.offset + 1
-            cluster.head = taken.head or cluster.head
-            cluster.number = taken.record.number
-            if is_write and not isinstance(taken.data, events.ClusterApisReported):
-                cluster.written = taken.record.number
+            is_report = not is_write or isinstance(taken.data, events.ClusterApisReported)
+            cluster = structs.replace(
+                cluster,
+                head=taken.head or cluster.head,
+                number=number,
+                written=cluster.written if is_report else number,
+            )
         self._documents.put(key_id, cluster)
         return is_changed
 
@@ -100,27 +89,6 @@ class Clusters:
     def _load(self, key_id: int) -> Cluster | None:
         rows = self._rows.select("SELECT body FROM clusters WHERE id = ?", (key_id,))
         return decode(rows[0][0]) if rows else None
-
-
-def apply(cluster: Cluster, data: shapes.Event, at_ms: int) -> bool:
-    """Apply an event other than ClusterLeft to a cluster; return False if only the time of a heartbeat changed."""
-    match data:
-        case events.ClusterJoined():
-            cluster.spec = domain.joined(data, at_ms)
-        case events.ClusterLeaving():
-            cluster.leaving_ms = cluster.leaving_ms or at_ms
-        case events.CapacityReported():
-            capacity = (data.allocatable, data.allocated, data.allocating, data.modelings)
-            cluster.room = ReportedCapacity(*capacity, data.nodes, data.nodes_ready)
-        case events.ClusterHealthChanged():
-            previous = cluster.health
-            cluster.health = domain.health_after(previous, data, at_ms) or previous
-            return not _is_same(previous, cluster.health)
-        case events.ClusterConditionsReported():
-            cluster.conditions = domain.conditions_after(cluster.conditions, data, at_ms)
-        case _:
-            cluster.spec = domain.edited(cluster.spec, data, at_ms)
-    return True
 
 
 def stored(rows: Queryable, name: str) -> Cluster | None:
@@ -141,7 +109,10 @@ def stored_heads(rows: Rows) -> Iterator[tuple[str, Head]]:
         yield cluster.name, cluster.head
 
 
-def _is_same(previous: domain.Health | None, current: domain.Health | None) -> bool:
-    if previous is None or current is None:
-        return previous is current
-    return msgspec.structs.replace(previous, heard_ms=current.heard_ms) == current
+def _is_heartbeat(data: shapes.Event, before: domain.Health | None, after: domain.Health | None) -> bool:
+    """Whether an event changes only ``heard_ms``; then there is no new resourceVersion and no watch event."""
+    if not isinstance(data, events.ClusterHealthChanged):
+        return False
+    if before is None or after is None:
+        return before is after
+    return structs.replace(before, heard_ms=after.heard_ms) == after

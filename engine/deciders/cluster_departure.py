@@ -6,16 +6,12 @@ ready, since nothing would execute the removals there. The agent of a cluster in
 waits until a user removes the cluster with ``cluster-left``.
 """
 
-from typing import Final
-
 from engine.deciders.facts import Facts
 from engine.deciders.indexes import Indexes
 from engine.deciders.state import ShardState
 from engine.deciders.step_outputs import Outputs, View
-from events import cluster_decisions, clusters, links, topics
-
-_READY: Final = "True"
-_PULL: Final = "Pull"
+from engine.domain.clusters import READY
+from events import cluster_decisions, clusters, enums, links, topics
 
 
 def decide(indexes: Indexes, view: View) -> Outputs[None]:
@@ -53,6 +49,8 @@ def _is_clear(name: str, shard: ShardState, facts: Facts, indexes: Indexes) -> b
 
 
 def _is_awaited(name: str, facts: Facts) -> bool:
-    cluster, health = facts.fleet.get(name), facts.health.get(name)
-    is_pull = cluster is not None and cluster.spec.sync_mode == _PULL
-    return is_pull or (health is not None and health.status == _READY)
+    cluster = facts.members.get(name)
+    if cluster is None:
+        return False
+    is_ready = cluster.health is not None and cluster.health.status == READY
+    return is_ready or cluster.spec.sync_mode == enums.SyncMode.PULL

@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from engine.deciders.facts import Facts
-from engine.deciders.member_facts import READY
 from engine.deciders.state import Watch
 from engine.deciders.step_outputs import Outputs, View
-from engine.domain.clusters import UNKNOWN, Health
+from engine.domain.clusters import READY, UNKNOWN, Cluster, Health
 from engine.objects import clusters as manifests
 from engine.objects import taint_policies
 from events import cluster_decisions, clusters, times, vocabulary
@@ -61,7 +60,7 @@ _NOTHING: Final = Plan((), (), 0)
 
 def decide(watch: Watch, view: View) -> Outputs[None]:
     """Report the cluster as silent if its grace period is over, and the taint changes that are due."""
-    if view.facts.fleet.get(watch.name) is None:
+    if watch.name not in view.facts.members:
         return
     if watch.silent_ms and watch.silent_ms <= view.time_ms and watch.silenced_ms != watch.heard_ms:
         yield from _silence(watch)
@@ -129,13 +128,17 @@ def _silence(watch: Watch) -> Outputs[None]:
 
 
 def _plan(watch: Watch, facts: Facts, time_ms: int) -> Plan:
-    cluster = facts.fleet.get(watch.name)
+    name, cluster = watch.name, facts.members.get(watch.name)
     if cluster is None:
         return _NOTHING
     confirmed_ms = _confirmed_ms(watch, time_ms)
-    if confirmed_ms and not facts.taint_policies and not any(_taint_changes(cluster, watch.status, facts)):
+    if (
+        confirmed_ms
+        and not facts.taint_policies
+        and not any(_taint_changes(name, cluster, watch.status, facts))
+    ):
         return _NOTHING
-    added, removed = _taint_changes(cluster, watch.status if not confirmed_ms else "", facts)
+    added, removed = _taint_changes(name, cluster, watch.status if not confirmed_ms else "", facts)
     if watch.status in ("", READY) or not _has_no_execute(added):
         return Plan(tuple(added), tuple(removed), confirmed_ms)
     check_ms = _next_check_ms(watch, facts, time_ms)
@@ -187,8 +190,8 @@ def _is_late(watch: Watch, time_ms: int) -> bool:
 
 def _is_to_be_emptied(name: str, health: Health, facts: Facts) -> bool:
     """Whether a cluster that is not ready is to be emptied, and has no NoExecute taint for that yet."""
-    cluster = facts.fleet.get(name)
-    return cluster is not None and _has_no_execute(_taint_changes(cluster, health.status, facts)[0])
+    cluster = facts.members.get(name)
+    return cluster is not None and _has_no_execute(_taint_changes(name, cluster, health.status, facts)[0])
 
 
 def _has_no_execute(added: list[clusters.Taint]) -> bool:
@@ -196,7 +199,7 @@ def _has_no_execute(added: list[clusters.Taint]) -> bool:
 
 
 def _taint_changes(
-    cluster: manifests.ClusterManifest, ready: str, facts: Facts
+    name: str, cluster: Cluster, ready: str, facts: Facts
 ) -> tuple[list[clusters.Taint], list[clusters.Taint]]:
     """Return the taints to add and those to remove, by the condition Ready of the cluster and the ClusterTaintPolicies.
 
@@ -206,12 +209,12 @@ def _taint_changes(
     present = {(taint.key, taint.effect): taint.value for taint in cluster.spec.taints}
     adding: dict[tuple[str, str], manifests.Taint] = {}
     removing: dict[tuple[str, str], manifests.Taint] = {}
-    reported = facts.conditions.get(cluster.metadata.name, {})
+    reported = cluster.statuses
     conditions = {**reported, _CONDITION: ready} if ready else reported
     for status, taint in _UNSCHEDULABLE.items():
         if ready:
             (adding if status == ready else removing)[taint.key, taint.effect] = taint
-    for policy in _policies(cluster.metadata.name, facts):
+    for policy in _policies(name, facts):
         for taint in policy.spec.taints:
             if policy.adds(conditions):
                 adding.setdefault((taint.key, taint.effect), taint)

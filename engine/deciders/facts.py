@@ -28,7 +28,7 @@ from engine.deciders.fact_changes import (
 from engine.deciders.member_facts import QuotaAmounts, QuotaLimits
 from engine.deciders.state import Cause
 from engine.domain import federated_quotas
-from engine.domain.clusters import Health, health_after
+from engine.domain.clusters import READY, Cluster, Health, after, joined
 from engine.objects import clusters as manifests
 from engine.objects import interpreters as interpreter_objects
 from engine.objects import policies as policy_objects
@@ -56,16 +56,14 @@ class FactsState(Struct):
     """Everything from which the facts can be rebuilt; stored in snapshots."""
 
     ends: dict[str, int]
-    clusters: list[manifests.ClusterManifest]
+    clusters: dict[str, Cluster]
     policies: list[KnownPolicy]
     interpreters: list[interpretation.Interpreter]
     inputs: list[verdicts.PartitionState]
-    health: dict[str, Health] = {}
     taint_policies: dict[str, taint_objects.TaintPolicy] = {}
     overrides: list[selection.KnownOverride] = []
     emptied: tuple[int, str] = (0, "")
     priority_classes: dict[str, priorities.PriorityClass] = {}
-    conditions: dict[str, dict[str, str]] = {}
     quotas: dict[str, quota_assignments.Assignments] = {}
     limits: QuotaAmounts = {}
     overall: quota_amounts.Limits = {}
@@ -74,26 +72,24 @@ class FactsState(Struct):
 class Facts:
     """Fold of the fact topics, from a state or from the beginning; it takes ownership of the state.
 
-    ``ends`` are the next offsets by topic. ``emptied`` is the time (ms since 1970; 0: none) and the name of
-    the cluster that the engine last began to empty. ``conditions`` maps each cluster to the conditions that clients
-    report: status by type. ``quotas`` are the assignments of FederatedResourceQuotas, by the key of the
-    ResourceQuota's binding; ``quota_limits`` are the quotas that clusters report, ``overall`` the overall limits of
-    FederatedResourceQuotas. ``leaving`` holds the leaving clusters, ``troubled`` those whose last known health is not
-    ready.
+    ``ends`` are the next offsets by topic. ``emptied`` is the time (ms since 1970; 0: none) and the name of the
+    cluster that the engine last began to empty. ``quotas`` are the assignments of FederatedResourceQuotas, by the key
+    of the ResourceQuota's binding; ``quota_limits`` are the quotas that clusters report, ``overall`` the overall limits
+    of FederatedResourceQuotas. ``fleet`` has the fields of ``members`` that scheduling reads. ``leaving`` holds the
+    leaving clusters, ``troubled`` those whose last known health is not ready.
     """
 
     def __init__(self, state: FactsState | None = None) -> None:
+        self.members: dict[str, Cluster] = {}
         self.fleet = fleet.Fleet()
         self.decision_cache = decision_cache.DecisionCache(self.fleet)
         self.policies = claims.PolicyIndex()
         self.known_policies: dict[PolicyRef, KnownPolicy] = {}
         self.interpreters = interpretation.Interpreters()
-        self.health: dict[str, Health] = {}
         self.taint_policies: dict[str, taint_objects.TaintPolicy] = {}
         self.overrides = selection.Overrides()
         self.emptied = (0, "")
         self.priority_classes: dict[str, priorities.PriorityClass] = {}
-        self.conditions: dict[str, dict[str, str]] = {}
         self.quotas: dict[str, quota_assignments.Assignments] = {}
         self.quota_limits = QuotaLimits()
         self.overall: quota_amounts.Limits = {}
@@ -114,19 +110,16 @@ class Facts:
     @property
     def state(self) -> FactsState:
         """Return the state for a snapshot. It shares its parts with the facts: use it before the next ``take``."""
-        members = (self.fleet.get(name) for name in self.fleet.names())
         return FactsState(
             ends=self.ends,
-            clusters=[cluster for cluster in members if cluster],
+            clusters=self.members,
             policies=list(self.known_policies.values()),
             interpreters=list(self.interpreters),
             inputs=[fold.state for fold in self._folds.values()],
-            health=self.health,
             taint_policies=self.taint_policies,
             overrides=list(self.overrides),
             emptied=self.emptied,
             priority_classes=self.priority_classes,
-            conditions=self.conditions,
             quotas=self.quotas,
             limits=self.quota_limits.free,
             overall=self.overall,
@@ -179,7 +172,7 @@ class Facts:
         """
 
         def since_ms(name: str) -> int | None:
-            health = self.health[name] if name in self.troubled else None
+            health = self.members[name].health if name in self.troubled else None
             return health.since_ms if health and is_waiting(name, health, self) else None
 
         return self._queue.ordered(self.troubled, since_ms)
@@ -203,19 +196,17 @@ class Facts:
     def _restore(self, state: FactsState) -> None:
         replace = msgspec.structs.replace
         self.ends = state.ends
-        for cluster in state.clusters:
-            self._put_cluster(cluster)
+        for name, cluster in state.clusters.items():
+            self._put_cluster(name, cluster)
+            self.fleet.put(member_facts.manifest(name, cluster))
         for known_policy in state.policies:
             # A copy: a Raw is a view of the snapshot's buffer and would keep all of it in memory.
             spec = replace(known_policy.policy.spec, placement=known_policy.policy.spec.placement.copy())
             self._put_policy(replace(known_policy, policy=replace(known_policy.policy, spec=spec)))
         self.interpreters = interpretation.Interpreters(state.interpreters)
-        for name, health in state.health.items():
-            self._put_health(name, health)
         self.taint_policies = dict(state.taint_policies)
         self.emptied = state.emptied
         self.priority_classes = dict(state.priority_classes)
-        self.conditions = dict(state.conditions)
         self.quotas = dict(state.quotas)
         self.quota_limits = QuotaLimits(state.limits)
         self.overall = dict(state.overall)
@@ -256,28 +247,55 @@ class Facts:
                 return self._apply_priority_class(taken.data)
 
     def _apply_to_cluster(self, taken: verdicts.Taken) -> list[Change]:
-        match taken.data:
-            case clusters.CapacityReported() as report:
-                return self._report(report)
-            case clusters.ClusterHealthChanged() as health_change:
-                return self._apply_health_report(health_change, taken.at_ms)
-            case clusters.ClusterConditionsReported() as report:
-                return self._apply_conditions(report)
-            case clusters.ClusterLeft(name=name):
-                old = self.fleet.get(name)
-                self.fleet.remove(name)
-                self.leaving.discard(name)
-                self.health.pop(name, None)
-                self.conditions.pop(name, None)
-                self.quota_limits.put(name, ())
-                self.troubled.discard(name)
-                return [ClusterChanged(name, old, None)]
-            case (
-                clusters.MemberObjectApplied() | clusters.MemberObjectDeleted() | clusters.MemberPodDeleted()
-            ):
-                return []  # the event matters to the simulated member only
+        name, data = taken.record.key, taken.data
+        if isinstance(data, clusters.MemberWrite):
+            return []  # the event matters to the simulated member only
+        old = self.fleet.get(name)
+        if isinstance(data, clusters.ClusterLeft):
+            return self._drop_cluster(name, old)
+        before = self.members.get(name)
+        if before is None:
+            before = _new_member(data, taken.at_ms)
+        cluster = after(before, data, taken.at_ms)
+        self._put_cluster(name, cluster)
+        match data:
+            case clusters.ClusterHealthChanged():
+                return _health_changes(name, before.health, cluster.health)
+            case clusters.ClusterConditionsReported():
+                is_change = cluster.statuses != before.statuses
+                return [ConditionsChanged(name)] if is_change else []
+            case clusters.CapacityReported():
+                summary = None if cluster.capacity is None else member_facts.summary(cluster.capacity)
+                self.fleet.report(name, summary)
+                self.quota_limits.put(name, data.quotas)
+                return [CapacityGrew(name)]
+            case clusters.ClusterTainted(taint=taint) if _is_emptied(taken, taint):
+                self.emptied = (taken.at_ms, name)
             case _:
-                return self._change_cluster(taken)
+                pass
+        new = member_facts.manifest(name, cluster)
+        if new == old:
+            return []
+        self.fleet.put(new)
+        assigned = [key for key, quota in self.quotas.items() if name in quota.quotas] if old is None else []
+        return [ClusterChanged(name, old, new), *map(QuotaChanged, assigned)]
+
+    def _put_cluster(self, name: str, cluster: Cluster) -> None:
+        self.members[name] = cluster
+        if cluster.leaving_ms:
+            self.leaving.add(name)
+        if cluster.health is None or cluster.health.status == READY:
+            self.troubled.discard(name)
+        else:
+            self.troubled.add(name)
+
+    def _drop_cluster(self, name: str, old: manifests.ClusterManifest | None) -> list[Change]:
+        self.members.pop(name, None)
+        self.fleet.remove(name)
+        self.leaving.discard(name)
+        self.troubled.discard(name)
+        self.quota_limits.put(name, ())
+        return [ClusterChanged(name, old, None)]
 
     def _apply_policy(self, raw: msgspec.Raw, head: verdicts.Head) -> list[Change]:
         policy = policy_objects.decode(raw)
@@ -338,53 +356,26 @@ class Facts:
             self.priority_classes[event.name] = new
         return [] if new == previous else [PriorityClassChanged(event.name)]
 
-    def _apply_health_report(self, report: clusters.ClusterHealthChanged, at_ms: int) -> list[Change]:
-        """Fold a health report.
 
-        Scheduling ignores health, as in Karmada; only taints exclude a cluster.
-        """
-        previous = self.health.get(report.name)
-        health = health_after(previous, report, at_ms)
-        if health is None:
-            return []
-        self._put_health(report.name, health)
-        return [HealthReported(report.name, health, previous is None or previous.status != health.status)]
+def _new_member(data: shapes.Event, at_ms: int) -> Cluster:
+    """Return the cluster that an event adds.
 
-    def _apply_conditions(self, report: clusters.ClusterConditionsReported) -> list[Change]:
-        previous = self.conditions.pop(report.name, {})
-        conditions = {condition.type: condition.status for condition in report.conditions}
-        if conditions:
-            self.conditions[report.name] = conditions
-        return [] if conditions == previous else [ConditionsChanged(report.name)]
+    Raises TypeError unless it joins: the verdicts refuse other events about a cluster that is no member.
+    """
+    if not isinstance(data, clusters.ClusterJoined):
+        message = f"{type(data).__name__} of a cluster that never joined was taken"
+        raise TypeError(message)
+    return Cluster(joined(data, at_ms))
 
-    def _report(self, report: clusters.CapacityReported) -> list[Change]:
-        self.fleet.report(report.name, member_facts.summary(report))
-        self.quota_limits.put(report.name, report.quotas)
-        return [CapacityGrew(report.name)]
 
-    def _change_cluster(self, taken: verdicts.Taken) -> list[Change]:
-        name = taken.record.key
-        if isinstance(taken.data, clusters.ClusterTainted) and _is_emptied(taken, taken.data.taint):
-            self.emptied = (taken.at_ms, name)
-        old = self.fleet.get(name)
-        new = member_facts.changed(old, taken)
-        if new == old:
-            return []
-        self._put_cluster(new)
-        assigned = [key for key, quota in self.quotas.items() if name in quota.quotas] if old is None else []
-        return [ClusterChanged(name, old, new), *map(QuotaChanged, assigned)]
+def _health_changes(name: str, before: Health | None, health: Health | None) -> list[Change]:
+    """Return the change by a health report.
 
-    def _put_health(self, name: str, health: Health) -> None:
-        self.health[name] = health
-        if health.status == member_facts.READY:
-            self.troubled.discard(name)
-        else:
-            self.troubled.add(name)
-
-    def _put_cluster(self, cluster: manifests.ClusterManifest) -> None:
-        self.fleet.put(cluster)
-        if cluster.metadata.deletion_timestamp is not None:
-            self.leaving.add(cluster.metadata.name)
+    Scheduling ignores health, as in Karmada; only taints exclude a cluster.
+    """
+    if health is None or health is before:
+        return []
+    return [HealthReported(name, health, before is None or before.status != health.status)]
 
 
 def _is_emptied(taken: verdicts.Taken, taint: clusters.Taint) -> bool:

@@ -11,8 +11,8 @@ from typing import Final, TypeVar
 from msgspec import Struct
 
 from engine.deciders import sharing
-from engine.deciders.member_facts import READY
 from engine.deciders.state import Binding, Cause, Template, Watch
+from engine.domain.clusters import READY
 from engine.objects import selector_index
 from engine.placement.failures import NO_CLUSTER_FIT
 from events.shapes import PolicyRef

@@ -2,19 +2,13 @@
 
 import bisect
 from collections.abc import Callable, Iterable
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
-import msgspec
-
-from engine.domain import clusters as domain
+from engine.domain.clusters import Capacity, Cluster
 from engine.kubeapi.values import quantity
 from engine.objects import clusters as manifests
 from engine.placement import requests
 from events import clusters, times
-from events.validation import verdicts
-
-READY: Final = str(True)
-"""Status of the Ready condition of a ready cluster."""
 
 QuotaAmounts: TypeAlias = dict[str, dict[str, dict[str, int]]]
 """Unused amounts of ResourceQuotas by namespace, cluster and resource: cpu in millicores, others in whole units."""
@@ -51,97 +45,58 @@ class Queue:
         return self._order
 
 
-def changed(old: manifests.ClusterManifest | None, taken: verdicts.Taken) -> manifests.ClusterManifest:
-    """Return the cluster's manifest after an input about it.
-
-    Raises AssertionError for a cluster that never joined (the verdicts refuse such inputs), TypeError for an
-    event that changes no cluster.
-    """
-    data = taken.data
-    if isinstance(data, clusters.ClusterJoined):
-        return _joined(old, data, taken.at_ms)
-    if old is None:
-        message = f"{type(data).__name__} of a cluster that never joined was taken"
-        raise AssertionError(message)
-    replace = msgspec.structs.replace
-    match data:
-        case clusters.ClusterLeaving():
-            if old.metadata.deletion_timestamp is not None:
-                return old
-            stamp = times.to_text(taken.at_ms)
-            return replace(old, metadata=replace(old.metadata, deletion_timestamp=stamp))
-        case clusters.ClusterLabelled(labels=labels):
-            return replace(old, metadata=replace(old.metadata, labels=labels))
-        case clusters.ClusterApisReported(apis=apis):
-            return replace(old, status=replace(old.status, api_enablements=_enablements(apis)))
-        case clusters.ClusterDescribed(provider=provider, region=region, zones=zones):
-            return replace(old, spec=replace(old.spec, provider=provider, region=region, zones=zones))
-        case clusters.ClusterTainted(taint=taint):
-            taints = domain.with_taint(old.spec.taints, _taint(taint, taken.at_ms))
-            return old if taints is old.spec.taints else replace(old, spec=replace(old.spec, taints=taints))
-        case clusters.ClusterUntainted(key=key, effect=effect):
-            taints = domain.without_taint(old.spec.taints, key, effect)
-            return replace(old, spec=replace(old.spec, taints=taints))
-        case _:
-            message = f"{type(data).__name__} changes no cluster"
-            raise TypeError(message)
-
-
-def _joined(
-    old: manifests.ClusterManifest | None, data: clusters.ClusterJoined, at_ms: int
-) -> manifests.ClusterManifest:
+def manifest(name: str, cluster: Cluster) -> manifests.ClusterManifest:
+    """Return the fields of a cluster that scheduling reads."""
+    spec = cluster.spec
     models = tuple(
         manifests.ResourceModel(
             grade=model.grade,
             ranges=tuple(manifests.ModelRange(name=r.name, min=r.min, max=r.max) for r in model.ranges),
         )
-        for model in data.resource_models
+        for model in spec.resource_models
     )
-    return manifests.ClusterManifest(
-        metadata=manifests.ClusterMetadata(
-            name=data.name,
-            labels=data.labels,
-            # Leaving is final: a cluster that joins again while leaving is still leaving.
-            deletion_timestamp=old.metadata.deletion_timestamp if old else None,
-        ),
-        spec=manifests.ClusterSpec(
-            provider=data.provider,
-            region=data.region,
-            zones=data.zones,
-            taints=tuple(_taint(taint, at_ms) for taint in data.taints),
-            resource_models=models,
-            sync_mode=data.sync_mode,
-        ),
-        status=manifests.ClusterStatus(
-            api_enablements=_enablements(data.apis),
-            resource_summary=old.status.resource_summary if old else None,
-        ),
-    )
-
-
-def _enablements(apis: Iterable[clusters.ApiKind]) -> tuple[manifests.ApiEnablement, ...]:
-    return tuple(
+    enablements = tuple(
         manifests.ApiEnablement(
             group_version=api.group_version,
             resources=tuple(manifests.ApiResource(kind=kind) for kind in api.kinds),
         )
-        for api in apis
+        for api in spec.apis
+    )
+    return manifests.ClusterManifest(
+        metadata=manifests.ClusterMetadata(
+            name=name,
+            labels=spec.labels,
+            deletion_timestamp=times.to_text(cluster.leaving_ms) if cluster.leaving_ms else None,
+        ),
+        spec=manifests.ClusterSpec(
+            provider=spec.provider,
+            region=spec.region,
+            zones=spec.zones,
+            taints=tuple(map(_taint, spec.taints)),
+            resource_models=models,
+            sync_mode=spec.sync_mode,
+        ),
+        status=manifests.ClusterStatus(
+            api_enablements=enablements,
+            resource_summary=None if cluster.capacity is None else summary(cluster.capacity),
+        ),
     )
 
 
-def _taint(taint: clusters.Taint, at_ms: int) -> manifests.Taint:
-    added = times.to_text(domain.since(taint, at_ms).time_added_ms or 0)
+def _taint(taint: clusters.Taint) -> manifests.Taint:
+    added = times.to_text(taint.time_added_ms or 0)
     return manifests.Taint(key=taint.key, effect=taint.effect, value=taint.value, time_added=added)
 
 
-def summary(report: clusters.CapacityReported) -> manifests.ResourceSummary:
-    """Return the resources that a cluster reports."""
+def summary(capacity: Capacity) -> manifests.ResourceSummary:
+    """Return the resources that a cluster reports, as scheduling reads them."""
     return manifests.ResourceSummary(
-        allocatable=dict(report.allocatable),
-        allocated=dict(report.allocated),
-        allocating=dict(report.allocating),
+        allocatable=dict(capacity.allocatable),
+        allocated=dict(capacity.allocated),
+        allocating=dict(capacity.allocating),
         allocatable_modelings=tuple(
-            manifests.GradeCount(grade=modeling.grade, count=modeling.count) for modeling in report.modelings
+            manifests.GradeCount(grade=modeling.grade, count=modeling.count)
+            for modeling in capacity.modelings
         ),
     )
 

@@ -1,12 +1,15 @@
-"""A member cluster: its spec as clients set it, its taints and its health, and how inputs change them."""
+"""A member cluster: its spec as clients set it, what it reports, and how inputs change both."""
 
 from itertools import pairwise
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from events import clusters, enums, shapes
+
+READY: Final = str(True)
+"""Status of the Ready condition of a ready cluster."""
 
 UNKNOWN: Final = "Unknown"
 """Status of the Ready condition of a cluster that has not reported within its grace period."""
@@ -68,13 +71,69 @@ class Health(Struct, frozen=True, array_like=True, gc=False):
     grace_seconds: int
 
 
-def health_after(previous: Health | None, report: clusters.ClusterHealthChanged, at_ms: int) -> Health | None:
-    """Return a cluster's health after a report; None if the report is ``silent`` but outdated.
+class Capacity(Struct, frozen=True, array_like=True):
+    """Capacity of a cluster as last reported, in Kubernetes quantities."""
 
-    A silent report is outdated if the cluster has reported since, or has left.
+    allocatable: dict[str, str]
+    allocated: dict[str, str]
+    allocating: dict[str, str]
+    modelings: tuple[clusters.GradeCount, ...]
+    nodes: int | None = None
+    nodes_ready: int = 0
+
+
+class Cluster(Struct, frozen=True, array_like=True):
+    """A member cluster: its spec and its last reports.
+
+    ``leaving_ms`` is the time of the request to delete the cluster; 0 if there is none.
+    """
+
+    spec: Spec
+    capacity: Capacity | None = None
+    health: Health | None = None
+    leaving_ms: int = 0
+    conditions: tuple[clusters.ClusterCondition, ...] = ()
+
+    @property
+    def statuses(self) -> dict[str, str]:
+        """The status of each condition that clients report, by type; the condition Ready is not one of these."""
+        return {condition.type: condition.status for condition in self.conditions}
+
+
+_ClusterT = TypeVar("_ClusterT", bound=Cluster)
+
+
+def after(cluster: _ClusterT, data: shapes.Event, at_ms: int) -> _ClusterT:
+    """Return a cluster after an event about it; ClusterLeft is not one of these events.
+
+    Leaving is final: a cluster that joins again while it leaves is still leaving.
+    """
+    replace = msgspec.structs.replace
+    match data:
+        case clusters.ClusterHealthChanged():
+            return replace(cluster, health=_health_after(cluster.health, data, at_ms))
+        case clusters.CapacityReported():
+            amounts = (data.allocatable, data.allocated, data.allocating, data.modelings)
+            return replace(cluster, capacity=Capacity(*amounts, data.nodes, data.nodes_ready))
+        case clusters.ClusterConditionsReported():
+            return replace(cluster, conditions=_conditions_after(cluster.conditions, data, at_ms))
+        case clusters.ClusterJoined():
+            return replace(cluster, spec=joined(data, at_ms))
+        case clusters.ClusterLeaving():
+            return replace(cluster, leaving_ms=cluster.leaving_ms or at_ms)
+        case _:
+            return replace(cluster, spec=edited(cluster.spec, data, at_ms))
+
+
+def _health_after(
+    previous: Health | None, report: clusters.ClusterHealthChanged, at_ms: int
+) -> Health | None:
+    """Return a cluster's health after a report.
+
+    A ``silent`` report changes nothing if the cluster has reported since, or has joined again and not reported yet.
     """
     if report.silent and (previous is None or previous.heard_ms > report.heard_ms):
-        return None
+        return previous
     status = UNKNOWN if report.silent else str(report.ready)
     since_ms = previous.since_ms if previous is not None and previous.status == status else at_ms
     if report.silent and previous is not None:
@@ -84,7 +143,7 @@ def health_after(previous: Health | None, report: clusters.ClusterHealthChanged,
     return Health(status, report.reason, report.message, since_ms, heard_ms, grace_seconds)
 
 
-def conditions_after(
+def _conditions_after(
     previous: tuple[clusters.ClusterCondition, ...], report: clusters.ClusterConditionsReported, at_ms: int
 ) -> tuple[clusters.ClusterCondition, ...]:
     """Return the reported conditions with their transition times.
@@ -108,7 +167,7 @@ def joined(data: clusters.ClusterJoined, at_ms: int) -> Spec:
         data.provider,
         data.region,
         data.zones,
-        tuple(since(taint, at_ms) for taint in data.taints),
+        tuple(_since(taint, at_ms) for taint in data.taints),
         data.apis,
         data.resource_models,
         data.sync_mode,
@@ -134,27 +193,15 @@ def edited(spec: Spec, data: shapes.Event, at_ms: int) -> Spec:
         case clusters.ClusterApisReported(apis=apis):
             return replace(spec, apis=apis)
         case clusters.ClusterTainted(taint=taint):
-            edited_spec = replace(spec, taints=with_taint(spec.taints, since(taint, at_ms)))
+            edited_spec = replace(spec, taints=_with_taint(spec.taints, _since(taint, at_ms)))
         case clusters.ClusterUntainted(key=key, effect=effect):
-            edited_spec = replace(spec, taints=without_taint(spec.taints, key, effect))
+            edited_spec = replace(spec, taints=_without_taint(spec.taints, key, effect))
         case _:
             return spec
     return replace(edited_spec, managed_fields=data.managed_fields or spec.managed_fields)
 
 
-class _Taint(Protocol):
-    @property
-    def key(self) -> str: ...
-    @property
-    def value(self) -> str: ...
-    @property
-    def effect(self) -> str: ...
-
-
-_TaintT = TypeVar("_TaintT", bound=_Taint)
-
-
-def with_taint(taints: tuple[_TaintT, ...], taint: _TaintT) -> tuple[_TaintT, ...]:
+def _with_taint(taints: tuple[clusters.Taint, ...], taint: clusters.Taint) -> tuple[clusters.Taint, ...]:
     """Return the taints with ``taint`` added; it replaces one with the same key and effect.
 
     An unchanged taint keeps its original time.
@@ -165,11 +212,11 @@ def with_taint(taints: tuple[_TaintT, ...], taint: _TaintT) -> tuple[_TaintT, ..
     return (*(old for old in taints if old not in replaced), taint)
 
 
-def without_taint(taints: tuple[_TaintT, ...], key: str, effect: str) -> tuple[_TaintT, ...]:
+def _without_taint(taints: tuple[clusters.Taint, ...], key: str, effect: str) -> tuple[clusters.Taint, ...]:
     """Return the taints except those with this key and effect; an empty effect matches all."""
     return tuple(old for old in taints if old.key != key or effect not in ("", old.effect))
 
 
-def since(taint: clusters.Taint, at_ms: int) -> clusters.Taint:
+def _since(taint: clusters.Taint, at_ms: int) -> clusters.Taint:
     """Return the taint with a time: its own, else the given one."""
     return taint if taint.time_added_ms is not None else msgspec.structs.replace(taint, time_added_ms=at_ms)

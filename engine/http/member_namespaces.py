@@ -7,20 +7,18 @@ from collections.abc import Mapping
 from typing import Final
 
 import anyio
-import msgspec
 from msgspec import Struct
 
+from engine.deciders import member_facts
 from engine.domain import namespaces
 from engine.http.query.view_reads import Reader
 from engine.http.services import Services
-from engine.objects.clusters import ClusterManifest
 from engine.overrides import application, policies, selection
 from engine.placement.fleet import Fleet
 from events import shapes
 from events.kube_objects import KubeObject
 from events.validation.known_kinds import POLICY_GROUP
 from projections import agent_queries, changes, clusters, objects
-from projections.documents.clusters import cluster_document
 from projections.port import Rows
 
 
@@ -39,7 +37,7 @@ def of(rows: Rows, cluster: str) -> list[agent_queries.PropagatedNamespace]:
     if not overrides or member is None:
         return result
     fleet = Fleet()
-    fleet.put(msgspec.convert(cluster_document(member).document, ClusterManifest, strict=False))
+    fleet.put(member_facts.manifest(cluster, member))
     return [item._replace(manifest=_overridden(item.manifest, overrides, fleet, cluster)) for item in result]
 
 

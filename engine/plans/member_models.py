@@ -10,14 +10,13 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from engine.deciders import member_facts
 from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
 from engine.deciders.state import Declared, Dispatched, ShardState
 from engine.deciders.state import Report as ReportState
+from engine.domain.clusters import READY, Capacity, Cluster
 from engine.kubeapi.values import quantity
 from engine.log import port, reading
-from engine.objects import clusters as manifests
 from engine.reconcilers import snapshots
 from engine.simulation import log_reading as simulated_reading
 from engine.simulation import member_fleet, member_history, specs
@@ -103,18 +102,14 @@ class _RunningWorkload(Struct, frozen=True, gc=False):
 def read(facts: Facts, simulated: Sequence[specs.MemberSpec]) -> Models:
     """Return models of all clusters: ``simulated`` as they are, the others as the facts describe them."""
     names = {spec.name for spec in simulated}
-    others = [
-        cluster
-        for name in sorted(facts.fleet.names())
-        if name not in names and (cluster := facts.fleet.get(name))
-    ]
-    models = [_model(cluster) for cluster in others]
+    others = {name: facts.members[name] for name in sorted(facts.members.keys() - names)}
+    models = [_model(name, cluster) for name, cluster in others.items()]
     return Models(
         specs=(*simulated, *models),
         reported={
-            cluster.metadata.name: _capacity(cluster.metadata.name, summary)
-            for cluster in others
-            if (summary := cluster.status.resource_summary) is not None
+            name: _capacity(name, cluster.capacity)
+            for name, cluster in others.items()
+            if cluster.capacity is not None
         },
         assumptions=_assumptions([spec.name for spec in models]),
     )
@@ -151,42 +146,27 @@ def _assumptions(names: Sequence[str]) -> tuple[str, ...]:
     return (_ASSUMED.format(text, specs.STARTUP_MS),)
 
 
-def _model(cluster: manifests.ClusterManifest) -> specs.MemberSpec:
-    summary = cluster.status.resource_summary
-    allocatable = {} if summary is None else _texts(summary.allocatable)
+def _model(name: str, cluster: Cluster) -> specs.MemberSpec:
+    spec, capacity = cluster.spec, cluster.capacity
     return specs.MemberSpec(
-        name=cluster.metadata.name,
-        nodes=(specs.NodeGroup(count=1, allocatable=allocatable),),
-        labels=cluster.metadata.labels,
-        provider=cluster.spec.provider,
-        region=cluster.spec.region,
-        zones=cluster.spec.zones,
-        apis=_apis(cluster),
+        name=name,
+        nodes=(specs.NodeGroup(count=1, allocatable={} if capacity is None else capacity.allocatable),),
+        labels=spec.labels,
+        provider=spec.provider,
+        region=spec.region,
+        zones=spec.zones,
+        apis=spec.apis,
         modelled=True,
     )
 
 
-def _apis(cluster: manifests.ClusterManifest) -> tuple[clusters.ApiKind, ...]:
-    return tuple(
-        clusters.ApiKind(
-            group_version=enablement.group_version,
-            kinds=tuple(resource.kind for resource in enablement.resources),
-        )
-        for enablement in cluster.status.api_enablements
-    )
-
-
-def _capacity(name: str, summary: manifests.ResourceSummary) -> clusters.CapacityReported:
+def _capacity(name: str, capacity: Capacity) -> clusters.CapacityReported:
     return clusters.CapacityReported(
         name=name,
-        allocatable=_texts(summary.allocatable),
-        allocated=_texts(summary.allocated),
-        allocating=_texts(summary.allocating),
+        allocatable=capacity.allocatable,
+        allocated=capacity.allocated,
+        allocating=capacity.allocating,
     )
-
-
-def _texts(amounts: Mapping[str, object]) -> dict[str, str]:
-    return {resource: str(amount) for resource, amount in amounts.items()}
 
 
 def _take_works(histories: Mapping[str, member_history.History], shard: ShardState) -> None:
@@ -219,8 +199,9 @@ def _take(history: member_history.History, cluster: str, key: str, known: _Runni
 
 
 def _history(spec: specs.MemberSpec, models: Models, facts: Facts) -> member_history.History:
-    known = facts.health.get(spec.name)
-    is_ready = None if known is None else known.status == member_facts.READY
+    cluster = facts.members.get(spec.name)
+    known = None if cluster is None else cluster.health
+    is_ready = None if known is None else known.status == READY
     return member_history.History(
         joined=True,
         was_joined=True,

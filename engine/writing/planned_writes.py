@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import structs
 
-from engine.domain.clusters import joined
+from engine.domain.clusters import after, joined
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port
 from engine.writing import tracing
@@ -104,10 +104,9 @@ def _changed(cluster: clusters.Cluster | None, mutated: Mutated) -> clusters.Clu
                 return None
             case ClusterJoined() if cluster is None:
                 head = Head(0, 1, "", 0, "", CLUSTER_GROUP, "Cluster", event.name)
-                cluster = clusters.Cluster(event.name, 0, head, joined(event, 0))
+                cluster = clusters.Cluster(name=event.name, head=head, spec=joined(event, 0))
             case _ if cluster is not None:
-                cluster = structs.replace(cluster)
-                clusters.apply(cluster, event, 0)
+                cluster = after(cluster, event, 0)
             case _:
                 pass
     return cluster

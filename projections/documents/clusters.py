@@ -6,13 +6,13 @@ from typing import Final, TypedDict
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from engine.domain.clusters import DEFAULT_MODELS, Spec
+from engine.domain.clusters import DEFAULT_MODELS, Capacity, Spec
 from events import clusters as events
 from events import keys, shapes, times
 from events.kube_fields import Condition, ManagedFieldsEntry, ObjectMeta
 from events.kube_objects import KubeObject
 from events.validation import known_kinds
-from projections.clusters import Cluster, ReportedCapacity
+from projections.clusters import Cluster
 from projections.documents import field_owners
 from projections.documents.objects import identity, instant
 from projections.works import Work
@@ -215,10 +215,13 @@ def _status(cluster: Cluster) -> _Status:
     status: _Status = {"apiEnablements": enablements(cluster.spec.apis)}
     if cluster.spec.kubernetes_version:
         status["kubernetesVersion"] = cluster.spec.kubernetes_version
-    if cluster.room is not None:
-        status["resourceSummary"] = _summary(cluster.room)
-        if cluster.room.nodes is not None:
-            status["nodeSummary"] = {"totalNum": cluster.room.nodes, "readyNum": cluster.room.nodes_ready}
+    if cluster.capacity is not None:
+        status["resourceSummary"] = _summary(cluster.capacity)
+        if cluster.capacity.nodes is not None:
+            status["nodeSummary"] = {
+                "totalNum": cluster.capacity.nodes,
+                "readyNum": cluster.capacity.nodes_ready,
+            }
     conditions: list[Condition] = []
     health = cluster.health
     if health is not None:
@@ -258,16 +261,16 @@ def _enablements_condition(cluster: Cluster) -> Condition:
     }
 
 
-def _summary(room: ReportedCapacity) -> _ResourceSummary:
+def _summary(capacity: Capacity) -> _ResourceSummary:
     summary: _ResourceSummary = {}
-    if room.allocatable:
-        summary["allocatable"] = room.allocatable
-    if room.allocated:
-        summary["allocated"] = room.allocated
-    if room.allocating:
-        summary["allocating"] = room.allocating
-    if room.modelings:
+    if capacity.allocatable:
+        summary["allocatable"] = capacity.allocatable
+    if capacity.allocated:
+        summary["allocated"] = capacity.allocated
+    if capacity.allocating:
+        summary["allocating"] = capacity.allocating
+    if capacity.modelings:
         summary["allocatableModelings"] = [
-            {"grade": modeling.grade, "count": modeling.count} for modeling in room.modelings
+            {"grade": modeling.grade, "count": modeling.count} for modeling in capacity.modelings
         ]
     return summary

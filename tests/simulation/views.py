@@ -137,9 +137,9 @@ def _shown(table: str, row: Found) -> object:
     if table != "clusters":
         return row
     cluster = clusters.decode(row[2])
-    if cluster.health is not None:
-        cluster.health = msgspec.structs.replace(cluster.health, heard_ms=0)
-    return cluster
+    if cluster.health is None:
+        return cluster
+    return msgspec.structs.replace(cluster, health=msgspec.structs.replace(cluster.health, heard_ms=0))
 
 
 async def _withdrawn(played: world.World) -> dict[str, set[int]]:
