@@ -8,6 +8,7 @@ highest first; implicit priority (by name, then by labels, then all of a kind); 
 Nothing here changes a binding; ``propagation`` decides what follows from a verdict.
 """
 
+import enum
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from operator import itemgetter
@@ -21,23 +22,25 @@ from engine.objects.policies import Policy
 from engine.objects.selector_index import Selection, Template
 from events import shapes
 
-HELD: Final = "Held"
-LAPSED: Final = "Lapsed"
-PREEMPTED: Final = "Preempted"
-WON: Final = "Won"
-UNMATCHED: Final = "Unmatched"
 
-
-class Verdict(Struct, frozen=True, gc=False):
+class Outcome(enum.Enum):
     """Result for a template's claim.
 
     - HELD: the claim's policy keeps it.
     - LAPSED: the policy exists but does not select the template, or is being deleted; release the claim.
-    - PREEMPTED: ``policy`` takes the claim over. WON: ``policy`` claims an unclaimed template.
-    - UNMATCHED: no policy selects the template; ``policy`` is None.
+    - PREEMPTED: the verdict's policy takes the claim over. WON: it claims an unclaimed template.
+    - UNMATCHED: no policy selects the template; the verdict has none.
     """
 
-    outcome: str
+    HELD = enum.auto()
+    LAPSED = enum.auto()
+    PREEMPTED = enum.auto()
+    WON = enum.auto()
+    UNMATCHED = enum.auto()
+
+
+class Verdict(Struct, frozen=True, gc=False):
+    outcome: Outcome
     policy: Policy | None
 
 
@@ -185,17 +188,17 @@ def claim(
     Karmada. Templates in namespaces of the control plane are never claimed.
     """
     if namespaces.is_reserved(template.ref.namespace):
-        return Verdict(UNMATCHED, None)
+        return Verdict(Outcome.UNMATCHED, None)
     holder = None if claimed_by is None else index.get(claimed_by.kind, claimed_by.namespace, claimed_by.name)
     if holder is None:
         best = index.best(template)
-        return Verdict(WON if best else UNMATCHED, best)
+        return Verdict(Outcome.WON if best else Outcome.UNMATCHED, best)
     preemptor = index.preemptor(template, holder) if preemption else None
     if preemptor is not None:
-        return Verdict(PREEMPTED, preemptor)
+        return Verdict(Outcome.PREEMPTED, preemptor)
     if holder.is_deleting or not index.selection(reference(holder)).selects(template):
-        return Verdict(LAPSED, holder)
-    return Verdict(HELD, holder)
+        return Verdict(Outcome.LAPSED, holder)
+    return Verdict(Outcome.HELD, holder)
 
 
 def _kinds(template: Template) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ The rules are Karmada's. The scheduler replaces the evicted replicas; a scheduli
 cluster meanwhile.
 """
 
+import enum
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
@@ -20,20 +21,35 @@ from events import times, vocabulary
 AT_ONCE_MS: Final = 0
 """The deadline of an eviction that is due at once: it precedes the time of every step."""
 
-CLUSTER_LEFT: Final = "ClusterLeft"
-DELETION_ALLOWED: Final = "DeletionAllowed"
-GRACE_PERIOD_OVER: Final = "GracePeriodOver"
-RECOVERED: Final = "Recovered"
-REPLACEMENT_HEALTHY: Final = "ReplacementHealthy"
 UNTOLERATED: Final = "TaintUntolerated"
 """The reason of evictions by a taint."""
+
+
+class EndReason(enum.StrEnum):
+    """Why an eviction has ended, as recorded."""
+
+    CLUSTER_LEFT = "ClusterLeft"
+    DELETION_ALLOWED = "DeletionAllowed"
+    GRACE_PERIOD_OVER = "GracePeriodOver"
+    RECOVERED = "Recovered"
+    REPLACEMENT_HEALTHY = "ReplacementHealthy"
+
+
+class Verdicts(Struct, frozen=True, gc=False):
+    """Clusters whose evictions end now, with the reasons, and clusters whose evictions no grace period ends."""
+
+    ending: Mapping[str, EndReason] = {}
+    protected: AbstractSet[str] = frozenset()
+
+
+NO_VERDICTS: Final = Verdicts()
 
 
 class Ended(Struct, frozen=True, gc=False):
     """A task that has ended, with the reason."""
 
     task: EvictionTask
-    reason: str
+    reason: EndReason
 
 
 class Assessment(Struct, frozen=True, gc=False):
@@ -84,27 +100,27 @@ def assess(
     is_scheduled: bool,
     now_ms: int,
     grace_period_ms: int,
-    verdicts: Mapping[str, str] | None = None,
+    verdicts: Verdicts = NO_VERDICTS,
 ) -> Assessment:
     """Decide which tasks have ended now.
 
     - ``healthy``: clusters that report the workload as healthy.
     - ``is_scheduled``: the scheduler has seen the binding's current state.
     - ``grace_period_ms``: for tasks that set no grace period.
-    - ``verdicts``: by cluster; a reason ends the task now, "" means that no grace period ends it.
 
-    Without such a reason, the first assessment of a task only sets its ``created_ms``.
+    Unless a verdict ends a task, its first assessment only sets its ``created_ms``.
     """
-    verdicts = verdicts or {}
     is_replaced = is_scheduled and all(name in healthy for name, _ in clusters)
     kept: list[EvictionTask] = []
     ended: list[Ended] = []
     dues: list[int] = []
     for task in tasks:
-        verdict = verdicts.get(task.cluster)
-        due_ms = _due_ms(task, now_ms, grace_period_ms) if verdict is None else None
-        reason = "" if task.created_ms is None else _end_reason(task, due_ms, now_ms, is_replaced=is_replaced)
-        if reason := verdict or reason:
+        is_protected = task.cluster in verdicts.protected
+        due_ms = None if is_protected else _due_ms(task, now_ms, grace_period_ms)
+        reason = verdicts.ending.get(task.cluster)
+        if reason is None and task.created_ms is not None:
+            reason = _end_reason(task, due_ms, now_ms, is_replaced=is_replaced)
+        if reason is not None:
             ended.append(Ended(task, reason))
             continue
         kept.append(task if task.created_ms is not None else msgspec.structs.replace(task, created_ms=now_ms))
@@ -117,12 +133,14 @@ def _matches(toleration: Toleration, taint: Taint) -> bool:
     return toleration.tolerates(taint.key, taint.value, taint.effect)
 
 
-def _end_reason(task: EvictionTask, due_ms: int | None, now_ms: int, *, is_replaced: bool) -> str:
+def _end_reason(
+    task: EvictionTask, due_ms: int | None, now_ms: int, *, is_replaced: bool
+) -> EndReason | None:
     if task.suppress_deletion is not None:
-        return "" if task.suppress_deletion else DELETION_ALLOWED
+        return None if task.suppress_deletion else EndReason.DELETION_ALLOWED
     if due_ms is not None and due_ms <= now_ms:
-        return GRACE_PERIOD_OVER
-    return REPLACEMENT_HEALTHY if is_replaced and not task.held else ""
+        return EndReason.GRACE_PERIOD_OVER
+    return EndReason.REPLACEMENT_HEALTHY if is_replaced and not task.held else None
 
 
 def _due_ms(task: EvictionTask, now_ms: int, grace_period_ms: int) -> int | None:

@@ -73,7 +73,9 @@ def restore(
     the pass in the same step would remove the copy. If the last group in use selects none, it is the policy's first
     one that does.
     """
-    recovered = [ended_task.task for ended_task in ended if ended_task.reason == eviction_rules.RECOVERED]
+    recovered = [
+        ended_task.task for ended_task in ended if ended_task.reason == eviction_rules.EndReason.RECOVERED
+    ]
     recovered.sort(key=lambda task: task.cluster)
     if recovered:
         names = [task.cluster for task in recovered]
@@ -81,7 +83,7 @@ def restore(
         yield decisions.ScheduleDecided(
             key=binding.key,
             generation=binding.generation,
-            trigger=eviction_rules.RECOVERED,
+            trigger=eviction_rules.EndReason.RECOVERED,
             mode="Steady",
             clusters=tuple(
                 shapes.TargetCluster(name=task.cluster, replicas=task.replicas) for task in recovered

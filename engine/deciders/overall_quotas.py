@@ -11,6 +11,8 @@ exceeded. A refused claim stays open until the quotas suffice or the binding cla
 
 from typing import Final
 
+from msgspec import Struct
+
 from engine.deciders import quota_amounts
 from engine.deciders.ledgers import Ledger, QuotaClaim
 from engine.deciders.quota_amounts import Amounts, Limits
@@ -28,18 +30,27 @@ _SUM: Final = " requested sum "
 _LIMIT: Final = ", limit "
 
 
+class Pending(Struct, frozen=True):
+    """The owner shard of the namespace's quotas has not answered the claim yet."""
+
+
+class Refused(Struct, frozen=True):
+    """The reason why something is not allowed."""
+
+    fault: str
+
+
 def admit(
     binding: Binding,
     requested: Amounts,
     view: View,
     *,
     is_declared: bool = False,
-) -> Outputs[str | None]:
-    """Return the reason why the binding may not use these amounts; None if it may.
+) -> Outputs[Pending | Refused | None]:
+    """Return why the binding may not use these amounts now; None if it may.
 
-    If necessary, the amounts are claimed from the owner shard of the namespace's quotas; the reason is empty until that
-    shard has answered. ``is_declared``: the amounts are those of the template's declared version, which are not claimed
-    while a claim for a newer version is open.
+    If necessary, the amounts are claimed from the owner shard of the namespace's quotas. ``is_declared``: the amounts
+    are those of the template's declared version, which are not claimed while a claim for a newer version is open.
     """
     namespace, _ = keys.split(binding.key)
     limited = view.facts.overall.get(namespace) if namespace else None
@@ -55,9 +66,9 @@ def admit(
     ):
         return None
     if claim is not None and (claim.wanted == requested or (is_declared and _is_of_template(claim, binding))):
-        return claim.fault
+        return Refused(claim.fault) if claim.fault else Pending()
     yield from _request(binding, claim, used, requested, view)
-    return ""
+    return Pending()
 
 
 def _is_of_template(claim: QuotaClaim, binding: Binding) -> bool:

@@ -7,7 +7,7 @@ take the capacity back. A rebalancer that reschedules the victim ends this exclu
 from collections.abc import Iterator
 from typing import Final
 
-from engine.deciders import claims, record_sizes, state_preservation
+from engine.deciders import record_sizes, state_preservation
 from engine.deciders.indexes import Indexes
 from engine.deciders.state import Binding, ShardState
 from engine.deciders.step_outputs import Outputs, View
@@ -23,6 +23,9 @@ HOLD_SECONDS: Final = 300
 """How long a preempted binding stays out of the cluster."""
 
 RESCHEDULED: Final = "RescheduleTriggered"
+PREEMPTED: Final = "Preempted"
+"""The reason of evictions by a preemption."""
+
 _PRODUCER: Final = "Scheduler"
 
 
@@ -50,7 +53,7 @@ def decide(binding: Binding, view: View) -> Outputs[None]:
         yield decisions.EvictionStarted(
             key=binding.key,
             cluster=request.cluster,
-            reason=claims.PREEMPTED,
+            reason=PREEMPTED,
             producer=_PRODUCER,
             purge_mode=vocabulary.PURGE_DIRECTLY,
             created_ms=view.time_ms,

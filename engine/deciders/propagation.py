@@ -16,7 +16,9 @@ from msgspec import structs
 
 from engine.deciders import claims, needs, overall_quotas, priority_classes, quota_amounts
 from engine.deciders import state as states
+from engine.deciders.claims import Outcome
 from engine.deciders.facts import Facts, KnownPolicy
+from engine.deciders.overall_quotas import Pending, Refused
 from engine.deciders.state import Binding, Template
 from engine.deciders.step_outputs import Outputs, View
 from engine.domain import bindings
@@ -37,7 +39,7 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[bool]:
     holder = _holder(binding, template)
     outcome, chosen = choose(holder, template, view.facts)
     if (
-        outcome == claims.LAPSED
+        outcome == Outcome.LAPSED
         and (kept := _retaining_policy(holder, binding.claim, view.facts)) is not None
     ):
         if binding.claim is not None:
@@ -46,8 +48,8 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[bool]:
     may_be_admitted = flags & states.QUOTA and binding.is_behind
     is_written = flags & states.SPEC or _was_refused(binding, chosen) or may_be_admitted
     if chosen is not None and chosen.policy.spec.is_lazy and not is_written:
-        if outcome in {claims.HELD, claims.PREEMPTED}:
-            yield from _mark(binding, chosen if outcome == claims.PREEMPTED else None)
+        if outcome in {Outcome.HELD, Outcome.PREEMPTED}:
+            yield from _mark(binding, chosen if outcome == Outcome.PREEMPTED else None)
             return False
         chosen = None
     if chosen is None:
@@ -59,8 +61,8 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[bool]:
     if (yield from _is_refused(binding, template, chosen, view)):
         return False
     yield from declare(binding, template, view)
-    yield from _claim(binding, template, chosen, is_preemption=outcome == claims.PREEMPTED)
-    if outcome == claims.HELD:
+    yield from _claim(binding, template, chosen, is_preemption=outcome == Outcome.PREEMPTED)
+    if outcome == Outcome.HELD:
         yield from _mark(binding, None)
     return False
 
@@ -94,30 +96,28 @@ def _mark(binding: Binding, lazy: KnownPolicy | None) -> Outputs[None]:
 
 def _is_refused(binding: Binding, template: Template, chosen: KnownPolicy, view: View) -> Outputs[bool]:
     """Whether the policy can't be applied to the template yet or at all; records a new refusal."""
-    fault = yield from _fault(binding, template, chosen, view)
-    if not fault:
-        return fault is not None
-    refused = decisions.ClaimRefused(
-        key=binding.key,
-        template=template.ref,
-        uid=template.uid,
-        policy=claims.reference(chosen.policy),
-        fault=fault,
-    )
-    if refused != binding.refused:
-        yield refused
-    return True
+    obstacle = yield from _obstacle(binding, template, chosen, view)
+    if isinstance(obstacle, Refused):
+        refused = decisions.ClaimRefused(
+            key=binding.key,
+            template=template.ref,
+            uid=template.uid,
+            policy=claims.reference(chosen.policy),
+            fault=obstacle.fault,
+        )
+        if refused != binding.refused:
+            yield refused
+    return obstacle is not None
 
 
-def _fault(binding: Binding, template: Template, chosen: KnownPolicy, view: View) -> Outputs[str | None]:
-    """Return the reason why the policy cannot be applied; None if it can.
-
-    An empty reason means that the owner shard of the namespace's quotas has not answered yet.
-    """
+def _obstacle(
+    binding: Binding, template: Template, chosen: KnownPolicy, view: View
+) -> Outputs[Pending | Refused | None]:
+    """Return why the policy cannot be applied now; None if it can."""
     source = schedule_priority(chosen.policy.spec)
     resolution = None if source is None else priority_classes.resolve(source, template, view.facts)
     if isinstance(resolution, priority_classes.Missing):
-        return resolution.reason
+        return Refused(resolution.reason)
     if not view.facts.overall or binding.declared is None:
         return None
     resource_requests = _size(template, view.facts).requests
@@ -150,11 +150,11 @@ def _retaining_policy(
 
 def choose(
     holder: shapes.PolicyRef | None, template: Template, facts: Facts
-) -> tuple[str, KnownPolicy | None]:
-    """Return the outcome of ``holder``'s claim (see ``claims.Verdict``), and the policy of the template or None."""
+) -> tuple[Outcome, KnownPolicy | None]:
+    """Return the outcome of ``holder``'s claim, and the policy of the template or None."""
     verdict = claims.claim(facts.policies, template, holder, preemption=True)
     # A lapsed claim passes to the best other policy in the same step; Karmada needs another pass.
-    policy = facts.policies.best(template) if verdict.outcome == claims.LAPSED else verdict.policy
+    policy = facts.policies.best(template) if verdict.outcome == Outcome.LAPSED else verdict.policy
     return verdict.outcome, None if policy is None else facts.known_policies[claims.reference(policy)]
 
 

@@ -22,6 +22,7 @@ from engine.deciders import (
 )
 from engine.deciders import state as states
 from engine.deciders.facts import Facts
+from engine.deciders.overall_quotas import Pending, Refused
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding, Declared, RescheduleRequest
 from engine.deciders.step_outputs import Outputs, SchedulingPass, View
@@ -222,8 +223,10 @@ def _is_unchanged_decision(binding: Binding, claim: Claim, decision: Decision) -
     )
 
 
-def _refusal(binding: Binding, replicas: int, view: View) -> Outputs[str | None]:
-    """Return why overall quotas do not allow this many replicas; empty if that is not decided yet, None if they do."""
+def _quota_obstacle(binding: Binding, replicas: int, view: View) -> Outputs[Pending | Refused | None]:
+    """Return why overall quotas do not allow this many replicas now; None if they do."""
+    if not view.facts.overall:
+        return None
     amounts = quota_amounts.amounts(binding.declared.requests if binding.declared else None, replicas)
     return (yield from overall_quotas.admit(binding, amounts, view, is_declared=True))
 
@@ -236,16 +239,18 @@ def _emit_decision(
 ) -> Outputs[Decision]:
     """Emit a successful decision, or the failure if overall quotas do not allow it; return which of them it is."""
     names, replicas = decision.columns
-    refusal = (yield from _refusal(binding, sum(replicas), view)) if view.facts.overall else None
-    if refusal is not None:
-        if refusal:
+    match (yield from _quota_obstacle(binding, sum(replicas), view)):
+        case Refused(fault=fault):
             reason = overall_quotas.QUOTA_EXCEEDED
             refused = msgspec.structs.replace(
-                decision, chosen=None, status="False", reason=reason, message=refusal, failed=()
+                decision, chosen=None, status="False", reason=reason, message=fault, failed=()
             )
             yield from _emit_failure(binding, request, refused, view)
             return refused
-        return decision
+        case Pending():
+            return decision
+        case None:
+            pass
     yield decisions.ScheduleDecided(
         key=binding.key,
         generation=binding.generation,

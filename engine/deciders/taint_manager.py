@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from engine.deciders import eviction_rules, last_copy, state_preservation
+from engine.deciders.eviction_rules import EndReason, Verdicts
 from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding, ShardState
@@ -144,21 +145,19 @@ def _assess(
     )
 
 
-def _verdicts(
-    binding: Binding, healthy: AbstractSet[str], facts: Facts, placements: Placements
-) -> dict[str, str]:
-    """Return, by cluster, the reason to end the eviction now, or "" if its grace period must not end the eviction."""
-    verdicts = dict.fromkeys(last_copy.clusters(binding), "")
+def _verdicts(binding: Binding, healthy: AbstractSet[str], facts: Facts, placements: Placements) -> Verdicts:
+    protected = last_copy.clusters(binding)
+    ending: dict[str, EndReason] = {}
     if not binding.clusters:
-        for cluster in verdicts.keys() & healthy:
+        for cluster in protected & healthy:
             if _tolerates(binding, cluster, facts, placements) and last_copy.selecting_groups(
                 binding, (cluster,), facts, placements
             ):
-                verdicts[cluster] = eviction_rules.RECOVERED
+                ending[cluster] = EndReason.RECOVERED
     for task in binding.tasks:
         if not task.held and facts.fleet.get(task.cluster) is None:
-            verdicts[task.cluster] = eviction_rules.CLUSTER_LEFT
-    return verdicts
+            ending[task.cluster] = EndReason.CLUSTER_LEFT
+    return Verdicts(ending, protected)
 
 
 def _tolerates(binding: Binding, cluster: str, facts: Facts, placements: Placements) -> bool:

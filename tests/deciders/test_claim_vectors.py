@@ -74,7 +74,7 @@ def _index(known: list[policies.Policy]) -> claims.PolicyIndex:
 
 def _propagate(case: _Input) -> _Answer:
     verdict = claims.claim(_index(case.decoded_policies()), case.resource, case.claimed_by)
-    error = "no matched propagation policy" if verdict.outcome == claims.UNMATCHED else ""
+    error = "no matched propagation policy" if verdict.outcome == claims.Outcome.UNMATCHED else ""
     return _Answer(claims.reference(verdict.policy) if verdict.policy else None, error)
 
 

@@ -113,7 +113,7 @@ def test_claim_is_kept_despite_other_policies(
     ref = claims.reference(holder)
     verdict = claims.claim(_index(*others, holder), template, ref)
     assert verdict.policy == holder
-    assert (verdict.outcome == claims.HELD) == (
+    assert (verdict.outcome == claims.Outcome.HELD) == (
         Selection(holder.selectors).selects(template) and not holder.is_deleting
     )
 
@@ -125,12 +125,12 @@ def test_preempting_policy_is_not_preempted_in_turn(
 ) -> None:
     index = _index(*others, holder)
     taken = claims.claim(index, template, claims.reference(holder), preemption=True)
-    if taken.outcome != claims.PREEMPTED or taken.policy is None:
+    if taken.outcome != claims.Outcome.PREEMPTED or taken.policy is None:
         assert taken.policy in (holder, None)
         return
     assert Selection(taken.policy.selectors).selects(template)
     kept = claims.claim(index, template, claims.reference(taken.policy), preemption=True)
-    assert (kept.outcome, kept.policy) == (claims.HELD, taken.policy)
+    assert (kept.outcome, kept.policy) == (claims.Outcome.HELD, taken.policy)
 
 
 def test_name_outranks_labels_and_labels_outrank_kind() -> None:
@@ -153,23 +153,28 @@ def test_preemption_needs_the_feature_the_field_a_match_by_name_and_a_higher_pri
     holder = _policy("holder", priority=1)
     claimed = claims.reference(holder)
     wishing = _policy("wishing", of="web", priority=2, preemption="Always")
-    assert claims.claim(_index(holder, wishing), _WEB, claimed).outcome == claims.HELD
+    assert claims.claim(_index(holder, wishing), _WEB, claimed).outcome == claims.Outcome.HELD
     assert claims.claim(_index(holder, wishing), _WEB, claimed, preemption=True).policy == wishing
     for weaker in (
         _policy("wishing", of="web", priority=1, preemption="Always"),
         _policy("wishing", of="web", priority=2),
         _policy("wishing", priority=2, preemption="Always"),
     ):
-        assert claims.claim(_index(holder, weaker), _WEB, claimed, preemption=True).outcome == claims.HELD
+        assert (
+            claims.claim(_index(holder, weaker), _WEB, claimed, preemption=True).outcome
+            == claims.Outcome.HELD
+        )
 
 
 def test_claim_lapses_when_its_policy_no_longer_selects_the_template() -> None:
     lapsed, other = _policy("lapsed", of="db"), _policy("other")
     verdict = claims.claim(_index(lapsed, other), _WEB, claims.reference(lapsed))
-    assert verdict == claims.Verdict(claims.LAPSED, lapsed)
+    assert verdict == claims.Verdict(claims.Outcome.LAPSED, lapsed)
 
 
 def test_claim_of_a_deleted_policy_is_void() -> None:
     deleted, other = _policy("gone"), _policy("other")
-    assert claims.claim(_index(other), _WEB, claims.reference(deleted)) == claims.Verdict(claims.WON, other)
-    assert claims.claim(_index(), _WEB, claims.reference(deleted)).outcome == claims.UNMATCHED
+    assert claims.claim(_index(other), _WEB, claims.reference(deleted)) == claims.Verdict(
+        claims.Outcome.WON, other
+    )
+    assert claims.claim(_index(), _WEB, claims.reference(deleted)).outcome == claims.Outcome.UNMATCHED

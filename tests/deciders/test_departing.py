@@ -105,7 +105,7 @@ async def test_graceful_eviction_ends_at_once_when_the_cluster_leaves(story: Sto
     await report_deleted(story, work)
     assert await left_clusters(story) == ["member1"]
     (ended,) = await story.recorded(decisions.EvictionFinished)
-    assert ended.reason == eviction_rules.CLUSTER_LEFT
+    assert ended.reason == eviction_rules.EndReason.CLUSTER_LEFT
 
 
 async def test_dependencies_are_removed_from_a_leaving_cluster(story: Story) -> None:

@@ -96,13 +96,13 @@ def test_grace_period_ends_exactly_at_its_due_time(seconds: int, late_ms: int) -
     due_ms = NOW_MS + seconds * 1000 + 1
     assert _assess(task, due_ms - 1) == eviction_rules.Assessment((task,), (), due_ms)
     (ended,) = _assess(task, due_ms + late_ms).ended
-    assert ended.reason == eviction_rules.GRACE_PERIOD_OVER
+    assert ended.reason == eviction_rules.EndReason.GRACE_PERIOD_OVER
 
 
 def test_eviction_ends_when_all_replacements_are_healthy() -> None:
     task = _task("m1")
     for healthy, is_scheduled, reasons in (
-        ({"m2", "m3"}, True, [eviction_rules.REPLACEMENT_HEALTHY]),
+        ({"m2", "m3"}, True, [eviction_rules.EndReason.REPLACEMENT_HEALTHY]),
         ({"m2"}, True, []),
         ({"m2", "m3"}, False, []),
     ):
@@ -121,7 +121,7 @@ def test_explicit_suppression_or_permission_outranks_the_rules() -> None:
     kept = _task("m1", suppress_deletion=True)
     assert _assess(kept, NOW_MS + 10**9, is_scheduled=True) == eviction_rules.Assessment((kept,), (), None)
     (ended,) = _assess(_task("m1", suppress_deletion=False), NOW_MS).ended
-    assert ended.reason == eviction_rules.DELETION_ALLOWED
+    assert ended.reason == eviction_rules.EndReason.DELETION_ALLOWED
 
 
 def test_new_eviction_task_is_stamped_first() -> None:

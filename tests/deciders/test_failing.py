@@ -100,7 +100,7 @@ async def test_graceful_purge_ends_after_its_own_grace_period(story: Story) -> N
     await story.pass_ms(1)
     assert await story.replicas(WEB) == {"member2": 4}
     (ended,) = await story.recorded(decisions.EvictionFinished)
-    assert ended.reason == eviction_rules.GRACE_PERIOD_OVER
+    assert ended.reason == eviction_rules.EndReason.GRACE_PERIOD_OVER
 
 
 @pytest.mark.parametrize("mode", ["Directly", "Immediately"])
@@ -127,7 +127,7 @@ async def test_allowed_deletion_ends_an_eviction_with_purge_mode_never(story: St
     await story.submit(specs.DeletionAllowed(template=ref("web"), cluster="member1"))
     assert await story.replicas(WEB) == {"member2": 4}
     (finished,) = await story.recorded(decisions.EvictionFinished)
-    assert (finished.cluster, finished.reason) == ("member1", eviction_rules.DELETION_ALLOWED)
+    assert (finished.cluster, finished.reason) == ("member1", eviction_rules.EndReason.DELETION_ALLOWED)
     await story.restart()
     assert await story.replicas(WEB) == {"member2": 4}
 
@@ -137,7 +137,7 @@ async def test_removed_cluster_ends_an_eviction_with_purge_mode_never(story: Sto
     await story.pass_s(60)
     await story.submit(clusters.ClusterLeft(name="member1"))
     (finished,) = await story.recorded(decisions.EvictionFinished)
-    assert (finished.cluster, finished.reason) == ("member1", eviction_rules.CLUSTER_LEFT)
+    assert (finished.cluster, finished.reason) == ("member1", eviction_rules.EndReason.CLUSTER_LEFT)
     assert await story.replicas(WEB) == {"member2": 4}
 
 
