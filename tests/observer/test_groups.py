@@ -66,6 +66,7 @@ def test_cluster_of_another_group_is_no_member() -> None:
     # Reading it as one of Karmada's clusters would raise an error: it has no such spec.
     value = {**object_of(f"{CLUSTER_API}/v1beta1", "Cluster", 7), "spec": "of another form"}
     decider.take(observed(Observations(), value))
+    assert not decider.has_due
 
 
 def test_objects_recorded_without_their_group_are_known_by_it() -> None:

@@ -308,6 +308,7 @@ async def test_idle_worker_wakes_for_its_snapshot(monkeypatch: pytest.MonkeyPatc
     async with background(worker.Worker(memory.MemoryLog(), clock_ms, storage=storage_of(kept)).run()):
         async with asyncio.timeout(5):
             await kept.written.wait()
+    assert kept.snapshots
 
 
 # --- files ---

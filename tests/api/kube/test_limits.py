@@ -72,6 +72,9 @@ def test_masters_are_not_rate_limited() -> None:
     meter = Meter(Limits(requests_per_second=0.001, burst=1), lambda: 0.0)
     for _ in range(100):
         meter.spend(User(name="root", groups=(MASTERS,)))
+    meter.spend(ALICE)
+    with pytest.raises(StatusError):
+        meter.spend(ALICE)
 
 
 def test_open_watches_are_limited_per_user() -> None:

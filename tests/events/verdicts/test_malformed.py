@@ -56,7 +56,9 @@ def test_malformed_object_is_refused(applied_as: Applied, raw: msgspec.Raw, reas
 
 
 def test_cluster_policy_has_no_namespace() -> None:
-    Partition("policies").taken(policy("p", namespace=""))
+    partition = Partition("policies")
+    partition.taken(policy("p", namespace=""))
+    assert len(partition.fold.state.heads) == 1
 
 
 def test_object_over_the_size_limit_is_refused() -> None:
