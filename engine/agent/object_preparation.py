@@ -13,9 +13,8 @@ from msgspec import Struct
 
 from engine.agent import messages
 from engine.agent.member_api import MANAGER
-from engine.domain import marks
-from engine.objects import workloads
-from engine.objects.workloads import Path
+from engine.domain import marks, replica_fields
+from engine.domain.replica_fields import Path
 from events import shapes
 from events.json_values import Json, as_text, at, object_at, objects_at
 from events.kube_objects import KubeObject
@@ -100,7 +99,7 @@ def retains(manifest: KubeObject) -> bool:
 
 def replicas_path(value: KubeObject, reading: shapes.Reading | None) -> Path:
     """The path of an object's number of replicas."""
-    return workloads.replicas_path(*value.type_meta, reading.replicas if reading else "")
+    return replica_fields.path_of(*value.type_meta, replica_fields.declared_path(reading))
 
 
 def has_our_marks(value: KubeObject, cluster: str) -> bool:

@@ -11,7 +11,7 @@ from engine.cli import failures, kube_objects, options, results, server_reads
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.results import Problem, Result
-from engine.objects import workloads
+from engine.domain import replica_fields
 from engine.objects.clusters import Taint
 from engine.objects.interpreters import Interpretation
 from events import limits
@@ -251,7 +251,7 @@ def scaled(client: Client, objects: KubeObjects, target: Target, replicas: int) 
             problem = Problem(verdict=kube_objects.REFUSED, field="kind", reason=reason, remedy=remedy)
             return kube_objects.refused(target, [problem])
         return kube_objects.result(target, "scaled", reply)
-    patch = workloads.with_field({}, workloads.replicas_path("", "", path), replicas)
+    patch = replica_fields.with_field({}, replica_fields.path_of("", "", path), replicas)
     return kube_objects.result(target, "scaled", objects.patch(target, patch))
 
 

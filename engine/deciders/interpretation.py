@@ -11,7 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from engine.deciders.fact_changes import Change, InterpreterChanged
-from engine.objects import interpreters, workloads
+from engine.domain import replica_fields
+from engine.objects import interpreters
 from events import job_statuses, shapes, status_values
 
 _Kind = tuple[str, str]
@@ -138,6 +139,6 @@ def _reading(spec: interpreters.Interpretation) -> shapes.Reading | None:
         values=tuple(sorted({field.json_path for field in spec.status_fields})),
         health=health,
         retained=spec.retained_fields,
-        replicas="" if workloads.is_default_path(spec.replicas_path) else spec.replicas_path,
+        replicas="" if replica_fields.is_default(spec.replicas_path) else spec.replicas_path,
     )
     return None if reading == shapes.Reading() else reading

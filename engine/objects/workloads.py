@@ -9,6 +9,7 @@ from typing import Final, cast
 import msgspec
 from msgspec import Struct
 
+from engine.domain.replica_fields import JOB
 from engine.kubeapi.values import quantity
 from events import kube_objects, limits
 from events.json_values import as_text, at
@@ -67,40 +68,11 @@ class _Workload(Struct, frozen=True):
 
 _WORKLOAD: Final = msgspec.json.Decoder(_Workload)
 _SINGLE: Final = msgspec.json.Decoder(_PodTemplate)
-COMPLETIONS: Final = ("spec", "completions")
-"""The path of a Job's completions."""
-
-_JOB: Final[tuple[str, str]] = ("batch/v1", "Job")
 _BUILT_IN: Final[frozenset[tuple[str, str]]] = frozenset(
-    {("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), _JOB}
+    {("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), JOB}
 )
 NONE: Final = Size()
 _POD: Final = ("v1", "Pod")
-_REPLICAS: Final = ("spec", "replicas")
-_REPLICAS_AT: Final[dict[tuple[str, str], tuple[str, str]]] = {_JOB: ("spec", "parallelism")}
-
-Path = tuple[str, ...]
-"""Field names from the root of an object."""
-
-
-def replicas_path(api_version: str, kind: str, declared: str = "") -> Path:
-    """Return the path of a kind's replica count; ``declared`` is its interpreter's path, or empty."""
-    if declared:
-        return tuple(declared.removeprefix(".").split("."))
-    return _REPLICAS_AT.get((api_version, kind), _REPLICAS)
-
-
-def is_default_path(declared: str) -> bool:
-    """Return whether an interpreter's path is the default one."""
-    return not declared or replicas_path("", "", declared) == _REPLICAS
-
-
-def with_field(value: dict[str, object], path: Path, new: object) -> dict[str, object]:
-    """Return a copy of an object with another value at a path, created where missing; the original is unchanged."""
-    name, *rest = path
-    child = value.get(name)
-    child_fields = cast("dict[str, object]", child) if isinstance(child, dict) else {}
-    return {**value, name: with_field(child_fields, tuple(rest), new) if rest else new}
 
 
 def is_built_in(api_version: str, kind: str) -> bool:
@@ -124,7 +96,7 @@ def size(api_version: str, kind: str, manifest: msgspec.Raw | bytes) -> Size:
         return NONE
     spec = kube_objects.decoded(_WORKLOAD.decode, manifest).spec
     completions = None
-    if (api_version, kind) == _JOB:
+    if (api_version, kind) == JOB:
         completions = _count(spec.completions)
         count = job_replicas(spec.parallelism, completions)
     else:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
 from engine.deciders.state import Binding, Dispatched
+from engine.domain import replica_fields
 from engine.log import port
 from engine.overrides import policies, selection
 from engine.proof.rules import Rules
@@ -98,7 +99,7 @@ class OverrideAudit:
             None if work.replicas == _NO_REPLICAS else work.replicas,
             recorded,
             manifests.sorted_labels(work.labels),
-            manifests.declared_replicas_path(work.reading),
+            replica_fields.declared_path(work.reading),
             work.completions,
         )
         template = await self._template(before)

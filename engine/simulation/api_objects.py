@@ -8,8 +8,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from engine.domain import marks
-from engine.objects import workloads
+from engine.domain import marks, replica_fields
 from engine.simulation import (
     addresses,
     listed_statuses,
@@ -24,7 +23,6 @@ from engine.simulation import (
 from engine.simulation.specs import uid
 from engine.simulation.state import MemberState, Unmanaged, Workload
 from engine.works import templates
-from engine.works.manifests import declared_replicas_path
 from events import times
 from events.json_values import DECODING_ERRORS, Json, as_object, object_at, objects_at
 from events.kube_fields import OwnerReference
@@ -65,10 +63,10 @@ def workload_object(
     result: Json = {**value, "apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata}
     result.pop("status", None)
     if workload.replicas is not None and ref.kind not in templates.COUNTED_BY_MEMBERS:
-        path = workloads.replicas_path(ref.api_version, ref.kind, declared_replicas_path(workload.reading))
-        result = workloads.with_field(result, path, workload.replicas)
-        if workload.completions is not None:
-            result = workloads.with_field(result, workloads.COMPLETIONS, workload.completions)
+        path = replica_fields.path_of(
+            ref.api_version, ref.kind, replica_fields.declared_path(workload.reading)
+        )
+        result = replica_fields.with_counts(result, path, workload.replicas, workload.completions)
     if status := statuses.status(state, workload):
         result["status"] = status
     return KubeObject(result)

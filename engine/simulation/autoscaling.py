@@ -8,14 +8,12 @@ from typing import Final, TypedDict
 
 import msgspec
 
-from engine.domain import marks
+from engine.domain import marks, replica_fields
 from engine.kubeapi.values import quantity
-from engine.objects import workloads
 from engine.simulation import kept_fields, unmanaged
 from engine.simulation.state import MemberState, Workload
 from engine.works import autoscalers
 from engine.works.autoscalers import Metric, Scaler
-from engine.works.manifests import declared_replicas_path
 from events import clusters, times
 from events.json_values import Json, object_at
 from events.kube_fields import Condition
@@ -124,16 +122,16 @@ def _written(
     item, workload = state.unmanaged.get(key), unmanaged.managed(state, key)
     if item is not None:
         value: Json = msgspec.json.decode(item.manifest, type=dict[str, object])
-        path = workloads.replicas_path(item.ref.api_version, item.ref.kind)
+        path = replica_fields.path_of(item.ref.api_version, item.ref.kind)
     elif workload is not None:
         value = kept_fields.manifest_of_kept(workload)
-        path = workloads.replicas_path(
-            workload.ref.api_version, workload.ref.kind, declared_replicas_path(workload.reading)
+        path = replica_fields.path_of(
+            workload.ref.api_version, workload.ref.kind, replica_fields.declared_path(workload.reading)
         )
     else:
         return []
     if replicas is not None:
-        value = workloads.with_field(value, path, replicas)
+        value = replica_fields.with_field(value, path, replicas)
     if status is not None:
         value = {**value, "status": {**object_at(value, "status"), **status}}
     manifest = msgspec.Raw(msgspec.json.encode(value))

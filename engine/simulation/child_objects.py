@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec import structs
 
-from engine.objects import workloads
+from engine.domain import replica_fields
 from engine.simulation import api_objects, cron_jobs, lists, replica_sets, uids
 from engine.simulation.specs import uid
 from engine.simulation.state import MemberState, Revision, Workload
@@ -46,7 +46,7 @@ def with_template(manifest: bytes, revision: Revision) -> bytes:
     """Return a manifest with the pod template of an earlier revision."""
     template: Json = msgspec.json.decode(revision.template, type=dict[str, object])
     return msgspec.json.encode(
-        workloads.with_field(msgspec.json.decode(manifest), ("spec", "template"), template)
+        replica_fields.with_field(msgspec.json.decode(manifest), ("spec", "template"), template)
     )
 
 

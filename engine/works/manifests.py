@@ -12,9 +12,8 @@ from msgspec import Struct
 
 from engine import loop_share
 from engine.bounded_caches import BoundedCache
-from engine.domain import federated_quotas
+from engine.domain import federated_quotas, replica_fields
 from engine.log import port
-from engine.objects import workloads
 from engine.overrides import application
 from engine.overrides import policies as overrides_policies
 from engine.works import template_loading, templates
@@ -74,14 +73,9 @@ def input_of(work: works.WorkApplied) -> RenderInput:
         work.replicas,
         work.overrides,
         sorted_labels(work.labels),
-        declared_replicas_path(work.reading),
+        replica_fields.declared_path(work.reading),
         work.completions,
     )
-
-
-def declared_replicas_path(reading: shapes.Reading | None) -> str:
-    """Return the path of a kind's replica count if its interpreter declares another than the default; else empty."""
-    return reading.replicas if reading else ""
 
 
 def sorted_labels(labels: dict[str, str]) -> tuple[tuple[str, str], ...]:
@@ -205,13 +199,10 @@ def render(
         value = _OBJECT.decode(template)
     except DECODING_ERRORS:
         return Rendered(fault="the template can't be read")
-    path = workloads.replicas_path(
+    path = replica_fields.path_of(
         str(value.get("apiVersion")), str(value.get("kind")), render_input.replicas_at
     )
-    if replicas is not None:
-        value = workloads.with_field(value, path, replicas)
-    if render_input.completions is not None:
-        value = workloads.with_field(value, workloads.COMPLETIONS, render_input.completions)
+    value = replica_fields.with_counts(value, path, replicas, render_input.completions)
     if render_input.labels:
         metadata = object_at(value, "metadata")
         labels = {**object_at(metadata, "labels"), **dict(render_input.labels)}

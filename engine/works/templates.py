@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import marks
+from engine.domain.replica_fields import JOB
 from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.openapi_schemas import DefinitionError
@@ -49,7 +50,6 @@ _MISSING_IMAGE: Final = re.compile(r"fake/|[^/]*\.invalid(:[0-9]+)?/")
 
 _RUN_MS: Final = 5_000
 _SECONDS_DIGITS_MAX: Final = 9
-_JOB: Final = ("batch/v1", "Job")
 _CRON_JOB: Final = ("batch/v1", "CronJob")
 _KEPT: Final = 3
 """Ended Jobs that a CronJob keeps by default, as in Kubernetes."""
@@ -231,7 +231,7 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
     # The ReplicaSet of a Deployment has the Deployment's digest as a label.
     own_digest = labels.get(HASH_LABEL) if decoded.kind == REPLICA_SET else None
     digest = own_digest or letters(_CANONICAL.encode(_pod_template(manifest)), _DIGEST_LETTERS)
-    annotations, is_job = decoded.metadata.annotations or {}, (decoded.api_version, decoded.kind) == _JOB
+    annotations, is_job = decoded.metadata.annotations or {}, (decoded.api_version, decoded.kind) == JOB
     spec = decoded.spec
     count = workloads.job_replicas(spec.parallelism, spec.completions) if is_job else spec.replicas
     return Template(

@@ -8,11 +8,11 @@ report counts as pending.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypedDict
 
+from engine.domain.replica_fields import JOB
 from events import decisions, job_statuses, limits, shapes, status_values, times
 from events.kube_fields import Condition
 
 _BALANCED: Final = frozenset({("v1", "Service"), ("networking.k8s.io/v1", "Ingress")})
-JOB: Final = ("batch/v1", "Job")
 _CRON_JOB: Final = ("batch/v1", "CronJob")
 _POD: Final = ("v1", "Pod")
 _CLAIM: Final = ("v1", "PersistentVolumeClaim")

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from engine.domain import reported_statuses
+from engine.domain.replica_fields import JOB
 from events import decisions, json_paths, shapes, status_values
 from events.json_values import Json
 from projections.bindings import Binding, Status
@@ -83,7 +84,7 @@ def member_status(
     kind_status = kind_statuses.of_member(ref, member.values)
     if kind_status is not None:
         return {**status, **kind_status}
-    return status | (_plain(numbers) if has_replicas and kind != kind_statuses.JOB else {})
+    return status | (_plain(numbers) if has_replicas and kind != JOB else {})
 
 
 def _plain(struct: Struct) -> Json:

@@ -11,14 +11,14 @@ from typing import Final, TypedDict, cast
 import msgspec
 from msgspec import UNSET, Struct
 
-from engine.domain import federated_quotas, marks, namespaces
+from engine.domain import federated_quotas, marks, namespaces, replica_fields
 from events import decisions, shapes, vocabulary
 from events.json_values import DECODING_ERRORS, Json
 from events.kube_fields import Condition, ObjectMeta, OwnerReference
 from events.kube_objects import KubeObject
 from projections.documents import field_owners
 from projections.documents.member_statuses import fault_of, member_status
-from projections.documents.objects import ObjectRow, identity, instant, put
+from projections.documents.objects import ObjectRow, identity, instant
 from projections.works import Work
 
 API_VERSION: Final = "work.karmada.io/v1alpha1"
@@ -28,9 +28,6 @@ APPLIED: Final = {
 }
 """Annotations that list the applied overriders, by kind of override policy; the first kind is applied first."""
 
-_REPLICAS: Final = ("spec", "replicas")
-_REPLICAS_AT: Final = {("batch/v1", "Job"): ("spec", "parallelism")}
-_COMPLETIONS: Final = ("spec", "completions")
 _NONE: Final[Mapping[shapes.OverrideRef, bytes]] = {}
 
 
@@ -234,12 +231,9 @@ def _manifest(work: Work, template: ObjectRow) -> KubeObject:
         metadata["labels"] = {**cast("Json", metadata.get("labels") or {}), **work.labels}
     spec = manifest.get("spec")
     if work.replicas is not None and isinstance(spec, dict):
-        declared = work.reading.replicas if work.reading else ""
-        usual = _REPLICAS_AT.get((ref.api_version, ref.kind), _REPLICAS)
-        path = tuple(declared.removeprefix(".").split(".")) if declared else usual
-        put(manifest, path, work.replicas)
-        if work.completions is not None:
-            put(manifest, _COMPLETIONS, work.completions)
+        declared = replica_fields.declared_path(work.reading)
+        path = replica_fields.path_of(ref.api_version, ref.kind, declared)
+        manifest = replica_fields.with_counts(manifest, path, work.replicas, work.completions)
     manifest.pop("status", None)
     return KubeObject({**manifest, "metadata": metadata})
 

@@ -64,17 +64,3 @@ SMALL_NEEDS: Requests = (("cpu", "100m"), ("memory", "1Gi"))
 def test_size_of_a_workload(kind: str, spec: Json, size: Size) -> None:
     api_version, _, name = kind.partition(" ")
     assert workloads.size(api_version, name, msgspec.json.encode({"spec": spec})) == size
-
-
-@pytest.mark.parametrize(
-    ("kind", "declared", "path"),
-    [
-        ("apps/v1 Deployment", "", "spec.replicas"),
-        ("batch/v1 Job", "", "spec.parallelism"),
-        ("batch.example.io/v1 Job", "", "spec.replicas"),
-        ("flink.example.io/v1 FlinkJob", ".spec.job.size", "spec.job.size"),
-    ],
-)
-def test_path_of_the_replicas_of_a_kind(kind: str, declared: str, path: str) -> None:
-    api_version, _, name = kind.partition(" ")
-    assert ".".join(workloads.replicas_path(api_version, name, declared)) == path

@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from engine import loop_share
 from engine.agent import messages
+from engine.domain import replica_fields
 from engine.http import member_namespaces
 from engine.http.agents import tokens, work_messages
 from engine.http.agents.reports import Reporting
@@ -204,7 +205,7 @@ class _Agents:
             work.replicas,
             work.overrides,
             manifests.sorted_labels(work.labels),
-            manifests.declared_replicas_path(work.reading),
+            replica_fields.declared_path(work.reading),
             work.completions,
         )
         made = await self._maker.render(source)

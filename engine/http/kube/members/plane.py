@@ -8,7 +8,7 @@ import anyio.to_thread
 
 from engine import loop_share
 from engine.bounded_caches import BoundedCache
-from engine.domain import marks
+from engine.domain import marks, replica_fields
 from engine.http import member_namespaces
 from engine.http.kube import bootstrap_objects
 from engine.http.kube.derived_fields import TOKEN_SECRET, Showing
@@ -348,7 +348,7 @@ class MemberPlane(SnapshotPlane):
                 workload.replicas,
                 workload.overrides,
                 workload.labels,
-                manifests.declared_replicas_path(workload.reading),
+                replica_fields.declared_path(workload.reading),
                 workload.completions,
             )
             return (await self._maker.render(source)).manifest
