@@ -102,17 +102,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the tests of a folder together, in their random order: its servers end with the last of them.
 
     Servers that wait for nothing still cost a third of a core together, and slow down all other tests. The longest
-    folders come first, so that several processes end at the same time. Of tests with the same id, several processes
+    units come first, so that several processes end at the same time. Of tests with the same id, several processes
     would run one only.
     """
     ids = Counter(item.nodeid for item in items)
     if len(ids) < len(items):
         raise pytest.UsageError(f"tests with the same id: {[test_id for test_id in ids if ids[test_id] > 1]}")
-    folders: dict[Path, tuple[int, int]] = {}
+    folders: dict[Path, int] = {}
     for item in items:
-        folder = item.path.parent
-        folders.setdefault(folder, (lanes.position(folder.name), len(folders)))
-    items.sort(key=lambda item: folders[item.path.parent])
+        folders.setdefault(item.path.parent, len(folders))
+    items.sort(key=lambda item: (lanes.position(item.nodeid), folders[item.path.parent]))
 
 
 def pytest_collection_finish() -> None:
