@@ -14,7 +14,7 @@ from tests.plans.worlds import PLANNED, decided, rested
 from tests.rounds import ROUNDS
 from tests.simulation import world
 
-_SEEDS = 500 * ROUNDS
+_SEEDS = 150 * ROUNDS
 _BATCH = 50
 _CHANGES = 3
 _HORIZON_MS = 900_000

@@ -1,4 +1,4 @@
-"""The command is killed again and again, or frozen: nothing is lost, and nothing is written twice."""
+"""The command is killed repeatedly, or frozen: nothing is lost, and nothing is written twice."""
 
 import asyncio
 import json
@@ -15,11 +15,12 @@ import pytest
 from engine.bench.karmada_api import binding, divided
 from engine.log import memory
 from tests.observer.commands import KUBECONFIG, run
+from tests.rounds import ROUNDS
 from tests.scheduler.api import Api, serving
 from tests.scheduler.scheduling import karmada, scheduled, scheduling, until, writes
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-ROUNDS = 20
+KILLS = 8 * ROUNDS
 
 
 @asynccontextmanager
@@ -48,7 +49,7 @@ async def test_killed_scheduler_loses_nothing_and_writes_nothing_twice(tmp_path:
     api, directory, kubeconfig = karmada(), tmp_path / "data", tmp_path / "karmada.config"
     async with serving(api) as access:
         await asyncio.to_thread(kubeconfig.write_text, KUBECONFIG % access.server)
-        for number in range(ROUNDS):
+        for number in range(KILLS):
             async with running(kubeconfig, directory):
                 for index in range(5):
                     name = f"web{number}-{index}"
@@ -67,7 +68,7 @@ async def test_killed_scheduler_loses_nothing_and_writes_nothing_twice(tmp_path:
     observed = [record["data"]["name"] for record in records if "object-observed" in record["type"]]
     assert {binding["metadata"]["name"] for binding in api.of_kind("resourcebindings")} <= set(observed)
     made = [record["data"]["name"] for record in records if "decision-made" in record["type"]]
-    assert len(made) >= len(set(made)) == 5 * ROUNDS
+    assert len(made) >= len(set(made)) == 5 * KILLS
 
 
 async def test_frozen_scheduler_is_replaced_and_writes_nothing_when_it_continues(tmp_path: Path) -> None:
