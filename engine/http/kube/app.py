@@ -4,15 +4,12 @@ Requests are authenticated by client certificate or token, and authorized by RBA
 """
 
 import asyncio
-import math
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Final
 
 import anyio.to_thread
-from msgspec import Struct
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
@@ -32,7 +29,7 @@ from engine.http.kube.members.apis import MemberApis, elsewhere
 from engine.http.kube.members.plane import Members
 from engine.http.kube.members.search import Proxying, Search
 from engine.http.kube.namespace_deletion import GRACE_MS, Namespaces
-from engine.http.kube.rate_limits import Limits
+from engine.http.kube.rate_limits import Limits, Meter
 from engine.http.kube.reviews import Reviews
 from engine.http.kube.routing import KubeApi
 from engine.http.kube.watches import Watching
@@ -41,7 +38,6 @@ from engine.http.kube.write_warnings import Forecasts
 from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError, internal
-from engine.kubeapi.rights.rbac import User
 from engine.kubeapi.schema.resources import ApiPath
 from engine.log.port import LogCutError, LogError
 from engine.writing.planned_writes import PlannedWrites
@@ -56,65 +52,12 @@ _REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
 _OBSERVES: Final = "this server only observes another control plane; write to that one"
 _OPEN: Final = ("/healthz", "/livez", "/readyz", "/version")
 
-_USERS_MAX: Final = 10_000
-"""Maximum number of rate-limit buckets kept; a dropped user starts again with a full bucket."""
-
-
-class _TokenBucket(Struct):
-    """A token bucket: the number of remaining requests at the time ``at_s``, in seconds of a monotonic clock."""
-
-    requests: float
-    at_s: float
-
-
-class Meter:
-    """Count requests and watches per user; ``clock_s`` must be monotonic."""
-
-    def __init__(self, limits: Limits, clock_s: Callable[[], float]) -> None:
-        self._limits = limits
-        self._clock_s = clock_s
-        self._buckets: OrderedDict[str, _TokenBucket] = OrderedDict()
-        self._watches: dict[str, int] = {}
-
-    def spend(self, user: User) -> None:
-        """Count a request; raises StatusError (429) with a retry delay if the bucket is empty."""
-        if user.is_master:
-            return
-        now_s, limits = self._clock_s(), self._limits
-        bucket = self._buckets.pop(user.name, None) or _TokenBucket(limits.burst, now_s)
-        refilled = (now_s - bucket.at_s) * limits.requests_per_second
-        bucket.requests = min(bucket.requests + refilled, limits.burst)
-        bucket.at_s = now_s
-        self._buckets[user.name] = bucket
-        if len(self._buckets) > _USERS_MAX:
-            self._buckets.popitem(last=False)
-        if bucket.requests < 1:
-            wait_s = math.ceil((1 - bucket.requests) / limits.requests_per_second)
-            raise status_objects.too_many_requests(wait_s)
-        bucket.requests -= 1
-
-    def watch(self, user: User) -> Callable[[], None]:
-        """Count a watch until the returned function is called; raises StatusError (429) if the user has too many."""
-        count = self._watches.get(user.name, 0)
-        if count >= self._limits.watches and not user.is_master:
-            raise status_objects.too_many_requests(
-                1, f"user {user.name} has reached the limit of {count} watches"
-            )
-        self._watches[user.name] = count + 1
-        return lambda: self._leave(user.name)
-
-    def _leave(self, name: str) -> None:
-        left = self._watches[name] - 1
-        if left:
-            self._watches[name] = left
-        else:
-            del self._watches[name]
-
 
 class KubeApplication:
     """The ASGI application of the Kubernetes API.
 
-    It authenticates each request and counts it against the rate limits of its user; errors become Status objects.
+    It authenticates each request and counts it against the rate limits of its user, from which members of
+    ``system:masters`` are exempt; errors become Status objects.
     """
 
     def __init__(
@@ -166,11 +109,11 @@ class KubeApplication:
         else:
             user = await self._known.authenticate(request)
         access.keep_user(request, user)
-        if not is_open:
-            self._meter.spend(user)
+        if not (is_open or user.is_master):
+            self._meter.spend(user.name)
         answered = await self._api.answer(request, path)
-        if isinstance(answered, Lines):
-            answered.ended = self._meter.watch(user)
+        if isinstance(answered, Lines) and not user.is_master:
+            answered.ended = self._meter.watch(user.name)
         return answered
 
 
