@@ -11,10 +11,9 @@ from msgspec import Struct
 
 from engine.deciders import member_facts
 from engine.domain import namespaces
-from engine.http.query.view_reads import Reader
-from engine.http.services import Services
 from engine.overrides import application, policies, selection
 from engine.placement.fleet import Fleet
+from engine.writing.read_side import ReadSide
 from events import shapes
 from events.kube_objects import KubeObject
 from events.validation.known_kinds import POLICY_GROUP
@@ -70,9 +69,8 @@ class NamespaceChanges:
     The first value after a start is an upper bound: the number up to which the views are folded.
     """
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._reader = Reader(services)
+    def __init__(self, reads: ReadSide) -> None:
+        self._reads = reads
         self._lock = anyio.Lock()
         self._seen = -1
         self._last = 0
@@ -80,12 +78,12 @@ class NamespaceChanges:
     async def last(self) -> int:
         """Return the sequence number of the last folded change of any namespace."""
         async with self._lock:
-            folded = self._services.views.folded
+            folded = self._reads.views.folded
             if self._seen < 0 or not changes.is_kept(self._seen, folded):
                 self._last = folded
             elif folded > self._seen:
                 start = self._seen
-                changed = await self._reader.peek(lambda rows: changes.between(rows, start, folded, _KIND))
+                changed = await self._reads.peek(lambda rows: changes.between(rows, start, folded, _KIND))
                 self._last = changed[-1].number if changed else self._last
             self._seen = folded
         return self._last

@@ -141,15 +141,14 @@ async def serve(options: Options) -> None:
                 await asyncio.gather(
                     server.serve(sockets=[listening]),
                     kube.serve(sockets=[secured]),
-                    member_endpoints.connect(parts, names, endpoint.kube_url, own.authority),
-                    *([shared_keys.answer(parts, options.directory)] if options.log is not None else ()),
+                    member_endpoints.connect(parts, entrance, names, endpoint.kube_url, own.authority),
                     checkpointing.run(
                         options.checkpoints,
                         lambda: contextlib.nullcontext(running.log),
                         clock_ms,
                         parts.stopping,
                     ),
-                    _control(parts, kube_application),
+                    _control(parts, kube_application, options),
                     *([observer.run(parts.stopping)] if observer is not None else ()),
                     *([periodic.run()] if periodic is not None else ()),
                 )
@@ -157,12 +156,15 @@ async def serve(options: Options) -> None:
             _log.info("stopping", data=str(options.directory))
 
 
-async def _control(parts: services.Services, kube_application: kube_app.KubeApplication) -> None:
-    """Run the controllers that write as clients do."""
+async def _control(
+    parts: services.Services, kube_application: kube_app.KubeApplication, options: Options
+) -> None:
+    """Run the controllers that write as clients do, and send the keys to other replicas of a log on Kafka."""
     await asyncio.gather(
         autoscaling.Autoscaling(parts, clock_ms).run(),
         cron_scaling.CronScaling(parts, clock_ms).run(),
         kube_application.run(parts.stopping),
+        *([shared_keys.answer(parts, parts.write_api, options.directory)] if options.log is not None else ()),
     )
 
 
@@ -340,7 +342,7 @@ def _drills(parts: services.Services, running: Replica, options: Options) -> dri
     """Prepare periodic drills, and export their metrics; None if there are none."""
     if not options.drill_every_s:
         return None
-    periodic = drilling.Drills(parts, options.drill_every_s, clock_ms)
+    periodic = drilling.Drills(parts, parts.planner, parts.drilled, options.drill_every_s, clock_ms)
     running.collectors.append(periodic)
     return periodic
 

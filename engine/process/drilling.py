@@ -11,12 +11,12 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from engine import diagnostics
-from engine.http.query.view_reads import Reader
-from engine.http.services import Services
+from engine.http.services import Planner
 from engine.log import port
 from engine.plans import drills
 from engine.plans.predictions import Prediction
 from engine.plans.questions import PlanError, Question
+from engine.writing.read_side import ReadSide
 from events import times
 from projections import query
 from projections.port import ProjectionError
@@ -27,17 +27,28 @@ _log = diagnostics.logger(__name__)
 
 
 class Drills(Collector):
-    """Predicts the failure of each cluster, zone, region and provider in turn, every ``every_s`` seconds."""
+    """Predicts the failure of each cluster, zone, region and provider in turn, every ``every_s`` seconds.
 
-    def __init__(self, services: Services, every_s: float, clock_ms: Callable[[], int]) -> None:
-        self._services = services
-        self._reader = Reader(services)
+    ``latest`` gets the results.
+    """
+
+    def __init__(
+        self,
+        reads: ReadSide,
+        planner: Planner,
+        latest: drills.Latest,
+        every_s: float,
+        clock_ms: Callable[[], int],
+    ) -> None:
+        self._reads = reads
+        self._planner = planner
+        self._latest = latest
         self._every_s = every_s
         self._clock_ms = clock_ms
 
     async def run(self) -> None:
         """Drill until the process stops; a failed drill is logged and keeps the results of the last one."""
-        stopping = self._services.stopping
+        stopping = self._reads.stopping
         while not stopping.is_set():
             drill = asyncio.create_task(self.drill())
             stop = asyncio.create_task(stopping.wait())
@@ -54,22 +65,20 @@ class Drills(Collector):
 
     async def drill(self) -> None:
         """Predict all failures once. Raises PlanError, port.LogError and ProjectionError."""
-        page = await self._reader.read(None, lambda rows: query.list_clusters(rows, limit=_CLUSTERS_MAX))
+        page = await self._reads.read(lambda rows: query.list_clusters(rows, limit=_CLUSTERS_MAX))
         results: list[drills.Result] = []
         began_ms, number = self._clock_ms(), None
         for outage in drills.outages(page.items):
             question = Question(began_ms=began_ms, failures=outage.failures, number=number)
-            prediction = _PREDICTION.decode(await self._services.planner.predict(question, lambda _: None))
+            prediction = _PREDICTION.decode(await self._planner.predict(question, lambda _: None))
             results.append(drills.result(outage, prediction))
             number = prediction.number  # one number for all questions: they share the rebuilt engine
-        latest = self._services.drilled
-        latest.results, latest.ended_ms = results, self._clock_ms()
+        self._latest.results, self._latest.ended_ms = results, self._clock_ms()
         lost = [f"{result.outage.domain} {result.outage.name}" for result in results if result.missing]
         _log.info("drill finished", failures=len(results), not_absorbed=lost)
 
     def collect(self) -> Iterable[Metric]:
-        latest = self._services.drilled
-        return metrics(latest.results, latest.ended_ms)
+        return metrics(self._latest.results, self._latest.ended_ms)
 
 
 def metrics(results: Sequence[drills.Result], ended_ms: int) -> Iterable[Metric]:

@@ -25,12 +25,12 @@ from msgspec import Struct
 
 from engine import diagnostics
 from engine.http.kube.edits import authorized
-from engine.http.services import Services
 from engine.identity import certificates, sealing, server_token
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.log.port import LogError
 from engine.writing.mutations import Edit, Edited, Problem, Target
 from engine.writing.object_changes import Change, Removal
+from engine.writing.read_side import ReadSide
 from engine.writing.write_api import SERVER_SOURCE, StoredViews, WriteApi
 from events.json_values import Json
 from events.kube_objects import KubeObject
@@ -89,16 +89,16 @@ async def share(
         _log.warning("keys not shared; using own keys", error=str(error))
 
 
-async def answer(services: Services, directory: Path) -> None:
+async def answer(reads: ReadSide, write_api: WriteApi, directory: Path) -> None:
     """Answer requests for the keys until the process stops."""
     own = await asyncio.to_thread(load_or_create, directory)
     after = 0
-    while await services.is_more(after):
-        after = services.views.folded
+    while await reads.is_more(after):
+        after = reads.views.folded
         try:
-            for name, reader in await asyncio.to_thread(_open_requests, services.views, own.fingerprint):
+            for name, reader in await asyncio.to_thread(_open_requests, reads.views, own.fingerprint):
                 with contextlib.suppress(sealing.SealError):
-                    await _change(services.write_api, name, _sealed(own, reader))
+                    await _change(write_api, name, _sealed(own, reader))
         except (StatusError, LogError, ProjectionError) as error:
             _log.warning("key request not answered", error=str(error))
             after = 0

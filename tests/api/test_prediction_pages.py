@@ -237,7 +237,9 @@ async def test_drill_page_shows_failures_that_cost_most_first() -> None:
     await story.report(key("web"), "member2")
     async with serving(await written(story)) as services, client(services) as http:
         assert "No drill has ended yet." in (await http.get("/drills")).text
-        await drilling.Drills(services, 60.0, lambda: START_MS + 60_000).drill()
+        await drilling.Drills(
+            services, services.planner, services.drilled, 60.0, lambda: START_MS + 60_000
+        ).drill()
         page = (await http.get("/drills")).text
     assert page.index("cluster member1") < page.index("cluster member2") < page.index("cluster empty")
     assert f'<a href="/bindings/{key("web")}">{key("web")}</a>' in page
@@ -259,7 +261,9 @@ async def test_drills_continue_after_the_views_were_damaged(damaged: store.Reade
     async with serving() as sound:
         views = SimpleNamespace(store=damaged, folded=0, wait_folded=sound.views.wait_folded)
         services = dataclasses.replace(sound, views=views)  # pyright: ignore[reportArgumentType]
-        drills = asyncio.create_task(drilling.Drills(services, 0.05, lambda: START_MS).run())
+        drills = asyncio.create_task(
+            drilling.Drills(services, services.planner, services.drilled, 0.05, lambda: START_MS).run()
+        )
         await asyncio.sleep(0.2)
         assert not drills.done()
         views.store = sound.views.store

@@ -27,7 +27,7 @@ async def share(services: Services, directory: Path, *, seconds: float = 60.0) -
 async def test_new_replica_receives_the_existing_keys(tmp_path: Path) -> None:
     async with serving() as services:
         first = await share(services, tmp_path / "first")
-        answering = asyncio.create_task(shared_keys.answer(services, tmp_path / "first"))
+        answering = asyncio.create_task(shared_keys.answer(services, services.write_api, tmp_path / "first"))
         second, third = await asyncio.gather(
             share(services, tmp_path / "second"), share(services, tmp_path / "third")
         )
@@ -50,7 +50,9 @@ async def test_replicas_that_start_together_agree_on_keys(tmp_path: Path) -> Non
 
         async def started(name: str) -> shared_keys.Keys:
             keys = await share(services, tmp_path / name)
-            answering.append(asyncio.create_task(shared_keys.answer(services, tmp_path / name)))
+            answering.append(
+                asyncio.create_task(shared_keys.answer(services, services.write_api, tmp_path / name))
+            )
             return keys
 
         answering: list[asyncio.Task[None]] = []
@@ -65,7 +67,7 @@ async def test_new_keys_replace_lost_keys_if_no_replica_answers(tmp_path: Path) 
         lost = await share(services, tmp_path / "lost")
         fresh = await share(services, tmp_path / "fresh", seconds=0.0)
         assert fresh != lost
-        answering = asyncio.create_task(shared_keys.answer(services, tmp_path / "fresh"))
+        answering = asyncio.create_task(shared_keys.answer(services, services.write_api, tmp_path / "fresh"))
         assert await share(services, tmp_path / "lost") == fresh
         services.stopping.set()
         await answering
@@ -100,7 +102,7 @@ async def test_malformed_key_requests_are_ignored(tmp_path: Path, data: dict[str
                 "data": {"for": first.fingerprint, **data},
             }
             assert (await client.post(MAPS, json=wrong)).status_code == 201
-        answering = asyncio.create_task(shared_keys.answer(services, tmp_path / "first"))
+        answering = asyncio.create_task(shared_keys.answer(services, services.write_api, tmp_path / "first"))
         assert await share(services, tmp_path / "second") == first
         services.stopping.set()
         await answering

@@ -64,7 +64,7 @@ async def test_snapshots_taken_at_once_have_different_numbers() -> None:
 async def test_watches_of_a_kind_share_snapshots() -> None:
     plane, kind = Plane(), config_maps()
     async with serving() as services:
-        watches = MemberWatches(plane, lambda: NOW_MS, services)
+        watches = MemberWatches(plane, lambda: NOW_MS, services.stopping)
         answers = [
             await watches.answer(kind, PATH, Query(), Form(), ObjectFilter(kind, Query())) for _ in range(20)
         ]

@@ -149,7 +149,7 @@ def routes(services: Services) -> list[Route]:
 class _Agents:
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._reader = Reader(services)
+        self._reader = Reader(services, services.as_of_views)
         self._reporting = Reporting(services.write_api)
         self._maker = manifests.Renderer(services.log)
         self._namespace_changes = NamespaceChanges(services)
@@ -159,7 +159,7 @@ class _Agents:
         async def guarded(request: Request) -> Response:
             name = str(request.path_params["name"])
             # Check the token before reading anything for the request.
-            uid = tokens.read(self._services, request, name)
+            uid = tokens.read(self._services.token, request, name)
             # Read the cluster on each request: a token must stop working once another cluster has taken the
             # name.
             cluster = await self._reader.read(None, lambda rows: clusters.stored(rows, name))
@@ -174,7 +174,7 @@ class _Agents:
         return _json(_cluster_message(cluster))
 
     async def token(self, request: Request, name: str, cluster: Cluster | None) -> Response:
-        if not tokens.is_servers_own(self._services, request):
+        if not tokens.is_servers_own(self._services.token, request):
             raise RefusalError(
                 403, "authorization", "an agent's token can't create tokens", "use the server's own token"
             )
@@ -182,7 +182,7 @@ class _Agents:
             raise RefusalError(
                 404, "name", f"{name[:253]!r} is not a member cluster", "join the cluster first"
             )
-        return _json(messages.Token(token=tokens.agent_token(self._services, cluster)))
+        return _json(messages.Token(token=tokens.agent_token(self._services.token, cluster)))
 
     async def works(self, request: Request, name: str, cluster: Cluster | None) -> Response:
         query = read_query(request, FollowQuery)

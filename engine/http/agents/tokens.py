@@ -10,35 +10,34 @@ from typing import Final
 from starlette.requests import Request
 
 from engine.http.errors import RefusalError
-from engine.http.services import Services
 from engine.kubeapi.rights import service_tokens
 from projections.clusters import Cluster
 
 _REMEDY: Final = "create the agent's token with: reballast join"
 
 
-def agent_token(services: Services, cluster: Cluster) -> str:
+def agent_token(servers_token: str, cluster: Cluster) -> str:
     """The token of a cluster's agent. It never expires, and is the same on each call for the same cluster."""
     claims = service_tokens.Claims(
         sub=f"system:agent:{cluster.name}", uid=cluster.head.uid, agent=cluster.name
     )
-    return service_tokens.signed(claims, service_tokens.key_of(services.token))
+    return service_tokens.signed(claims, service_tokens.key_of(servers_token))
 
 
-def is_servers_own(services: Services, request: Request) -> bool:
+def is_servers_own(servers_token: str, request: Request) -> bool:
     """Whether the request carries the server's own (administrator's) token."""
-    return hmac.compare_digest(_bearer_token(request).encode("utf-8", "replace"), services.token.encode())
+    return hmac.compare_digest(_bearer_token(request).encode("utf-8", "replace"), servers_token.encode())
 
 
-def read(services: Services, request: Request, name: str) -> str | None:
+def read(servers_token: str, request: Request, name: str) -> str | None:
     """Check the token; return the uid of the cluster that it is for, None for the server's own token.
 
     Raises RefusalError: 401 for an invalid token, 403 for the token of another cluster.
     """
-    if is_servers_own(services, request):
+    if is_servers_own(servers_token, request):
         return None
     try:
-        claims = service_tokens.read(_bearer_token(request), service_tokens.key_of(services.token), 0)
+        claims = service_tokens.read(_bearer_token(request), service_tokens.key_of(servers_token), 0)
     except service_tokens.TokenError as error:
         raise RefusalError(401, "authorization", str(error), _REMEDY) from None
     if not claims.agent or claims.agent != name:

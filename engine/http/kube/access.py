@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 from typing import Final, TypedDict
 from urllib.parse import unquote
 
-import anyio.to_thread
 import msgspec
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -20,7 +19,6 @@ from starlette.requests import Request
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.requests import is_set, parameters_of
 from engine.http.kube.routing import Plane
-from engine.http.services import Services
 from engine.identity import client_certificates
 from engine.identity.client_certificates import Client
 from engine.kubeapi.errors import status_objects
@@ -29,6 +27,7 @@ from engine.kubeapi.rights import bootstrap_roles, bootstrap_tokens, parsing, rb
 from engine.kubeapi.rights.rbac import Act, Rights, User
 from engine.kubeapi.rights.service_tokens import Claims
 from engine.kubeapi.schema.resources import ApiPath, Resource, control_plane
+from engine.writing.read_side import ReadSide
 from events.json_values import DECODING_ERRORS
 from events.kube_objects import KubeObject
 from events.validation import known_kinds
@@ -59,8 +58,8 @@ _VERBS: Final = {
 class Authorizer:
     """Authorize requests by the current roles and bindings."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
+    def __init__(self, reads: ReadSide) -> None:
+        self._reads = reads
         self._rights = parsing.rights(bootstrap_roles.objects())
         self._number = -1
         self._lock = asyncio.Lock()
@@ -69,13 +68,13 @@ class Authorizer:
 
     async def rights(self) -> Rights:
         """The rights that all roles and bindings grant, up to the newest record that this server knows."""
-        number = self._services.log.last_number()
+        number = self._reads.log.last_number()
         if number > self._number:
             async with self._lock:
-                await self._services.views.wait_folded(number)
+                await self._reads.views.wait_folded(number)
                 # Check again: another request may have read the rights while this one waited for the lock.
                 if number > self._number:
-                    await anyio.to_thread.run_sync(self._refresh)
+                    await self._reads.peek(self._refresh)
         return self._rights
 
     async def rights_of(self, user: User) -> Rights:
@@ -89,7 +88,7 @@ class Authorizer:
         if user.is_master or (await self.rights_of(user)).may(user, act):
             return
         # Another replica may have just stored a role or binding that permits it; catch up before refusing.
-        await self._services.catch_up()
+        await self._reads.catch_up()
         if (await self.rights_of(user)).may(user, act):
             return
         if act.path:
@@ -109,11 +108,10 @@ class Authorizer:
             return
         await self.check(user, act_at(request, api_path, path))
 
-    def _refresh(self) -> None:
-        with self._services.views.store.reading() as rows:
-            number = query.checkpoint(rows)
-            if changes.may_have_changed(rows, _KINDS, self._number, number):
-                self._rights = _rights_in(rows)
+    def _refresh(self, rows: Rows) -> None:
+        number = query.checkpoint(rows)
+        if changes.may_have_changed(rows, _KINDS, self._number, number):
+            self._rights = _rights_in(rows)
         self._number = number
 
 

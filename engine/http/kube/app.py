@@ -144,7 +144,7 @@ def create_app(
 
     proxied = MemberApis(members, services, clock_ms, plane.shown, guard_member, reviews, authorizer.rights)
     search = Search(plane, proxied, guard_member, clock_ms)
-    proxying = Proxying(plane, proxied, guard_member, services, clock_ms)
+    proxying = Proxying(plane, proxied, guard_member, services.stopping, clock_ms)
     plane.figures, known.member_plane = proxied.figures, proxied.plane
     authorizer.member_rights = proxied.rights
 
@@ -201,7 +201,9 @@ def _write_requests(
     With ``planned`` the handlers write to that write API, and dry runs get no forecast.
     """
     writes, forecasts = (
-        (services.write_api, Forecasts(services, clock_ms)) if planned is None else (planned, None)
+        (services.write_api, Forecasts(services.write_api, services.planner, clock_ms))
+        if planned is None
+        else (planned, None)
     )
     event_writes = EventWrites(services, plane, clock_ms) if planned is None else None
     grace_ms = GRACE_MS if planned is None else 0

@@ -6,18 +6,16 @@ replaces them.
 
 import contextlib
 from collections.abc import Callable
-from typing import Final, TypeVar
-
-import anyio.to_thread
+from typing import Final
 
 from engine.domain import marks
-from engine.http.services import Services
 from engine.identity import kubeconfig
 from engine.kubeapi.rights import bootstrap_roles, bootstrap_tokens, parsing
 from engine.kubeapi.schema.resources import Resource
 from engine.log.port import LogCutError
 from engine.objects import dependencies
 from engine.writing.execution import BUILT_IN_NAMESPACES
+from engine.writing.read_side import ReadSide
 from events import attributes, ids, times
 from events.json_values import Json
 from events.kube_fields import ObjectMeta
@@ -25,7 +23,6 @@ from events.kube_objects import KubeObject
 from projections import clusters, object_tables
 from projections.port import Rows
 
-_Answer = TypeVar("_Answer")
 NAMESPACE: Final = object_tables.Kind("v1", "Namespace")
 ACCOUNT: Final = object_tables.Kind("v1", "ServiceAccount")
 CONFIG_MAP: Final = object_tables.Kind("v1", "ConfigMap")
@@ -73,10 +70,14 @@ KINDS: Final = frozenset(
 
 
 class BootstrapObjects:
-    """Read bootstrap objects; ``authority`` is the CA certificate (PEM) of the servers, empty for none."""
+    """Read bootstrap objects.
 
-    def __init__(self, services: Services, authority: bytes, clock_ms: Callable[[], int]) -> None:
-        self._services = services
+    ``url`` is the address of the API; ``authority`` is the CA certificate (PEM) of the servers, empty for none.
+    """
+
+    def __init__(self, reads: ReadSide, url: str, authority: bytes, clock_ms: Callable[[], int]) -> None:
+        self._reads = reads
+        self._url = url
         self._clock_ms = clock_ms
         self._authority = authority.decode()
         self._began = ""
@@ -123,16 +124,16 @@ class BootstrapObjects:
         return value.with_metadata({"resourceVersion": namespace.resource_version or "1"})
 
     async def _namespace(self, name: str) -> KubeObject | None:
-        if name in BUILT_IN_NAMESPACES or name in await self._read(_works_namespaces):
+        if name in BUILT_IN_NAMESPACES or name in await self._reads.peek(_works_namespaces):
             return await self._namespace_object(name)
         return None
 
     async def _namespaces(self) -> list[KubeObject]:
-        names = {*BUILT_IN_NAMESPACES, *await self._read(_works_namespaces)}
+        names = {*BUILT_IN_NAMESPACES, *await self._reads.peek(_works_namespaces)}
         return [await self._namespace_object(name) for name in sorted(names)]
 
     async def _of_namespace(self, kind: object_tables.Kind, namespace: str) -> KubeObject | None:
-        stored = await self._read(lambda rows: object_tables.get(rows, NAMESPACE, "", namespace))
+        stored = await self._reads.peek(lambda rows: object_tables.get(rows, NAMESPACE, "", namespace))
         value = stored or await self._namespace(namespace)
         return None if value is None else self.of_namespace(kind, value)
 
@@ -141,7 +142,7 @@ class BootstrapObjects:
             value = await self._of_namespace(kind, namespace)
             return [] if value is None else [value]
         built_in = {item.name: item for item in await self._namespaces()}
-        page = await self._read(
+        page = await self._reads.peek(
             lambda rows: object_tables.page(rows, object_tables.Selection(kind=NAMESPACE))
         )
         stored = {item.name: item for item in page.items}
@@ -152,8 +153,8 @@ class BootstrapObjects:
 
         It is signed with each bootstrap token that is valid for signing.
         """
-        content = kubeconfig.of_server(self._services.url, self._authority.encode())
-        tokens = await self._read(_bootstrap_tokens)
+        content = kubeconfig.of_server(self._url, self._authority.encode())
+        tokens = await self._reads.peek(_bootstrap_tokens)
         signatures = (bootstrap_tokens.signature(token, content, self._clock_ms()) for token in tokens)
         signed = {
             f"jws-kubeconfig-{signature[0]}": signature[1]
@@ -191,20 +192,13 @@ class BootstrapObjects:
         if not self._began:
             # The first record may have been deleted; then the creation time is unknown.
             with contextlib.suppress(LogCutError):
-                first = await self._services.log.read_all(0, 1)
+                first = await self._reads.log.read_all(0, 1)
                 self._began = attributes.get(first[0], "time") if first else ""
         metadata: ObjectMeta = {"uid": ids.object_uid(_SOURCE, name, name), "resourceVersion": "1"}
         # Another producer may have written any time.
         with contextlib.suppress(ValueError):
             metadata["creationTimestamp"] = times.to_seconds_text(times.from_text(self._began))
         return metadata
-
-    async def _read(self, query: Callable[[Rows], _Answer]) -> _Answer:
-        return await anyio.to_thread.run_sync(self._query_views, query)
-
-    def _query_views(self, query: Callable[[Rows], _Answer]) -> _Answer:
-        with self._services.views.store.reading() as rows:
-            return query(rows)
 
 
 def object_of_namespace(kind: object_tables.Kind, namespace: KubeObject, authority: str) -> KubeObject:

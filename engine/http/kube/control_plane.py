@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeVar
 
-import anyio.to_thread
 import msgspec
 
 from engine.http.kube import bootstrap_objects
@@ -67,7 +66,7 @@ class ControlPlane:
         """Returns the newest sequence number that this server knows; no resourceVersion that it returned is higher."""
 
         self.events = Events(services)
-        self.bootstrap = BootstrapObjects(services, authority, clock_ms)
+        self.bootstrap = BootstrapObjects(services, services.url, authority, clock_ms)
         self.shown = Showing(services.token, authority)
         self.figures: Figures | None = None
         self._kinds = _Kinds(-1, (0, 0), control_plane())
@@ -91,12 +90,12 @@ class ControlPlane:
     async def read(self, query: Callable[[Rows], _Answer], *, is_fresh: bool = True) -> _Answer:
         """Query the views; ``is_fresh``: first wait until they include every write that any replica has answered."""
         if is_fresh:
-            await self._services.catch_up()
-        return await self.peek(query)
+            return await self._services.read(query)
+        return await self._services.peek(query)
 
     async def peek(self, query: Callable[[Rows], _Answer]) -> _Answer:
         """Query the views as they are, in a worker thread; do not wait until they catch up with the log."""
-        return await anyio.to_thread.run_sync(self._query_views, query)
+        return await self._services.peek(query)
 
     async def newest(self) -> int:
         """Query the log for its newest sequence number and return it; the log's ``last_number`` is then up to date."""
@@ -204,7 +203,7 @@ class ControlPlane:
 
     def _at_once(self, query: Callable[[Rows], _Answer]) -> _Answer:
         """Query the views on the event loop, without waiting; only for queries that take less than a millisecond."""
-        return self._query_views(query)
+        return self._services.query(query)
 
     async def _known_kinds(self, number: int) -> Catalogue:
         """The served kinds as of the sequence number ``number``, which the views have already folded."""
@@ -227,10 +226,6 @@ class ControlPlane:
         definitions = objects.manifests(rows, *_DEFINITION)
         custom = [kind for definition in definitions for kind in _custom(definition.manifest)]
         return _Kinds(number, mark, control_plane().with_custom(custom))
-
-    def _query_views(self, query: Callable[[Rows], _Answer]) -> _Answer:
-        with self._services.views.store.reading() as rows:
-            return query(rows)
 
 
 def is_empty(resource: Resource) -> bool:

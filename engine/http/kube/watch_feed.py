@@ -17,10 +17,10 @@ from engine import diagnostics
 from engine.http.kube import bootstrap_objects
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.rate_limits import Limits
-from engine.http.services import Services
 from engine.kubeapi.conversion import versions
 from engine.kubeapi.schema.resources import Resource, control_plane
 from engine.log.port import LogError
+from engine.writing.read_side import ReadSide
 from events.kube_objects import KubeObject
 from projections import changes, object_tables, query
 from projections.changes import Change
@@ -153,9 +153,9 @@ class Subscriber:
 class Feed:
     """Read changes for all subscribers; runs only while there are subscribers."""
 
-    def __init__(self, services: Services, plane: ControlPlane, limits: Limits) -> None:
+    def __init__(self, reads: ReadSide, plane: ControlPlane, limits: Limits) -> None:
         self._limits = limits
-        self._services = services
+        self._reads = reads
         self._plane = plane
         self._subscribers: set[Subscriber] = set()
         self._position = 0
@@ -166,7 +166,7 @@ class Feed:
         """Subscribe to the changes of a kind after the current position."""
         # The feed does not read without subscribers, so its old position may be far behind: begin at the end.
         if not self._subscribers:
-            self._position = self._services.views.folded
+            self._position = self._reads.views.folded
         subscriber = Subscriber(resource, self._position, self._limits)
         self._subscribers.add(subscriber)
         if self._task is None or self._task.done():
@@ -187,7 +187,7 @@ class Feed:
 
     async def _end(self) -> None:
         """Wake all subscribers when the process stops, so that their watches end with a bookmark."""
-        await self._services.stopping.wait()
+        await self._reads.stopping.wait()
         for subscriber in self._subscribers:
             subscriber.more.set()
 
@@ -206,7 +206,7 @@ class Feed:
         while True:
             began_s = loop.time()
             try:
-                await self._services.views.wait_folded(self._position + 1)
+                await self._reads.views.wait_folded(self._position + 1)
                 began_s = loop.time()
                 await self._turn()
             except (LogError, ProjectionError) as error:
@@ -218,7 +218,7 @@ class Feed:
                 _log.exception("watch feed failed; watches end")
                 for subscriber in self._subscribers:
                     subscriber.cut()
-                self._position = self._services.views.folded
+                self._position = self._reads.views.folded
                 await asyncio.sleep(_AFTER_FAILURE_S)
             took_s = loop.time() - began_s
             await asyncio.sleep(min(max(took_s, _PAUSE_SECONDS_MIN), _PAUSE_SECONDS_MAX))
@@ -242,7 +242,7 @@ class Feed:
                 if subscriber.start == start:
                     subscriber.give(batches[_key(subscriber.resource)], end)
             waiting = {subscriber for subscriber in self._open() if subscriber.position < end}
-        self._position = max(self._position, end or self._services.views.folded)
+        self._position = max(self._position, end or self._reads.views.folded)
 
     def _open(self) -> set[Subscriber]:
         """The subscribers whose watches have not ended.

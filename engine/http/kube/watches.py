@@ -17,9 +17,9 @@ from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.rate_limits import Limits
 from engine.http.kube.requests import Query, version_fault
 from engine.http.kube.watch_feed import Feed, ObjectChange, Subscriber
-from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import ApiPath, Resource
+from engine.writing.read_side import ReadSide
 from events.json_values import Json
 from events.kube_fields import ListMeta
 from events.kube_objects import KubeObject
@@ -34,12 +34,12 @@ class Watching:
     """Serve watches from the views and the log."""
 
     def __init__(
-        self, services: Services, plane: ControlPlane, clock_ms: Callable[[], int], limits: Limits
+        self, reads: ReadSide, plane: ControlPlane, clock_ms: Callable[[], int], limits: Limits
     ) -> None:
-        self._services = services
+        self._reads = reads
         self._plane = plane
         self._clock_ms = clock_ms
-        self._feed = Feed(services, plane, limits)
+        self._feed = Feed(reads, plane, limits)
         self._open: set[Response] = set()
 
     async def answer(
@@ -54,11 +54,11 @@ class Watching:
         if resource.is_event:
             return await self._plane.events.watched(resource, api_path.namespace, query, form, self._clock_ms)
         since = _since(query.resource_version)
-        if since > self._services.log.last_number():
+        if since > self._reads.log.last_number():
             # The number may come from another replica, or from the views' process, which can be ahead.
-            await self._services.log.newest()
-        checkpoint = self._services.views.folded
-        if since and (not changes.is_kept(since, checkpoint) or since > self._services.log.last_number()):
+            await self._reads.log.newest()
+        checkpoint = self._reads.views.folded
+        if since and (not changes.is_kept(since, checkpoint) or since > self._reads.log.last_number()):
             raise status_objects.expired()
         if len(self._open) >= WATCHERS_MAX:
             raise status_objects.too_many_requests(1, f"the limit of {WATCHERS_MAX} watches is reached")
@@ -69,7 +69,7 @@ class Watching:
 
     async def _lines(self, watch: "_Watch", query: Query, since: int) -> AsyncGenerator[bytes]:
         # The number may come from a replica that is ahead; wait until the views of this one have folded it.
-        await self._services.views.wait_folded(since)
+        await self._reads.views.wait_folded(since)
         watch.floor = since
         # Subscribe before reading earlier changes, so that none is missed in between.
         subscriber = self._feed.subscribe(watch.resource)
@@ -77,7 +77,7 @@ class Watching:
             async for line in self._begin(watch, query, since, subscriber):
                 yield line
             watch.is_level = True
-            while not self._services.stopping.is_set():
+            while not self._reads.stopping.is_set():
                 is_more = await self._wait(subscriber)
                 if subscriber.is_cut:
                     break

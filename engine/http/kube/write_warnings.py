@@ -14,13 +14,14 @@ import msgspec
 
 from engine.domain import marks
 from engine.http.kube.control_plane import ControlPlane
-from engine.http.services import Services
+from engine.http.services import Planner
 from engine.kubeapi.schema.resources import control_plane
 from engine.objects import policies, selector_index
 from engine.plans import summaries
 from engine.plans.predictions import Prediction
 from engine.plans.questions import Input, PlanError, Question
 from engine.writing.mutations import Target
+from engine.writing.write_api import WriteApi
 from events import keys, shapes
 from events.kube_objects import KubeObject
 from events.validation.known_kinds import POLICY_GROUP
@@ -47,8 +48,9 @@ async def of_definition(plane: ControlPlane, definition: KubeObject) -> tuple[st
 class Forecasts:
     """Warnings with the predicted effect of a dry run; the number of concurrent predictions is bounded."""
 
-    def __init__(self, services: Services, clock_ms: Callable[[], int]) -> None:
-        self._services = services
+    def __init__(self, write_api: WriteApi, planner: Planner, clock_ms: Callable[[], int]) -> None:
+        self._write_api = write_api
+        self._planner = planner
         self._clock_ms = clock_ms
         self._running = 0
 
@@ -75,10 +77,10 @@ class Forecasts:
             self._running -= 1
 
     async def _summary(self, target: Target, events: Sequence[shapes.Event], source: str) -> str:
-        records = self._services.write_api.records_of(target, events, source)
+        records = self._write_api.records_of(target, events, source)
         inputs = tuple(Input(record=record) for record in records)
         question = Question(began_ms=self._clock_ms(), inputs=inputs)
-        encoded = await self._services.planner.predict(question, lambda _: None)
+        encoded = await self._planner.predict(question, lambda _: None)
         prediction = await anyio.to_thread.run_sync(_decode, encoded)
         return summaries.summary(prediction)
 

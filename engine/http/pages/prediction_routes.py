@@ -4,7 +4,7 @@ They show only the current state. Plans and drills are not in the log, so a page
 itself periodically. ``plan_values`` computes the values of plans and drills.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 import anyio.to_thread
@@ -20,6 +20,7 @@ from engine.http.query.api_routes import PREFIX, read_query
 from engine.http.services import Services
 from engine.observer import report as reports
 from engine.observer import shadow
+from engine.plans.drills import Latest
 from events import keys, observations
 
 _Page = tuple[str, Mapping[str, object]]
@@ -28,7 +29,7 @@ _Page = tuple[str, Mapping[str, object]]
 
 def routes(services: Services, plans: Jobs) -> list[Route]:
     """The routes of the pages."""
-    pages = _Pages(services, plans)
+    pages = _Pages(plans, (services.drilled, services.asked), services.compared)
     table: tuple[tuple[str, Callable[[Request], _Page]], ...] = (
         ("/plans", pages.plans),
         ("/plans/{id}", pages.plan),
@@ -39,9 +40,10 @@ def routes(services: Services, plans: Jobs) -> list[Route]:
 
 
 class _Pages:
-    def __init__(self, services: Services, plans: Jobs) -> None:
-        self._services = services
+    def __init__(self, plans: Jobs, drilled: Sequence[Latest], compared: reports.Report | None) -> None:
         self._plans = plans
+        self._drilled = drilled
+        self._compared = compared
         self._summaries = plan_values.Summaries()
         self._templates = errors.templates()
 
@@ -74,11 +76,11 @@ class _Pages:
         return "plan.html", {**values, "json": f"{PREFIX}/plans/{plan.id}"}
 
     def drills(self, _request: Request) -> _Page:
-        newest = max(self._services.drilled, self._services.asked, key=lambda drill: drill.ended_ms)
+        newest = max(self._drilled, key=lambda drill: drill.ended_ms)
         return "drills.html", {"drill": plan_values.drill(newest)}
 
     def shadow(self, _request: Request) -> _Page:
-        report = self._services.compared
+        report = self._compared
         values = {"report": None if report is None else shadow_values(report)}
         return "shadow.html", values
 

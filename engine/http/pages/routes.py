@@ -100,7 +100,7 @@ def routes(services: Services) -> list[Route]:
 class _Pages:
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._reader = Reader(services)
+        self._reader = Reader(services, services.as_of_views)
         self._templates = errors.templates()
 
     def answering(self, show: _Show[_Query], shape: type[_Query]) -> Callable[[Request], Awaitable[Response]]:

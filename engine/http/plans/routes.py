@@ -123,7 +123,7 @@ class _Plans:
     def __init__(self, services: Services, planning_api: planned_requests.PlanningApi, jobs: Jobs) -> None:
         self._services = services
         self._planning = planning_api
-        self._reader = Reader(services)
+        self._reader = Reader(services, services.as_of_views)
         self._jobs = jobs
         self.by_operation: dict[str, Callable[[Request], Awaitable[Response]]] = {
             "makePlan": self._make,

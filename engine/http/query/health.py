@@ -12,7 +12,6 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from engine.http.query import response_types, shard_lag
-from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 from engine.log.port import LogError
 from events import topics
@@ -55,16 +54,15 @@ async def exposed(metrics: Sequence[Metric]) -> Response:
 
 def routes(services: Services) -> list[Route]:
     """The routes ``/healthz``, ``/readyz`` and ``/metrics``."""
-    reader = Reader(services)
 
     async def metrics(_request: Request) -> Response:
         # Metrics are needed most while the brokers do not answer or the views stall: do not query the brokers, and
         # measure stalled views as they are.
         with suppress(LogError):
             await services.views.wait_folded(services.log.last_number())
-        counts = await reader.peek(query.counts)
-        kept = await reader.peek(query.count_objects)
-        steps = await reader.peek(query.shard_steps)
+        counts = await services.peek(query.counts)
+        kept = await services.peek(query.count_objects)
+        steps = await services.peek(query.shard_steps)
         lag = shard_lag.lag(services.log, services.views.folded, steps)
         others = [metric for collector in services.collectors for metric in collector.collect()]
         return await exposed([*_of_views(lag), *_of_records(counts, kept), *_of_shards(lag.shards), *others])

@@ -19,8 +19,8 @@ from engine.http.errors import RefusalError
 from engine.http.query import parameters, record_pages
 from engine.http.query.api_routes import feed_route, read_query
 from engine.http.query.record_json import entry
-from engine.http.services import Services
 from engine.log.port import LogCutError
+from engine.writing.read_side import ReadSide
 
 READERS_MAX: Final = 64
 BEHIND_RECORDS_MAX: Final = 50_000
@@ -35,23 +35,23 @@ _ID_DIGITS_MAX: Final = 18
 _encode = msgspec.json.Encoder().encode
 
 
-def route(services: Services) -> Route:
+def route(reads: ReadSide) -> Route:
     readers: set[Response] = set()
 
     async def live(request: Request) -> Response:
         query = read_query(request, parameters.LiveQuery)
         record_pages.check_topic(query.topic)
-        after = _after(request, query, services.log.last_number())
-        if after < services.views.folded:
+        after = _after(request, query, reads.log.last_number())
+        if after < reads.views.folded:
             # Read once before the stream starts: if the records are no longer kept, the response is 410,
             # after which a browser does not reconnect.
-            await services.folded_records(after, 1)
+            await reads.folded_records(after, 1)
         if len(readers) >= READERS_MAX:
             raise RefusalError(
                 429, "live", f"the limit of {READERS_MAX} live feeds is reached", "try again later"
             )
 
-        return _Feed(follow(services, after, query.topic, query.key), readers)
+        return _Feed(follow(reads, after, query.topic, query.key), readers)
 
     return feed_route("/live", live)
 
@@ -71,20 +71,20 @@ class _Feed(EventSourceResponse):
             self._readers.discard(self)
 
 
-async def follow(services: Services, after: int, topic: str, key: str) -> AsyncGenerator[ServerSentEvent]:
+async def follow(reads: ReadSide, after: int, topic: str, key: str) -> AsyncGenerator[ServerSentEvent]:
     """Yield the matching records after a sequence number, until the client disconnects.
 
     Ends with an event ``not-kept`` if the next records were deleted, and with a ``bookmark`` to continue from if
     the reader falls too far behind or the process stops.
     """
     was_level = False
-    while await services.is_more(after):
-        behind = services.views.folded - after
+    while await reads.is_more(after):
+        behind = reads.views.folded - after
         if was_level and behind > BEHIND_RECORDS_MAX:
             break
         was_level = was_level or behind <= _BATCH_RECORDS
         try:
-            records, level = await services.folded_records(after, _BATCH_RECORDS)
+            records, level = await reads.folded_records(after, _BATCH_RECORDS)
         except LogCutError as error:
             yield ServerSentEvent(_encode({"reason": str(error)}).decode(), event="not-kept")
             return

@@ -14,7 +14,8 @@ from engine.http.errors import RefusalError
 from engine.http.query import parameters, record_pages, response_types, shard_lag
 from engine.http.query.api_routes import ApiRoute
 from engine.http.query.view_reads import Reader
-from engine.http.services import Services
+from engine.http.services import Inquiry
+from engine.writing.read_side import ReadSide
 from events.json_values import Json
 from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
@@ -31,7 +32,8 @@ class QueryRequest(Struct, Generic[_Options], frozen=True):
 
     options: _Options
     named: str
-    services: Services
+    reads: ReadSide
+    inquiry: Inquiry
     reader: Reader
 
 
@@ -124,18 +126,18 @@ async def _timeline(request: QueryRequest[parameters.TimelineQuery]) -> response
     # A timeline only grows, so its state at an earlier number is a prefix of the current one.
     numbers = await request.reader.read(None, read_numbers)
     shown = [entry_number for entry_number in numbers if number is None or entry_number <= number]
-    return await record_pages.numbered(request.services.log, shown, is_full=len(shown) == limit)
+    return await record_pages.numbered(request.reads.log, shown, is_full=len(shown) == limit)
 
 
 async def _log(request: QueryRequest[parameters.LogQuery]) -> response_types.Entries:
-    return await record_pages.behind(request.services.log, request.options)
+    return await record_pages.behind(request.reads.log, request.options)
 
 
 async def _lag(request: QueryRequest[parameters.Query]) -> response_types.Lag:
     # Do not query the brokers for the end of the log: the lag must be available while they are down.
-    await request.services.views.wait_folded(request.services.log.last_number())
-    steps = await request.reader.peek(query.shard_steps)
-    return shard_lag.lag(request.services.log, request.services.views.folded, steps)
+    await request.reads.views.wait_folded(request.reads.log.last_number())
+    steps = await request.reads.peek(query.shard_steps)
+    return shard_lag.lag(request.reads.log, request.reads.views.folded, steps)
 
 
 async def _counts(request: QueryRequest[parameters.ObjectQuery]) -> response_types.Counts:
@@ -145,14 +147,14 @@ async def _counts(request: QueryRequest[parameters.ObjectQuery]) -> response_typ
 
 async def _instant(request: QueryRequest[parameters.ObjectQuery]) -> response_types.Moment:
     number = await request.reader.resolve(request.options.as_of)
-    shown = request.services.log.last_number() if number is None else number
-    record = await record_pages.newest(request.services.log, shown)
+    shown = request.reads.log.last_number() if number is None else number
+    record = await record_pages.newest(request.reads.log, shown)
     return response_types.Moment(number=shown, time="" if record is None else record.time)
 
 
 async def _explain(request: QueryRequest[parameters.ObjectQuery]) -> Struct:
     number = await request.reader.resolve(request.options.as_of)
-    explanation = await request.services.inquiry.explain(request.named, number)
+    explanation = await request.inquiry.explain(request.named, number)
     if explanation is None:
         remedy = "check the key: list the bindings or the rejections"
         raise RefusalError(404, "key", f"no decision for {request.named[:300]!r}", remedy)
@@ -160,7 +162,7 @@ async def _explain(request: QueryRequest[parameters.ObjectQuery]) -> Struct:
 
 
 async def _verify(request: QueryRequest[parameters.VerifyQuery]) -> Struct:
-    return await request.services.inquiry.verify(views=request.options.views)
+    return await request.inquiry.verify(views=request.options.views)
 
 
 def _kind(name: str) -> str:

@@ -13,7 +13,7 @@ from engine.http.services import Services
 
 
 def routes(services: Services) -> list[Route]:
-    reader = Reader(services)
+    reader = Reader(services, services.as_of_views)
     return [_route(question, services, reader) for question in QUESTIONS]
 
 
@@ -21,7 +21,7 @@ def _route(question: Question, services: Services, reader: Reader) -> Route:
     async def answer(request: Request) -> Response:
         query = read_query(request, question.query)
         named = next(iter(request.path_params.values()), "")
-        result = await question.answer(QueryRequest(query, str(named), services, reader))
+        result = await question.answer(QueryRequest(query, str(named), services, services.inquiry, reader))
         body = await anyio.to_thread.run_sync(response_types.encode, result)
         return Response(body, media_type="application/json")
 

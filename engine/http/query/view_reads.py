@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 import anyio.to_thread
 
 from engine.http.errors import RefusalError
-from engine.http.services import Services
+from engine.writing.read_side import ReadSide
 from events import times, topics
 from projections import as_of_views, query
 from projections.port import Rows, Tables
@@ -24,8 +24,9 @@ _POSITION: Final = re.compile(r"(\w{1,32})/([0-9]{1,6})/([0-9]{1,18})", re.ASCII
 class Reader:
     """Run queries on the views, as of a sequence number; None means the current state."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
+    def __init__(self, reads: ReadSide, past: as_of_views.AsOfViews) -> None:
+        self._reads = reads
+        self._past = past
 
     async def resolve(self, as_of: str) -> int | None:
         """Return the number of the last record that an as-of value includes; None for an empty one (now).
@@ -41,7 +42,7 @@ class Reader:
             return await self._number_of(position[1], int(position[2]), int(position[3]))
         now_ms = time.time_ns() // 1_000_000
         if (ago_ms := times.duration_ms(as_of)) is not None:
-            return await as_of_views.number_at(self._services.log, max(now_ms - ago_ms, 0))
+            return await as_of_views.number_at(self._reads.log, max(now_ms - ago_ms, 0))
         try:
             # An unescaped plus in a query string arrives as a space.
             at_ms = times.from_text(as_of.replace(" ", "+"))
@@ -51,15 +52,15 @@ class Reader:
             raise RefusalError(400, "asOf", reason, remedy) from None
         if at_ms > now_ms + _CLOCK_DIFFERENCE_MS:
             raise RefusalError(400, "asOf", f"{as_of[:40]} is in the future", "use an earlier time")
-        return await as_of_views.number_at(self._services.log, at_ms)
+        return await as_of_views.number_at(self._reads.log, at_ms)
 
     async def _checked(self, digits: str) -> int:
         """Parse a number; raises RefusalError if it is beyond the end of the log."""
         number = int(digits[: _NUMBER_DIGITS_MAX + 1])
-        last = self._services.log.last_number()
+        last = self._reads.log.last_number()
         if number > last:
             # Another replica may have appended the record with this number.
-            last = await self._services.log.newest()
+            last = await self._reads.log.newest()
         if number > last:
             raise RefusalError(400, "asOf", f"the log ends at number {last}", "use a number up to that")
         return number
@@ -69,11 +70,11 @@ class Reader:
         if topic not in topics.TOPICS:
             remedy = f"use one of: {', '.join(topics.TOPICS)}"
             raise RefusalError(400, "asOf", f"unknown topic {topic!r}", remedy)
-        end = self._services.log.ends().get((topic, partition), 0)
+        end = self._reads.log.ends().get((topic, partition), 0)
         if offset >= end:
-            await self._services.log.newest()
-            end = self._services.log.ends().get((topic, partition), 0)
-        records = await self._services.log.read(topic, partition, offset, 1) if offset < end else []
+            await self._reads.log.newest()
+            end = self._reads.log.ends().get((topic, partition), 0)
+        records = await self._reads.log.read(topic, partition, offset, 1) if offset < end else []
         # On Kafka some offsets have no record: the ends of transactions.
         if not records or records[0].offset != offset:
             reason = f"there is no record {topic}/{partition}/{offset}"
@@ -89,9 +90,8 @@ class Reader:
         None is the current state: first wait until the views include every write that any replica has answered.
         """
         if number is None:
-            await self._services.catch_up()
-            return await self.peek(select)
-        async with self._services.as_of_views.at(number) as store:
+            return await self._reads.read(select)
+        async with self._past.at(number) as store:
             return await anyio.to_thread.run_sync(_query_store, store, select)
 
     async def page(
@@ -103,10 +103,6 @@ class Reader:
         except ValueError as error:
             remedy = "use the value of continue in the previous page"
             raise RefusalError(400, "continue", str(error), remedy) from None
-
-    async def peek(self, select: Callable[[Rows], _Answer]) -> _Answer:
-        """Query the views as they are, without catching up."""
-        return await anyio.to_thread.run_sync(_query_store, self._services.views.store, select)
 
 
 def _query_store(store: Tables, select: Callable[[Rows], _Answer]) -> _Answer:

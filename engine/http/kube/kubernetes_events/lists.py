@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import Final
 
-import anyio.to_thread
 import msgspec
 from starlette.responses import Response
 
@@ -14,12 +13,12 @@ from engine.http.kube.kubernetes_events.subjects import QUOTAS, Subjects
 from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
 from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.requests import Query
-from engine.http.services import Services
 from engine.kubeapi.conversion import kubernetes_events
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
 from engine.log import reading
 from engine.log.port import LogCutError
+from engine.writing.read_side import ReadSide
 from events import codec, keys, observations, topics
 from events.json_values import DECODING_ERRORS
 from events.kube_objects import KubeObject
@@ -41,15 +40,15 @@ _BOUND: Final = ("ResourceBinding", "ClusterResourceBinding")
 class Events:
     """List and watch Events: those that the engine derives from the log, and those that clients write."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
+    def __init__(self, reads: ReadSide) -> None:
+        self._reads = reads
         self._watchers: set[Response] = set()
 
     async def listed(
         self, resource: Resource, namespace: str, fits: ObjectFilter
     ) -> tuple[list[KubeObject], int]:
         """The matching Events, and the sequence number up to which the log was searched."""
-        number = await self._services.catch_up()
+        number = await self._reads.catch_up()
         records = await self._records(namespace, fits, number)
         own = [value for _type, value in await self._shown(resource, records, of_clients=False)]
         shown = sorted([*own, *await self._of_clients(resource, namespace, fits, number)], key=_version)
@@ -57,13 +56,9 @@ class Events:
 
     async def named(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
         """The Event with this name; None if there is none."""
-        number = await self._services.catch_up()
+        number = await self._reads.catch_up()
 
-        def read() -> client_events.ClientEvent | None:
-            with self._services.views.store.reading() as rows:
-                return client_events.named(rows, namespace, name, number)
-
-        event = await anyio.to_thread.run_sync(read)
+        event = await self._reads.peek(lambda rows: client_events.named(rows, namespace, name, number))
         if event is not None:
             return kubernetes_events.to_served(event.document, resource.api_version)
         events, _number = await self.listed(resource, namespace, ObjectFilter(resource, Query(), name))
@@ -80,7 +75,7 @@ class Events:
         """The response to a watch; raises StatusError."""
         if wrong := requests.version_fault(query_.resource_version):
             raise status_objects.bad_request(wrong)
-        log, since = self._services.log, int(query_.resource_version or 0)
+        log, since = self._reads.log, int(query_.resource_version or 0)
         # The number may come from another replica, or from the views' process, which can be ahead.
         if since > log.last_number() and since > await log.newest():
             raise status_objects.expired()
@@ -114,8 +109,8 @@ class Events:
             if query.initial_events:
                 # Informers wait for this bookmark.
                 yield line(rendering.initial_end(resource, after), "BOOKMARK")
-            while await self._services.is_more(after):
-                records, after = await self._services.folded_records(after, _BATCH)
+            while await self._reads.is_more(after):
+                records, after = await self._reads.folded_records(after, _BATCH)
                 for change, event in await self._shown(resource, records):
                     if _is_in(event, namespace) and fits(event):
                         yield line(event, change)
@@ -125,22 +120,15 @@ class Events:
             )
 
     async def _records(self, namespace: str, fits: ObjectFilter, end: int) -> list[StoredRecord]:
-        numbers = await anyio.to_thread.run_sync(self._timeline, namespace, fits)
+        numbers = await self._reads.peek(lambda rows: _timeline(rows, namespace, fits))
         if numbers is None:
             start = max(end - client_events.SHOWN_RECORDS, 0)
-            newest = reading.of_all(self._services.log, start, end)
+            newest = reading.of_all(self._reads.log, start, end)
             return [record async for record in newest if _has_events(record)]
         records: list[StoredRecord] = []
         for number in numbers:
-            records.extend(await self._services.log.read_all(number - 1, 1))
+            records.extend(await self._reads.log.read_all(number - 1, 1))
         return records
-
-    def _timeline(self, namespace: str, fits: ObjectFilter) -> list[int] | None:
-        """Numbers of the newest records about the object that a field selector names; None if no object is named."""
-        with self._services.views.store.reading() as rows:
-            timelines = _keys(rows, namespace, fits)
-            numbers = {number for key in timelines for number in query.newest(rows, key, limit=_OF_ONE_MAX)}
-            return sorted(numbers)[-_OF_ONE_MAX:] if timelines else None
 
     async def _of_clients(
         self, resource: Resource, namespace: str, fits: ObjectFilter, number: int
@@ -148,38 +136,41 @@ class Events:
         """The Events that clients wrote; only those about the object that a field selector names, if it names one."""
         involved = next((name for prefix in _ABOUT if (name := fits.fields.exact(f"{prefix}.name"))), "")
 
-        def read() -> list[KubeObject]:
-            with self._services.views.store.reading() as rows:
-                client_written = client_events.listed(rows, number, namespace=namespace, involved=involved)
-            return [
-                kubernetes_events.to_served(event.document, resource.api_version) for event in client_written
-            ]
+        def select(rows: Rows) -> list[KubeObject]:
+            written = client_events.listed(rows, number, namespace=namespace, involved=involved)
+            return [kubernetes_events.to_served(event.document, resource.api_version) for event in written]
 
-        return await anyio.to_thread.run_sync(read)
+        return await self._reads.peek(select)
 
     async def _shown(
         self, resource: Resource, records: Iterable[StoredRecord], *, of_clients: bool = True
     ) -> list[tuple[str, KubeObject]]:
         shown = list(records)
         written = [event for event in shown if of_clients and event.topic == topics.OBSERVATIONS]
-        return await anyio.to_thread.run_sync(self._events_of, resource.api_version, shown, written)
+        return await self._reads.peek(lambda rows: _events_of(rows, resource.api_version, shown, written))
 
-    def _events_of(
-        self, api_version: str, records: list[StoredRecord], written: list[StoredRecord]
-    ) -> list[tuple[str, KubeObject]]:
-        """Return Events with their watch event types (ADDED, MODIFIED, DELETED).
 
-        They are the Events that the engine derives from ``records``, and those that clients wrote in the records
-        ``written``, in their newest state.
-        """
-        with self._services.views.store.reading() as rows:
-            occurred = merging.occurred(records, Subjects(rows))
-            events = [("ADDED", merging.event(event, api_version)) for event in occurred]
-            changed = [change for record in written if (change := _change(rows, record)) is not None]
-        return [
-            *events,
-            *((kind, kubernetes_events.to_served(value, api_version)) for kind, value in changed),
-        ]
+def _timeline(rows: Rows, namespace: str, fits: ObjectFilter) -> list[int] | None:
+    """Numbers of the newest records about the object that a field selector names; None if no object is named."""
+    timelines = _keys(rows, namespace, fits)
+    numbers = {number for key in timelines for number in query.newest(rows, key, limit=_OF_ONE_MAX)}
+    return sorted(numbers)[-_OF_ONE_MAX:] if timelines else None
+
+
+def _events_of(
+    rows: Rows, api_version: str, records: list[StoredRecord], written: list[StoredRecord]
+) -> list[tuple[str, KubeObject]]:
+    """Return Events with their watch event types (ADDED, MODIFIED, DELETED).
+
+    They are the Events that the engine derives from ``records``, and those that clients wrote in the records
+    ``written``, in their newest state.
+    """
+    occurred = merging.occurred(records, Subjects(rows))
+    changed = [change for record in written if (change := _change(rows, record)) is not None]
+    return [
+        *(("ADDED", merging.event(event, api_version)) for event in occurred),
+        *((kind, kubernetes_events.to_served(value, api_version)) for kind, value in changed),
+    ]
 
 
 def _has_events(record: StoredRecord) -> bool:

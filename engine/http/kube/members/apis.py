@@ -161,7 +161,7 @@ class MemberApis:
         api = self._apis.get(name)
         if api is None:
             plane = MemberPlane(members, name, self._services, self._clock_ms, self._showing)
-            watches = MemberWatches(plane, self._clock_ms, self._services)
+            watches = MemberWatches(plane, self._clock_ms, self._services.stopping)
 
             async def log(request: Request, resource: Resource, api_path: ApiPath) -> Response:
                 pod = await plane.get(resource, api_path.namespace, api_path.name)

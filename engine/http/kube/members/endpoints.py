@@ -13,14 +13,14 @@ from msgspec import Struct
 
 from engine import diagnostics
 from engine.http.kube.derived_fields import MEMBER, MEMBER_UID, MEMBERS_NAMESPACE
-from engine.http.services import Services
 from engine.identity import kubeconfig
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.log.port import LogError
 from engine.writing.mutations import Edited, Target
 from engine.writing.object_changes import Change
-from engine.writing.write_api import SERVER_SOURCE, StoredViews, cluster_target
+from engine.writing.read_side import ReadSide
+from engine.writing.write_api import SERVER_SOURCE, StoredViews, WriteApi, cluster_target
 from events.json_values import Json
 from events.kube_objects import KubeObject
 from projections.clusters import Cluster
@@ -31,43 +31,43 @@ _log: Final = diagnostics.logger("gateway.kube")
 _SUFFIXES: Final = {"secretRef": "", "impersonatorSecretRef": "-impersonator"}
 
 
-async def connect(services: Services, names: Iterable[str], url: str, authority: bytes) -> None:
+async def connect(
+    reads: ReadSide, write_api: WriteApi, names: Iterable[str], url: str, authority: bytes
+) -> None:
     """Write the API address and the Secrets of each member once it has joined; ``url`` is that of this server.
 
     Waits up to a minute for each member. Failures are logged, not raised.
     """
-    views = StoredViews(services.views)
+    views = StoredViews(reads.views)
     for name in names:
         try:
             with anyio.fail_after(_JOIN_SECONDS):
                 after = 0
                 while (cluster := await views.cluster(name)) is None:
-                    if not await services.is_more(after):
+                    if not await reads.is_more(after):
                         return
-                    after = services.views.folded
-            await _register(services, cluster, url + kubeconfig.PROXY.format(name), authority)
+                    after = reads.views.folded
+            await _register(write_api, cluster, url + kubeconfig.PROXY.format(name), authority)
         except TimeoutError:
             _log.info("member endpoint not registered: cluster has not joined", cluster=name)
         except (StatusError, LogError, ProjectionError) as error:
             _log.warning("member endpoint registration failed", cluster=name, error=str(error))
 
 
-async def _register(services: Services, cluster: Cluster, endpoint: str, authority: bytes) -> None:
+async def _register(write_api: WriteApi, cluster: Cluster, endpoint: str, authority: bytes) -> None:
     references: Json = {}
     for field, suffix in _SUFFIXES.items():
         secret = _secret(cluster, cluster.name + suffix, authority)
-        await _write(services, secret)
+        await _write(write_api, secret)
         references[field] = {"namespace": MEMBERS_NAMESPACE, "name": cluster.name + suffix}
 
     edit = _EndpointEdit(cluster.name, {"apiEndpoint": endpoint, **references})
-    await services.write_api.change(
-        Change(target=cluster_target(cluster.name), edit=edit), source=SERVER_SOURCE
-    )
+    await write_api.change(Change(target=cluster_target(cluster.name), edit=edit), source=SERVER_SOURCE)
 
 
-async def _write(services: Services, value: KubeObject) -> None:
+async def _write(write_api: WriteApi, value: KubeObject) -> None:
     target = Target(api_version="v1", kind="Secret", namespace=MEMBERS_NAMESPACE, name=value.name)
-    await services.write_api.change(Change(target=target, edit=_Whole(value)), source=SERVER_SOURCE)
+    await write_api.change(Change(target=target, edit=_Whole(value)), source=SERVER_SOURCE)
 
 
 class _EndpointEdit(Struct, frozen=True):

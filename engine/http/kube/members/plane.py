@@ -2,9 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterable
-from typing import Final, Protocol, TypeVar
-
-import anyio.to_thread
+from typing import Final, Protocol
 
 from engine import loop_share
 from engine.bounded_caches import BoundedCache
@@ -13,7 +11,6 @@ from engine.http import member_namespaces
 from engine.http.kube import bootstrap_objects
 from engine.http.kube.derived_fields import TOKEN_SECRET, Showing
 from engine.http.kube.members.snapshots import SnapshotPlane
-from engine.http.services import Services
 from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.conversion import versions
 from engine.kubeapi.errors import status_objects
@@ -31,6 +28,7 @@ from engine.simulation import (
 )
 from engine.simulation.state import MemberState, Workload
 from engine.works import manifests
+from engine.writing.read_side import ReadSide
 from engine.writing.write_api import StoredViews
 from events import clusters, codec, specs, times, topics
 from events.kube_objects import KubeObject
@@ -52,8 +50,6 @@ _PARTLY_DERIVED: Final = frozenset(
         "serviceaccounts",
     }
 )
-
-_Answer = TypeVar("_Answer")
 
 
 class Members(Protocol):
@@ -79,7 +75,7 @@ class MemberPlane(SnapshotPlane):
         self,
         members: Members,
         name: str,
-        services: Services,
+        reads: ReadSide,
         clock_ms: Callable[[], int],
         showing: Showing,
     ) -> None:
@@ -88,14 +84,14 @@ class MemberPlane(SnapshotPlane):
         self._members = members
         self._clock_ms = clock_ms
         self._name = name
-        self._services = services
+        self._reads = reads
         self._defined: tuple[tuple[Resource, ...], ...] = ()
         self._catalogue = built_in()
         self._manifests: BoundedCache[tuple[int, int], bytes] = BoundedCache(
             _MANIFEST_BYTES_MAX, len, _MANIFESTS_KEPT
         )
         self._share = loop_share.LoopShare()
-        self._maker = manifests.Renderer(services.log)
+        self._maker = manifests.Renderer(reads.log)
 
     async def catalogue(self) -> Catalogue:
         """The kinds that every cluster serves, and those of the member's own CustomResourceDefinitions."""
@@ -125,7 +121,7 @@ class MemberPlane(SnapshotPlane):
                 return nodes.objects(state, began_ms)
             case "namespaces":
                 written = await self._workloads(state, resource)
-                propagated = await self._read(lambda rows: member_namespaces.of(rows, self._name))
+                propagated = await self._reads.peek(lambda rows: member_namespaces.of(rows, self._name))
                 namespaces = [
                     api_objects.PropagatedNamespace(manifest, created_ms)
                     for manifest, created_ms in propagated
@@ -157,7 +153,7 @@ class MemberPlane(SnapshotPlane):
 
     async def _began_ms(self) -> int:
         """When the member joined, in milliseconds since 1970; nodes and built-in namespaces were created then."""
-        cluster = await StoredViews(self._services.views).cluster(self._name)
+        cluster = await StoredViews(self._reads.views).cluster(self._name)
         return 0 if cluster is None else cluster.head.created_ms
 
     async def _workloads(self, state: MemberState, resource: Resource) -> list[KubeObject]:
@@ -222,19 +218,11 @@ class MemberPlane(SnapshotPlane):
             result = {key: agent_queries.placed(rows, self._name, key) for key in versions_run}
             return {key: placed for key, placed in result.items() if placed is not None}
 
-        placed = await self._read(query)
+        placed = await self._reads.peek(query)
         # The member may run a version of a work that the views do not have yet.
         if any(key not in placed or placed[key].version < known for key, known in versions_run.items()):
-            await self._services.catch_up()
-            placed = await self._read(query)
+            placed = await self._reads.read(query)
         return {key: result.propagation for key, result in placed.items()}
-
-    async def _read(self, query: Callable[[Rows], _Answer]) -> _Answer:
-        def read() -> _Answer:
-            with self._services.views.store.reading() as rows:
-                return query(rows)
-
-        return await anyio.to_thread.run_sync(read)
 
     async def _derived(self, state: MemberState, resource: Resource) -> Iterable[KubeObject]:
         """Return the objects of a kind that controllers of the member create."""
@@ -356,7 +344,7 @@ class MemberPlane(SnapshotPlane):
         kept = self._manifests.get(position)
         if kept is not None:
             return kept
-        for record in await self._services.log.read(topics.SPECS, workload.shard, workload.offset, 1):
+        for record in await self._reads.log.read(topics.SPECS, workload.shard, workload.offset, 1):
             decoded = codec.decode(record)
             if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, specs.TemplateApplied):
                 manifest = bytes(decoded.data.manifest)

@@ -7,6 +7,7 @@ reads the members directly, without a cache. Real members, those with agents, ar
 write goes to the cluster of its object. Paths of other kinds are those of the control plane.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
 import msgspec
@@ -23,7 +24,6 @@ from engine.http.kube.members.registries import SOURCE, Registries
 from engine.http.kube.members.snapshots import Name, SnapshotPlane, without_version
 from engine.http.kube.members.watches import MemberWatches
 from engine.http.kube.routing import Guard, KubeApi
-from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import ApiPath, Catalogue, Resource, parse_path
 from events.json_values import Json
@@ -116,13 +116,13 @@ class Proxying:
         plane: ControlPlane,
         members: MemberApis,
         guard: Guard,
-        services: Services,
+        stopping: asyncio.Event,
         clock_ms: Callable[[], int],
     ) -> None:
         self._members = members
         self._guard = guard
         self._found = _SelectedObjects(plane, members)
-        self._api = KubeApi(self._found, MemberWatches(self._found, clock_ms, services), None, clock_ms)
+        self._api = KubeApi(self._found, MemberWatches(self._found, clock_ms, stopping), None, clock_ms)
         self.elsewhere: Callable[[Request, str], Awaitable[Response]] | None = None
 
     async def answer(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:

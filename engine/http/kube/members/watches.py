@@ -12,7 +12,6 @@ from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
 from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.members.snapshots import Snapshot, SnapshotPlane
 from engine.http.kube.requests import Query
-from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.kubeapi.values import resource_versions
@@ -25,10 +24,10 @@ _WATCHERS_MAX: Final = 256
 class MemberWatches:
     """Serve watches of a member's objects by taking snapshots repeatedly."""
 
-    def __init__(self, plane: SnapshotPlane, clock_ms: Callable[[], int], services: Services) -> None:
+    def __init__(self, plane: SnapshotPlane, clock_ms: Callable[[], int], stopping: asyncio.Event) -> None:
         self._plane = plane
         self._clock_ms = clock_ms
-        self._services = services
+        self._stopping = stopping
         self._open: set[Response] = set()
 
     async def answer(
@@ -66,7 +65,7 @@ class MemberWatches:
         number = 0
         known = {name: entry for name, entry in seen.items.items() if is_selected(entry[1])}
         try:
-            while not self._services.stopping.is_set():
+            while not self._stopping.is_set():
                 # The first snapshot is the watch's own: its client may have just written an object.
                 number, look = await (
                     self._plane.shared(resource, number, _POLL_SECONDS)
