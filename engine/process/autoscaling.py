@@ -16,12 +16,13 @@ from engine.domain import marks
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.edits.objects import Writer
 from engine.http.kube.edits.patching import MERGE_PATCH, Patch
-from engine.http.services import Services
 from engine.kubeapi.patching import managed_fields
 from engine.log.port import LogError
 from engine.process import controller_writes
 from engine.writing.mutations import Target
 from engine.writing.object_changes import Change
+from engine.writing.read_side import ReadSide
+from engine.writing.write_api import Writes
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
 from projections import autoscaling, changes, query
@@ -47,16 +48,18 @@ class _Write(NamedTuple):
 class Autoscaling:
     """Follows the views and writes templates; call ``run`` once."""
 
-    def __init__(self, services: Services, clock_ms: Callable[[], int]) -> None:
-        self._services = services
-        self._plane = ControlPlane(services, clock_ms)
-        self._writes = controller_writes.ControllerWrites(services, self._plane, clock_ms, SOURCE)
+    def __init__(
+        self, reads: ReadSide, plane: ControlPlane, write_api: Writes, clock_ms: Callable[[], int]
+    ) -> None:
+        self._reads = reads
+        self._plane = plane
+        self._writes = controller_writes.ControllerWrites(reads.log, write_api, clock_ms, SOURCE)
         self._targets: dict[int, ScaleTarget] = {}
 
     async def run(self) -> None:
         """Process changes until the server stops; after a failed read or append start again."""
         position = -1
-        while await self._services.is_more(position):
+        while await self._reads.is_more(position):
             try:
                 position = await self.turn(position)
             except (LogError, ProjectionError) as error:
@@ -70,7 +73,7 @@ class Autoscaling:
 
         Raises LogError and ProjectionError.
         """
-        number, writes = await self._plane.peek(partial(self._read, after=after))
+        number, writes = await self._reads.peek(partial(self._read, after=after))
         for write in writes:
             await self._write(write)
         return number

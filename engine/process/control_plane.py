@@ -160,9 +160,10 @@ async def _control(
     parts: services.Services, kube_application: kube_app.KubeApplication, options: Options
 ) -> None:
     """Run the controllers that write as clients do, and send the keys to other replicas of a log on Kafka."""
+    plane = kube_application.plane
     await asyncio.gather(
-        autoscaling.Autoscaling(parts, clock_ms).run(),
-        cron_scaling.CronScaling(parts, clock_ms).run(),
+        autoscaling.Autoscaling(parts, plane, parts.write_api, clock_ms).run(),
+        cron_scaling.CronScaling(parts, plane, parts.write_api, clock_ms).run(),
         kube_application.run(parts.stopping),
         *([shared_keys.answer(parts, parts.write_api, options.directory)] if options.log is not None else ()),
     )

@@ -4,14 +4,14 @@ import contextlib
 from collections.abc import Callable
 from typing import Final
 
-from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.edits.objects import Writer
 from engine.http.kube.edits.preconditions import AheadError
-from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
+from engine.log.port import NumberedLog
 from engine.writing.mutations import Mutation, Problem, Target, Written
+from engine.writing.write_api import Writes
 
 PAUSE_SECONDS: Final = 0.2
 """Pause of a controller between two reads of the views, so that a busy log does not cause a read per record."""
@@ -21,13 +21,11 @@ _ATTEMPTS: Final = 5
 
 
 class ControllerWrites:
-    """Writes objects of ``plane``; ``source`` is the CloudEvents source of the written events."""
+    """Writes objects; ``source`` is the CloudEvents source of the written events."""
 
-    def __init__(
-        self, services: Services, plane: ControlPlane, clock_ms: Callable[[], int], source: str
-    ) -> None:
-        self._services = services
-        self._plane = plane
+    def __init__(self, log: NumberedLog, write_api: Writes, clock_ms: Callable[[], int], source: str) -> None:
+        self._log = log
+        self._write_api = write_api
         self._clock_ms = clock_ms
         self._source = source
 
@@ -55,12 +53,12 @@ class ControllerWrites:
                 manager=manager,
                 now_ms=self._clock_ms(),
                 validation="Ignore",
-                newest=self._plane.last_number(),
-                tolerated=self._services.write_api.tolerated,
+                newest=self._log.last_number(),
+                tolerated=self._write_api.tolerated,
             )
             with contextlib.suppress(AheadError):
-                return await self._services.write_api.change(mutation(writer), source=self._source)
+                return await self._write_api.change(mutation(writer), source=self._source)
             # The object was written after ``newest`` was read. Read up to the end of the log, so that the next
             # attempt includes that write.
-            await self._plane.newest()
+            await self._log.newest()
         raise status_objects.conflict(resource, target.name)

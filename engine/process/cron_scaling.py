@@ -20,13 +20,14 @@ from engine.http.kube.edits.objects import Writer
 from engine.http.kube.edits.patching import MERGE_PATCH, Patch
 from engine.http.kube.edits.scale import ScalePatch
 from engine.http.kube.edits.status import StatusPatch
-from engine.http.services import Services
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import schedules
 from engine.log.port import LogError
 from engine.process import controller_writes
 from engine.writing.mutations import Target
 from engine.writing.object_changes import Change, StatusChange
+from engine.writing.read_side import ReadSide
+from engine.writing.write_api import Writes
 from events import times
 from events.json_values import Json, objects_at
 from events.kube_objects import KubeObject
@@ -115,17 +116,19 @@ _DECODER: Final = msgspec.json.Decoder(_Scaler)
 class CronScaling:
     """Follows the views and scales targets at the times of their rules; call ``run`` once."""
 
-    def __init__(self, services: Services, clock_ms: Callable[[], int]) -> None:
-        self._services = services
-        self._plane = ControlPlane(services, clock_ms)
+    def __init__(
+        self, reads: ReadSide, plane: ControlPlane, write_api: Writes, clock_ms: Callable[[], int]
+    ) -> None:
+        self._reads = reads
+        self._plane = plane
         self._clock_ms = clock_ms
-        self._writes = controller_writes.ControllerWrites(services, self._plane, clock_ms, SOURCE)
+        self._writes = controller_writes.ControllerWrites(reads.log, write_api, clock_ms, SOURCE)
         self._jobs: list[tuple[int, Job]] = []
 
     async def run(self) -> None:
         """Scale targets until the server stops; after a failed read or append start again."""
         position = -1
-        while not self._services.stopping.is_set():
+        while not self._reads.stopping.is_set():
             try:
                 position = await self.turn(position)
             except (LogError, ProjectionError) as error:
@@ -137,7 +140,7 @@ class CronScaling:
             delay_s = None if due_ms is None else times.wait_s(due_ms, self._clock_ms())
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(delay_s):
-                    await self._services.is_more(position)
+                    await self._reads.is_more(position)
 
     async def turn(self, after: int) -> int:
         """Process the changes after a sequence number (negative: everything), then carry out the rules that are due.
@@ -146,7 +149,7 @@ class CronScaling:
 
         Raises LogError and ProjectionError.
         """
-        number, jobs = await self._plane.peek(lambda rows: _read(rows, after))
+        number, jobs = await self._reads.peek(lambda rows: _read(rows, after))
         now_ms = self._clock_ms()
         if jobs is not None:
             known = {job.timing: (due_ms, job) for due_ms, job in self._jobs}

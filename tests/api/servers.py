@@ -16,6 +16,10 @@ from starlette.applications import Starlette
 
 from engine.http.app import create_app
 from engine.http.kube import app as kube_app
+from engine.http.kube.bootstrap_objects import BootstrapObjects
+from engine.http.kube.control_plane import Figures
+from engine.http.kube.derived_fields import Showing
+from engine.http.kube.members.planes import MemberPlanes
 from engine.http.services import Services
 from engine.http.sessions import Login
 from engine.karmada.default_tolerations import TolerationSeconds
@@ -140,6 +144,13 @@ def kube_client(
         base_url="http://kube",
         headers={"authorization": f"Bearer {TOKEN}", **(headers or {})},
     )
+
+
+def plane_parts(services: Services) -> tuple[Services, BootstrapObjects, Showing, Figures]:
+    """Return the arguments of a ControlPlane without members."""
+    shown = Showing(TOKEN, b"")
+    planes = MemberPlanes(None, services, lambda: NOW_MS, shown)
+    return services, BootstrapObjects(services, "", b"", lambda: NOW_MS), shown, planes.figures
 
 
 class Served:

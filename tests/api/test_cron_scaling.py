@@ -7,6 +7,7 @@ from typing import Final
 import httpx
 import pytest
 
+from engine.http.kube.app import create_app
 from engine.http.services import Services
 from engine.log.memory import MemoryLog
 from engine.log.port import LogError
@@ -85,7 +86,9 @@ async def a_world() -> AsyncGenerator[World]:
     clock = Clock()
     async with api() as (client, services):
         assert (await client.post(DEPLOYMENTS, json=deployment("one"))).status_code == 201
-        yield World(client, services, CronScaling(services, clock), clock)
+        plane = create_app(services, clock).plane
+        scaling = CronScaling(services, plane, services.write_api, clock)
+        yield World(client, services, scaling, clock)
 
 
 async def test_rule_scales_its_target_when_it_is_due_and_not_before() -> None:

@@ -16,6 +16,7 @@ from engine.http.services import Services
 from engine.kubeapi.schema.resources import Resource, control_plane
 from projections.port import ProjectionError, Rows
 from tests.api.kube.client import MAPS, api, create, version
+from tests.api.servers import plane_parts
 from tests.builders.manifests import config_map
 
 _Answer = TypeVar("_Answer")
@@ -39,7 +40,7 @@ async def changed(client: httpx.AsyncClient, value: str) -> int:
 
 
 async def looked_at(services: Services, after: int, end: int) -> Batch:
-    return await Feed(services, ControlPlane(services, lambda: 0), Limits()).backlog(maps(), after, end)
+    return await Feed(services, ControlPlane(*plane_parts(services)), Limits()).backlog(maps(), after, end)
 
 
 async def test_first_change_of_an_unseen_object_is_reported_as_added() -> None:
@@ -185,7 +186,7 @@ async def test_change_is_reported_once_although_the_next_read_of_a_turn_fails(
     turns = SlowFeed(monkeypatch)
     monkeypatch.setattr(watch_feed, "_AFTER_FAILURE_S", 0.01)
     async with api() as (client, services):
-        plane = FailingPlane(services, lambda: 0)
+        plane = FailingPlane(*plane_parts(services))
         feed = Feed(services, plane, Limits())
         turns.stop()
         behind, ahead = feed.subscribe(maps()), feed.subscribe(maps())
@@ -210,7 +211,7 @@ async def test_defect_at_a_change_ends_the_open_watches_and_not_the_feed(
     turns = SlowFeed(monkeypatch)
     monkeypatch.setattr(watch_feed, "_AFTER_FAILURE_S", 0.01)
     async with api() as (client, services):
-        feed = Feed(services, ControlPlane(services, lambda: 0), Limits())
+        feed = Feed(services, ControlPlane(*plane_parts(services)), Limits())
         turns.stop()
         open_watch = feed.subscribe(maps())
         fail_reads_before(int(version(await create(client, config_map("one")))), monkeypatch)

@@ -17,12 +17,11 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 
 from engine.http.kube.control_plane import ControlPlane
-from engine.http.kube.requests import is_set, parameters_of
+from engine.http.kube.request_acts import act_at, act_of
 from engine.http.kube.routing import Plane
 from engine.identity import client_certificates
 from engine.identity.client_certificates import Client
 from engine.kubeapi.errors import status_objects
-from engine.kubeapi.requests import field_selectors
 from engine.kubeapi.rights import bootstrap_roles, bootstrap_tokens, parsing, rbac, service_tokens
 from engine.kubeapi.rights.rbac import Act, Rights, User
 from engine.kubeapi.rights.service_tokens import Claims
@@ -36,6 +35,9 @@ from projections.port import Rows
 
 ADMIN: Final = User(name="reballast-admin", groups=(rbac.MASTERS, rbac.AUTHENTICATED))
 ANONYMOUS: Final = User(name=rbac.ANONYMOUS, groups=(rbac.UNAUTHENTICATED,))
+OPEN: Final = ("/healthz", "/livez", "/readyz", "/version")
+"""Paths that need no credentials."""
+
 AUDIENCES: Final = (service_tokens.ISSUER,)
 _KEY: Final = "reballast.user"
 _IMPERSONATE: Final = b"impersonate-"
@@ -45,26 +47,20 @@ _ACCOUNT_WORDS: Final = 4
 _CLUSTER_GROUP: Final = known_kinds.CLUSTER_GROUP.partition("/")[0]
 
 _KINDS: Final = tuple(changes.kind_of(parsing.API_VERSION, kind) for kind in parsing.KINDS)
-_VERBS: Final = {
-    "GET": "get",
-    "HEAD": "get",
-    "POST": "create",
-    "PUT": "update",
-    "PATCH": "patch",
-    "DELETE": "delete",
-}
 
 
 class Authorizer:
-    """Authorize requests by the current roles and bindings."""
+    """Authorize requests by the current roles and bindings.
 
-    def __init__(self, reads: ReadSide) -> None:
+    ``member_rights`` returns the rights that the roles and bindings of a simulated member grant.
+    """
+
+    def __init__(self, reads: ReadSide, member_rights: Callable[[str], Awaitable[Rights]]) -> None:
         self._reads = reads
+        self._member_rights = member_rights
         self._rights = parsing.rights(bootstrap_roles.objects())
         self._number = -1
         self._lock = asyncio.Lock()
-        self.member_rights: Callable[[str], Awaitable[Rights]] | None = None
-        """Returns the rights that the roles and bindings of a simulated member grant."""
 
     async def rights(self) -> Rights:
         """The rights that all roles and bindings grant, up to the newest record that this server knows."""
@@ -79,9 +75,7 @@ class Authorizer:
 
     async def rights_of(self, user: User) -> Rights:
         """The rights of a user: a service account of a member has those of the member, other users have ``rights``."""
-        if user.is_account and self.member_rights is not None:
-            return await self.member_rights(user.member)
-        return await self.rights()
+        return await (self._member_rights(user.member) if user.is_account else self.rights())
 
     async def check(self, user: User, act: Act) -> None:
         """Raise StatusError (403) if the user may not carry out this act."""
@@ -95,18 +89,24 @@ class Authorizer:
             raise status_objects.forbidden_path(user.name, act.verb, act.path)
         raise status_objects.forbidden_act(user.name, act)
 
-    async def check_request(self, request: Request, user: User, api_path: ApiPath | None, path: str) -> None:
-        """Raise StatusError (403) if the user may not send this request.
+    async def check_request(self, request: Request, api_path: ApiPath | None, path: str) -> None:
+        """Raise StatusError (403) if the user may not send this request to the control plane.
 
         ``path`` is checked instead of the resource if ``api_path`` is None.
         """
+        if path in OPEN:
+            return
+        user = user_of(request)
         if user.member:
-            if not _is_members(user, api_path) and api_path is not None:
+            if api_path is not None and not _is_members(user, api_path):
                 raise status_objects.forbidden_act(user.name, act_of(request, api_path))
-            return
-        if user.is_master:
-            return
-        await self.check(user, act_at(request, api_path, path))
+        elif not user.is_master:
+            await self.check(user, act_at(request, api_path, path))
+
+    async def check_member_request(self, request: Request, api_path: ApiPath | None, path: str) -> None:
+        """Raise StatusError (403) if the roles of the control plane do not permit this request to a member."""
+        if path not in OPEN and not (user := user_of(request)).may_all:
+            await self.check(user, act_at(request, api_path, path))
 
     def _refresh(self, rows: Rows) -> None:
         number = query.checkpoint(rows)
@@ -116,18 +116,22 @@ class Authorizer:
 
 
 class Users:
-    """Authenticate requests."""
+    """Authenticate requests; ``member_plane`` returns the objects of a simulated member, None for other names."""
 
     def __init__(
-        self, plane: ControlPlane, authorizer: Authorizer, token: str, clock_ms: Callable[[], int]
+        self,
+        plane: ControlPlane,
+        member_plane: Callable[[str], Plane | None],
+        authorizer: Authorizer,
+        token: str,
+        clock_ms: Callable[[], int],
     ) -> None:
         self._plane = plane
+        self._member_plane = member_plane
         self._authorizer = authorizer
         self._token = token.encode()
         self._key = service_tokens.key_of(token)
         self._clock_ms = clock_ms
-        self.member_plane: Callable[[str], Plane | None] = _no_member
-        """Returns the objects of a simulated member; None for other names."""
 
     async def authenticate(self, request: Request) -> User:
         """The user of a request, after impersonation; raises StatusError: 401 if unknown, 403 if not permitted.
@@ -164,7 +168,7 @@ class Users:
             return None
         if claims.member and not claims.account:
             return await self._member(claims)
-        plane = self.member_plane(claims.member) if claims.member else self._plane
+        plane = self._member_plane(claims.member) if claims.member else self._plane
         return None if plane is None else await self._account(claims, plane)
 
     def audiences(self, token: str, named: Collection[str]) -> list[str]:
@@ -246,10 +250,6 @@ async def _get(plane: Plane, resource: Resource, namespace: str, name: str) -> K
     return value or await plane.get(resource, namespace, name)
 
 
-def _no_member(_name: str) -> None:
-    return None
-
-
 def keep_user(request: Request, user: User) -> None:
     """Store the user in the scope of a request."""
     request.scope[_KEY] = user
@@ -319,53 +319,12 @@ def _is_older(bound: KubeObject, account: KubeObject) -> bool:
     return made < since
 
 
-def act_at(request: Request, api_path: ApiPath | None, path: str) -> Act:
-    """The act of a request: on a resource, or on another path if ``api_path`` is None."""
-    if api_path is None:
-        return Act(verb=_VERBS.get(request.method, "get"), path=path)
-    return act_of(request, api_path)
-
-
-def act_of(request: Request, api_path: ApiPath) -> Act:
-    """The verb and resource of a request, as RBAC rules name them."""
-    verb = _VERBS.get(request.method, "get")
-    name = api_path.name
-    if not name:
-        verb = {"get": "list", "delete": "deletecollection"}.get(verb, verb)
-    if verb == "list" and request.scope["query_string"]:
-        # Only reads of a collection are watches, or about the object that a field selector names: other requests
-        # ignore these parameters, so rights must not depend on them.
-        parameters = parameters_of(request)
-        verb = "watch" if is_set(parameters, "watch") else verb
-        name = _named(parameters.get("fieldSelector", ""))
-    namespace = api_path.namespace
-    if (api_path.group, api_path.plural) == ("", "namespaces"):
-        namespace = api_path.name
-    return Act(
-        verb=verb,
-        group=api_path.group,
-        resource=api_path.plural,
-        part=api_path.part,
-        namespace=namespace,
-        name=name,
-    )
-
-
-def _named(chosen: str) -> str:
-    """The name that a field selector requires; empty if it requires none."""
-    for term in chosen[: field_selectors.TEXT_CHARS_MAX].split(","):
-        field, equals, value = term.partition("=")
-        if field.strip() == "metadata.name" and equals:
-            return value.removeprefix("=").strip()
-    return ""
-
-
-def _is_members(user: User, api_path: ApiPath | None) -> bool:
-    return (
-        api_path is not None
-        and (api_path.group, api_path.plural, api_path.part) == ("cluster.karmada.io", "clusters", "proxy")
-        and api_path.name == user.member
-    )
+def _is_members(user: User, api_path: ApiPath) -> bool:
+    return (api_path.group, api_path.plural, api_path.part) == (
+        "cluster.karmada.io",
+        "clusters",
+        "proxy",
+    ) and api_path.name == user.member
 
 
 def _rights_in(rows: Rows) -> Rights:

@@ -19,19 +19,21 @@ from engine import diagnostics
 from engine.http import incoming_requests
 from engine.http.incoming_requests import Hosts, traced
 from engine.http.kube import access, rendering
-from engine.http.kube.access import Authorizer, Users, act_at
+from engine.http.kube.access import Authorizer, Users
 from engine.http.kube.account_tokens import AccountTokens
-from engine.http.kube.bootstrap_objects import CLUSTER_INFO_PATH
+from engine.http.kube.bootstrap_objects import CLUSTER_INFO_PATH, BootstrapObjects
 from engine.http.kube.control_plane import ControlPlane
+from engine.http.kube.derived_fields import Showing
 from engine.http.kube.kubernetes_events.client_writes import EventWrites
 from engine.http.kube.line_streams import Lines
 from engine.http.kube.members.apis import MemberApis, elsewhere
 from engine.http.kube.members.plane import Members
+from engine.http.kube.members.planes import MemberPlanes
 from engine.http.kube.members.search import Proxying, Search
 from engine.http.kube.namespace_deletion import GRACE_MS, Namespaces
 from engine.http.kube.rate_limits import Limits, Meter
 from engine.http.kube.reviews import Reviews
-from engine.http.kube.routing import KubeApi
+from engine.http.kube.routing import Guard, KubeApi
 from engine.http.kube.watches import Watching
 from engine.http.kube.write_requests import WriteRequests
 from engine.http.kube.write_warnings import Forecasts
@@ -50,7 +52,6 @@ _REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
 """API groups whose objects are answered, not stored."""
 
 _OBSERVES: Final = "this server only observes another control plane; write to that one"
-_OPEN: Final = ("/healthz", "/livez", "/readyz", "/version")
 
 
 class KubeApplication:
@@ -61,8 +62,15 @@ class KubeApplication:
     """
 
     def __init__(
-        self, api: KubeApi, known: Users, meter: Meter, allowed_hosts: Hosts, namespaces: Namespaces
+        self,
+        api: KubeApi,
+        plane: ControlPlane,
+        known: Users,
+        meter: Meter,
+        allowed_hosts: Hosts,
+        namespaces: Namespaces,
     ) -> None:
+        self.plane = plane
         self._api = api
         self._known = known
         self._meter = meter
@@ -103,7 +111,7 @@ class KubeApplication:
         if "\n" in path:
             # No line break may get into a request to a member.
             return PlainTextResponse("Not Found", 404)
-        is_open = path in _OPEN
+        is_open = path in access.OPEN
         if is_open or (path == CLUSTER_INFO_PATH and "authorization" not in request.headers):
             user = access.ANONYMOUS
         else:
@@ -133,49 +141,47 @@ def create_app(
     of ``services``, for plans.
     """
     bounds = limits or Limits()
-    plane = ControlPlane(services, clock_ms, authority, _planned_definitions(writes))
-    authorizer = Authorizer(services)
-    known = Users(plane, authorizer, services.token, clock_ms)
+    shown = Showing(services.token, authority)
+    planes = MemberPlanes(members, services, clock_ms, shown)
+    bootstrap = BootstrapObjects(services, services.url, authority, clock_ms)
+    plane = ControlPlane(services, bootstrap, shown, planes.figures, _planned_definitions(writes))
+    authorizer = Authorizer(services, planes.rights)
+    known = Users(plane, planes.plane, authorizer, services.token, clock_ms)
     reviews = Reviews(known, authorizer).answer
-
-    async def guard_member(request: Request, api_path: ApiPath | None, path: str) -> None:
-        if path not in _OPEN and not (user := access.user_of(request)).may_all:
-            await authorizer.check(user, act_at(request, api_path, path))
-
-    proxied = MemberApis(members, services, clock_ms, plane.shown, guard_member, reviews, authorizer.rights)
-    search = Search(plane, proxied, guard_member, clock_ms)
-    proxying = Proxying(plane, proxied, guard_member, services.stopping, clock_ms)
-    plane.figures, known.member_plane = proxied.figures, proxied.plane
-    authorizer.member_rights = proxied.rights
-
+    member_apis = MemberApis(planes, services, services.tunnels, shown.key, authorizer, reviews, clock_ms)
+    guard_member = authorizer.check_member_request
+    search = Search(plane, planes, guard_member, clock_ms)
+    proxying = Proxying(plane, planes, member_apis.answer, guard_member, services.stopping, clock_ms)
+    write_requests = _write_requests(services, writes, plane, clock_ms, authorizer, planes)
     observes = services.compared is not None and writes is None
-
-    async def guard(request: Request, api_path: ApiPath | None, path: str) -> None:
-        if path not in _OPEN:
-            await authorizer.check_request(request, access.user_of(request), api_path, path)
-        if observes and api_path is not None and _is_write(request, api_path):
-            raise StatusError(403, "Forbidden", _OBSERVES)
-
-    write_requests = _write_requests(services, writes, plane, clock_ms, authorizer, proxied)
     api = KubeApi(
         plane,
         Watching(services, plane, clock_ms, bounds),
         write_requests,
         clock_ms,
         parts={
-            ("clusters.cluster.karmada.io", "proxy"): proxied.answer,
+            ("clusters.cluster.karmada.io", "proxy"): member_apis.answer,
             **{("search.search.karmada.io", part): search.answer for part in ("api", "apis")},
             ("proxying.search.karmada.io", "proxy"): proxying.answer,
-            ("serviceaccounts", "token"): AccountTokens(plane, plane.shown.key, clock_ms).answer,
+            ("serviceaccounts", "token"): AccountTokens(plane, shown.key, clock_ms).answer,
             **{("pods", part): elsewhere for part in ("log", "exec", "eviction")},
         },
         reviews=reviews,
-        guard=guard,
+        guard=_without_writes(authorizer.check_request) if observes else authorizer.check_request,
     )
-    proxying.elsewhere = api.answer
-
     meter = Meter(bounds, time.monotonic)
-    return KubeApplication(api, known, meter, Hosts(services.hosts), write_requests.namespaces)
+    return KubeApplication(api, plane, known, meter, Hosts(services.hosts), write_requests.namespaces)
+
+
+def _without_writes(guard: Guard) -> Guard:
+    """Return a guard that also refuses all writes."""
+
+    async def check(request: Request, api_path: ApiPath | None, path: str) -> None:
+        await guard(request, api_path, path)
+        if api_path is not None and _is_write(request, api_path):
+            raise StatusError(403, "Forbidden", _OBSERVES)
+
+    return check
 
 
 def _is_write(request: Request, api_path: ApiPath) -> bool:
@@ -194,7 +200,7 @@ def _write_requests(
     plane: ControlPlane,
     clock_ms: Callable[[], int],
     authorizer: Authorizer,
-    proxied: MemberApis,
+    planes: MemberPlanes,
 ) -> WriteRequests:
     """Return the handlers of write requests.
 
@@ -207,7 +213,7 @@ def _write_requests(
     )
     event_writes = EventWrites(services, plane, clock_ms) if planned is None else None
     grace_ms = GRACE_MS if planned is None else 0
-    namespaces = Namespaces(writes, plane, clock_ms, proxied.namespace_gone, grace_ms)
+    namespaces = Namespaces(writes, plane, clock_ms, planes.delete_namespace, grace_ms)
     requests = WriteRequests(writes, plane, clock_ms, authorizer, namespaces, forecasts, event_writes)
     requests.sign = services.sign if planned is None else None
     return requests

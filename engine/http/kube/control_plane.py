@@ -17,9 +17,9 @@ from engine.http.kube.derived_fields import Showing
 from engine.http.kube.kubernetes_events.lists import Events
 from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.requests import Query
-from engine.http.services import Services
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import ApiPath, Catalogue, Resource, control_plane
+from engine.writing.read_side import ReadSide
 from events.json_values import DECODING_ERRORS
 from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
@@ -51,29 +51,33 @@ class _Kinds(NamedTuple):
 
 
 class ControlPlane:
-    """Read objects and kinds for the API. ``planned`` returns the CustomResourceDefinitions that a plan adds."""
+    """Read objects and kinds for the API.
+
+    ``figures`` returns the metrics of the members; ``planned`` the CustomResourceDefinitions that a plan adds.
+    """
 
     def __init__(
         self,
-        services: Services,
-        clock_ms: Callable[[], int],
-        authority: bytes = b"",
+        reads: ReadSide,
+        bootstrap: BootstrapObjects,
+        shown: Showing,
+        figures: Figures,
         planned: Callable[[], Sequence[bytes]] = tuple,
     ) -> None:
-        self._services = services
+        self._reads = reads
+        self._figures = figures
         self._planned = planned
-        self.last_number = services.log.last_number
+        self.bootstrap = bootstrap
+        self.shown = shown
+        self.last_number = reads.log.last_number
         """Returns the newest sequence number that this server knows; no resourceVersion that it returned is higher."""
 
-        self.events = Events(services)
-        self.bootstrap = BootstrapObjects(services, services.url, authority, clock_ms)
-        self.shown = Showing(services.token, authority)
-        self.figures: Figures | None = None
+        self.events = Events(reads)
         self._kinds = _Kinds(-1, (0, 0), control_plane())
 
     async def catalogue(self) -> Catalogue:
         """The kinds that are served now, including custom ones."""
-        return await self._known_kinds(await self._services.catch_up())
+        return await self._known_kinds(await self._reads.catch_up())
 
     async def resource(self, api_path: ApiPath) -> Resource | None:
         """The kind that a path names; None if it is unknown.
@@ -84,22 +88,22 @@ class ControlPlane:
         name = api_path.group, api_path.version, api_path.plural
         if known := control_plane().resource(*name):
             return known
-        known = (await self._known_kinds(self._services.views.folded)).resource(*name)
+        known = (await self._known_kinds(self._reads.views.folded)).resource(*name)
         return known or (await self.catalogue()).resource(*name)
 
     async def read(self, query: Callable[[Rows], _Answer], *, is_fresh: bool = True) -> _Answer:
         """Query the views; ``is_fresh``: first wait until they include every write that any replica has answered."""
         if is_fresh:
-            return await self._services.read(query)
-        return await self._services.peek(query)
+            return await self._reads.read(query)
+        return await self._reads.peek(query)
 
     async def peek(self, query: Callable[[Rows], _Answer]) -> _Answer:
         """Query the views as they are, in a worker thread; do not wait until they catch up with the log."""
-        return await self._services.peek(query)
+        return await self._reads.peek(query)
 
     async def newest(self) -> int:
         """Query the log for its newest sequence number and return it; the log's ``last_number`` is then up to date."""
-        return await self._services.log.newest()
+        return await self._reads.log.newest()
 
     async def number(self) -> int:
         """The sequence number that the views have folded, after catching up with the log."""
@@ -113,12 +117,11 @@ class ControlPlane:
             return await self.events.named(resource, namespace, name)
         if resource.group == METRICS:
             fits = ObjectFilter(resource, Query(), name)
-            used = await self.figures(resource, namespace, fits) if self.figures is not None else []
-            return used[0] if used else None
+            return next(iter(await self._figures(resource, namespace, fits)), None)
         if is_empty(resource):
             return None
         if is_fresh:
-            await self._services.catch_up()
+            await self._reads.catch_up()
         return await self.current(resource, namespace, name)
 
     async def current(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
@@ -159,8 +162,8 @@ class ControlPlane:
             events, number = await self.events.listed(resource, namespace, fits)
             return Listed(events, "", number)
         if resource.group == METRICS:
-            used = await self.figures(resource, namespace, fits) if self.figures is not None else []
-            return Listed(used, "", self._services.views.folded)
+            used = await self._figures(resource, namespace, fits)
+            return Listed(used, "", self._reads.views.folded)
         kind = object_tables.Kind(resource.api_version, resource.kind)
         bootstrap_values: list[KubeObject] = []
         if kind in bootstrap_objects.KINDS and not after:
@@ -203,7 +206,7 @@ class ControlPlane:
 
     def _at_once(self, query: Callable[[Rows], _Answer]) -> _Answer:
         """Query the views on the event loop, without waiting; only for queries that take less than a millisecond."""
-        return self._services.query(query)
+        return self._reads.query(query)
 
     async def _known_kinds(self, number: int) -> Catalogue:
         """The served kinds as of the sequence number ``number``, which the views have already folded."""

@@ -1,6 +1,6 @@
 """Request routing of a Kubernetes API, for both the control plane and the members."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final, Protocol
 
 import msgspec
@@ -20,6 +20,9 @@ from events.kube_fields import ListMeta
 from events.kube_objects import KubeObject
 
 Verb = Callable[[Request, Resource, ApiPath], Awaitable[Response]]
+Part = Callable[[Request, Resource, ApiPath], Awaitable[Response | str]]
+"""A handler of a subresource. If it returns a path, the API answers as if the request were for that path."""
+
 Guard = Callable[[Request, ApiPath | None, str], Awaitable[None]]
 """A function that raises StatusError if the user may not send the request.
 
@@ -127,7 +130,7 @@ class KubeApi:
         watches: Watches,
         writes: Writes | None,
         clock_ms: Callable[[], int],
-        parts: dict[tuple[str, str], Verb] | None = None,
+        parts: Mapping[tuple[str, str], Part] | None = None,
         reviews: Verb | None = None,
         guard: Guard | None = None,
     ) -> None:
@@ -208,7 +211,8 @@ class KubeApi:
         """Handle a request for a subresource."""
         own = self._parts.get((resource.qualified, api_path.part))
         if own is not None:
-            return await own(request, resource, api_path)
+            answered = await own(request, resource, api_path)
+            return await self.answer(request, answered) if isinstance(answered, str) else answered
         if api_path.rest or resource.subresource(api_path.part) is None:
             raise status_objects.no_such_path()
         match request.method, api_path.part:

@@ -15,7 +15,7 @@ from projections.port import Rows
 from projections.query import checkpoint
 from projections.runner import Projector
 from projections.store import Reader, Store
-from tests.api.servers import NOW_MS, serving
+from tests.api.servers import plane_parts, serving
 from tests.background import background
 from tests.builders import inputs
 from tests.builders.log_records import record
@@ -43,7 +43,7 @@ class Slow(ControlPlane):
     """A control plane whose next reads of the views wait for their events: in the thread, and before they return."""
 
     def __init__(self, services: Services) -> None:
-        super().__init__(services, lambda: NOW_MS)
+        super().__init__(*plane_parts(services))
         self.waits: list[tuple[threading.Event, asyncio.Event]] = []
         self.begun = asyncio.Semaphore(0)
 

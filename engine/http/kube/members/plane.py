@@ -1,7 +1,9 @@
 """The objects of a simulated member: propagated by the control plane, or written by clients of the member."""
 
+import asyncio
 import itertools
 from collections.abc import Callable, Iterable
+from http import HTTPStatus
 from typing import Final, Protocol
 
 from engine import loop_share
@@ -19,6 +21,7 @@ from engine.kubeapi.schema.resources import ApiPath, Catalogue, Resource, built_
 from engine.simulation import (
     api_objects,
     child_objects,
+    faults,
     kubernetes_events,
     nodes,
     rollouts,
@@ -83,7 +86,8 @@ class MemberPlane(SnapshotPlane):
         self._showing = showing
         self._members = members
         self._clock_ms = clock_ms
-        self._name = name
+        self.name = name
+        self._requests = 0
         self._reads = reads
         self._defined: tuple[tuple[Resource, ...], ...] = ()
         self._catalogue = built_in()
@@ -121,7 +125,7 @@ class MemberPlane(SnapshotPlane):
                 return nodes.objects(state, began_ms)
             case "namespaces":
                 written = await self._workloads(state, resource)
-                propagated = await self._reads.peek(lambda rows: member_namespaces.of(rows, self._name))
+                propagated = await self._reads.peek(lambda rows: member_namespaces.of(rows, self.name))
                 namespaces = [
                     api_objects.PropagatedNamespace(manifest, created_ms)
                     for manifest, created_ms in propagated
@@ -153,7 +157,7 @@ class MemberPlane(SnapshotPlane):
 
     async def _began_ms(self) -> int:
         """When the member joined, in milliseconds since 1970; nodes and built-in namespaces were created then."""
-        cluster = await StoredViews(self._reads.views).cluster(self._name)
+        cluster = await StoredViews(self._reads.views).cluster(self.name)
         return 0 if cluster is None else cluster.head.created_ms
 
     async def _workloads(self, state: MemberState, resource: Resource) -> list[KubeObject]:
@@ -180,7 +184,7 @@ class MemberPlane(SnapshotPlane):
 
     def _shown(self, resource: Resource, value: KubeObject) -> KubeObject:
         if resource.qualified == "secrets" and value.at("type") == TOKEN_SECRET:
-            value = self._showing.with_token(value, self._name)
+            value = self._showing.with_token(value, self.name)
         elif resource.qualified == custom_kinds.DEFINITIONS:
             value = custom_kinds.established(value)
         elif resource.qualified == "persistentvolumeclaims":
@@ -192,12 +196,12 @@ class MemberPlane(SnapshotPlane):
 
     async def _services_or_addresses(self, state: MemberState, resource: Resource) -> list[KubeObject]:
         kept = await self._workloads(state, self._core_kind("services"))
-        shown = [services.with_addresses(self._name, value) for value in kept]
+        shown = [services.with_addresses(self.name, value) for value in kept]
         if resource.qualified == "services":
             return shown
-        derived = services.endpoint_slices(self._name, shown, await self._all_pods(state))
+        derived = services.endpoint_slices(self.name, shown, await self._all_pods(state))
         if resource.qualified == "endpoints":
-            derived = services.endpoints(self._name, derived)
+            derived = services.endpoints(self.name, derived)
         return [*await self._workloads(state, resource), *derived]
 
     def _core_kind(self, plural: str) -> Resource:
@@ -215,7 +219,7 @@ class MemberPlane(SnapshotPlane):
         versions_run = {workload.key: workload.known for workload in workloads if not workload.preserved}
 
         def query(rows: Rows) -> dict[str, agent_queries.Placed]:
-            result = {key: agent_queries.placed(rows, self._name, key) for key in versions_run}
+            result = {key: agent_queries.placed(rows, self.name, key) for key in versions_run}
             return {key: placed for key, placed in result.items() if placed is not None}
 
         placed = await self._reads.peek(query)
@@ -241,7 +245,7 @@ class MemberPlane(SnapshotPlane):
                 newest = await self._newest_pods(state)
                 return [
                     *kubernetes_events.of_refused_pods(state),
-                    *kubernetes_events.of_pods(self._name, newest),
+                    *kubernetes_events.of_pods(self.name, newest),
                 ]
 
     async def _claims(self, state: MemberState, resource: Resource) -> list[KubeObject]:
@@ -352,12 +356,38 @@ class MemberPlane(SnapshotPlane):
                 return manifest
         return b"{}"
 
+    def is_joined(self) -> bool:
+        """Whether the member has joined the control plane."""
+        return self._members.state_of(self.name).joined
+
+    async def write(self, *data: clusters.MemberWrite) -> None:
+        """Record and carry out a client's writes in the member; raises LookupError if it is unknown, and LogError."""
+        await self._members.write(self.name, *data)
+
+    async def meet_faults(self) -> None:
+        """Delay or refuse a request to the member according to its faults; raises StatusError."""
+        own = self._members.state_of(self.name).faults
+        self._requests += 1
+        if own.lag_ms:
+            await asyncio.sleep(own.lag_ms / 1000)
+        match faults.refusal(own, self._requests):
+            case HTTPStatus.TOO_MANY_REQUESTS:
+                raise status_objects.too_many_requests(
+                    1, f"cluster {self.name} throttles requests because of an injected fault"
+                )
+            case HTTPStatus.SERVICE_UNAVAILABLE:
+                raise status_objects.unavailable(
+                    f"cluster {self.name} fails requests because of an injected fault"
+                )
+            case _:
+                pass
+
     def state(self) -> MemberState:
         """The member's state; raises StatusError (503) if the member does not respond."""
         try:
-            state = self._members.state_of(self._name)
+            state = self._members.state_of(self.name)
         except LookupError as error:
             raise status_objects.unavailable(str(error)) from None
         if state.faults.down:
-            raise status_objects.unavailable(f"cluster {self._name} does not answer")
+            raise status_objects.unavailable(f"cluster {self.name} does not answer")
         return state

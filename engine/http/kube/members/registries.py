@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.http.kube.members.apis import MemberApis
+from engine.http.kube.members.planes import MemberPlanes
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.objects import clusters, placements
@@ -44,7 +44,7 @@ class Registries:
         for cluster in object_tables.page(rows, _CLUSTERS).items if self._registries else ():
             self._clusters.put(msgspec.convert(cluster.document, clusters.ClusterManifest))
 
-    async def kind(self, members: MemberApis, api_path: ApiPath) -> Resource | None:
+    async def kind(self, members: MemberPlanes, api_path: ApiPath) -> Resource | None:
         """Return the kind at a path if a registry selects it in a simulated member that serves it; else None."""
         for cluster in self._clusters.names():
             plane = members.plane(cluster)
@@ -54,7 +54,7 @@ class Registries:
         return None
 
     async def selected_objects(
-        self, members: MemberApis, api_path: ApiPath, fits: Callable[[KubeObject], bool]
+        self, members: MemberPlanes, api_path: ApiPath, fits: Callable[[KubeObject], bool]
     ) -> list[tuple[str, KubeObject]]:
         """Return the objects of a kind that fit and that registries select, as (cluster, object) ordered by cluster.
 

@@ -8,7 +8,7 @@ write goes to the cluster of its object. Paths of other kinds are those of the c
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 from starlette.requests import Request
@@ -19,11 +19,11 @@ from engine.http.incoming_requests import READS
 from engine.http.kube import bodies, list_responses, requests
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.list_filters import ObjectFilter
-from engine.http.kube.members.apis import MemberApis
+from engine.http.kube.members.planes import MemberPlanes
 from engine.http.kube.members.registries import SOURCE, Registries
 from engine.http.kube.members.snapshots import Name, SnapshotPlane, without_version
 from engine.http.kube.members.watches import MemberWatches
-from engine.http.kube.routing import Guard, KubeApi
+from engine.http.kube.routing import Guard, KubeApi, Verb
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import ApiPath, Catalogue, Resource, parse_path
 from events.json_values import Json
@@ -35,7 +35,7 @@ class Search:
     """Handle requests for ``search/cache``; ``guard`` checks whether the user may list the objects at the path."""
 
     def __init__(
-        self, plane: ControlPlane, members: MemberApis, guard: Guard, clock_ms: Callable[[], int]
+        self, plane: ControlPlane, members: MemberPlanes, guard: Guard, clock_ms: Callable[[], int]
     ) -> None:
         self._plane = plane
         self._members = members
@@ -69,7 +69,7 @@ _NAME = "karmada"
 class _SelectedObjects(SnapshotPlane):
     """The objects that ResourceRegistries select. Objects of different clusters may have the same name."""
 
-    def __init__(self, plane: ControlPlane, members: MemberApis) -> None:
+    def __init__(self, plane: ControlPlane, members: MemberPlanes) -> None:
         super().__init__()
         self._plane = plane
         self._members = members
@@ -109,33 +109,31 @@ class _SelectedObjects(SnapshotPlane):
 
 
 class Proxying:
-    """Handle requests for ``proxying``; ``guard`` checks rights, ``elsewhere`` handles paths of the control plane."""
+    """Handle requests for ``proxying``; ``guard`` checks rights, ``member_api`` handles ``clusters/NAME/proxy``."""
 
     def __init__(
         self,
         plane: ControlPlane,
-        members: MemberApis,
+        members: MemberPlanes,
+        member_api: Verb,
         guard: Guard,
         stopping: asyncio.Event,
         clock_ms: Callable[[], int],
     ) -> None:
-        self._members = members
+        self._member_api = member_api
         self._guard = guard
         self._found = _SelectedObjects(plane, members)
         self._api = KubeApi(self._found, MemberWatches(self._found, clock_ms, stopping), None, clock_ms)
-        self.elsewhere: Callable[[Request, str], Awaitable[Response]] | None = None
 
-    async def answer(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
-        """Handle a request for the path after ``proxy``; raises StatusError."""
+    async def answer(self, request: Request, resource: Resource, api_path: ApiPath) -> Response | str:
+        """Handle a request for the path after ``proxy``, or return a path of the control plane; raises StatusError."""
         if api_path.name != _NAME:
             raise status_objects.not_found(resource, api_path.name)
         path = f"/{api_path.rest}"
         inner = parse_path(path)
         kind = None if inner is None else await self._found.resource(inner)
         if inner is None or kind is None:
-            if self.elsewhere is None:
-                raise status_objects.no_such_path()
-            return await self.elsewhere(request, path)
+            return path
         await self._guard(request, inner, path)
         if request.method in READS and not inner.part:
             return await self._api.answer(request, path)
@@ -147,7 +145,7 @@ class Proxying:
         if request.method == "PUT" and not inner.part:
             request = await _replacement(request, kind, value, self._found.version(kind, value))
         target = msgspec.structs.replace(api_path, name=cluster_of(value))
-        return await self._members.answer(request, kind, target)
+        return await self._member_api(request, kind, target)
 
 
 async def _replacement(request: Request, kind: Resource, current: KubeObject, version: str) -> Request:

@@ -20,7 +20,7 @@ from engine.http.kube import bodies, bootstrap_objects, list_responses, renderin
 from engine.http.kube.edits.authorized import Permission
 from engine.http.kube.edits.objects import STATUS, RequestedEdit
 from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
-from engine.http.kube.members.plane import MemberPlane, Members
+from engine.http.kube.members.plane import MemberPlane
 from engine.http.kube.write_parsing import Parsing, WriteRequest
 from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import status_objects
@@ -77,14 +77,10 @@ class MemberWrites:
 
     def __init__(
         self,
-        members: Members,
-        name: str,
         plane: MemberPlane,
         clock_ms: Callable[[], int],
         rights: Callable[[User], Awaitable[Rights | None]],
     ) -> None:
-        self._members = members
-        self._name = name
         self._plane = plane
         self._clock_ms = clock_ms
         self._rights = rights
@@ -182,11 +178,13 @@ class MemberWrites:
         workload = unmanaged.managed(state, key)
         event: clusters.MemberObjectApplied | clusters.MemberObjectDeleted
         if workload is not None and live is not None:
-            event = _written_managed(self._name, workload.kept, live, value, has_status=has_status)
+            event = _written_managed(self._plane.name, workload.kept, live, value, has_status=has_status)
         elif live is not None and object_changes.is_finalized(value):
-            event = clusters.MemberObjectDeleted(name=self._name, object=ref)
+            event = clusters.MemberObjectDeleted(name=self._plane.name, object=ref)
         else:
-            event = _written_unmanaged(self._name, state.unmanaged.get(key), value, has_status=has_status)
+            event = _written_unmanaged(
+                self._plane.name, state.unmanaged.get(key), value, has_status=has_status
+            )
         await self._record(event)
 
     async def _remove(
@@ -236,19 +234,21 @@ class MemberWrites:
         """Recreate an object that every namespace contains, after a client deleted it."""
         for value in await self._plane.built_in(resource):
             if value.namespace == namespace:
-                await self._record(_written_unmanaged(self._name, None, value, has_status=False))
+                await self._record(_written_unmanaged(self._plane.name, None, value, has_status=False))
 
     async def _record(self, *data: clusters.MemberWrite) -> None:
         if not self._plane.state().joined:
-            raise status_objects.unavailable(f"cluster {self._name} has not joined")
-        await self._members.write(self._name, *data)
+            raise status_objects.unavailable(f"cluster {self._plane.name} has not joined")
+        await self._plane.write(*data)
 
     def _replica(self, namespace: str, name: str) -> clusters.MemberPodDeleted | None:
         """Return the event that deletes a running or waiting pod of a workload; None for other pods."""
         found_pod = lists.find_pod(self._plane.state(), namespace, name)
         if found_pod is None:
             return None
-        return clusters.MemberPodDeleted(name=self._name, owner=found_pod.workload.ref, slot=found_pod.slot)
+        return clusters.MemberPodDeleted(
+            name=self._plane.name, owner=found_pod.workload.ref, slot=found_pod.slot
+        )
 
     def _check_writable(self, resource: Resource, namespace: str, name: str, live: KubeObject | None) -> None:
         """Raise StatusError (403) for objects that the simulation derives."""
@@ -263,7 +263,9 @@ class MemberWrites:
         )
         is_new_node = resource.qualified == _NODES and live is None
         if resource.qualified in _DERIVED or is_new_node or (live is not None and not is_open):
-            message = f'{resource.qualified} "{name}" is forbidden: the simulation of {self._name} manages it'
+            message = (
+                f'{resource.qualified} "{name}" is forbidden: the simulation of {self._plane.name} manages it'
+            )
             raise StatusError(403, "Forbidden", message, {"name": name, "kind": resource.plural})
 
     async def _check_namespace(self, namespace: str) -> None:
