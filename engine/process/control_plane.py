@@ -25,6 +25,7 @@ from engine import diagnostics, loop_lag, private_files
 from engine.http import app, incoming_requests, monitoring, services, sessions
 from engine.http import server as http_server
 from engine.http.kube import app as kube_app
+from engine.http.kube import write_modes
 from engine.http.kube.members import endpoints as member_endpoints
 from engine.identity import certificates, client_certificates, kubeconfig, server_token
 from engine.identity import endpoint as endpoints
@@ -47,6 +48,7 @@ from engine.process.plans.remote import PlanProcesses
 from engine.process.replica import Replica, clock_ms
 from engine.simulation import specs
 from engine.writing import write_api
+from engine.writing.planned_writes import PlannedWrites
 from events.validation import manifests
 from projections import as_of_views
 
@@ -126,8 +128,9 @@ async def serve(options: Options) -> None:
             members = running.members if options.members else None
             kube_application = kube_app.create_app(parts, clock_ms, members, authority=own.authority)
 
-            def planning(writes: write_api.Writes) -> http_server.Application:
-                return kube_app.create_app(parts, clock_ms, members, authority=own.authority, writes=writes)
+            def planning(writes: PlannedWrites) -> http_server.Application:
+                mode = write_modes.planned(writes)
+                return kube_app.create_app(parts, clock_ms, members, authority=own.authority, writes=mode)
 
             application = app.create_app(parts, members, kube_application, planning)
             server = http_server.server(application, shown, options.connections_max)

@@ -39,6 +39,10 @@ class PlannedWrites:
         """Return the objects of a kind that the changes so far create or replace, as JSON."""
         return self._views.manifests(kind)
 
+    def definitions(self) -> list[bytes]:
+        """Return the CustomResourceDefinitions that the changes so far create or replace, as JSON."""
+        return [manifest for _, manifest in self.manifests("CustomResourceDefinition")]
+
     async def change(
         self, mutation: Mutation, *, source: str, dry_run: bool = False, body_bytes: int = 0
     ) -> Written | Problem:

@@ -20,6 +20,7 @@ from engine.http.kube.bootstrap_objects import BootstrapObjects
 from engine.http.kube.control_plane import Figures
 from engine.http.kube.derived_fields import Showing
 from engine.http.kube.members.planes import MemberPlanes
+from engine.http.kube.write_modes import planned
 from engine.http.services import Services
 from engine.http.sessions import Login
 from engine.karmada.default_tolerations import TolerationSeconds
@@ -119,7 +120,7 @@ def application(services: Services, members: Members | None = None) -> Starlette
     return create_app(
         services,
         members,
-        planning=lambda writes: kube_app.create_app(services, lambda: NOW_MS, writes=writes),
+        planning=lambda writes: kube_app.create_app(services, lambda: NOW_MS, writes=planned(writes)),
     )
 
 

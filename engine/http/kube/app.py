@@ -5,7 +5,7 @@ Requests are authenticated by client certificate or token, and authorized by RBA
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 
@@ -18,7 +18,7 @@ from starlette.websockets import WebSocketClose
 from engine import diagnostics
 from engine.http import incoming_requests
 from engine.http.incoming_requests import Hosts, traced
-from engine.http.kube import access, rendering
+from engine.http.kube import access, rendering, write_modes
 from engine.http.kube.access import Authorizer, Users
 from engine.http.kube.account_tokens import AccountTokens
 from engine.http.kube.bootstrap_objects import CLUSTER_INFO_PATH, BootstrapObjects
@@ -30,28 +30,24 @@ from engine.http.kube.members.apis import MemberApis, elsewhere
 from engine.http.kube.members.plane import Members
 from engine.http.kube.members.planes import MemberPlanes
 from engine.http.kube.members.search import Proxying, Search
-from engine.http.kube.namespace_deletion import GRACE_MS, Namespaces
+from engine.http.kube.namespace_deletion import Namespaces
 from engine.http.kube.rate_limits import Limits, Meter
 from engine.http.kube.reviews import Reviews
 from engine.http.kube.routing import Guard, KubeApi
 from engine.http.kube.watches import Watching
+from engine.http.kube.write_modes import WriteMode
 from engine.http.kube.write_requests import WriteRequests
-from engine.http.kube.write_warnings import Forecasts
 from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError, internal
 from engine.kubeapi.schema.resources import ApiPath
 from engine.log.port import LogCutError, LogError
-from engine.writing.planned_writes import PlannedWrites
-from engine.writing.write_api import Writes
 from projections.port import NotKeptError, ProjectionError
 
 _log: Final = diagnostics.logger("gateway.kube")
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
 """API groups whose objects are answered, not stored."""
-
-_OBSERVES: Final = "this server only observes another control plane; write to that one"
 
 
 class KubeApplication:
@@ -132,19 +128,18 @@ def create_app(
     *,
     authority: bytes = b"",
     limits: Limits | None = None,
-    writes: Writes | None = None,
+    writes: WriteMode | None = None,
 ) -> KubeApplication:
     """Build the ASGI application.
 
     ``members`` are the members simulated in this process, if any; ``authority`` is the CA certificate (PEM)
-    that clients verify the server with; ``limits`` apply per user. ``writes`` is used instead of the write API
-    of ``services``, for plans.
+    that clients verify the server with; ``limits`` apply per user; ``writes`` is the mode of a server by default.
     """
-    bounds = limits or Limits()
+    bounds, mode = limits or Limits(), writes or write_modes.served(services, clock_ms)
     shown = Showing(services.token, authority)
     planes = MemberPlanes(members, services, clock_ms, shown)
     bootstrap = BootstrapObjects(services, services.url, authority, clock_ms)
-    plane = ControlPlane(services, bootstrap, shown, planes.figures, _planned_definitions(writes))
+    plane = ControlPlane(services, bootstrap, shown, planes.figures, mode.definitions)
     authorizer = Authorizer(services, planes.rights)
     known = Users(plane, planes.plane, authorizer, services.token, clock_ms)
     reviews = Reviews(known, authorizer).answer
@@ -152,12 +147,13 @@ def create_app(
     guard_member = authorizer.check_member_request
     search = Search(plane, planes, guard_member, clock_ms)
     proxying = Proxying(plane, planes, member_apis.answer, guard_member, services.stopping, clock_ms)
-    write_requests = _write_requests(services, writes, plane, clock_ms, authorizer, planes)
-    observes = services.compared is not None and writes is None
+    namespaces = Namespaces(mode.write_api, plane, clock_ms, planes.delete_namespace, mode.grace_ms)
+    event_writes = None if mode.report is None else EventWrites(services, mode.report, plane, clock_ms)
+    guard = authorizer.check_request
     api = KubeApi(
         plane,
         Watching(services, plane, clock_ms, bounds),
-        write_requests,
+        WriteRequests(mode, plane, clock_ms, authorizer, namespaces, event_writes),
         clock_ms,
         parts={
             ("clusters.cluster.karmada.io", "proxy"): member_apis.answer,
@@ -167,56 +163,25 @@ def create_app(
             **{("pods", part): elsewhere for part in ("log", "exec", "eviction")},
         },
         reviews=reviews,
-        guard=_without_writes(authorizer.check_request) if observes else authorizer.check_request,
+        guard=_without_writes(guard, mode.refusal) if mode.refusal else guard,
     )
     meter = Meter(bounds, time.monotonic)
-    return KubeApplication(api, plane, known, meter, Hosts(services.hosts), write_requests.namespaces)
+    return KubeApplication(api, plane, known, meter, Hosts(services.hosts), namespaces)
 
 
-def _without_writes(guard: Guard) -> Guard:
+def _without_writes(guard: Guard, reason: str) -> Guard:
     """Return a guard that also refuses all writes."""
 
     async def check(request: Request, api_path: ApiPath | None, path: str) -> None:
         await guard(request, api_path, path)
         if api_path is not None and _is_write(request, api_path):
-            raise StatusError(403, "Forbidden", _OBSERVES)
+            raise StatusError(403, "Forbidden", reason)
 
     return check
 
 
 def _is_write(request: Request, api_path: ApiPath) -> bool:
     return request.method not in incoming_requests.READS and api_path.group not in _REVIEWS
-
-
-def _planned_definitions(writes: Writes | None) -> Callable[[], Sequence[bytes]]:
-    if not isinstance(writes, PlannedWrites):
-        return tuple
-    return lambda: [manifest for _, manifest in writes.manifests("CustomResourceDefinition")]
-
-
-def _write_requests(
-    services: Services,
-    planned: Writes | None,
-    plane: ControlPlane,
-    clock_ms: Callable[[], int],
-    authorizer: Authorizer,
-    planes: MemberPlanes,
-) -> WriteRequests:
-    """Return the handlers of write requests.
-
-    With ``planned`` the handlers write to that write API, and dry runs get no forecast.
-    """
-    writes, forecasts = (
-        (services.write_api, Forecasts(services.write_api, services.planner, clock_ms))
-        if planned is None
-        else (planned, None)
-    )
-    event_writes = EventWrites(services, plane, clock_ms) if planned is None else None
-    grace_ms = GRACE_MS if planned is None else 0
-    namespaces = Namespaces(writes, plane, clock_ms, planes.delete_namespace, grace_ms)
-    requests = WriteRequests(writes, plane, clock_ms, authorizer, namespaces, forecasts, event_writes)
-    requests.sign = services.sign if planned is None else None
-    return requests
 
 
 def _status(error: StatusError) -> Response:

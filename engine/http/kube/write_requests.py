@@ -26,8 +26,9 @@ from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleRepl
 from engine.http.kube.edits.status import DerivedStatus, StatusApplication, StatusPatch, StatusReplacement
 from engine.http.kube.kubernetes_events.client_writes import EventWrites
 from engine.http.kube.namespace_deletion import Namespaces
+from engine.http.kube.write_modes import WriteMode
 from engine.http.kube.write_parsing import Parsing, WriteRequest
-from engine.http.kube.write_warnings import Forecasts, Relabelling, of_definition
+from engine.http.kube.write_warnings import Relabelling, of_definition
 from engine.karmada import unsupported
 from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import status_objects
@@ -39,7 +40,7 @@ from engine.writing import object_changes
 from engine.writing.execution import BUILT_IN_NAMESPACES
 from engine.writing.mutations import Action, Problem, Target, Verdict, Written
 from engine.writing.object_changes import Change, Preconditions, Removal, StatusChange
-from engine.writing.write_api import CLIENT_SOURCE, Writes
+from engine.writing.write_api import CLIENT_SOURCE
 from events import times
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
@@ -70,24 +71,21 @@ class WriteRequests:
 
     def __init__(
         self,
-        write_api: Writes,
+        mode: WriteMode,
         plane: ControlPlane,
         clock_ms: Callable[[], int],
         authorizer: Authorizer,
         namespaces: Namespaces,
-        forecasts: Forecasts | None = None,
-        event_writes: EventWrites | None = None,
+        event_writes: EventWrites | None,
     ) -> None:
-        self.sign: certificate_requests.Sign | None = None
-        """A function that signs the certificates of approved requests; None if this server signs none."""
-
-        self._forecasts = forecasts
+        self._forecasts = mode.forecasts
+        self._sign = mode.sign
         self._event_writes = event_writes
-        self._write_api = write_api
+        self._write_api = mode.write_api
         self._plane = plane
         self._authorizer = authorizer
-        self._parsing = Parsing(clock_ms, plane.last_number, write_api.tolerated)
-        self.namespaces = namespaces
+        self._parsing = Parsing(clock_ms, plane.last_number, mode.write_api.tolerated)
+        self._namespaces = namespaces
         self._clock_ms = clock_ms
 
     async def create(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
@@ -164,7 +162,7 @@ class WriteRequests:
 
         is_namespace_gone = False
         if target.route == "namespace" and not dry_run:
-            answer, is_namespace_gone = await self.namespaces.end(target, preconditions)
+            answer, is_namespace_gone = await self._namespaces.end(target, preconditions)
         else:
             removal = Removal(target=target, preconditions=preconditions, now_ms=self._clock_ms())
             answer = await self._write_api.change(removal, dry_run=dry_run, source=CLIENT_SOURCE)
@@ -266,11 +264,11 @@ class WriteRequests:
         if not dry_run and mutated.action == Action.DELETED and target.namespace:
             # An edit deletes only a terminating object, by removing its last finalizer. The namespace may be
             # terminating too, and empty now.
-            await self.namespaces.finish(target.namespace)
+            await self._namespaces.finish(target.namespace)
         elif not dry_run and target.route == "namespace":
-            await self.namespaces.finish(target.name)
+            await self._namespaces.finish(target.name)
         elif not dry_run and target.namespace:
-            await self.namespaces.resume(target.namespace)
+            await self._namespaces.resume(target.namespace)
         if mutated.action == Action.CREATED and written.stored is not None and target.route == "template":
             # A new object has no status or claim yet, so the stored bytes are all that can be shown.
             return self._plane.shown(resource, object_changes.live_object(target, written.stored)), written
@@ -317,7 +315,7 @@ class WriteRequests:
             part=write.path.part,
             permission=permission,
             now_ms=self._clock_ms(),
-            sign=self.sign,
+            sign=self._sign,
             is_dry_run=write.query.dry_run,
         )
 

@@ -11,14 +11,13 @@ from engine import optional_imports
 from engine.http.errors import RefusalError
 from engine.kubeapi.schema.resources import parse_path
 from engine.writing.planned_writes import PlannedWrites
-from engine.writing.write_api import Writes
 from events.records import Record
 
 # httpx's command line loads click, rich and pygments, which no server uses.
 with optional_imports.without("httpx._main"):
     import httpx
 
-PlanningApi = Callable[[Writes], ASGIApp]
+PlanningApi = Callable[[PlannedWrites], ASGIApp]
 """A function that returns a Kubernetes API whose writes go to the write API of a plan."""
 
 REQUESTS_MAX: Final = 1_000

@@ -4,7 +4,7 @@ No decision depends on Events and they expire soon, so writes of Events do not u
 two servers change one Event at the same time, the last write wins.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import anyio
@@ -16,7 +16,6 @@ from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.edits.authorized import Permission
 from engine.http.kube.edits.objects import RequestedEdit
 from engine.http.kube.write_parsing import WriteRequest
-from engine.http.services import Services
 from engine.kubeapi.conversion import kubernetes_events
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Status, StatusError
@@ -24,6 +23,7 @@ from engine.kubeapi.schema.resources import ApiPath
 from engine.writing import object_changes
 from engine.writing.execution import Report
 from engine.writing.object_changes import Preconditions
+from engine.writing.read_side import ReadSide
 from engine.writing.write_api import CLIENT_SOURCE
 from events import observations
 from projections import client_events
@@ -37,8 +37,15 @@ _NAMESPACES: Final = ApiPath(group="", version="v1", plural="namespaces")
 class EventWrites:
     """Carry out this server's writes of Events, one after the other."""
 
-    def __init__(self, services: Services, plane: ControlPlane, clock_ms: Callable[[], int]) -> None:
-        self._services = services
+    def __init__(
+        self,
+        reads: ReadSide,
+        report: Callable[[Sequence[Report], str], Awaitable[None]],
+        plane: ControlPlane,
+        clock_ms: Callable[[], int],
+    ) -> None:
+        self._reads = reads
+        self._report = report
         self._plane = plane
         self._clock_ms = clock_ms
         self._lock = anyio.Lock()
@@ -90,8 +97,8 @@ class EventWrites:
     async def _append(
         self, data: observations.KubernetesEventWritten | observations.KubernetesEventDeleted
     ) -> None:
-        await self._services.write_api.report([Report(data.record_key, data, "")], CLIENT_SOURCE)
-        await self._services.catch_up()
+        await self._report([Report(data.record_key, data, "")], CLIENT_SOURCE)
+        await self._reads.catch_up()
 
     async def _stored(self, write: WriteRequest) -> ClientEvent | None:
         """Return the current Event if a client wrote it, None if there is none.
@@ -99,7 +106,7 @@ class EventWrites:
         Raises StatusError (403) if the engine derives it and the request would change it.
         """
         resource, writer = write.resource, write.writer
-        number = await self._services.catch_up()
+        number = await self._reads.catch_up()
         stored = await self._plane.peek(
             lambda rows: client_events.named(rows, writer.namespace, writer.name, number)
         )
