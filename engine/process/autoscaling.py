@@ -14,11 +14,11 @@ from typing import Final, NamedTuple
 from engine import diagnostics
 from engine.domain import marks
 from engine.http.kube.control_plane import ControlPlane
-from engine.http.kube.edits.objects import Writer
-from engine.http.kube.edits.patching import MERGE_PATCH, Patch
 from engine.kubeapi.patching import managed_fields
 from engine.log.port import LogError
 from engine.process import controller_writes
+from engine.writing.edits.objects import Writer
+from engine.writing.edits.patching import MERGE_PATCH, Patch
 from engine.writing.mutations import Target
 from engine.writing.object_changes import Change
 from engine.writing.read_side import ReadSide

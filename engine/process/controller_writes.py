@@ -4,12 +4,12 @@ import contextlib
 from collections.abc import Callable
 from typing import Final
 
-from engine.http.kube.edits.objects import Writer
-from engine.http.kube.edits.preconditions import AheadError
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
 from engine.log.port import NumberedLog
+from engine.writing.edits.objects import Writer
+from engine.writing.edits.preconditions import AheadError
 from engine.writing.mutations import Mutation, Problem, Target, Written
 from engine.writing.write_api import Writes
 

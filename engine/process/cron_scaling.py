@@ -16,14 +16,14 @@ from msgspec import Struct
 
 from engine import diagnostics
 from engine.http.kube.control_plane import ControlPlane
-from engine.http.kube.edits.objects import Writer
-from engine.http.kube.edits.patching import MERGE_PATCH, Patch
-from engine.http.kube.edits.scale import ScalePatch
-from engine.http.kube.edits.status import StatusPatch
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import schedules
 from engine.log.port import LogError
 from engine.process import controller_writes
+from engine.writing.edits.objects import Writer
+from engine.writing.edits.patching import MERGE_PATCH, Patch
+from engine.writing.edits.scale import ScalePatch
+from engine.writing.edits.status import StatusPatch
 from engine.writing.mutations import Target
 from engine.writing.object_changes import Change, StatusChange
 from engine.writing.read_side import ReadSide

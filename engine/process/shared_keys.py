@@ -6,7 +6,7 @@ of the log learns nothing; a writer of the log could make itself an administrato
 all other directories are lost, the new replica's own keys become the shared ones, and everything signed before becomes
 invalid.
 
-All of this is stored in ConfigMaps of ``karmada-system`` (``engine.http.kube.edits.authorized``).
+All of this is stored in ConfigMaps of ``karmada-system`` (``engine.writing.edits.authorized``).
 """
 
 import asyncio
@@ -24,10 +24,10 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from msgspec import Struct
 
 from engine import diagnostics
-from engine.http.kube.edits import authorized
 from engine.identity import certificates, sealing, server_token
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.log.port import LogError
+from engine.writing.edits import authorized
 from engine.writing.mutations import Edit, Edited, Problem, Target
 from engine.writing.object_changes import Change, Removal
 from engine.writing.read_side import ReadSide

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from engine.http.kube.edits import authorized
 from engine.http.services import Services
 from engine.identity import sealing
 from engine.process import shared_keys
+from engine.writing.edits import authorized
 from tests import speed
 from tests.api.servers import kube_client, serving
 

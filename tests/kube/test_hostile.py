@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.http.kube.edits.objects import form_causes
 from engine.karmada import defaults, rules
 from engine.kubeapi.admission import schema_validation
 from engine.kubeapi.conversion import scales
@@ -24,6 +23,7 @@ from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Schema
 from engine.kubeapi.schema.types import parsing
 from engine.kubeapi.schema.types.parsing import resolved
 from engine.kubeapi.tables import tables
+from engine.writing.edits.objects import form_causes
 from events.json_values import Json, as_list, as_object
 from events.kube_objects import KubeObject
 

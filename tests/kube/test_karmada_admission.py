@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain import marks
-from engine.http.kube.edits import objects
 from engine.karmada import defaults, rules
 from engine.karmada.default_tolerations import NOT_READY, UNREACHABLE, TolerationSeconds
+from engine.writing.edits import objects
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
 from tests import lines_run

@@ -5,10 +5,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.http.kube.certificate_requests import Sign
 from engine.http.kube.namespace_deletion import GRACE_MS
 from engine.http.kube.write_warnings import Forecasts
 from engine.http.services import Services
+from engine.writing.edits.certificate_requests import Sign
 from engine.writing.execution import Report
 from engine.writing.planned_writes import PlannedWrites
 from engine.writing.write_api import Writes

@@ -13,11 +13,6 @@ from starlette.requests import Request
 from engine import loop_share
 from engine.http import incoming_requests
 from engine.http.kube import access, bodies, requests
-from engine.http.kube.edits.applying import Application
-from engine.http.kube.edits.objects import SCALE, STATUSES, Creation, Replacement, RequestedEdit, Writer
-from engine.http.kube.edits.patching import Patch, check_patch_type, is_expanding
-from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
-from engine.http.kube.edits.status import StatusApplication, StatusPatch, StatusReplacement
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.kubeapi.admission.rules import definitions
 from engine.kubeapi.conversion import scales
@@ -29,6 +24,11 @@ from engine.kubeapi.requests import body_checks
 from engine.kubeapi.rights.rbac import User
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import ApiPath, Resource
+from engine.writing.edits.applying import Application
+from engine.writing.edits.objects import SCALE, STATUSES, Creation, Replacement, RequestedEdit, Writer
+from engine.writing.edits.patching import Patch, check_patch_type, is_expanding
+from engine.writing.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
+from engine.writing.edits.status import StatusApplication, StatusPatch, StatusReplacement
 from events import vocabulary
 from events.kube_objects import KubeObject
 

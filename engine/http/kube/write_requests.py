@@ -9,21 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from engine.domain import marks
-from engine.http.kube import (
-    binding_changes,
-    bodies,
-    certificate_requests,
-    list_responses,
-    rendering,
-    requests,
-)
+from engine.http.kube import bodies, list_responses, rendering, requests
 from engine.http.kube.access import Authorizer
 from engine.http.kube.control_plane import ControlPlane
-from engine.http.kube.edits.authorized import AuthorizedEdit, Permission, check_reserved
-from engine.http.kube.edits.objects import STATUSES, RequestedEdit
-from engine.http.kube.edits.preconditions import AheadError
-from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
-from engine.http.kube.edits.status import DerivedStatus, StatusApplication, StatusPatch, StatusReplacement
 from engine.http.kube.kubernetes_events.client_writes import EventWrites
 from engine.http.kube.namespace_deletion import Namespaces
 from engine.http.kube.write_modes import WriteMode
@@ -37,6 +25,12 @@ from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.writing import object_changes
+from engine.writing.edits import binding_changes, certificate_requests
+from engine.writing.edits.authorized import AuthorizedEdit, Permission, check_reserved
+from engine.writing.edits.objects import STATUSES, RequestedEdit
+from engine.writing.edits.preconditions import AheadError
+from engine.writing.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
+from engine.writing.edits.status import DerivedStatus, StatusApplication, StatusPatch, StatusReplacement
 from engine.writing.execution import BUILT_IN_NAMESPACES
 from engine.writing.mutations import Action, Problem, Target, Verdict, Written
 from engine.writing.object_changes import Change, Preconditions, Removal, StatusChange

@@ -5,9 +5,9 @@ import threading
 import httpx
 import pytest
 
-from engine.http.kube.edits.applying import Application
-from engine.http.kube.edits.objects import Creation, RequestedEdit
-from engine.http.kube.edits.patching import Patch
+from engine.writing.edits.applying import Application
+from engine.writing.edits.objects import Creation, RequestedEdit
+from engine.writing.edits.patching import Patch
 from engine.writing.mutations import Edited
 from events.json_values import Json
 from events.kube_objects import KubeObject

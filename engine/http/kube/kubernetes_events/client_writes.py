@@ -13,14 +13,14 @@ from starlette.responses import Response
 
 from engine.http.kube import rendering
 from engine.http.kube.control_plane import ControlPlane
-from engine.http.kube.edits.authorized import Permission
-from engine.http.kube.edits.objects import RequestedEdit
 from engine.http.kube.write_parsing import WriteRequest
 from engine.kubeapi.conversion import kubernetes_events
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Status, StatusError
 from engine.kubeapi.schema.resources import ApiPath
 from engine.writing import object_changes
+from engine.writing.edits.authorized import Permission
+from engine.writing.edits.objects import RequestedEdit
 from engine.writing.execution import Report
 from engine.writing.object_changes import Preconditions
 from engine.writing.read_side import ReadSide

@@ -17,9 +17,6 @@ from starlette.responses import Response
 from engine import loop_share
 from engine.domain import marks
 from engine.http.kube import bodies, bootstrap_objects, list_responses, rendering, requests
-from engine.http.kube.edits.authorized import Permission
-from engine.http.kube.edits.objects import STATUS, RequestedEdit
-from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
 from engine.http.kube.members.plane import MemberPlane
 from engine.http.kube.write_parsing import Parsing, WriteRequest
 from engine.kubeapi.conversion import scales, versions
@@ -32,6 +29,9 @@ from engine.simulation.api_objects import BUILT_IN_NAMESPACES
 from engine.simulation.state import KeptFields, MemberState, Unmanaged
 from engine.works import templates
 from engine.writing import object_changes
+from engine.writing.edits.authorized import Permission
+from engine.writing.edits.objects import STATUS, RequestedEdit
+from engine.writing.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
 from engine.writing.mutations import Edited
 from events import clusters, shapes
 from events.json_values import Json

@@ -9,13 +9,13 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.http.kube.edits.objects import RequestedEdit, Writer
 from engine.kubeapi.conversion import versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Cause, StatusDetails, StatusError
 from engine.kubeapi.rights import parsing
 from engine.kubeapi.rights.rbac import Act, Rights, Rule, User
 from engine.kubeapi.schema.resources import Resource
+from engine.writing.edits.objects import RequestedEdit, Writer
 from engine.writing.mutations import Edited, Target
 from events.kube_objects import KubeObject
 

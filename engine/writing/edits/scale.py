@@ -3,13 +3,13 @@
 import msgspec
 from msgspec import structs
 
-from engine.http.kube.edits import preconditions
-from engine.http.kube.edits.objects import SCALE, RequestedEdit, Writer, check_named, completed
-from engine.http.kube.edits.patching import JSON_PATCH, json_patched
 from engine.kubeapi.conversion import scales
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.patching import field_paths, managed_fields, patches, server_side_apply
 from engine.kubeapi.schema import type_errors
+from engine.writing.edits import preconditions
+from engine.writing.edits.objects import SCALE, RequestedEdit, Writer, check_named, completed
+from engine.writing.edits.patching import JSON_PATCH, json_patched
 from engine.writing.mutations import Edited
 from events.json_values import object_at
 from events.kube_objects import KubeObject

@@ -1,7 +1,10 @@
 """Server-side apply of the object in a request."""
 
 from engine.domain import marks
-from engine.http.kube.edits.objects import (
+from engine.kubeapi.admission import built_in_defaults
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.patching import field_paths, managed_fields, server_side_apply
+from engine.writing.edits.objects import (
     RequestedEdit,
     Writer,
     check_head,
@@ -13,9 +16,6 @@ from engine.http.kube.edits.objects import (
     with_known_fields,
     without_nulls,
 )
-from engine.kubeapi.admission import built_in_defaults
-from engine.kubeapi.errors import status_objects
-from engine.kubeapi.patching import field_paths, managed_fields, server_side_apply
 from engine.writing.mutations import Edited
 from events.json_values import Json, as_object
 from events.kube_objects import KubeObject

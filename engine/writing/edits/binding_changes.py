@@ -8,11 +8,11 @@ from typing import Final
 
 import msgspec
 
-from engine.http.kube.edits.objects import Replacement
 from engine.kubeapi.admission import schema_validation
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusDetails, StatusError
 from engine.kubeapi.schema.resources import Resource
+from engine.writing.edits.objects import Replacement
 from engine.writing.mutations import BindingChange, Edit, Edited, Target
 from events import vocabulary
 from events.json_values import Json, object_at

@@ -13,8 +13,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.http.kube.edits.authorized import Permission
-from engine.http.kube.edits.objects import APPROVAL
 from engine.identity.certificates import CertificateError
 from engine.identity.client_certificates import Subject, subject_of
 from engine.kubeapi.errors import causes, status_objects
@@ -22,6 +20,8 @@ from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.rights import rbac
 from engine.kubeapi.rights.rbac import Act
 from engine.kubeapi.schema.resources import Resource
+from engine.writing.edits.authorized import Permission
+from engine.writing.edits.objects import APPROVAL
 from events import times
 from events.json_values import Json, list_at, objects_at
 from events.kube_objects import KubeObject

@@ -9,7 +9,6 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.http.kube.edits import preconditions
 from engine.karmada import defaults, rules
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.karmada.rules import cluster_causes
@@ -25,6 +24,7 @@ from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.schema.schemas import Named
 from engine.objects import dependencies
 from engine.objects import policies as propagation_policies
+from engine.writing.edits import preconditions
 from engine.writing.mutations import Edited
 from events import kube_objects, limits, times
 from events.json_values import list_at

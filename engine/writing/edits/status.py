@@ -2,8 +2,13 @@
 
 from msgspec import Struct, structs
 
-from engine.http.kube.edits import applying, patching, preconditions
-from engine.http.kube.edits.objects import (
+from engine.kubeapi.admission.rules import workloads
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.patching import managed_fields, server_side_apply
+from engine.kubeapi.schema.types import parsing
+from engine.writing.edits import applying, patching, preconditions
+from engine.writing.edits.objects import (
     STATUS,
     RequestedEdit,
     Writer,
@@ -12,11 +17,6 @@ from engine.http.kube.edits.objects import (
     check_types,
     with_known_fields,
 )
-from engine.kubeapi.admission.rules import workloads
-from engine.kubeapi.errors import status_objects
-from engine.kubeapi.errors.status_objects import Cause
-from engine.kubeapi.patching import managed_fields, server_side_apply
-from engine.kubeapi.schema.types import parsing
 from engine.writing.mutations import Edited
 from events.json_values import Json, as_object
 from events.kube_objects import KubeObject
