@@ -47,6 +47,7 @@ Output = Annotated[
 Selector = Annotated[
     str, Parameter(name=["--selector", "-l"], help="Conditions on labels: app=nginx,tier in (a,b),!old.")
 ]
+NoHeaders = Annotated[bool, Parameter(negative=(), help="Print tables without their headings.")]
 Watch = Annotated[
     bool,
     Parameter(
@@ -62,12 +63,19 @@ class _Shown(NamedTuple):
     table: Listing
 
 
+class _Style(NamedTuple):
+    """The form of tables: with the wide columns, with a heading."""
+
+    is_wide: bool
+    has_headings: bool
+
+
 def get(  # noqa: PLR0913  # each is an option that kubectl has too
     kind: options.Kind,
-    name: options.Name = "",
     /,
-    *,
+    *names: options.Name,
     output: Output = "table",
+    no_headers: NoHeaders = False,
     selector: Selector = "",
     all_namespaces: All = False,
     watch: Watch = False,
@@ -75,58 +83,69 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
     scope: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> None:
-    if "/" in kind:
-        kind, name = set_properties.split(kind, name)
+    requested = _requested(kind, names)
     form = "json" if server.json else output
-    kind_names = [kind_name for kind_name in kind.split(",") if kind_name]
-    if not kind_names:
-        raise failures.usage("missing kind", "for example: reballast get deploy")
     if watch and (as_of or form in _WHOLE):
         raise failures.usage(
             "-w prints the present state and its changes as a table", "remove --as-of, --json and -o"
         )
-    selection = Selection("" if all_namespaces else scope.namespace, name, selector, as_of)
+    selection = Selection("" if all_namespaces else scope.namespace, labels=selector, as_of=as_of)
     is_whole = form in _WHOLE
+    style = _Style(is_wide=form == "wide", has_headings=not no_headers)
     with server.client() as client:
         if watch:
-            _watch(client, kind_names, selection, wide=form == "wide")
+            _watch(client, requested, selection, style)
             return
-        shown = [_matching(client, kind_name, selection, is_whole=is_whole) for kind_name in kind_names]
+        shown = [_matching(client, *item, selection, is_whole=is_whole) for item in requested.items()]
         if is_whole:
             whole = [document for result in shown for document in result.whole]
-            is_single = bool(name) and len(whole) == 1 and len(kind_names) == 1
-            table_rows.show_whole(whole, form=form, single=is_single)
+            is_named = all(requested.values())
+            table_rows.show_whole(whole, form=form, single=is_named and len(whole) == 1)
             return
         tables = [result.table for result in shown]
-        _show(tables, wide=form == "wide")
+        _show(tables, style)
     if not any(table.rows for table in tables):
         server_reads.warn_of_observer(server.data)
 
 
-def _show(tables: list[Listing], *, wide: bool) -> None:
+def _requested(kind: str, names: Sequence[str]) -> dict[str, list[str]]:
+    """The requested kinds, each with the names of its objects; no names mean all objects.
+
+    Raises Failure if no kind is named.
+    """
+    if "/" in kind:
+        named: dict[str, list[str]] = {}
+        for kind_name, name in set_properties.split_all(kind, *names):
+            named.setdefault(kind_name, []).append(name)
+        return named
+    kind_names = [kind_name for kind_name in kind.split(",") if kind_name]
+    if not kind_names:
+        raise failures.usage("missing kind", "for example: reballast get deploy")
+    return {kind_name: list(names) for kind_name in kind_names}
+
+
+def _show(tables: list[Listing], style: _Style) -> None:
     """Print the tables that have rows; if none has rows, print the first table."""
     filled = [table for table in tables if table.rows] or tables[:1]
     for count, table in enumerate(filled):
         if count:
             cli_output.print_line("")
-        table_rows.show_table(table, wide=wide)
+        table_rows.show_table(table, wide=style.is_wide, has_heading=style.has_headings)
 
 
-def _watch(client: Client, kind_names: list[str], selection: Selection, *, wide: bool) -> None:
+def _watch(client: Client, requested: dict[str, list[str]], selection: Selection, style: _Style) -> None:
     """Print the tables, then each row that changes in a shown column other than AGE, or is removed.
 
     A heading precedes the rows of another kind than those before.
     """
 
     def read() -> list[Listing]:
-        listings = [
-            _matching(client, kind_name, selection, is_awaited=True).table for kind_name in kind_names
-        ]
-        return [table if wide else table._replace(wide=()) for table in listings]
+        listings = [_matching(client, *item, selection, is_awaited=True).table for item in requested.items()]
+        return [table if style.is_wide else table._replace(wide=()) for table in listings]
 
     number = live_feed.last_number(client)
     tables = read()
-    _show(tables, wide=wide)
+    _show(tables, style)
     last_kind = 0 if len(tables) == 1 else None
     for event in live_feed.events(client, number):
         if event.number <= number:
@@ -138,7 +157,7 @@ def _watch(client: Client, kind_names: list[str], selection: Selection, *, wide:
             columns = (*new.columns, *new.wide)
             rows, chosen = _changes(old, new)
             if chosen and index != last_kind:
-                chosen, last_kind = [_HEADING, *chosen], index
+                chosen, last_kind = [*([_HEADING] * style.has_headings), *chosen], index
             cli_output.rows(columns, rows, chosen)
     raise failures.Failure("the server stopped", "start it again: reballast up", code=failures.NO_SERVER)
 
@@ -163,9 +182,30 @@ def _changes(old: Listing, new: Listing) -> tuple[list[Sequence[cli_output.Cell]
 
 
 def _matching(
-    client: Client, kind_name: str, selection: Selection, *, is_awaited: bool = False, is_whole: bool = False
+    client: Client,
+    kind_name: str,
+    names: Sequence[str],
+    selection: Selection,
+    *,
+    is_awaited: bool = False,
+    is_whole: bool = False,
 ) -> _Shown:
     """The matching objects; raises Failure if a named one does not exist, unless ``is_awaited``."""
+    parts = [
+        _part(client, kind_name, selection._replace(name=name), is_awaited=is_awaited, is_whole=is_whole)
+        for name in names or ("",)
+    ]
+    table = parts[0].table._replace(
+        rows=[row for part in parts for row in part.table.rows],
+        notes=[note for part in parts for note in part.table.notes],
+    )
+    return _Shown([document for part in parts for document in part.whole], table)
+
+
+def _part(
+    client: Client, kind_name: str, selection: Selection, *, is_awaited: bool, is_whole: bool
+) -> _Shown:
+    """The objects with the name in ``selection``, or all."""
     now_ms = _reference_time_ms(client, selection.as_of)
     if kind_name.lower() in _PODS:
         from engine.cli import pod_tables  # noqa: PLC0415  # loads the simulation; most kinds do not need it

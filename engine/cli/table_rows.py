@@ -295,13 +295,17 @@ _COUNTED: Final[dict[str, tuple[tuple[str, ...], Callable[[Run], Row]]]] = {
 }
 
 
-def show_table(table: Listing, *, wide: bool) -> None:
-    """Print a table, with its wide columns if requested; prints a note if it is empty."""
+def show_table(table: Listing, *, wide: bool, has_heading: bool = True) -> None:
+    """Print a table, with its wide columns and its heading if requested; prints a note if it is empty."""
     if not table.rows:
         output.warn("No resources found.")
         return
     columns = (*table.columns, *table.wide) if wide else table.columns
-    output.table(columns, [row[: len(columns)] for row in table.rows])
+    rows = [row[: len(columns)] for row in table.rows]
+    if has_heading:
+        output.table(columns, rows)
+    else:
+        output.rows(columns, rows, range(len(rows)))
     for note in table.notes:
         output.warn(note)
 

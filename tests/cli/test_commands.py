@@ -52,6 +52,22 @@ def test_scale_label_and_delete_change_the_object(shell: Shell) -> None:
     assert 'deployment.apps "one" not found in namespace default' in shell.errors
 
 
+def test_get_lists_several_named_objects(shell: Shell) -> None:
+    for name in ("first", "second", "third"):
+        applied(shell, name)
+
+    heading, *rows = shell("get", "deploy", "first", "third").splitlines()
+    assert heading.split()[:2] == ["NAME", "CLUSTER"]
+    assert [row.split()[0] for row in rows] == ["first", "third"]
+    bare = shell("get", "deploy/second", "pp/second", "--no-headers").splitlines()
+    assert [row.split()[0] for row in bare if row] == ["second", "second"]
+    whole = json.loads(shell("get", "deploy", "first", "second", "-o", "json"))
+    assert [item["metadata"]["name"] for item in whole["items"]] == ["first", "second"]
+    shell("get", "deploy", "first", "absent", code=1)
+    assert '"absent" not found' in shell.errors
+    shell("delete", "deploy", "first", "second", "third")
+
+
 def test_input_mistakes_are_reported_with_a_hint(shell: Shell) -> None:
     for words in (
         ("get", "deplyo"),

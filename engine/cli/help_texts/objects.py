@@ -50,7 +50,9 @@ works, ns. Name a custom kind by its kind, plural or short name: Kafka.
     reballast get pods -l app=nginx
     reballast get deploy -l 'tier in (gold,silver),!old'
     reballast get rb -A
+    reballast get deploy foo bar            # several names
     reballast get deploy,rb,pp              # several kinds
+    reballast get deploy/foo rb/foo-deployment --no-headers
     reballast get deploy -w                 # the list, then rows that change
     reballast get deploy -o wide            # with containers, images, policy
     reballast get deploy foo --as-of 10m    # as it was ten minutes ago
