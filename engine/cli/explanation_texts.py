@@ -50,12 +50,12 @@ def show_group(group: GroupExplanation) -> None:
         (
             cluster.name,
             *(
-                "-" if value is None else value
+                "-" if value in {None, ""} else value
                 for value in (
                     cluster.replicas,
                     cluster.weight,
                     cluster.kept,
-                    cluster.allocatable,
+                    summaries.free_replicas(cluster),
                     cluster.score,
                 )
             ),

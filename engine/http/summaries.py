@@ -8,6 +8,7 @@ import msgspec
 from engine.domain import bindings
 from engine.http import observed_texts
 from engine.http.query.record_json import Entry
+from engine.placement.capacity import UNLIMITED
 from engine.placement.explanations import SCALE_DOWN, ClusterExplanation, Step
 from engine.reconcilers.explained import Explained, Preemption
 from events import keys, shapes
@@ -54,6 +55,12 @@ def fields(data: Json, subject: str) -> str:
         for name, value in data.items()
         if name not in _LEFT_OUT and (name, value) != ("key", subject) and not name.lower().endswith("digest")
     )
+
+
+def free_replicas(cluster: ClusterExplanation) -> str:
+    """The replicas for which a cluster has free capacity; empty if that was not estimated."""
+    free = cluster.allocatable
+    return "" if free is None or free == UNLIMITED else str(free)
 
 
 def override(ref: shapes.OverrideRef) -> str:

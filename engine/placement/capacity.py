@@ -17,6 +17,9 @@ UNITS_MAX: Final = 2**62 - 1
 FREE_MAX: Final = 2**44
 """Upper bound of free replicas in one cluster, so that sums over a fleet are exact in int64."""
 
+UNLIMITED: Final = 2**31 - 1
+"""Karmada's value (MaxInt32) for "not estimated": the free replicas of a cluster for a template without replicas."""
+
 
 class Grade(msgspec.Struct, frozen=True, gc=False):
     """Free nodes of one grade: their number, and the least units of each resource that such a node has."""

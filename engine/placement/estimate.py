@@ -11,16 +11,13 @@ import numpy as np
 from engine.placement import capacity, encoded_columns, filters, requests
 from engine.placement import fleet as fleets
 
-UNLIMITED = 2**31 - 1
-"""Karmada's value (MaxInt32) for "not estimated": the result for a template without replicas."""
-
 
 def allocatable(
     request: requests.Request, candidates: filters.Candidates, fleet: fleets.Fleet
 ) -> encoded_columns.Integers:
     """Return the free replicas of each candidate, without those that already run there, as a new array."""
     if request.replicas == 0 and not request.components:
-        return np.full(len(candidates.index), UNLIMITED, dtype=np.int64)
+        return np.full(len(candidates.index), capacity.UNLIMITED, dtype=np.int64)
     resource_requests = request.requests or ()
     free = fleet.pods.copy() if candidates.whole else fleet.pods[candidates.index]
     for resource, amount in resource_requests:
@@ -42,7 +39,7 @@ def allocatable(
         np.minimum(free, capacity.FREE_MAX, out=free)
         # Karmada takes UNLIMITED for "not estimated", even if that is the real number of pods, and uses the
         # requested replicas instead.
-        free[free == UNLIMITED] = request.replicas
+        free[free == capacity.UNLIMITED] = request.replicas
     return free
 
 

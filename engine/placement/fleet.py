@@ -26,9 +26,6 @@ COMPILED_CELLS_MAX: Final = 2**22
 It is also cleared at ``COMPILED_MAX`` placements, and never with fewer than ``COMPILED_MIN``.
 """
 
-SENTINEL: Final = 2**31 - 1
-"""Karmada's value for "not estimated"; clusters with that many free pods need a correction in `estimate`."""
-
 Fact = TypeVar("Fact", bound=Hashable)
 
 
@@ -219,7 +216,8 @@ class Fleet:
             if free_capacity.grades
         }
         self._models: resource_models.Models | None = None
-        self.reaches_sentinel = any(free_capacity.pods >= SENTINEL for free_capacity in capacities)
+        # `estimate` corrects clusters that really have this many free pods.
+        self.reaches_sentinel = any(free_capacity.pods >= capacity.UNLIMITED for free_capacity in capacities)
 
     def _refill(self, name: str, free_capacity: capacity.Capacity) -> None:
         """Write one cluster's capacity into the columns."""
@@ -234,7 +232,7 @@ class Fleet:
             column[position] = free_capacity.units.get(resource, 0)
         if free_capacity.grades or position in self._graded:
             self._regrade(position, free_capacity.grades)
-        self.reaches_sentinel = self.reaches_sentinel or free_capacity.pods >= SENTINEL
+        self.reaches_sentinel = self.reaches_sentinel or free_capacity.pods >= capacity.UNLIMITED
 
     def _regrade(self, position: int, grades: tuple[capacity.Grade, ...]) -> None:
         """Set one cluster's nodes; drop the columns if its grades do not fit into them."""

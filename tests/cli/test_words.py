@@ -14,6 +14,7 @@ from engine.http import summaries
 from engine.objects import bindings, manifests
 from engine.objects.clusters import Taint
 from engine.objects.manifest_limits import Limits
+from engine.placement.capacity import UNLIMITED
 from engine.placement.explanations import ClusterExplanation, Step
 from events import release
 from events.kube_objects import KubeObject
@@ -297,3 +298,8 @@ def test_server_on_a_file_imports_no_client_of_kafka(module: str) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(("free", "text"), [(None, ""), (0, "0"), (12, "12"), (UNLIMITED, "")])
+def test_free_replicas_are_shown_only_if_they_were_estimated(free: int | None, text: str) -> None:
+    assert summaries.free_replicas(ClusterExplanation(name="a", allocatable=free)) == text

@@ -98,7 +98,7 @@ def _seat(cluster: ClusterExplanation) -> Seat:
         replicas=_number(cluster.replicas),
         weight=_number(cluster.weight),
         kept=_number(cluster.kept),
-        capacity=_number(cluster.allocatable),
+        capacity=summaries.free_replicas(cluster),
         score=_number(cluster.score),
         failed=summaries.failures(cluster),
     )
