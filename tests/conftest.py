@@ -4,6 +4,7 @@ import gc
 import logging
 import os
 import signal
+import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator
@@ -51,9 +52,10 @@ structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.
 
 
 # The tests start hundreds of processes. If the environment forbids bytecode files beside the sources, each
-# process would compile all sources again; here they are compiled once, into a cache directory.
+# process would compile all sources again; here they are compiled once, into a cache directory. So are the tests.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-os.environ.setdefault("PYTHONPYCACHEPREFIX", str(caches.directory() / "bytecode"))
+sys.dont_write_bytecode = False
+sys.pycache_prefix = os.environ.setdefault("PYTHONPYCACHEPREFIX", str(caches.directory() / "bytecode"))
 
 
 @pytest.fixture(scope="session", autouse=True)
