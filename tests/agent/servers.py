@@ -31,11 +31,11 @@ PATIENCE_S: Final = 90.0
 Json = dict[str, Any]
 
 
-def eventually(holds: Callable[[], object], description: str = "it") -> None:
-    """Poll until ``holds`` returns true; fail after ``PATIENCE_S`` seconds."""
+def eventually(holds: Callable[[], object], description: str = "the condition") -> None:
+    """Poll until ``holds`` returns true; fail after ``PATIENCE_S`` seconds with the description."""
     deadline = time.monotonic() + PATIENCE_S
     while not holds():
-        assert time.monotonic() < deadline, f"{description} did not come to be"
+        assert time.monotonic() < deadline, f"timed out waiting for {description}"
         time.sleep(0.05)
 
 

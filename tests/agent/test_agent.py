@@ -131,7 +131,7 @@ def test_drift_is_corrected(installation: Installation, tmp_path: Path) -> None:
         eventually(lambda: replicas_of(member, "drift") == 2, "the Deployment")
 
         member.patch(deployment_path("drift"), {"spec": {"replicas": 7}})
-        eventually(lambda: replicas_of(member, "drift") == 2, "the replicas as they were told")
+        eventually(lambda: replicas_of(member, "drift") == 2, "the replicas of the template")
 
         member.patch(deployment_path("drift"), {"metadata": {"labels": {"karmada.io/managed": None}}})
         eventually(lambda: label_of(member, "drift", "karmada.io/managed") == "true", "the label")
@@ -277,7 +277,7 @@ def test_suspended_work_is_left_unchanged(installation: Installation, tmp_path: 
         assert replicas_of(member, "held") == 1
 
         control.apply(policy("held", on("held"), selector("held")))
-        eventually(lambda: replicas_of(member, "held") == 5, "what was held back")
+        eventually(lambda: replicas_of(member, "held") == 5, "the work behind the suspension")
 
 
 def test_override_policies_apply_to_the_cluster(installation: Installation, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_throttled_api_receives_all_works_in_the_end(installation: Installation,
                     deployment(f"busy-{count}", 2),
                     policy(f"busy-{count}", on("busy"), selector(f"busy-{count}")),
                 )
-            eventually(lambda: between.throttled > 3, "some refusals")
+            eventually(lambda: between.throttled > 3, "refused requests")
             # A throttling API is still reachable.
             eventually(lambda: control.condition("busy").get("status") == "True", "a ready cluster")
             between.is_throttling = False
@@ -53,18 +53,18 @@ def test_unreachable_api_makes_only_its_cluster_unready(installation: Installati
         with serving(tmp_path, gone_config, there_config, grace=20):
             eventually(lambda: control.condition("gone").get("status") == "True", "a ready cluster")
             between.fall()
-            eventually(lambda: control.condition("gone").get("status") == "False", "one that is not")
+            eventually(lambda: control.condition("gone").get("status") == "False", "an unready cluster")
             assert control.condition("gone")["reason"] == "ClusterNotReachable"
             control.apply(deployment("gone", 2), policy("gone", on("gone"), selector("gone")))
             control.apply(deployment("there", 2), policy("there", on("there"), selector("there")))
-            eventually(lambda: replicas_of(member, "there") == 2, "what goes to the other cluster")
+            eventually(lambda: replicas_of(member, "there") == 2, "the Deployment of the other cluster")
             assert replicas_of(member, "gone") is None
 
             between.is_down = False
-            eventually(lambda: replicas_of(member, "gone") == 2, "what was held up")
+            eventually(lambda: replicas_of(member, "gone") == 2, "the work of the outage")
             eventually(lambda: control.condition("gone").get("status") == "True", "a ready cluster again")
             member.patch(deployment_path("gone"), {"spec": {"replicas": 5}})
-            eventually(lambda: replicas_of(member, "gone") == 2, "a drift behind the outage")
+            eventually(lambda: replicas_of(member, "gone") == 2, "the corrected drift after the outage")
     assert written(member, "there") == 1
 
 
@@ -79,10 +79,10 @@ def test_killed_agent_continues_without_repeated_writes(installation: Installati
             *(deployment(name, 2, metadata={"labels": {"load": "yes"}}) for name in names),
         )
         for minimum in (3, 12, 25):
-            eventually(lambda: sum(written(member, name) for name in names) >= minimum, "some of them")  # noqa: B023
+            eventually(lambda: sum(written(member, name) for name in names) >= minimum, "some Deployments")  # noqa: B023
             agent.kill()
             agent.launch()
-        eventually(lambda: all(replicas_of(member, name) == 2 for name in names), "all of them")
+        eventually(lambda: all(replicas_of(member, name) == 2 for name in names), "all Deployments")
 
         agent.kill()
         control.apply(*(deployment(name, 3, metadata={"labels": {"load": "yes"}}) for name in names[:10]))
@@ -94,7 +94,7 @@ def test_killed_agent_continues_without_repeated_writes(installation: Installati
                 all(replicas_of(member, name) == 3 for name in names[:10])
                 and all(replicas_of(member, name) is None for name in names[30:])
             ),
-            "what came while it was away",
+            "the changes made during the outage",
         )
         eventually(
             lambda: all(
@@ -121,11 +121,11 @@ def test_agent_reconnects_to_a_restarted_control_plane(installation: Installatio
         report_ready(member, "away")
         with ExitStack() as stack:
             control = up(tmp_path / "control", stack, "--port", port)
-            eventually(lambda: replicas_of(member, "away") == 2, "a drift put right")
+            eventually(lambda: replicas_of(member, "away") == 2, "the corrected drift")
             report_ready(member, "away")
             eventually(
                 lambda: control.member_status("default/away-deployment", "away").get("health") == "Healthy",
-                "what became of it meanwhile",
+                "the status reported after the restart",
             )
             control.apply(deployment("away", 3))
             eventually(lambda: replicas_of(member, "away") == 3, "the next work")
@@ -139,15 +139,15 @@ def test_agent_without_its_checkpoint_restores_the_same_state(
     with serving(tmp_path, join(control, "lost", member.kubeconfig, tmp_path)) as agent:
         for name in names[:2]:
             control.apply(deployment(name, 2), policy(name, on("lost"), selector(name)))
-        eventually(lambda: all(replicas_of(member, name) == 2 for name in names[:2]), "both")
+        eventually(lambda: all(replicas_of(member, name) == 2 for name in names[:2]), "both Deployments")
         agent.kill()
         for path in tmp_path.glob("agent.sqlite*"):
             path.unlink()
         control.delete("deployment", "lost-goes")
         control.apply(deployment("lost-new", 2), policy("lost-new", on("lost"), selector("lost-new")))
         agent.launch()
-        eventually(lambda: replicas_of(member, "lost-new") == 2, "the new one")
-        eventually(lambda: replicas_of(member, "lost-goes") is None, "the end of what is not wanted any more")
+        eventually(lambda: replicas_of(member, "lost-new") == 2, "the new Deployment")
+        eventually(lambda: replicas_of(member, "lost-goes") is None, "the removal of the deleted Deployment")
         assert replicas_of(member, "lost-stays") == 2
     assert written(member, "lost-stays") == 1
 
@@ -160,20 +160,24 @@ def test_capacity_is_reported_and_a_dead_agent_is_silenced(
     member.patch("/api/v1/nodes/node-1/status", {"status": NODE_STATUS})
     member.post("/api/v1/namespaces/default/pods", pod("runs", "node-1"))
     with serving(tmp_path, join(control, "room", member.kubeconfig, tmp_path), grace=8) as agent:
-        eventually(lambda: summary(control).get("allocated", {}).get("cpu") == "500m", "the room")
+        eventually(lambda: summary(control).get("allocated", {}).get("cpu") == "500m", "the capacity")
         status = control.ask("clusters/room")["status"]
         assert status["nodeSummary"] == {"totalNum": 1, "readyNum": 1}
         assert summary(control)["allocatable"] == {"cpu": "4", "memory": "8Gi", "pods": "110"}
         member.post("/api/v1/namespaces/default/pods", pod("waits", ""))
-        eventually(lambda: summary(control).get("allocating", {}).get("cpu") == "500m", "what waits for room")
+        eventually(
+            lambda: summary(control).get("allocating", {}).get("cpu") == "500m", "the pending replicas"
+        )
         enabled = {enablement["groupVersion"] for enablement in status["apiEnablements"]}
         assert {"v1", "apps/v1", "batch/v1"} <= enabled
         eventually(lambda: control.condition("room").get("status") == "True", "a ready cluster")
 
         agent.kill()
-        eventually(lambda: control.condition("room").get("status") == "Unknown", "silence")
+        eventually(
+            lambda: control.condition("room").get("status") == "Unknown", "the condition of a silent agent"
+        )
         agent.launch()
-        eventually(lambda: control.condition("room").get("status") == "True", "a sign of life")
+        eventually(lambda: control.condition("room").get("status") == "True", "a report of the agent")
 
 
 LOADED: Json = {"matchLabels": {"load": "yes"}}

@@ -36,7 +36,7 @@ def test_agent_metrics_count_writes_and_show_member_reachability(
             control.apply(deployment("ours", 2), policy("ours", on("seen"), selector("ours")))
             eventually(lambda: replicas_of(member, "ours") == 2, "a Deployment")
             member.patch(deployment_path("ours"), {"spec": {"replicas": 5}})
-            eventually(lambda: count("drifts_total") >= 1, "a drift put right")
+            eventually(lambda: count("drifts_total") >= 1, "the corrected drift")
             assert count("applied_total") > count("drifts_total")
             assert count("reports_total") > 0
             assert httpx.get(f"{where}/readyz").status_code == 200
@@ -50,8 +50,10 @@ def test_agent_metrics_count_writes_and_show_member_reachability(
             eventually(lambda: count("removed_total") == 1, "a removal")
 
             between.fall()
-            eventually(lambda: count("reachable") == 0, "a member that is gone")
+            eventually(lambda: count("reachable") == 0, "the removed member")
             assert "the API of seen does not answer" in httpx.get(f"{where}/readyz").text
             between.is_down = False
-            eventually(lambda: httpx.get(f"{where}/readyz").status_code == 200, "one that is back")
+            eventually(
+                lambda: httpx.get(f"{where}/readyz").status_code == 200, "a cluster that is ready again"
+            )
             assert count("unreachable_total") >= 1

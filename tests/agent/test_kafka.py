@@ -40,7 +40,12 @@ def test_works_and_reports_pass_between_replicas(
             agent.kill()
             user_api.apply(deployment("by-kafka", 3))
             agent.launch()
-            eventually(lambda: replicas_of(member, "by-kafka") == 3, "what came meanwhile")
+            eventually(
+                lambda: replicas_of(member, "by-kafka") == 3,
+                "the Deployment written through the other replica",
+            )
             user_api.delete("deployment", "by-kafka")
             eventually(lambda: replicas_of(member, "by-kafka") is None, "the removal")
-            eventually(lambda: not user_api.ask("works", cluster="far").get("items"), "no work any more")
+            eventually(
+                lambda: not user_api.ask("works", cluster="far").get("items"), "the removal of the works"
+            )

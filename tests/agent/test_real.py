@@ -24,7 +24,7 @@ def test_deployment_and_service_are_applied_corrected_and_removed(real: Real) ->
     generation = int(cluster.field("deployment", "web", ".metadata.generation"))
 
     cluster("scale", "deployment", "web", "--replicas", "3")
-    eventually(lambda: cluster.field("deployment", "web", ".spec.replicas") == "2", "drift put right")
+    eventually(lambda: cluster.field("deployment", "web", ".spec.replicas") == "2", "the corrected drift")
     assert cluster.field("service", "web", ".spec.clusterIP") == address
     assert int(cluster.field("deployment", "web", ".metadata.generation")) == generation + 2
 
@@ -47,7 +47,9 @@ def test_unmanaged_object_is_kept_unless_the_policy_overwrites_it(real: Real) ->
     )
     assert cluster.field("configmap", "theirs", ".data.by") == "them"
     real.send(config_map("theirs", by="us"), conflictResolution="Overwrite")
-    eventually(lambda: cluster.field("configmap", "theirs", ".data.by") == "us", "what was taken over")
+    eventually(
+        lambda: cluster.field("configmap", "theirs", ".data.by") == "us", "the object that was taken over"
+    )
     eventually(lambda: real.status("ConfigMap", "theirs").get("applied") is True, "the report")
 
 
@@ -185,7 +187,7 @@ def test_free_capacity_is_that_of_the_nodes_minus_their_pods(real: Real) -> None
     def room() -> Json:
         return control.ask(f"clusters/{real.name}").get("status", {}).get("resourceSummary", {})
 
-    eventually(lambda: room().get("allocatable", {}).get("cpu") == str(whole), "the room of all nodes")
+    eventually(lambda: room().get("allocatable", {}).get("cpu") == str(whole), "the capacity of all nodes")
     placement = {
         "clusterAffinity": {"clusterNames": [real.name]},
         "replicaScheduling": {
@@ -195,7 +197,9 @@ def test_free_capacity_is_that_of_the_nodes_minus_their_pods(real: Real) -> None
     }
     real.send(deployment("fits", 2, "2"), placement=placement)
     real.wait_healthy("Deployment", "fits", readyReplicas=2)
-    eventually(lambda: float(_cores(room().get("allocated", {}).get("cpu", "0"))) >= 4, "what runs")
+    eventually(
+        lambda: float(_cores(room().get("allocated", {}).get("cpu", "0"))) >= 4, "the running Deployment"
+    )
     real.send(deployment("fits-not", whole, "1"), placement=placement)
     key = f"{real.namespace}/fits-not-deployment"
 
@@ -281,7 +285,7 @@ def test_custom_kind_is_reported_as_its_interpreter_defines(real: Real) -> None:
     cluster.merge(ships, "argo", {"status": {"phase": "Sailing"}}, "--subresource=status")
     real.wait_healthy("Ship", "argo")
     cluster.merge(ships, "argo", {"spec": {"crew": {"size": 9}}})
-    eventually(lambda: cluster.field(ships, "argo", ".spec.crew.size") == "5", "drift put right")
+    eventually(lambda: cluster.field(ships, "argo", ".spec.crew.size") == "5", "the corrected drift")
     real.control.delete("ship", "argo", real.namespace)
     eventually(lambda: not cluster.get(ships, "argo"), "its end")
     real.control.delete("customresourcedefinition", ships, "")

@@ -62,7 +62,7 @@ def test_documented_rights_are_sufficient(limited: Real) -> None:
     limited.wait_healthy("Deployment", "web", readyReplicas=2)
     limited.wait_healthy("ConfigMap", "settings")
     cluster("scale", "deployment", "web", "--replicas", "3")
-    eventually(lambda: cluster.field("deployment", "web", ".spec.replicas") == "2", "drift put right")
+    eventually(lambda: cluster.field("deployment", "web", ".spec.replicas") == "2", "the corrected drift")
     summary = control.ask(f"clusters/{limited.name}")["status"]
     assert summary["nodeSummary"]["readyNum"] >= 1
     assert summary["resourceSummary"]["allocatable"]["cpu"] != "0"
@@ -140,10 +140,10 @@ def test_server_frozen_for_a_minute_is_reported_and_served_afterwards(limited: R
         os.kill(server, signal.SIGCONT)
     eventually(lambda: control.condition(limited.name)["status"] == "True", "a ready cluster again")
     # The cluster's own controllers take longer to recover than the agent.
-    eventually(lambda: cluster.get("deployment", "during"), "what was held up")
+    eventually(lambda: cluster.get("deployment", "during"), "the work of the outage")
     eventually(lambda: limited.status("Deployment", "during").get("applied") is True, "the report")
     cluster("scale", "deployment", "before", "--replicas", "3")
-    eventually(lambda: cluster.field("deployment", "before", ".spec.replicas") == "2", "drift put right")
+    eventually(lambda: cluster.field("deployment", "before", ".spec.replicas") == "2", "the corrected drift")
 
 
 def test_killed_agent_repeats_no_write(real: Real) -> None:
@@ -156,7 +156,7 @@ def test_killed_agent_repeats_no_write(real: Real) -> None:
     cluster.merge("configmap", names[0], {"data": {"a": "drifted"}})
     cluster("delete", "configmap", names[1])
     real.agent.launch()
-    eventually(lambda: cluster.field("configmap", names[0], ".data.a") == "b", "drift while it was away")
-    eventually(lambda: cluster.get("configmap", names[1]), "what was deleted while it was away")
+    eventually(lambda: cluster.field("configmap", names[0], ".data.a") == "b", "the drift during the outage")
+    eventually(lambda: cluster.get("configmap", names[1]), "the ConfigMap that was deleted during the outage")
     after = [cluster.field("configmap", name, ".metadata.resourceVersion") for name in names]
     assert after[2:] == before[2:]

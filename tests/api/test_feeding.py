@@ -48,7 +48,7 @@ async def test_first_change_of_an_unseen_object_is_reported_as_added() -> None:
         came = int(version(await create(client, config_map("one"))))
         number = await changed(client, "b")
         behind = await looked_at(services, came - 1, came)
-        assert changes_of(behind.changes) == [], "as it stands now is told later"
+        assert changes_of(behind.changes) == [], "the newest version is reported later"
 
         subscriber = Subscriber(maps(), came, Limits())
         subscriber.mark_unreported(set(behind.unreported))

@@ -77,7 +77,7 @@ class Shell:
         self,
         is_met: Callable[[], bool],
         seconds: float = 90.0,
-        message: Callable[[], str] = lambda: "it did not come to that",
+        message: Callable[[], str] = lambda: "the condition was not met",
     ) -> None:
         """Poll until ``is_met`` returns true; after a timeout, fail with the result of ``message``.
 

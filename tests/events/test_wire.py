@@ -11,7 +11,7 @@ from tests.events import wire_tables
 
 def test_tables_of_the_wire_contract_are_up_to_date() -> None:
     text = wire_tables.DOCUMENT.read_text()
-    assert wire_tables.written(text) == text, "write them anew: python -m tests.events.wire_tables"
+    assert wire_tables.written(text) == text, "update the tables: python -m tests.events.wire_tables"
 
 
 def test_wrong_table_is_corrected() -> None:

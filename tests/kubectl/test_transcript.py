@@ -9,7 +9,7 @@ import pytest
 from tests.kubectl import transcripts
 
 DIFFERS: Final = {
-    "apply -f mistyped.yaml --server-side": "what is wrong with it is told as a bad request, with its type",
+    "apply -f mistyped.yaml --server-side": "the error is a bad request that names the type",
 }
 """Commands that are answered otherwise, and why."""
 

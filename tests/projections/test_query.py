@@ -130,7 +130,9 @@ async def test_template_shows_its_claim_and_the_sums_of_its_members(pen: Pen) ->
     ask = await views_of([foo, *pen.decide(binding_of, claimed(KEY), status(KEY, member1=2, member2=1))])
     shown = await ask(lambda rows: query.get_object(rows, KEY))
 
-    assert shown["metadata"]["resourceVersion"] == "5", "the number of the last that changed what is shown"
+    assert shown["metadata"]["resourceVersion"] == "5", (
+        "the number of the last record that changed the object"
+    )
     assert shown["metadata"]["uid"] == uid
     assert shown["metadata"]["labels"]["app"] == "foo"
     assert shown["metadata"]["annotations"]["propagationpolicy.karmada.io/name"] == "everything"

@@ -151,7 +151,9 @@ class Installation:
             )
             if now != last or not is_level:
                 last, since_s = now, time.monotonic()
-            assert time.monotonic() < until_s, self.with_output(f"it does not come to rest: {self._shards()}")
+            assert time.monotonic() < until_s, self.with_output(
+                f"timed out waiting until all is read: {self._shards()}"
+            )
             time.sleep(_POLL_S)
 
     def _lags(self) -> dict[int, tuple[int, int]]:

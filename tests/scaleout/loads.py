@@ -187,7 +187,7 @@ class Load:
             thread.stopping.set()
         for thread in self.threads:
             thread.join(_JOIN_S)
-            assert not thread.is_alive(), f"{thread.name} does not come to an end"
+            assert not thread.is_alive(), f"{thread.name} does not end"
         wrong = [problem for writer in self.writers for problem in writer.wrong]
         assert not wrong, wrong
 

@@ -40,7 +40,7 @@ def test_killed_views_process_is_replaced(replicated: Installation) -> None:
         for api in replicated.apis:
             until_s = time.monotonic() + _CHILD_S
             while not api.kill_views():
-                assert time.monotonic() < until_s, replicated.with_output("no child is there to be killed")
+                assert time.monotonic() < until_s, replicated.with_output("no views process to be killed")
                 time.sleep(0.02)
         replicated.load.until_more(1, _ANSWERED_S, lambda: replicated.with_output("no answers"))
 

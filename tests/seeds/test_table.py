@@ -13,4 +13,4 @@ def test_each_step_of_the_documents_has_a_test() -> None:
 def test_table_of_steps_is_up_to_date() -> None:
     read = README.read_text(encoding="utf-8")
 
-    assert read == with_table(read), "write it anew: python -m tests.seeds"
+    assert read == with_table(read), "update the table: python -m tests.seeds"

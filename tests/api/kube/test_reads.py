@@ -22,7 +22,7 @@ async def test_paged_list_is_a_snapshot_of_its_first_page() -> None:
         rest = (await client.get(MAPS, params={"limit": 3, "continue": token})).json()
         names = [item["metadata"]["name"] for item in (*first["items"], *rest["items"])]
         assert names == ["a", "b", "c", "d", "e"]
-        assert version(rest) == version(first), "so that a watch from it tells what came meanwhile"
+        assert version(rest) == version(first), "a watch from it must report later changes"
         assert (await client.get(MAPS, params={"continue": "nonsense"})).status_code == 400
 
 
