@@ -54,7 +54,10 @@ def kubectl(documented: Path, tmp_path_factory: pytest.TempPathFactory) -> Kubec
 def user(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[User]:
     """A user of either server, with the commands or with kubectl: all must show the same."""
     server = request.getfixturevalue(request.param)
-    user = KubectlUser(server, monkeypatch) if isinstance(server, Kubectl) else User(server)
+    if isinstance(server, Kubectl):
+        user: User = KubectlUser(request.getfixturevalue("documented"), server, monkeypatch)
+    else:
+        user = User(server)
     yield user
     user.clean_up()
 
