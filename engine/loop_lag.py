@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 EVERY_S: Final = 0.025
 """Sleep time in seconds. Shorter delays may be missed; a longer one may be measured up to this much too short."""
 
-_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 class LoopLag(Collector):
@@ -28,7 +28,7 @@ class LoopLag(Collector):
         self._lag = Histogram(
             "reballast_event_loop_lag_seconds",
             "How late the event loop resumed a task that slept for 25 ms.",
-            buckets=_BUCKETS,
+            buckets=BUCKETS_S,
             registry=self._registry,
         )
         self._longest = Gauge(

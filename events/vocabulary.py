@@ -1,6 +1,16 @@
-"""Values of fields of Karmada's objects that events carry, and that deciders, agents and projections check."""
+"""Values of fields of Karmada's objects that events carry, and that deciders, agents and projections check.
+
+A kind is a pair of API version and name.
+"""
 
 from typing import Final
+
+CRON_JOB: Final = ("batch/v1", "CronJob")
+INGRESS: Final = ("networking.k8s.io/v1", "Ingress")
+JOB: Final = ("batch/v1", "Job")
+NAMESPACE: Final = ("v1", "Namespace")
+POD: Final = ("v1", "Pod")
+SERVICE: Final = ("v1", "Service")
 
 NO_EXECUTE: Final = "NoExecute"
 """Effect of a taint that evicts."""

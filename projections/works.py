@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import marks, namespaces
-from events import decisions, enums, ids, keys, shapes
+from events import decisions, enums, ids, keys, shapes, vocabulary
 from events import works as events
 from events.records import Envelope
 from projections.bindings import Binding
@@ -30,7 +30,6 @@ CREATE TABLE overridden (
 ) WITHOUT ROWID;
 """
 
-_POD: Final = ("v1", "Pod")
 _OF_NAMESPACES: Final = """
 SELECT w.id FROM works w JOIN objects o ON o.id = w.id WHERE w.cluster = ? AND o.api_version = ? AND o.kind = ?
 """
@@ -322,7 +321,7 @@ def _unsent(data: events.WorkSuspended, binding: Binding | None) -> Work | None:
 def _replicas(binding: Binding, count: int) -> int | None:
     """Return the replicas of a work; None for kinds without replicas and for Pods."""
     ref = binding.template
-    return None if binding.replicas is None or (ref.api_version, ref.kind) == _POD else count
+    return None if binding.replicas is None or (ref.api_version, ref.kind) == vocabulary.POD else count
 
 
 def _policy(kind: str, namespace: str, name: str) -> str:

@@ -16,9 +16,7 @@ from events import clusters
 _REDISCOVER_S: Final = 10.0
 """Minimum interval between discoveries for a missing kind."""
 
-NAMESPACES: Final = ("v1", "Namespace")
 NODES: Final = ("v1", "Node")
-PODS: Final = ("v1", "Pod")
 SCALERS: Final = ("autoscaling/v2", "HorizontalPodAutoscaler")
 
 

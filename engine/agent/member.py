@@ -38,6 +38,7 @@ from engine.agent.reconciliation import Entry
 from engine.agent.reports import Reporter
 from engine.agent.user_calls import UserCalls
 from engine.domain import marks
+from events import vocabulary
 
 GRACE_SECONDS: Final = 40
 _WORKERS: Final = 8
@@ -302,7 +303,7 @@ class MemberAgent:
         """Watch nodes, pods and autoscalers."""
         followers: tuple[tuple[tuple[str, str], reflector.Follower], ...] = (
             (kinds.NODES, self._nodes),
-            (kinds.PODS, self._pods),
+            (vocabulary.POD, self._pods),
             (kinds.SCALERS, self._scalers),
         )
         for kind, follower in followers:

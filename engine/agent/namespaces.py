@@ -20,6 +20,7 @@ from engine.agent.discovery import Resource
 from engine.agent.gateway_client import Control
 from engine.agent.member_api import MemberApi
 from engine.domain import marks
+from events import vocabulary
 from events.kube_objects import KubeObject
 
 _COMPARE_S: Final = 60.0
@@ -97,7 +98,7 @@ class NamespaceSync:
         await self._apply(self._known.get(name, plain))
 
     async def _sync(self) -> None:
-        resource = await self._kinds.find(*kinds.NAMESPACES)
+        resource = await self._kinds.find(*vocabulary.NAMESPACE)
         if resource is None:
             return
         desired, keeps_others = await self._expected()
@@ -132,7 +133,7 @@ class NamespaceSync:
 
     async def _apply(self, manifest: KubeObject) -> None:
         """Create or update a namespace, unless it exists without this agent's label."""
-        resource = await self._kinds.find(*kinds.NAMESPACES)
+        resource = await self._kinds.find(*vocabulary.NAMESPACE)
         name = manifest.name
         if resource is None:
             return

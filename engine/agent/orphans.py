@@ -19,6 +19,7 @@ from engine.agent.ledger import Ledger, identity_of
 from engine.agent.member_api import Listed, MemberApi
 from engine.agent.reconciliation import Entry
 from engine.domain import marks
+from events import vocabulary
 from events.kube_objects import KubeObject
 from events.shapes import WorkloadRef
 
@@ -131,7 +132,7 @@ class OrphanSearch:
         failure: ApiError | None = None
         for resource in self._kinds.served():
             # Agents get no works for namespaces; the module ``namespaces`` deletes them.
-            is_namespace = (resource.api_version, resource.kind) == kinds.NAMESPACES
+            is_namespace = (resource.api_version, resource.kind) == vocabulary.NAMESPACE
             if resource in searched or not resource.watched or is_namespace:
                 continue
             try:

@@ -1,6 +1,7 @@
 """Forward requests of the control plane's users to the member's API, and upload the responses."""
 
 from collections.abc import AsyncGenerator
+from http import HTTPStatus
 from typing import Final
 
 import anyio
@@ -18,7 +19,6 @@ from events.json_values import Json
 _CALLS_MAX: Final = 32
 """Maximum number of concurrent requests of users; the limit of the agent's own requests is separate."""
 
-_UNAVAILABLE: Final = 503
 _log = diagnostics.logger("agent")
 
 
@@ -62,13 +62,13 @@ class UserCalls:
             "status": "Failure",
             "reason": "ServiceUnavailable",
             "message": message,
-            "code": _UNAVAILABLE,
+            "code": HTTPStatus.SERVICE_UNAVAILABLE,
         }
 
         async def body() -> AsyncGenerator[bytes]:
             yield msgspec.json.encode(status)
 
         try:
-            await self._control.reply(call.id, _UNAVAILABLE, records.JSON, body())
+            await self._control.reply(call.id, HTTPStatus.SERVICE_UNAVAILABLE, records.JSON, body())
         except ApiError as error:
             _log.info("response to user not sent", cluster=self._cluster, error=str(error))

@@ -22,6 +22,7 @@ from engine.cli import apply, failures, kube_objects, options, output, results, 
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.results import Result
+from events import vocabulary
 from events.clusters import ApiKind
 from events.json_values import Json, as_text
 from events.kube_objects import KubeObject
@@ -182,7 +183,7 @@ async def _discovered(access: Access) -> tuple[tuple[ApiKind, ...], str, str]:
             served = await api.discover()
             version = await api.version()
             namespaces = next(
-                (kind for kind in served if (kind.api_version, kind.kind) == kinds.NAMESPACES), None
+                (kind for kind in served if (kind.api_version, kind.kind) == vocabulary.NAMESPACE), None
             )
             system = await api.get(namespaces, "", "kube-system") if namespaces else None
     finally:

@@ -27,9 +27,6 @@ _ANSWER_SECONDS: Final = 120.0
 _PREFIX: Final = "/api/v1/"
 _KUBERNETES: Final = "/kubernetes/"
 """Path of the Kubernetes API on the query server; all objects are written there."""
-_STATUS_ERROR: Final = 400
-_STATUS_SERVER_ERROR: Final = 500
-_STATUS_UNKNOWN: Final = 504
 _NO_TLS: Final = "WRONG_VERSION_NUMBER"
 """OpenSSL's reason if a server without TLS answers."""
 _T = TypeVar("_T")
@@ -50,7 +47,7 @@ class Reply(NamedTuple):
     @property
     def is_refusal(self) -> bool:
         """Whether the response is an error."""
-        return self.code >= _STATUS_ERROR
+        return self.code >= HTTPStatus.BAD_REQUEST
 
 
 class Client:
@@ -130,7 +127,7 @@ class Client:
     def delete(self, path: str) -> None:
         """DELETE something other than an object, such as a plan; no error if it does not exist."""
         response = self._request("DELETE", _query_path(path))
-        if response.status_code >= _STATUS_ERROR and response.status_code != HTTPStatus.NOT_FOUND:
+        if response.status_code >= HTTPStatus.BAD_REQUEST and response.status_code != HTTPStatus.NOT_FOUND:
             raise _failure(response)
 
     @contextmanager
@@ -142,7 +139,7 @@ class Client:
                 "GET", _query_path(path), params=_params(query), timeout=timeout
             ) as response:
                 self._check_token(response)
-                if response.status_code >= _STATUS_ERROR:
+                if response.status_code >= HTTPStatus.BAD_REQUEST:
                     response.read()
                     raise _failure(response)
                 lines = Lines()
@@ -205,7 +202,9 @@ def _is_unable(code: int) -> bool:
 
     False for 504: the outcome of the write is unknown, which the caller must see.
     """
-    return code == HTTPStatus.TOO_MANY_REQUESTS or (code >= _STATUS_SERVER_ERROR and code != _STATUS_UNKNOWN)
+    return code == HTTPStatus.TOO_MANY_REQUESTS or (
+        code >= HTTPStatus.INTERNAL_SERVER_ERROR and code != HTTPStatus.GATEWAY_TIMEOUT
+    )
 
 
 def _params(query: Mapping[str, Parameter]) -> dict[str, str]:
@@ -226,7 +225,7 @@ def _query_path(path: str) -> str:
 
 
 def _read(response: httpx.Response, kind: type[_T]) -> _T:
-    if response.status_code >= _STATUS_ERROR:
+    if response.status_code >= HTTPStatus.BAD_REQUEST:
         raise _failure(response)
     try:
         return msgspec.json.decode(response.content, type=kind)

@@ -5,6 +5,7 @@ A refused write is a result with ``problems``; other errors raise Failure.
 
 import re
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
@@ -33,7 +34,6 @@ LATE: Final = "late"
 NOT_FOUND: Final = results.NOT_FOUND
 UNKNOWN: Final = "unknown"
 
-NOT_FOUND_CODE: Final = 404
 
 _VERDICTS: Final = {
     400: REFUSED,
@@ -165,7 +165,7 @@ class KubeObjects:
     def get(self, target: Target) -> KubeObject | None:
         """The current object; None if it does not exist. Raises Failure if it may not be read."""
         reply = self.client.kubernetes("GET", target.path)
-        if reply.code == NOT_FOUND_CODE:
+        if reply.code == HTTPStatus.NOT_FOUND:
             return None
         if reply.is_refusal:
             raise failures.Failure(str(reply.body.get("message", "")))
@@ -257,9 +257,9 @@ def located(source: manifests.Document, problem: Problem) -> Problem:
 def _problems(target: Target, reply: Reply, *, is_file: bool) -> list[Problem]:
     """Problems of a refusal, one for each field that the server names; ``is_file``: the object is from a file."""
     status, refusal = msgspec.convert(reply.body, _Status), verdict(reply)
-    if reply.code == NOT_FOUND_CODE and status.details.name == target.name:
+    if reply.code == HTTPStatus.NOT_FOUND and status.details.name == target.name:
         return [_absence(target)]
-    if reply.code == NOT_FOUND_CODE and status.details.name == target.namespace:
+    if reply.code == HTTPStatus.NOT_FOUND and status.details.name == target.namespace:
         reason = f'the namespace "{target.namespace}" does not exist'
         return [Problem(verdict=REFUSED, reason=reason, remedy="apply the Namespace first")]
     unknown = _UNKNOWN_FIELD_OF_FILE if is_file else _UNKNOWN_FIELD

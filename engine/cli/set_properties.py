@@ -1,6 +1,7 @@
 """Commands that change one property: ``scale``, ``label``, ``taint``, ``untaint``, ``cordon``, ``uncordon``."""
 
 from collections.abc import Callable, Sequence
+from http import HTTPStatus
 from typing import Annotated, Final
 
 import msgspec
@@ -14,14 +15,13 @@ from engine.cli.results import Problem, Result
 from engine.domain import replica_fields
 from engine.objects.clusters import Taint
 from engine.objects.interpreters import Interpretation
-from events import limits
+from events import limits, vocabulary
 from events.json_values import Json
 from events.kube_objects import KubeObject
 
 _CORDON: Final = Taint(key="cluster.karmada.io/unschedulable", effect="NoSchedule")
 _EFFECTS: Final = ("NoSchedule", "NoExecute", "PreferNoSchedule")
 _SCALED: Final = frozenset({("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), ("apps/v1", "ReplicaSet")})
-_JOB: Final = ("batch/v1", "Job")
 
 Retaint = Callable[[list[Taint]], list[Taint]]
 """A function from the current taints of a cluster to its new ones."""
@@ -241,11 +241,11 @@ def scaled(client: Client, objects: KubeObjects, target: Target, replicas: int) 
     if name in _SCALED:
         reply = objects.patch(target, {"spec": {"replicas": replicas}}, part="scale")
         return kube_objects.result(target, "scaled", reply)
-    path = "spec.parallelism" if name == _JOB else _interpreted(client, resource)
+    path = "spec.parallelism" if name == vocabulary.JOB else _interpreted(client, resource)
     if not path:
         # A custom kind may have a scale subresource; if it has none, the server responds 404.
         reply = objects.patch(target, {"spec": {"replicas": replicas}}, part="scale")
-        if reply.code == kube_objects.NOT_FOUND_CODE and objects.get(target) is not None:
+        if reply.code == HTTPStatus.NOT_FOUND and objects.get(target) is not None:
             remedy = "create a ReplicaInterpreter for this kind" if "." in resource.api_version else None
             reason = f"a {resource.kind} has no replicas"
             problem = Problem(verdict=kube_objects.REFUSED, field="kind", reason=reason, remedy=remedy)

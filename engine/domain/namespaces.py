@@ -5,13 +5,18 @@ from typing import Final
 
 from events import vocabulary
 
-KIND: Final = ("v1", "Namespace")
+KIND: Final = vocabulary.NAMESPACE
 SKIPPED: Final = "namespace.karmada.io/skip-auto-propagation"
 """Label of a namespace that is not propagated; clusters that have the namespace already keep it."""
 
 _RESERVED: Final = frozenset({"karmada-system", "karmada-cluster"})
 _RESERVED_PREFIXES: Final = (vocabulary.EXECUTION_NAMESPACE_PREFIX, "kube-")
 DEFAULT: Final = "default"
+SYSTEM: Final = "kube-system"
+OF_EVERY_CLUSTER: Final = (DEFAULT, "kube-node-lease", "kube-public", SYSTEM)
+BUILT_IN: Final = frozenset({*OF_EVERY_CLUSTER, *_RESERVED})
+"""Namespaces that always exist in the control plane, without having been created."""
+
 _TRUE: Final = "true"
 
 

@@ -2,10 +2,7 @@
 
 from typing import Final, cast
 
-from events import shapes
-
-JOB: Final = ("batch/v1", "Job")
-"""API version and kind of Kubernetes' Jobs."""
+from events import shapes, vocabulary
 
 _REPLICAS: Final = ("spec", "replicas")
 _PARALLELISM: Final = ("spec", "parallelism")
@@ -24,7 +21,7 @@ def path_of(api_version: str, kind: str, declared: str = "") -> Path:
     """Return the path of a kind's replica count; ``declared`` is its interpreter's path, or empty."""
     if declared:
         return tuple(declared.removeprefix(".").split("."))
-    return _PARALLELISM if (api_version, kind) == JOB else _REPLICAS
+    return _PARALLELISM if (api_version, kind) == vocabulary.JOB else _REPLICAS
 
 
 def is_default(declared: str) -> bool:

@@ -25,7 +25,6 @@ _FILES: Final = frozenset({"/style.css"})
 
 _AGENTS: Final = "/api/v1/agents/"
 _COOKIE: Final = "reballast"
-_HTTPS: Final = "https"
 _CHALLENGE: Final = {"www-authenticate": "Bearer"}
 _QUERY_BYTES_MAX: Final = 16 * 1024
 _REMEDY: Final = (
@@ -89,7 +88,7 @@ class Guard:
             self._sessions.new(),
             max_age=SESSION_SECONDS,
             path="/",
-            secure=scope["scheme"] == _HTTPS,
+            secure=scope["scheme"] == "https",
             httponly=True,
             samesite="strict",
         )
@@ -121,7 +120,7 @@ def _cookie_name(scope: Scope) -> str:
     """
     _host, port = scope.get("server") or ("", None)
     name = f"{_COOKIE}-{port}" if port else _COOKIE
-    return f"__Host-{name}" if scope["scheme"] == _HTTPS else name
+    return f"__Host-{name}" if scope["scheme"] == "https" else name
 
 
 def _cookie(header: str, name: str) -> str:

@@ -26,6 +26,9 @@ CONNECTIONS_MAX: Final = 2_000
 HEAD_SECONDS: Final = 10.0
 """Time limit for the TLS handshake and for each request head."""
 
+SEND_SECONDS: Final = 30
+"""A client that accepts no data of a stream for this long is disconnected."""
+
 _KEEP_ALIVE_SECONDS: Final = 120
 """Longer than Go's clients keep idle connections, so that no request meets a connection that is being closed."""
 

@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 FILE: Final = "endpoint.json"
-_HTTPS: Final = "https"
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -42,7 +41,7 @@ def verification(url: str, authority: str) -> ssl.SSLContext | bool:
     authorities.
     """
     where = urlsplit(url)
-    if where.scheme != _HTTPS:
+    if where.scheme != "https":
         return False
     if not authority:
         return True

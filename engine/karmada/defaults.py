@@ -17,7 +17,6 @@ from events.kube_objects import KubeObject
 from events.validation import kind_schemas, known_kinds
 
 _POLICY: Final = "policy.karmada.PropagationSpec"
-_GRACEFUL: Final = ("Gracefully", "Graciously")
 _GRACE_SECONDS: Final = 600
 _OVERRIDE_KINDS: Final = ("OverridePolicy", "ClusterOverridePolicy")
 
@@ -54,7 +53,7 @@ def _policy(value: KubeObject) -> KubeObject:
         filled["placement"] = _placement(placement)
     # ``_static`` has copied the object, so it may be changed in place.
     if application := object_at(filled, "failover", "application"):
-        if application["purgeMode"] in _GRACEFUL:
+        if application["purgeMode"] in policies.GRACEFUL:
             application.setdefault("gracePeriodSeconds", _GRACE_SECONDS)
         filled["propagateDeps"] = True
     if any(

@@ -15,6 +15,7 @@ from engine.domain import marks
 from engine.kubeapi.errors import causes, messages, status_objects
 from engine.kubeapi.errors.status_objects import Cause, StatusError
 from engine.kubeapi.values import quantity, schedules
+from engine.objects import policies
 from events.json_values import Json, as_list, as_object, at, object_at, objects_at
 from events.kube_objects import KubeObject
 from events.validation import known_kinds, names, spec_rules
@@ -30,8 +31,6 @@ _WEBHOOKS: Final = {
 }
 
 _CLUSTER_NAME_CHARS_MAX: Final = 48
-
-_GRACEFUL: Final = ("Gracefully", "Graciously")
 
 _PROTECTION: Final = "resourcetemplate.karmada.io/deletion-protected"
 
@@ -122,9 +121,9 @@ def _failover(application: Json | None) -> Iterator[Cause]:
         return
     path = "spec.failover.application.gracePeriodSeconds"
     mode, grace = application.get("purgeMode"), application.get("gracePeriodSeconds")
-    if mode not in _GRACEFUL and grace is not None:
+    if mode not in policies.GRACEFUL and grace is not None:
         yield causes.invalid(path, grace, "only takes effect when purgeMode is gracefully")
-    if mode in _GRACEFUL and grace is None:
+    if mode in policies.GRACEFUL and grace is None:
         yield causes.invalid(path, grace, "should not be empty when purgeMode is gracefully")
 
 

@@ -21,6 +21,10 @@ READ_BYTES_MAX: Final = 16 * 1024 * 1024
 """Total bytes of record values after which a read ends, so that large records cannot exhaust the memory."""
 
 
+AFTER_FAILURE_S: Final = 1.0
+"""Seconds to pause after a failure of the log or of the views, before the next attempt."""
+
+
 class LogError(Exception):
     """A failure of the log; the message contains a remedy."""
 

@@ -7,15 +7,15 @@ member cluster creates them. Fields of an unexpected type refer to nothing, sinc
 validate templates. This module does not check whether the objects exist.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from events import limits
+from events import limits, vocabulary
 from events.json_values import DECODING_ERRORS, at, list_at
+from events.validation import names
 
 CONFIG_MAP: Final = "ConfigMap"
 SECRET: Final = "Secret"  # noqa: S105  # a kind
@@ -24,7 +24,6 @@ VOLUME_CLAIM: Final = "PersistentVolumeClaim"
 
 _API_VERSION: Final = "v1"
 DEFAULT_ACCOUNT: Final = "default"
-_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 _POD_PATHS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("v1", "Pod"): ("spec",),
@@ -37,8 +36,7 @@ _POD_PATHS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
 }
 """Path of the pod spec, by kind."""
 
-_INGRESS: Final = ("networking.k8s.io/v1", "Ingress")
-_CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
+CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 _SECRET_PATHS: Final = (
     ("azureFile", "secretName"),
     ("secret", "secretName"),
@@ -69,7 +67,7 @@ def dependencies(
 ) -> tuple[Dependency, ...]:
     """Return the objects that a template refers to, sorted and without repetitions; empty for other kinds."""
     pod_path = _POD_PATHS.get((api_version, kind))
-    if not namespace or (pod_path is None and (api_version, kind) != _INGRESS):
+    if not namespace or (pod_path is None and (api_version, kind) != vocabulary.INGRESS):
         return ()
     raw = bytes(manifest)
     if not _may_refer(raw):
@@ -82,14 +80,14 @@ def dependencies(
     needed_objects = {
         Dependency(_API_VERSION, dependency_kind, namespace, name)
         for dependency_kind, name in references
-        if isinstance(name, str) and len(name) <= limits.NAME_CHARS_MAX and _NAME.fullmatch(name)
+        if isinstance(name, str) and len(name) <= limits.NAME_CHARS_MAX and names.SUBDOMAIN.fullmatch(name)
     }
     return tuple(sorted(needed_objects))
 
 
 def field_of(api_version: str, kind: str) -> str:
     """Return the field in which objects of a kind refer to others; empty for kinds without references."""
-    if (api_version, kind) == _INGRESS:
+    if (api_version, kind) == vocabulary.INGRESS:
         return "spec.tls"
     return ".".join(_POD_PATHS.get((api_version, kind), ()))
 
@@ -127,7 +125,7 @@ def _pod(pod: object) -> _References:
         yield SERVICE_ACCOUNT, account
     for entry in list_at(pod, "imagePullSecrets"):
         yield SECRET, at(entry, "name")
-    for group in _CONTAINERS:
+    for group in CONTAINERS:
         for container in list_at(pod, group):
             yield from _container(container)
     for volume in list_at(pod, "volumes"):

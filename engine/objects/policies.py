@@ -20,10 +20,12 @@ KINDS: Final = (PROPAGATION_POLICY, CLUSTER_PROPAGATION_POLICY)
 
 _ALWAYS: Final = "Always"
 LAZY: Final = "Lazy"
+GRACEFUL: Final = (vocabulary.PURGE_GRACEFULLY, "Graciously")
+"""Purge modes that wait for the replacement; the second one is Karmada's former name of the first."""
+
 _MODES: Final = {
-    "": vocabulary.PURGE_GRACEFULLY,
-    "Graciously": vocabulary.PURGE_GRACEFULLY,
-    "Immediately": "Directly",
+    **dict.fromkeys(("", *GRACEFUL), vocabulary.PURGE_GRACEFULLY),
+    "Immediately": vocabulary.PURGE_DIRECTLY,
 }
 TOLERATION_SECONDS: Final = 300
 

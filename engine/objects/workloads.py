@@ -9,9 +9,8 @@ from typing import Final, cast
 import msgspec
 from msgspec import Struct
 
-from engine.domain.replica_fields import JOB
 from engine.kubeapi.values import quantity
-from events import kube_objects, limits
+from events import kube_objects, limits, vocabulary
 from events.json_values import as_text, at
 
 _NANO_A_UNIT: Final = 10**9
@@ -69,10 +68,9 @@ class _Workload(Struct, frozen=True):
 _WORKLOAD: Final = msgspec.json.Decoder(_Workload)
 _SINGLE: Final = msgspec.json.Decoder(_PodTemplate)
 _BUILT_IN: Final[frozenset[tuple[str, str]]] = frozenset(
-    {("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), JOB}
+    {("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), vocabulary.JOB}
 )
 NONE: Final = Size()
-_POD: Final = ("v1", "Pod")
 
 
 def is_built_in(api_version: str, kind: str) -> bool:
@@ -82,7 +80,7 @@ def is_built_in(api_version: str, kind: str) -> bool:
 
 def is_single(api_version: str, kind: str) -> bool:
     """Return whether an object of the kind is a single replica, whose count cannot be set."""
-    return (api_version, kind) == _POD
+    return (api_version, kind) == vocabulary.POD
 
 
 def size(api_version: str, kind: str, manifest: msgspec.Raw | bytes) -> Size:
@@ -96,7 +94,7 @@ def size(api_version: str, kind: str, manifest: msgspec.Raw | bytes) -> Size:
         return NONE
     spec = kube_objects.decoded(_WORKLOAD.decode, manifest).spec
     completions = None
-    if (api_version, kind) == JOB:
+    if (api_version, kind) == vocabulary.JOB:
         completions = _count(spec.completions)
         count = job_replicas(spec.parallelism, completions)
     else:

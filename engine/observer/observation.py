@@ -12,13 +12,13 @@ from msgspec import Struct
 
 from engine.domain import marks
 from engine.kubeapi.values import resource_versions
+from engine.objects import dependencies
 from events import codec, keys, observations, records, times
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
 from events.records import Record
 from events.validation import known_kinds
 
-_SECRET: Final = "Secret"  # noqa: S105  # the name of a kind, no secret
 SECRET_FIELDS: Final = ("data", "stringData")
 """The fields of a Secret whose values are observed as digests."""
 
@@ -206,7 +206,7 @@ def _shown(value: KubeObject) -> Json:
     metadata = dict(value.metadata)
     metadata.pop("managedFields", None)
     shown: Json = {**value.document, "metadata": metadata}
-    if value.kind != _SECRET:
+    if value.kind != dependencies.SECRET:
         return shown
     for field in SECRET_FIELDS:
         if field in shown:

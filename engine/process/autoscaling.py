@@ -15,7 +15,7 @@ from engine import diagnostics
 from engine.domain import marks
 from engine.http.kube.control_plane import ControlPlane
 from engine.kubeapi.patching import managed_fields
-from engine.log.port import LogError
+from engine.log.port import AFTER_FAILURE_S, LogError
 from engine.process import controller_writes
 from engine.writing.edits.objects import Writer
 from engine.writing.edits.patching import MERGE_PATCH, Patch
@@ -65,7 +65,7 @@ class Autoscaling:
             except (LogError, ProjectionError) as error:
                 _log.warning("autoscaling stalled", reason=str(error))
                 position = -1
-                await asyncio.sleep(controller_writes.AFTER_FAILURE_S)
+                await asyncio.sleep(AFTER_FAILURE_S)
             await asyncio.sleep(controller_writes.PAUSE_SECONDS)
 
     async def turn(self, after: int) -> int:

@@ -16,7 +16,6 @@ from engine.writing.write_api import Writes
 PAUSE_SECONDS: Final = 0.2
 """Pause of a controller between two reads of the views, so that a busy log does not cause a read per record."""
 
-AFTER_FAILURE_S: Final = 1.0
 _ATTEMPTS: Final = 5
 
 

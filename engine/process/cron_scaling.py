@@ -18,7 +18,7 @@ from engine import diagnostics
 from engine.http.kube.control_plane import ControlPlane
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import schedules
-from engine.log.port import LogError
+from engine.log.port import AFTER_FAILURE_S, LogError
 from engine.process import controller_writes
 from engine.writing.edits.objects import Writer
 from engine.writing.edits.patching import MERGE_PATCH, Patch
@@ -134,7 +134,7 @@ class CronScaling:
             except (LogError, ProjectionError) as error:
                 _log.warning("cron scaling stalled", reason=str(error))
                 position = -1
-                await asyncio.sleep(controller_writes.AFTER_FAILURE_S)
+                await asyncio.sleep(AFTER_FAILURE_S)
             await asyncio.sleep(controller_writes.PAUSE_SECONDS)
             due_ms = min((due_ms for due_ms, _ in self._jobs), default=None)
             delay_s = None if due_ms is None else times.wait_s(due_ms, self._clock_ms())

@@ -32,9 +32,6 @@ SOURCE: Final = "/observed/"
 _SOON_S: Final = 0.001
 """Seconds for which changes are gathered if this process also schedules: decisions wait for the changes."""
 
-_AFTER_FAILURE_S: Final = 1.0
-"""Seconds after a failure of the log until the observer and the scheduler begin again."""
-
 _log = diagnostics.logger(__name__)
 
 
@@ -168,7 +165,7 @@ class Observing(Collector):
                     _log.warning("observing stalled", reason=_reason(group))
                     self._begin()
                 # Not in the handler, which would wrap a cancellation in an ExceptionGroup.
-                with anyio.move_on_after(_AFTER_FAILURE_S):
+                with anyio.move_on_after(port.AFTER_FAILURE_S):
                     await stopping.wait()
         finally:
             await self._api.aclose()

@@ -10,10 +10,10 @@ from msgspec import Struct
 from prometheus_client import CollectorRegistry, Counter, Histogram, Metric
 from prometheus_client.registry import Collector
 
+from engine import loop_lag
 from engine.deciders import shard_fold
 from events import topics
 
-_LATENCY_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _COMMIT_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 GATHER_S: Final = 0.05
 """Longest pause between turns in seconds."""
@@ -68,7 +68,7 @@ class Measures(Collector):
         self._latency = Histogram(
             "reballast_worker_decision_latency_seconds",
             "Time from the earliest input of a step, by its recorded time, to the step's commit.",
-            buckets=_LATENCY_S,
+            buckets=loop_lag.BUCKETS_S,
             registry=self.registry,
         )
         self._commit = Histogram(

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from engine.domain import marks, replica_fields
+from engine.domain.namespaces import OF_EVERY_CLUSTER
 from engine.simulation import (
     addresses,
     listed_statuses,
@@ -28,7 +29,6 @@ from events.json_values import DECODING_ERRORS, Json, as_object, object_at, obje
 from events.kube_fields import OwnerReference
 from events.kube_objects import KubeObject
 
-BUILT_IN_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
 
@@ -153,7 +153,7 @@ def namespaces(
     that clients added. A namespace that a client had created before its propagation is returned as it was written.
     """
     used = {workload.ref.namespace for workload in state.workloads.values() if workload.ref.namespace}
-    names = (*BUILT_IN_NAMESPACES, *used)
+    names = (*OF_EVERY_CLUSTER, *used)
     by_name = {
         name: _namespace(name, created_ms, {}, uid(state.spec.name, "namespace", name)) for name in names
     }

@@ -39,7 +39,6 @@ _FOLLOWED: Final = frozenset(
     codec.catalogue.BY_STRUCT[struct].type
     for struct in (clusters.ClusterJoined, clusters.ClusterLeft, clusters.ClusterHealthChanged)
 )
-_AFTER_FAILURE_S: Final = 1.0
 _log = diagnostics.logger(__name__)
 
 
@@ -120,7 +119,7 @@ class Members:
                 raise
             except port.LogError as error:
                 _log.warning("turn failed, members will be rebuilt", error=str(error))
-                await asyncio.sleep(_AFTER_FAILURE_S)
+                await asyncio.sleep(port.AFTER_FAILURE_S)
             await self._wait()
 
     async def fault(self, name: str, kind: listed_statuses.FaultKind, amount: int | None = None) -> None:

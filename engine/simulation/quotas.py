@@ -9,12 +9,11 @@ from engine.simulation.state import MemberState, NamespaceQuotas, Workload
 from engine.works import quotas, templates
 from engine.works.quotas import Quota
 from engine.works.templates import Template
-from events import clusters, shapes
+from events import clusters, shapes, vocabulary
 from events.validation import known_kinds
 
 FORBIDDEN: Final = '{} "{}" is forbidden: {}'
 _COUNT: Final = "count/"
-_POD: Final = ("v1", "Pod")
 
 
 def record(state: MemberState, key: str, ref: shapes.WorkloadRef, quota: Quota | None) -> None:
@@ -237,7 +236,7 @@ def _pods(state: MemberState, namespace: str) -> Iterator[tuple[Template, int]]:
             yield workload.template, workload.updated
             yield from ((former.template, len(former.slots)) for former in workload.former_pods)
     for item in state.unmanaged.values():
-        if item.ref.namespace == namespace and (item.ref.api_version, item.ref.kind) == _POD:
+        if item.ref.namespace == namespace and (item.ref.api_version, item.ref.kind) == vocabulary.POD:
             yield templates.read(item.manifest), 1
 
 

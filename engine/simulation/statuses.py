@@ -15,12 +15,10 @@ from engine.simulation import (
     replicas,
 )
 from engine.simulation.state import MemberState, Workload
-from events import times
+from events import times, vocabulary
 from events.json_values import DECODING_ERRORS, Json
 from events.kube_fields import Condition
 
-_CRON_JOB: Final = ("batch/v1", "CronJob")
-_POD: Final = ("v1", "Pod")
 _PHASES: Final = {
     ("v1", "Namespace"): {"phase": "Active"},
     ("v1", "PersistentVolume"): {"phase": "Available"},
@@ -89,9 +87,9 @@ def status(state: MemberState, workload: Workload) -> Json:
     kind = workload.ref.api_version, workload.ref.kind
     cluster, budget = state.spec.name, workload.template.budget
     built_in: Mapping[str, object]
-    if kind == _POD:
+    if kind == vocabulary.POD:
         built_in = _pod_status(cluster, workload)
-    elif kind == _CRON_JOB:
+    elif kind == vocabulary.CRON_JOB:
         built_in = cron_jobs.status(workload)
     elif budget is not None:
         built_in = disruption_budgets.status(state, workload, budget)

@@ -7,6 +7,7 @@ member's capacity.
 from collections.abc import Iterator
 from typing import Final
 
+from engine.domain import namespaces
 from engine.kubeapi.rights import bootstrap_roles
 from engine.simulation import addresses, nodes
 from engine.simulation.specs import RELEASE, uid
@@ -15,7 +16,6 @@ from events import times
 from events.json_values import Json
 from events.kube_objects import KubeObject
 
-NAMESPACE: Final = "kube-system"
 _DNS: Final = "coredns"
 _PROXY: Final = "kube-proxy"
 _STATIC: Final = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
@@ -95,7 +95,7 @@ def _running(state: MemberState, pod: KubeObject, container: str, created: str) 
             "spec": {"nodeName": nodes.control_plane(state), "containers": _containers(container)},
             "status": {
                 "phase": "Running",
-                "podIP": addresses.of_pod(state.spec.name, NAMESPACE, pod.name),
+                "podIP": addresses.of_pod(state.spec.name, namespaces.SYSTEM, pod.name),
                 "hostIP": addresses.of_node(state.spec.name, nodes.control_plane(state)),
                 "startTime": created,
                 "conditions": conditions,
@@ -117,8 +117,8 @@ def _object(
 ) -> KubeObject:
     metadata: Json = {
         "name": name,
-        "namespace": NAMESPACE,
-        "uid": uid(state.spec.name, kind, NAMESPACE, name),
+        "namespace": namespaces.SYSTEM,
+        "uid": uid(state.spec.name, kind, namespaces.SYSTEM, name),
         "creationTimestamp": created,
         "labels": labels or (_PROXY_LABELS if kind == "DaemonSet" else _DNS_LABELS),
     }
@@ -136,7 +136,7 @@ def _owned(state: MemberState, value: KubeObject, kind: str, name: str) -> KubeO
         "apiVersion": "apps/v1",
         "kind": kind,
         "name": name,
-        "uid": uid(state.spec.name, kind, NAMESPACE, name),
+        "uid": uid(state.spec.name, kind, namespaces.SYSTEM, name),
         "controller": True,
         "blockOwnerDeletion": True,
     }

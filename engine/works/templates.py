@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import marks
-from engine.domain.replica_fields import JOB
 from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.openapi_schemas import DefinitionError
@@ -32,8 +31,6 @@ _LIMITS: Final = b'"limits"'
 POD: Final = "Pod"
 REPLICA_SET: Final = "ReplicaSet"
 HASH_LABEL: Final = "pod-template-hash"
-_SERVICE: Final = ("v1", "Service")
-_INGRESS: Final = ("networking.k8s.io/v1", "Ingress")
 _BALANCED: Final = b'"LoadBalancer"'
 STATUS: Final = "simulation.reballast.io/status"
 """Annotation with the status of an object in simulated members, in addition to its replicas."""
@@ -50,7 +47,6 @@ _MISSING_IMAGE: Final = re.compile(r"fake/|[^/]*\.invalid(:[0-9]+)?/")
 
 _RUN_MS: Final = 5_000
 _SECONDS_DIGITS_MAX: Final = 9
-_CRON_JOB: Final = ("batch/v1", "CronJob")
 _KEPT: Final = 3
 """Ended Jobs that a CronJob keeps by default, as in Kubernetes."""
 
@@ -231,8 +227,8 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
     # The ReplicaSet of a Deployment has the Deployment's digest as a label.
     own_digest = labels.get(HASH_LABEL) if decoded.kind == REPLICA_SET else None
     digest = own_digest or letters(_CANONICAL.encode(_pod_template(manifest)), _DIGEST_LETTERS)
-    annotations, is_job = decoded.metadata.annotations or {}, (decoded.api_version, decoded.kind) == JOB
-    spec = decoded.spec
+    annotations, kind = decoded.metadata.annotations or {}, (decoded.api_version, decoded.kind)
+    spec, is_job = decoded.spec, kind == vocabulary.JOB
     count = workloads.job_replicas(spec.parallelism, spec.completions) if is_job else spec.replicas
     return Template(
         amounts,
@@ -247,8 +243,8 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         completions=decoded.spec.completions,
         run_ms=_run_ms(annotations.get(RUN_SECONDS, "")) if is_job else 0,
         is_balanced=_is_balanced(decoded),
-        budget=budgets.read(manifest) if (decoded.api_version, decoded.kind) == budgets.KIND else None,
-        cron=_cron(manifest, annotations) if (decoded.api_version, decoded.kind) == _CRON_JOB else None,
+        budget=budgets.read(manifest) if kind == budgets.KIND else None,
+        cron=_cron(manifest, annotations) if kind == vocabulary.CRON_JOB else None,
         lacks_image=_lacks_image(pod.spec.containers) or _lacks_image(decoded.spec.containers),
         retains=(decoded.metadata.labels or {}).get(marks.RETAIN_REPLICAS) == "true",
         load=annotations.get(autoscalers.LOAD, ""),
@@ -276,7 +272,9 @@ def _cron(manifest: bytes | msgspec.Raw, annotations: dict[str, str]) -> CronJob
 
 def _is_balanced(manifest: _Manifest) -> bool:
     kind = manifest.api_version, manifest.kind
-    return kind == _INGRESS or (kind == _SERVICE and bytes(manifest.spec.type) == _BALANCED)
+    return kind == vocabulary.INGRESS or (
+        kind == vocabulary.SERVICE and bytes(manifest.spec.type) == _BALANCED
+    )
 
 
 def _run_ms(seconds: str) -> int:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, Protocol
 from msgspec import Struct
 
 from engine import loop_share
+from engine.domain import namespaces
 from engine.kubeapi.errors.status_objects import StatusDetails, StatusError, in_terminating_namespace
 from engine.log import port
 from engine.writing import object_changes, tracing
@@ -32,16 +33,6 @@ from projections.port import ProjectionError
 _WRITES_MAX: Final = 512
 """Maximum number of writes per append: enough to share a disk sync, few enough that other writers wait briefly."""
 _TRIES_MAX: Final = 5
-BUILT_IN_NAMESPACES: Final = (
-    "default",
-    "karmada-cluster",
-    "karmada-system",
-    "kube-node-lease",
-    "kube-public",
-    "kube-system",
-)
-"""Namespaces that always exist, without having been created."""
-
 _READ_RECORDS_MAX: Final = 1024
 
 Answer = Written | Problem | Exception
@@ -384,7 +375,7 @@ def _check_namespace(mutation: Mutation, stored: dict[str, StoredState]) -> None
     if not isinstance(mutation, object_changes.Change) or target.key in stored or not target.namespace:
         return
     namespace = stored.get(target.namespace_key)
-    if namespace is None and target.namespace not in BUILT_IN_NAMESPACES:
+    if namespace is None and target.namespace not in namespaces.BUILT_IN:
         details: StatusDetails = {"name": target.namespace, "kind": "namespaces"}
         raise StatusError(404, "NotFound", f'namespaces "{target.namespace}" not found', details)
     if (

@@ -3,16 +3,15 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import anyio.to_thread
 
-from engine.log.port import NumberedLog
+from engine.log.port import AFTER_FAILURE_S, NumberedLog
 from events.records import StoredRecord
 from projections.port import Rows, Views
 
 _Answer = TypeVar("_Answer")
-_AFTER_FAILURE_S: Final = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +65,7 @@ class ReadSide:
                 await asyncio.wait((more, stopping), return_when=asyncio.FIRST_COMPLETED)
                 if more.done() and more.exception() is not None:
                     # The projection failed and is being retried; pause instead of spinning.
-                    await asyncio.wait((stopping,), timeout=_AFTER_FAILURE_S)
+                    await asyncio.wait((stopping,), timeout=AFTER_FAILURE_S)
             finally:
                 more.cancel()
                 stopping.cancel()

@@ -11,7 +11,7 @@ from events.validation.schema import Fault, Text
 _LABEL_NAME_CHARS_MAX: Final = limits.NAME_CHARS_MAX + 1 + limits.LABEL_CHARS_MAX
 _QUANTITY_CHARS_MAX: Final = 64
 _CACHED_LABELS_MAX: Final = 65_536
-_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _LABEL_NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]")
 _LABEL_VALUE: Final = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9])?")
@@ -37,7 +37,7 @@ LABEL_VALUE: Final = Text(pattern=_LABEL_VALUE, means="a label's value (63 lette
 
 TAINT_KEY: Final = Text(
     filled=True,
-    pattern=re.compile(f"({_SUBDOMAIN.pattern}/)?{_LABEL_NAME.pattern}"),
+    pattern=re.compile(f"({SUBDOMAIN.pattern}/)?{_LABEL_NAME.pattern}"),
     means="a taint's key (63 letters, digits, '-', '_', '.', behind a prefix such as example.com/)",
 )
 QUANTITY: Final = Text(pattern=_QUANTITY, means="a quantity (such as 250m, 2, 512Mi or 1.5Gi)", numeral=True)
@@ -71,7 +71,7 @@ def is_label_name(name: str) -> bool:
 
 def is_object_name(name: str) -> bool:
     """Return whether an object of most kinds may have this name: a DNS subdomain."""
-    return len(name) <= limits.NAME_CHARS_MAX and _SUBDOMAIN.fullmatch(name) is not None
+    return len(name) <= limits.NAME_CHARS_MAX and SUBDOMAIN.fullmatch(name) is not None
 
 
 def is_label_value(value: str) -> bool:
@@ -86,7 +86,7 @@ def is_quantity(value: str) -> bool:
 @lru_cache(maxsize=_CACHED_LABELS_MAX)
 def _is_label_name(name: str) -> bool:
     prefix, slash, last = name.rpartition("/")
-    if slash and (len(prefix) > limits.NAME_CHARS_MAX or not _SUBDOMAIN.fullmatch(prefix)):
+    if slash and (len(prefix) > limits.NAME_CHARS_MAX or not SUBDOMAIN.fullmatch(prefix)):
         return False
     return _LABEL_NAME.fullmatch(last) is not None
 
@@ -103,7 +103,7 @@ def _is_quantity(value: str) -> bool:
 
 def is_dns_name(name: str) -> bool:
     """Return whether a cluster or an object may have this name: a DNS subdomain in lower case."""
-    return len(name) <= limits.NAME_CHARS_MAX and _SUBDOMAIN.fullmatch(name) is not None
+    return len(name) <= limits.NAME_CHARS_MAX and SUBDOMAIN.fullmatch(name) is not None
 
 
 def label_faults(labels: Mapping[str, str], path: str) -> Iterator[Fault]:
@@ -122,7 +122,7 @@ def head_faults(manifest: kube_objects.Manifest) -> Iterator[Fault]:
         if form.pattern and not form.pattern.fullmatch(text):
             yield Fault(field, f"{text[:80]!r} is not {form.means}")
     name, namespace = manifest.metadata.name, manifest.metadata.namespace
-    if not api_version.startswith(_PATH_NAMED) and not _SUBDOMAIN.fullmatch(name):
+    if not api_version.startswith(_PATH_NAMED) and not SUBDOMAIN.fullmatch(name):
         yield Fault(
             "metadata.name", f"{name[:80]!r} is no DNS name", "use lower case letters, digits, '-', '.'"
         )

@@ -8,16 +8,13 @@ report counts as pending.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypedDict
 
-from engine.domain.replica_fields import JOB
-from events import decisions, job_statuses, limits, shapes, status_values, times
+from events import decisions, job_statuses, limits, shapes, status_values, times, vocabulary
 from events.kube_fields import Condition
 
-_BALANCED: Final = frozenset({("v1", "Service"), ("networking.k8s.io/v1", "Ingress")})
-_CRON_JOB: Final = ("batch/v1", "CronJob")
-_POD: Final = ("v1", "Pod")
+_BALANCED: Final = frozenset({vocabulary.SERVICE, vocabulary.INGRESS})
 _CLAIM: Final = ("v1", "PersistentVolumeClaim")
 _PHASES: Final = {
-    _POD: ("Failed", "Pending", "Running", "Succeeded"),
+    vocabulary.POD: ("Failed", "Pending", "Running", "Succeeded"),
     ("v1", "PersistentVolume"): ("Failed", "Pending", "Available", "Bound", "Released"),
     _CLAIM: ("Lost", "Pending", "Bound"),
 }
@@ -68,9 +65,9 @@ def of_member(ref: shapes.WorkloadRef, values: dict[str, str]) -> KindStatus | N
     kind = ref.api_version, ref.kind
     if kind in _BALANCED:
         return _balanced(_ingress(values))
-    if kind == JOB:
+    if kind == vocabulary.JOB:
         return _job_end(values)
-    if kind == _CRON_JOB:
+    if kind == vocabulary.CRON_JOB:
         return _cron_job(ref, [values])
     if kind in _PHASES:
         phase = values.get(status_values.PHASE)
@@ -84,7 +81,7 @@ def over_all(ref: shapes.WorkloadRef, members: Sequence[decisions.MemberStatus])
     reported = [member.values for member in members]
     if kind in _BALANCED:
         return _balanced([entry for member in members for entry in _ingress(member.values)])
-    if kind == _CRON_JOB:
+    if kind == vocabulary.CRON_JOB:
         return _cron_job(ref, reported)
     if kind in _PHASES:
         return _shown(_phase(kind, reported), reported)

@@ -6,8 +6,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from engine.domain import reported_statuses
-from engine.domain.replica_fields import JOB
-from events import decisions, json_paths, shapes, status_values
+from events import decisions, json_paths, shapes, status_values, vocabulary
 from events.json_values import Json
 from projections.bindings import Binding, Status
 from projections.documents import kind_statuses
@@ -84,7 +83,7 @@ def member_status(
     kind_status = kind_statuses.of_member(ref, member.values)
     if kind_status is not None:
         return {**status, **kind_status}
-    return status | (_plain(numbers) if has_replicas and kind != JOB else {})
+    return status | (_plain(numbers) if has_replicas and kind != vocabulary.JOB else {})
 
 
 def _plain(struct: Struct) -> Json:

@@ -12,7 +12,7 @@ import msgspec
 from engine.domain import federated_quotas, marks
 from engine.domain.bindings import Claim, Mark
 from engine.domain.rebalancers import Observed
-from events import decisions, job_statuses, json_paths, shapes, times
+from events import decisions, job_statuses, json_paths, shapes, times, vocabulary
 from events.json_values import DECODING_ERRORS, Json, as_text
 from events.kube_fields import Condition, ObjectMeta
 from events.kube_objects import KubeObject
@@ -169,7 +169,7 @@ def template_status(binding: Binding) -> Json:
     """Return a template's status: sums over all clusters, and fields aggregated by its kind's interpreter."""
     # A Job's status has counts of its own (active, succeeded, failed), not replicas.
     kind = binding.template.api_version, binding.template.kind
-    has_counts = binding.replicas is not None and kind != kind_statuses.JOB
+    has_counts = binding.replicas is not None and kind != vocabulary.JOB
     if binding.status is None:
         return {}
     kind_status = kind_statuses.over_all(binding.template, binding.status.members)
@@ -181,7 +181,7 @@ def template_status(binding: Binding) -> Json:
     for path, value in binding.status.fields.items():
         put(status, json_paths.names(path), value)
     members = binding.status.members
-    if kind == kind_statuses.JOB:
+    if kind == vocabulary.JOB:
         return {**_with_start(status), **_job_end(members)}
     if not has_counts:
         return status | {"observedGeneration": binding.status.observed_generation}

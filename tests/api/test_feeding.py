@@ -184,7 +184,7 @@ async def test_change_is_reported_once_although_the_next_read_of_a_turn_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     turns = SlowFeed(monkeypatch)
-    monkeypatch.setattr(watch_feed, "_AFTER_FAILURE_S", 0.01)
+    monkeypatch.setattr(watch_feed, "AFTER_FAILURE_S", 0.01)
     async with api() as (client, services):
         plane = FailingPlane(*plane_parts(services))
         feed = Feed(services, plane, Limits())
@@ -209,7 +209,7 @@ async def test_defect_at_a_change_ends_the_open_watches_and_not_the_feed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     turns = SlowFeed(monkeypatch)
-    monkeypatch.setattr(watch_feed, "_AFTER_FAILURE_S", 0.01)
+    monkeypatch.setattr(watch_feed, "AFTER_FAILURE_S", 0.01)
     async with api() as (client, services):
         feed = Feed(services, ControlPlane(*plane_parts(services)), Limits())
         turns.stop()

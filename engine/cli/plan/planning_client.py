@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode
@@ -9,7 +10,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, structs
 
-from engine.cli import failures, kube_objects, options, output, server_reads
+from engine.cli import failures, options, output, server_reads
 from engine.cli.client import Client, Parameter, Reply
 from engine.kubeapi.patching import patches
 from engine.kubeapi.schema import custom_kinds
@@ -26,7 +27,6 @@ _FIRST_POLL_S: Final = 0.02
 _POLL_S: Final = 0.2
 _NAMESPACES: Final = "api/v1/namespaces"
 _DEFINITIONS: Final = "apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_DONE: Final = 200
 
 
 class Request(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -250,7 +250,7 @@ class _PlannedChanges:
         if not kinds:
             return reply
         known = [] if reply.is_refusal else objects_at(reply.body, "resources")
-        return Reply(_DONE, {**reply.body, "resources": [*known, *kinds]}, [])
+        return Reply(HTTPStatus.OK, {**reply.body, "resources": [*known, *kinds]}, [])
 
     def computed(self, method: str, path: str, body: Json | None, *, is_past: bool) -> Reply | None:
         """Return the answer to a write that depends on an earlier request, or to any write if the plan ``is_past``.
@@ -266,7 +266,7 @@ class _PlannedChanges:
             if method == "PATCH"
             else body
         )
-        return Reply(_DONE, object_at(value), [])
+        return Reply(HTTPStatus.OK, object_at(value), [])
 
     def take(self, method: str, path: str, value: KubeObject) -> None:
         """Store the state of an object after a request."""
@@ -294,7 +294,7 @@ class _PlannedChanges:
 
 def _answer(value: KubeObject | None) -> Reply:
     """Return the answer to a read of an object, None if it does not exist."""
-    return Reply(kube_objects.NOT_FOUND_CODE, {}, []) if value is None else Reply(_DONE, value.document, [])
+    return Reply(HTTPStatus.NOT_FOUND, {}, []) if value is None else Reply(HTTPStatus.OK, value.document, [])
 
 
 def _object_path(method: str, path: str, value: KubeObject) -> str:

@@ -8,13 +8,12 @@ import contextlib
 from collections.abc import Callable
 from typing import Final
 
-from engine.domain import marks
+from engine.domain import marks, namespaces
 from engine.identity import kubeconfig
 from engine.kubeapi.rights import bootstrap_roles, bootstrap_tokens, parsing
 from engine.kubeapi.schema.resources import Resource
 from engine.log.port import LogCutError
 from engine.objects import dependencies
-from engine.writing.execution import BUILT_IN_NAMESPACES
 from engine.writing.read_side import ReadSide
 from events import attributes, ids, times
 from events.json_values import Json
@@ -124,12 +123,12 @@ class BootstrapObjects:
         return value.with_metadata({"resourceVersion": namespace.resource_version or "1"})
 
     async def _namespace(self, name: str) -> KubeObject | None:
-        if name in BUILT_IN_NAMESPACES or name in await self._reads.peek(_works_namespaces):
+        if name in namespaces.BUILT_IN or name in await self._reads.peek(_works_namespaces):
             return await self._namespace_object(name)
         return None
 
     async def _namespaces(self) -> list[KubeObject]:
-        names = {*BUILT_IN_NAMESPACES, *await self._reads.peek(_works_namespaces)}
+        names = {*namespaces.BUILT_IN, *await self._reads.peek(_works_namespaces)}
         return [await self._namespace_object(name) for name in sorted(names)]
 
     async def _of_namespace(self, kind: object_tables.Kind, namespace: str) -> KubeObject | None:

@@ -8,14 +8,12 @@ from typing import Final
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from engine.http.server import SEND_SECONDS
 from events import records
 
 SECONDS_MAX: Final = 3_600
 SECONDS: Final = 1_800
 """Duration of a stream in seconds if the client sets no timeout."""
-
-_SEND_SECONDS: Final = 30
-"""A client that accepts no data for this long is disconnected."""
 
 
 class Parts(Response):
@@ -66,7 +64,7 @@ class Parts(Response):
         # An empty part sends the headers at once, before the first event.
         await send({"type": "http.response.body", "body": b"", "more_body": True})
         async for part in self._parts:
-            async with asyncio.timeout(_SEND_SECONDS):
+            async with asyncio.timeout(SEND_SECONDS):
                 await send({"type": "http.response.body", "body": part, "more_body": True})
 
 

@@ -19,7 +19,7 @@ from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.rate_limits import Limits
 from engine.kubeapi.conversion import versions
 from engine.kubeapi.schema.resources import Resource, control_plane
-from engine.log.port import LogError
+from engine.log.port import AFTER_FAILURE_S, LogError
 from engine.writing.read_side import ReadSide
 from events.kube_objects import KubeObject
 from projections import changes, object_tables, query
@@ -33,7 +33,6 @@ _PAUSE_SECONDS_MAX: Final = 0.005
 Within its limits a pause is as long as the read before it, so that watches of a quiet log see little delay.
 """
 
-_AFTER_FAILURE_S: Final = 1.0
 _WORDS: Final = {changes.ADDED: "ADDED", changes.MODIFIED: "MODIFIED", changes.DELETED: "DELETED"}
 _log = diagnostics.logger("gateway.kube")
 
@@ -211,7 +210,7 @@ class Feed:
                 await self._turn()
             except (LogError, ProjectionError) as error:
                 _log.warning("watch feed stalled", error=str(error))
-                await asyncio.sleep(_AFTER_FAILURE_S)
+                await asyncio.sleep(AFTER_FAILURE_S)
             except Exception:  # noqa: BLE001  # a defect at one change must not end the feed silently
                 # Skip the change, or the feed would fail forever. Only watches that read the change again
                 # then fail.
@@ -219,7 +218,7 @@ class Feed:
                 for subscriber in self._subscribers:
                     subscriber.cut()
                 self._position = self._reads.views.folded
-                await asyncio.sleep(_AFTER_FAILURE_S)
+                await asyncio.sleep(AFTER_FAILURE_S)
             took_s = loop.time() - began_s
             await asyncio.sleep(min(max(took_s, _PAUSE_SECONDS_MIN), _PAUSE_SECONDS_MAX))
 

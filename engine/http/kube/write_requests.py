@@ -8,7 +8,7 @@ from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response
 
-from engine.domain import marks
+from engine.domain import marks, namespaces
 from engine.http.kube import bodies, list_responses, rendering, requests
 from engine.http.kube.access import Authorizer
 from engine.http.kube.control_plane import ControlPlane
@@ -31,7 +31,6 @@ from engine.writing.edits.objects import STATUSES, RequestedEdit
 from engine.writing.edits.preconditions import AheadError
 from engine.writing.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
 from engine.writing.edits.status import DerivedStatus, StatusApplication, StatusPatch, StatusReplacement
-from engine.writing.execution import BUILT_IN_NAMESPACES
 from engine.writing.mutations import Action, Problem, Target, Verdict, Written
 from engine.writing.object_changes import Change, Preconditions, Removal, StatusChange
 from engine.writing.write_api import CLIENT_SOURCE
@@ -149,7 +148,7 @@ class WriteRequests:
         check_reserved(target, write.user)
         is_namespace = target.route == "namespace"
         is_bootstrap = await self._plane.is_bootstrap_object(resource, target.namespace, target.name)
-        if is_bootstrap or (is_namespace and target.name in BUILT_IN_NAMESPACES):
+        if is_bootstrap or (is_namespace and target.name in namespaces.BUILT_IN):
             reason = "this namespace may not be deleted" if is_namespace else "it is a built-in object"
             message = f'{resource.qualified} "{target.name}" is forbidden: {reason}'
             raise StatusError(403, "Forbidden", message, {"name": target.name, "kind": resource.plural})

@@ -1,6 +1,7 @@
 """Handle a plan's requests to the Kubernetes API as dry runs, and collect the records that they would append."""
 
 from collections.abc import Callable, Sequence
+from http import HTTPStatus
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -22,7 +23,6 @@ PlanningApi = Callable[[PlannedWrites], ASGIApp]
 
 REQUESTS_MAX: Final = 1_000
 _HOST: Final = "http://localhost/"
-_REFUSED: Final = 400
 _APART: Final = frozenset({"proxy", "token", "exec", "attach"})
 """Subresources whose requests have effects outside of the log."""
 
@@ -62,7 +62,7 @@ async def records_of(
                 ) from None
             _check(index, request.method, built.url.path)
             response = await client.send(built)
-            if response.status_code >= _REFUSED:
+            if response.status_code >= HTTPStatus.BAD_REQUEST:
                 raise _refusal(index, request, response)
             warnings += response.headers.get_list("warning")
     return planned.records, warnings

@@ -19,6 +19,7 @@ from engine.http.errors import RefusalError
 from engine.http.query import parameters, record_pages
 from engine.http.query.api_routes import feed_route, read_query
 from engine.http.query.record_json import entry
+from engine.http.server import SEND_SECONDS
 from engine.log.port import LogCutError
 from engine.writing.read_side import ReadSide
 
@@ -28,9 +29,6 @@ BEHIND_RECORDS_MAX: Final = 50_000
 
 _BATCH_RECORDS: Final = 256
 _PING_SECONDS: Final = 15
-_SEND_SECONDS: Final = 30
-"""A reader that accepts no data for this long is disconnected."""
-
 _ID_DIGITS_MAX: Final = 18
 _encode = msgspec.json.Encoder().encode
 
@@ -60,7 +58,7 @@ class _Feed(EventSourceResponse):
     """A response that is one of the ``readers`` from its creation on, before its stream starts, until it ends."""
 
     def __init__(self, events: AsyncGenerator[ServerSentEvent], readers: set[Response]) -> None:
-        super().__init__(events, ping=_PING_SECONDS, send_timeout=_SEND_SECONDS)  # pyright: ignore[reportUnknownMemberType]
+        super().__init__(events, ping=_PING_SECONDS, send_timeout=SEND_SECONDS)  # pyright: ignore[reportUnknownMemberType]
         self._readers = readers
         readers.add(self)
 

@@ -14,7 +14,7 @@ from events.kube_objects import KubeObject
 _MODE: Final = 420
 _STICKY_SECONDS: Final = 10_800
 _PROBE: Final[Json] = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
-_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _POD: Final[Json] = {
     "restartPolicy": "Always",
     "terminationGracePeriodSeconds": 30,
@@ -280,7 +280,7 @@ def _container(value: Json) -> Json:
     result = {**_CONTAINER, "imagePullPolicy": _pull_policy(value.get("image")), **value}
     if "ports" in value:
         result["ports"] = _map_items(value["ports"], lambda port: {"protocol": "TCP", **port})
-    for name in _PROBES:
+    for name in PROBES:
         probe = as_object(value.get(name))
         if probe is not None:
             result[name] = _probe(probe)

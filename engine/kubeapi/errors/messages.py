@@ -15,7 +15,6 @@ _ANNOTATIONS_BYTES_MAX: Final = 262_144
 
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _OLD_LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _VALUE: Final = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 _KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
@@ -88,7 +87,7 @@ def old_label_faults(text: str) -> list[str]:
 
 def subdomain_faults(text: str) -> list[str]:
     """Return the errors of a text as an RFC 1123 subdomain."""
-    return _texts(text, _SUBDOMAIN, _SUBDOMAIN_WORDS, limits.NAME_CHARS_MAX)
+    return _texts(text, names.SUBDOMAIN, _SUBDOMAIN_WORDS, limits.NAME_CHARS_MAX)
 
 
 def segment_faults(text: str) -> list[str]:

@@ -11,7 +11,7 @@ from engine.plans.questions import Question
 FAILED: Final = b"failed "
 MODULE: Final = "engine.process.plans"
 _LENGTH_BYTES: Final = 8
-_READ: Final = 1 << 20
+READ_BYTES: Final = 1 << 20
 
 
 class Ask(Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ def receive(connection: socket.socket) -> Ask:
 def _exactly(connection: socket.socket, length: int) -> bytes:
     content = bytearray()
     while len(content) < length:
-        if not (more := connection.recv(min(length - len(content), _READ))):
+        if not (more := connection.recv(min(length - len(content), READ_BYTES))):
             raise EOFError
         content += more
     return bytes(content)

@@ -25,7 +25,6 @@ _BUSY: Final = "too many plans are waiting; try again when one is done"
 _TRIES: Final = 2
 """Number of attempts: the process may end after its idle time while a question is sent, so ask twice."""
 
-_READ: Final = 1 << 20
 _IDLE_S: Final = 120.0
 """Seconds without a question after which the process ends."""
 
@@ -129,7 +128,7 @@ class Keeper:
         try:
             with child_end:
                 socket.send_fds(self._control, [b"?"], [child_end.fileno()])
-            reader, writer = await asyncio.open_unix_connection(sock=own_end, limit=_READ)
+            reader, writer = await asyncio.open_unix_connection(sock=own_end, limit=protocol.READ_BYTES)
         except BlockingIOError:
             own_end.close()
             raise PlanError(_BUSY) from None
@@ -158,7 +157,7 @@ class Keeper:
 
 async def _answer(reader: asyncio.StreamReader, progress: Callable[[int], None]) -> bytes:
     lines = Lines()
-    while data := await reader.read(_READ):
+    while data := await reader.read(protocol.READ_BYTES):
         for line in lines.take(data):
             if line.startswith(protocol.FAILED):
                 raise PlanError(line.removeprefix(protocol.FAILED).decode())

@@ -24,9 +24,6 @@ _READ_BYTES: Final = 65_536
 _INPUT: Final = 0
 _OUTPUT: Final = 1
 _END_S: Final = 10.0
-_AFTER_FAILURE_S: Final = 1.0
-"""Pause in seconds after a failure to write the tables."""
-
 _UNREADABLE: Final = (port.LogCorruptedError, port.LogCutError)
 _log = diagnostics.logger(__name__)
 
@@ -140,7 +137,7 @@ async def _opened_at_last(log: runner.Source, path: Path) -> runner.Projector:
             return await _opened(log, path)
         except ProjectionError as error:
             _report_error(line_protocol.UNWRITABLE, error)
-            await asyncio.sleep(_AFTER_FAILURE_S)
+            await asyncio.sleep(port.AFTER_FAILURE_S)
 
 
 async def _opened(log: runner.Source, path: Path) -> runner.Projector:
@@ -169,7 +166,7 @@ async def _fold(projector: runner.Projector) -> None:
             await projector.run()
         except UnwritableError as error:
             _report_error(line_protocol.UNWRITABLE, error)
-            await asyncio.sleep(_AFTER_FAILURE_S)
+            await asyncio.sleep(port.AFTER_FAILURE_S)
         except _UNREADABLE as error:
             _report_error(line_protocol.CORRUPTED, error)
             return

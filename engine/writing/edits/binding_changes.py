@@ -4,6 +4,7 @@ As in Karmada, ``suppressDeletion: false`` in an eviction task allows the deleti
 eviction keeps, and a queueing controller delays a workload by ``suspension.scheduling``.
 """
 
+from http import HTTPStatus
 from typing import Final
 
 import msgspec
@@ -23,8 +24,6 @@ _TASKS: Final = "gracefulEvictionTasks"
 _SUPPRESS: Final = "suppressDeletion"
 _SUSPENSION: Final = "suspension"
 _SUSPENDED: Final = ("scheduling", "dispatching")
-_FORBIDDEN: Final = 403
-_CONFLICT: Final = 409
 _NOT_COMPARED: Final = ("managedFields", "resourceVersion")
 
 
@@ -77,7 +76,7 @@ def _edited(resource: Resource, live: KubeObject, edit: Edit) -> Edited:
     try:
         return edit.apply(live)
     except StatusError as error:
-        if error.code != _CONFLICT or isinstance(edit, Replacement):
+        if error.code != HTTPStatus.CONFLICT or isinstance(edit, Replacement):
             raise
         unversioned = live.with_metadata({"resourceVersion": "0"})
         if _rest(live) != _rest(edit.apply(unversioned).value):
@@ -128,4 +127,4 @@ def _forbidden(resource: Resource, live: KubeObject) -> StatusError:
         f"spec.{_TASKS}[].{_SUPPRESS} to false: this allows the deletion of the old copy"
     )
     details: StatusDetails = {"name": name, "group": resource.group, "kind": resource.plural}
-    return StatusError(_FORBIDDEN, "Forbidden", message, details)
+    return StatusError(HTTPStatus.FORBIDDEN, "Forbidden", message, details)

@@ -4,6 +4,7 @@ This server answers for simulated members; requests to real members go through t
 """
 
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote
 
@@ -26,16 +27,15 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.rights.rbac import Rights, User
 from engine.kubeapi.schema.resources import ApiPath, Resource, parse_path
+from engine.objects import dependencies
 from engine.writing.read_side import ReadSide
 from events.kube_objects import KubeObject
 from events.validation.known_kinds import CLUSTER_GROUP
 from projections import object_tables
 from projections.port import Rows
 
-_FORBIDDEN: Final = 403
 _CLUSTER: Final = object_tables.Kind(CLUSTER_GROUP, "Cluster")
 _PATH_SAFE: Final = "/:@!$&'()*+,;="
-_CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 _log = diagnostics.logger("gateway")
 
 
@@ -174,14 +174,18 @@ def _with_members_roles(guard: Guard, plane: MemberPlane) -> Guard:
             await guard(request, api_path, path)
         except StatusError as refusal:
             user, act = access.user_of(request), act_at(request, api_path, path)
-            if refusal.code != _FORBIDDEN or not (await rights_in(plane)).may(user, act):
+            if refusal.code != HTTPStatus.FORBIDDEN or not (await rights_in(plane)).may(user, act):
                 raise
 
     return check
 
 
 def _containers(pod: KubeObject) -> set[object]:
-    return {container.get("name") for field in _CONTAINERS for container in pod.objects_at("spec", field)}
+    return {
+        container.get("name")
+        for field in dependencies.CONTAINERS
+        for container in pod.objects_at("spec", field)
+    }
 
 
 async def elsewhere(_request: Request, _resource: Resource, api_path: ApiPath) -> Response:

@@ -35,11 +35,9 @@ from engine.writing.read_side import ReadSide
 from engine.writing.write_api import StoredViews
 from events import clusters, codec, specs, times, topics
 from events.kube_objects import KubeObject
-from events.validation.known_kinds import CLUSTER_GROUP
 from projections import agent_queries, object_tables
 from projections.port import Rows
 
-_CLUSTER: Final = object_tables.Kind(CLUSTER_GROUP, "Cluster")
 _MANIFESTS_KEPT: Final = 4_096
 _MANIFEST_BYTES_MAX: Final = 64 * 1024 * 1024
 _PARTLY_DERIVED: Final = frozenset(

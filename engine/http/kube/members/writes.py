@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from engine import loop_share
-from engine.domain import marks
+from engine.domain import marks, namespaces
 from engine.http.kube import bodies, bootstrap_objects, list_responses, rendering, requests
 from engine.http.kube.members.plane import MemberPlane
 from engine.http.kube.write_parsing import Parsing, WriteRequest
@@ -25,7 +25,6 @@ from engine.kubeapi.errors.status_objects import Status, StatusDetails, StatusEr
 from engine.kubeapi.rights.rbac import Rights, User
 from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.simulation import disruption_budgets, garbage_collection, lists, quotas, unmanaged
-from engine.simulation.api_objects import BUILT_IN_NAMESPACES
 from engine.simulation.state import KeptFields, MemberState, Unmanaged
 from engine.works import templates
 from engine.writing import object_changes
@@ -213,7 +212,7 @@ class MemberWrites:
                 await self._record(replica)
             return live, ""
         self._check_writable(resource, namespace, name, None if resource.qualified == _NODES else live)
-        if resource.qualified == _NAMESPACES and name in BUILT_IN_NAMESPACES:
+        if resource.qualified == _NAMESPACES and name in namespaces.OF_EVERY_CLUSTER:
             message = f'namespaces "{name}" is forbidden: this namespace may not be deleted'
             raise StatusError(403, "Forbidden", message, {"name": name, "kind": _NAMESPACES})
         preconditions.check(live)
@@ -270,7 +269,7 @@ class MemberWrites:
 
     async def _check_namespace(self, namespace: str) -> None:
         """Raise StatusError (404) if a namespace does not exist."""
-        if not namespace or namespace in BUILT_IN_NAMESPACES:
+        if not namespace or namespace in namespaces.OF_EVERY_CLUSTER:
             return
         resource = (await self._plane.catalogue()).resource("", "v1", _NAMESPACES)
         if resource is None or await self._plane.get(resource, "", namespace) is None:

@@ -17,6 +17,7 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.values import quantity
+from events import vocabulary
 from events.json_values import DECODING_ERRORS, Json, as_list, as_object, at, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
 
@@ -265,7 +266,6 @@ def _event_namespace(value: KubeObject, object_field: str) -> Iterator[Cause]:
         yield causes.invalid("involvedObject.namespace", of_object, "does not match event.namespace")
 
 
-_SERVICE: Final = ("v1", "Service")
 _EXTERNAL: Final = "ExternalName"
 _WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
 _OF_ADDRESSES: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy")
@@ -278,7 +278,7 @@ def without_former_type(before: KubeObject | None, value: KubeObject) -> KubeObj
 
     Fields that differ from ``before`` are kept. ``before`` is the object before the write, with the API's defaults.
     """
-    if before is None or value.type_meta != _SERVICE:
+    if before is None or value.type_meta != vocabulary.SERVICE:
         return value
     old, new = before.object_at("spec"), value.object_at("spec")
     type_name = new.get("type") or "ClusterIP"

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from engine.kubeapi.admission.built_in_defaults import PROBES
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
@@ -22,7 +23,6 @@ _ENVIRONMENT_NAME: Final = re.compile(r"[ -<>-~]+")
 _ENVIRONMENT_WORDS: Final = (
     "a valid environment variable name must consist only of printable ASCII characters other than '='"
 )
-_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -91,7 +91,7 @@ def _containers(
             yield causes.required(f"{where}.image")
         if "lifecycle" in container:
             yield from _hooks(object_at(container, "lifecycle"), f"{where}.lifecycle")
-        for probe in _PROBES:
+        for probe in PROBES:
             if probe in container:
                 yield from _probe(as_object(container[probe]), probe, f"{where}.{probe}")
         if "ports" in container:
