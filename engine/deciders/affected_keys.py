@@ -5,56 +5,52 @@ fact topics does not matter, nor how many facts are folded at a time: a verifica
 than the owner of the shard did.
 """
 
-from typing import Final
-
-from engine.deciders import cluster_health, fact_changes, facts, waiting_keys
+from engine.deciders import fact_changes, waiting_keys
 from engine.deciders import state as states
+from engine.deciders.deferred_changes import DeferredChanges
 from engine.deciders.indexes import Indexes
 from engine.deciders.placement_cache import Placements
-from engine.deciders.state import Binding, Cause, Departure, ShardState, Watch
+from engine.deciders.state import Cause, Departure, ShardState, Watch
 from engine.objects import clusters as manifests
 from engine.objects import priorities
 from engine.placement import fleet
-from events import keys, times, topics, vocabulary
+from events import keys, times, vocabulary
 
 
-def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: fact_changes.Changed) -> None:
-    """Queue the keys that a change concerns."""
+def touch(
+    shard: ShardState,
+    indexes: Indexes,
+    deferred: DeferredChanges,
+    placements: Placements,
+    changed: fact_changes.Changed,
+) -> None:
+    """Queue the keys that a change concerns, or defer the change to the next step."""
     cause = changed.cause
     match changed.change:
         case fact_changes.ClusterChanged() as change:
             for key in _cluster_keys(change, indexes, placements):
-                _touch(shard, key, states.CLUSTER, cause)
-            _touch_watches(shard, indexes, change, cause)
+                waiting_keys.touch_by_fact(shard, key, states.CLUSTER, cause)
+            _touch_watches(shard, indexes, deferred, change, cause)
             _touch_departure(shard, change, cause)
-            indexes.refitted = _newest(indexes.refitted, cause)
+            deferred.refitted = waiting_keys.newest(deferred.refitted, cause)
         case fact_changes.CapacityGrew():
             _touch_blocked(shard, indexes, cause)
         case fact_changes.PolicyChanged() as change:
             for key in _policy_keys(change, indexes):
-                _touch(shard, key, states.POLICY, cause)
+                waiting_keys.touch_by_fact(shard, key, states.POLICY, cause)
         case fact_changes.QuotaChanged(key=key):
-            indexes.quotas[key] = _newest(indexes.quotas.get(key), cause)
+            deferred.quotas[key] = waiting_keys.newest(deferred.quotas.get(key), cause)
         case fact_changes.OverallChanged() as change:
-            defer_limits(shard, indexes, change.namespace, states.QUOTA if change.is_switch else 0, cause)
+            flags = states.QUOTA if change.is_switch else 0
+            deferred.add_limits(shard, indexes, change.namespace, flags, cause)
         case fact_changes.PriorityClassChanged(name=name):
             _touch_ranked(shard, indexes, name, cause)
         case fact_changes.TaintPolicyChanged():
-            indexes.taint_policies = cause
+            deferred.taint_policies = cause
         case fact_changes.HealthReported() | fact_changes.ConditionsChanged() as change:
-            _touch_watches(shard, indexes, change, cause)
+            _touch_watches(shard, indexes, deferred, change, cause)
         case _:
             _touch_readers(shard, indexes, changed.change, cause)
-
-
-def _touch(shard: ShardState, key: str, flags: int, cause: Cause) -> None:
-    """Queue a key that a fact touches; the newest of several facts is the cause."""
-    touched = shard.touched.get(key)
-    waiting_keys.touch(shard, key, flags, _newest(touched.cause if touched else None, cause))
-
-
-def _newest(previous: Cause | None, cause: Cause) -> Cause:
-    return previous if previous and _fold_order(previous) > _fold_order(cause) else cause
 
 
 def _touch_readers(shard: ShardState, indexes: Indexes, change: fact_changes.Change, cause: Cause) -> None:
@@ -62,10 +58,10 @@ def _touch_readers(shard: ShardState, indexes: Indexes, change: fact_changes.Cha
     match change:
         case fact_changes.InterpreterChanged(api_version=api_version, kind=kind):
             for key in indexes.templates.of_kind(api_version, kind):
-                _touch(shard, key, states.SPEC, cause)
+                waiting_keys.touch_by_fact(shard, key, states.SPEC, cause)
         case fact_changes.OverrideChanged():
             for key in _override_keys(change, shard, indexes):
-                _touch(shard, key, states.OVERRIDE, cause)
+                waiting_keys.touch_by_fact(shard, key, states.OVERRIDE, cause)
         case _:
             return
 
@@ -77,9 +73,9 @@ def _touch_ranked(shard: ShardState, indexes: Indexes, name: str, cause: Cause) 
     """
     class_key = keys.binding_key(priorities.KIND, "", name)
     if keys.shard_of(class_key) == shard.shard:
-        _touch(shard, class_key, states.PRIORITY, cause)
+        waiting_keys.touch_by_fact(shard, class_key, states.PRIORITY, cause)
     for key in indexes.unranked:
-        _touch(shard, key, states.PRIORITY, cause)
+        waiting_keys.touch_by_fact(shard, key, states.PRIORITY, cause)
 
 
 def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
@@ -89,7 +85,7 @@ def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
     """
     for key in indexes.unready:
         shard.bindings[key].ready_to_retry = True
-        _touch(shard, key, states.CAPACITY, cause)
+        waiting_keys.touch_by_fact(shard, key, states.CAPACITY, cause)
     indexes.unready.clear()
 
 
@@ -125,6 +121,7 @@ def _override_keys(change: fact_changes.OverrideChanged, shard: ShardState, inde
 def _touch_watches(
     shard: ShardState,
     indexes: Indexes,
+    deferred: DeferredChanges,
     change: fact_changes.ClusterChanged | fact_changes.HealthReported | fact_changes.ConditionsChanged,
     cause: Cause,
 ) -> None:
@@ -136,20 +133,20 @@ def _touch_watches(
                 shard.watches.pop(key, None)
                 indexes.troubled.discard(key)
             elif key in shard.watches:
-                _touch(shard, key, states.CLUSTER, cause)
+                waiting_keys.touch_by_fact(shard, key, states.CLUSTER, cause)
             if change.old is None or new is None:
-                indexes.crowd = cause
+                deferred.crowd = cause
             elif _evicting_taints(change.old) != _evicting_taints(new):
-                indexes.emptied = cause
+                deferred.emptied = cause
         case fact_changes.HealthReported():
-            _apply_health_report(shard, indexes, change, cause)
+            _apply_health_report(shard, indexes, deferred, change, cause)
         case fact_changes.ConditionsChanged(name=name):
             key = keys.cluster_key(name)
             if keys.shard_of(name) == shard.shard:
                 shard.watches.setdefault(key, Watch(key, name, "", 0, 0))
-                _touch(shard, key, states.CLUSTER, cause)
+                waiting_keys.touch_by_fact(shard, key, states.CLUSTER, cause)
             # Conditions may decide whether a cluster is to be emptied, and so which cluster is emptied next.
-            indexes.emptied = cause
+            deferred.emptied = cause
 
 
 def _touch_departure(shard: ShardState, change: fact_changes.ClusterChanged, cause: Cause) -> None:
@@ -164,11 +161,15 @@ def _touch_departure(shard: ShardState, change: fact_changes.ClusterChanged, cau
         if is_change:
             shard.departures[name] = Departure(cause)
     if is_change:
-        _touch(shard, keys.cluster_key(name), states.CLUSTER, cause)
+        waiting_keys.touch_by_fact(shard, keys.cluster_key(name), states.CLUSTER, cause)
 
 
 def _apply_health_report(
-    shard: ShardState, indexes: Indexes, change: fact_changes.HealthReported, cause: Cause
+    shard: ShardState,
+    indexes: Indexes,
+    deferred: DeferredChanges,
+    change: fact_changes.HealthReported,
+    cause: Cause,
 ) -> None:
     """Update the watch of a cluster that this shard owns; touch keys only if the health status changed.
 
@@ -191,109 +192,10 @@ def _apply_health_report(
         watch.silent_ms = max(health.heard_ms, shard.began_ms) + watch.grace_ms if awaited else 0
     if change.is_change:
         if key in shard.watches or change.name in shard.departures:
-            _touch(shard, key, states.CLUSTER, cause)
-        indexes.crowd = cause
-
-
-def defer_limits(shard: ShardState, indexes: Indexes, namespace: str, flags: int, cause: Cause) -> None:
-    """Note a change of a namespace's overall quotas if it concerns this shard; the next step touches the keys.
-
-    ``flags`` are those for the namespace's bindings; 0 if only the ledger of the quotas is touched.
-    """
-    is_owner = keys.quota_key(namespace) in shard.ledgers
-    has_bindings = any(True for _ in indexes.templates.in_namespace(namespace))
-    if is_owner or (flags and has_bindings):
-        _, before = indexes.limited.get(namespace, (cause, 0))
-        indexes.limited[namespace] = cause, flags | before
-
-
-def touch_watched(shard: ShardState, indexes: Indexes) -> None:
-    """Touch all watches if ClusterTaintPolicies changed, also those of clusters that joined after the change."""
-    cause, indexes.taint_policies = indexes.taint_policies, None
-    if cause is not None:
-        for key in shard.watches:
-            _touch(shard, key, states.CLUSTER, cause)
-
-
-def touch_unfit(shard: ShardState, indexes: Indexes, placements: Placements) -> None:
-    """Touch bindings with affinity groups that fit in no cluster if a cluster changed; ``by_group`` has only one group.
-
-    Karmada does so too, as their ``schedulerObservedGeneration`` is out of date.
-    """
-    cause, indexes.refitted = indexes.refitted, None
-    if cause is None:
-        return
-    for key in indexes.unfit:
-        claim = shard.bindings[key].claim
-        if claim is not None and placements.get(claim.placement).cluster_affinities:
-            _touch(shard, key, states.CLUSTER, cause)
-
-
-def touch_limited(shard: ShardState, indexes: Indexes) -> None:
-    """Queue the ledgers of changed overall quotas, and the bindings of namespaces that got or lost such quotas."""
-    for namespace, (cause, flags) in indexes.limited.items():
-        if keys.quota_key(namespace) in shard.ledgers:
-            waiting_keys.touch(shard, keys.quota_key(namespace), states.QUOTA, cause)
-        if flags:
-            for key in indexes.templates.in_namespace(namespace):
-                if shard.bindings[key].declared is not None:
-                    waiting_keys.touch(shard, key, flags, cause)
-    indexes.limited.clear()
-
-
-def defer_groups(shard: ShardState, indexes: Indexes, placements: Placements, cause: Cause) -> None:
-    """Note the bindings without a ``Seat`` that may belong to a workload group; the next step touches them."""
-    for (digest, _affinity), group in indexes.by_group.items():
-        if placements.get(digest).workload_affinity is not None:
-            indexes.grouped |= {key: cause for key in sorted(group) if key not in shard.seats}
-
-
-def touch_grouped(shard: ShardState, indexes: Indexes) -> None:
-    """Touch the bindings that ``defer_groups`` noted."""
-    for key, cause in indexes.grouped.items():
-        waiting_keys.touch(shard, key, states.TERM, cause)
-    indexes.grouped.clear()
-
-
-def touch_quotas(shard: ShardState, indexes: Indexes) -> None:
-    """Touch the ResourceQuotas whose assignments to clusters changed."""
-    for key, cause in indexes.quotas.items():
-        shard.bindings.setdefault(key, Binding(key=key))
-        waiting_keys.touch(shard, key, states.OVERRIDE, cause)
-    indexes.quotas.clear()
-
-
-def touch_troubled(
-    shard: ShardState, indexes: Indexes, cluster_facts: facts.Facts, *, touches_all: bool = False
-) -> None:
-    """Touch clusters that are not ready: all if ``shard.is_crowd`` changes, otherwise only the next one to empty.
-
-    Called once per step, so the cost of a report does not depend on how many clusters are not ready; timers touch the
-    others. The recorded cause is ``indexes.crowd`` or ``indexes.emptied``, unless a newer input touches the cluster.
-    ``touches_all``: touch all in any case, to replay steps of releases that did so.
-    """
-    cause = indexes.crowd if touches_all else indexes.crowd or indexes.emptied
-    indexes.crowd = indexes.emptied = None
-    if cause is None:
-        return
-    is_crowd = cluster_health.is_crowd(cluster_facts)
-    concerned = indexes.troubled
-    if is_crowd == shard.is_crowd and not touches_all:
-        concerned = concerned & {keys.cluster_key(cluster_health.next_to_empty(cluster_facts))}
-    shard.is_crowd = is_crowd
-    for key in concerned:
-        _touch(shard, key, states.CLUSTER, cause)
+            waiting_keys.touch_by_fact(shard, key, states.CLUSTER, cause)
+        deferred.crowd = cause
 
 
 def _evicting_taints(cluster: manifests.ClusterManifest) -> tuple[manifests.Taint, ...]:
     """Return the NoExecute taints of a cluster."""
     return tuple(taint for taint in cluster.spec.taints if taint.effect == vocabulary.NO_EXECUTE)
-
-
-def _fold_order(cause: Cause) -> tuple[int, int]:
-    """Return the sort key of an input in fold order: clusters before policies before own inputs, then by offset."""
-    topic, _, offset = cause.position.split("/")
-    return _FOLD_ORDER.get(topic, len(_FOLD_ORDER)), int(offset)
-
-
-_FOLD_ORDER: Final = {topic: rank for rank, topic in enumerate(topics.FACT_TOPICS)}

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from msgspec import Struct
 
 from engine.deciders import sharing
-from engine.deciders.state import Binding, Cause, Template, Watch
+from engine.deciders.state import Binding, Template, Watch
 from engine.domain.clusters import READY
 from engine.objects import selector_index
 from engine.placement.failures import NO_CLUSTER_FIT
@@ -135,16 +135,6 @@ class Indexes:
     - ``unranked``: bindings with a refused policy or a missing PriorityClass.
     - ``unfit``: claimed bindings that fit in no cluster.
     - ``troubled``: the shard's own clusters that are not ready.
-
-    The other fields note changes for the next step, each with the newest fact as its cause:
-
-    - ``crowd``: the share of clusters that are not ready may have changed.
-    - ``emptied``: the next cluster to empty may have changed.
-    - ``taint_policies``: a ClusterTaintPolicy changed.
-    - ``quotas``: keys of ResourceQuotas whose assignments to clusters changed.
-    - ``refitted``: a cluster changed in which an unfit binding may fit now.
-    - ``limited``: namespaces whose overall quotas changed, with the flags that touch their bindings (0: none).
-    - ``grouped``: bindings that may belong to a workload group whose owner shard does not know them yet.
     """
 
     def __init__(self, bindings: Iterable[Binding] = (), watches: Iterable[Watch] = ()) -> None:
@@ -158,14 +148,6 @@ class Indexes:
         self.unranked: set[str] = set()
         self.unfit: set[str] = set()
         self.troubled: set[str] = set()
-        # Changes for the next step, which clears them. Snapshots, taken directly after a step, need none of them.
-        self.crowd: Cause | None = None
-        self.emptied: Cause | None = None
-        self.taint_policies: Cause | None = None
-        self.quotas: dict[str, Cause] = {}
-        self.refitted: Cause | None = None
-        self.limited: dict[str, tuple[Cause, int]] = {}
-        self.grouped: dict[str, Cause] = {}
         for binding in bindings:
             self.update(binding.key, binding)
         for watch in watches:

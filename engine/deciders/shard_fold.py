@@ -26,6 +26,7 @@ from engine.deciders import (
     workload_groups,
 )
 from engine.deciders import state as states
+from engine.deciders.deferred_changes import DeferredChanges
 from engine.deciders.fact_changes import FactRefused, FoldedFacts, HealthReported
 from engine.deciders.facts import Facts
 from engine.deciders.indexes import Indexes
@@ -73,6 +74,7 @@ class ShardFold:
         self.state = state
         self.ends = ends
         self.indexes = Indexes(state.bindings.values(), state.watches.values())
+        self.deferred = DeferredChanges()
         self.placements = Placements(state.placements)
         self._folds = {
             partition.topic: verdicts.PartitionFold(partition, manifests.check) for partition in inputs
@@ -113,7 +115,7 @@ class ShardFold:
             if isinstance(changed.change, FactRefused):
                 self._refused.append(changed.change.refused)
                 continue
-            affected_keys.touch(self.state, self.indexes, self.placements, changed)
+            affected_keys.touch(self.state, self.indexes, self.deferred, self.placements, changed)
             if isinstance(changed.change, HealthReported):
                 self._await_report(changed.change.name)
             yield
@@ -138,14 +140,8 @@ class ShardFold:
     def is_due(self, time_ms: int) -> bool:
         """Whether a step is due: keys, inputs or refusals wait, a timer has fired, or the backlog of facts is long."""
         state = self.state
-        is_crowd = (self.indexes.crowd or self.indexes.emptied) and self.indexes.troubled
         is_busy = (
-            is_crowd
-            or (self.indexes.taint_policies and state.watches)
-            or (self.indexes.refitted and self.indexes.unfit)
-            or self.indexes.quotas
-            or self.indexes.limited
-            or self.indexes.grouped
+            self.deferred.are_due(state, self.indexes)
             or state.touched
             or state.waiting
             or state.reported
@@ -257,14 +253,13 @@ class ShardFold:
         Quotas and groups are evaluated again, since the former owner may have been of a release without them. Bindings
         claim what they use, without another scheduling pass.
         """
+        cause = states.Cause(at_ms=at_ms)
         for key in facts.quotas:
             if keys.shard_of(key) == self.state.shard:
-                self.indexes.quotas.setdefault(key, states.Cause(at_ms=at_ms))
+                self.deferred.quotas.setdefault(key, cause)
         for namespace in facts.overall:
-            affected_keys.defer_limits(
-                self.state, self.indexes, namespace, states.TERM, states.Cause(at_ms=at_ms)
-            )
-        affected_keys.defer_groups(self.state, self.indexes, self.placements, states.Cause(at_ms=at_ms))
+            self.deferred.add_limits(self.state, self.indexes, namespace, states.TERM, cause)
+        self.deferred.add_groups(self.state, self.indexes, self.placements, cause)
         self.state.began_ms = at_ms
         for watch in self.state.watches.values():
             cluster_health.begin(watch, at_ms)
@@ -272,14 +267,11 @@ class ShardFold:
 
     def _open(self, facts: Facts, at_ms: int, of_release: str) -> None:
         """Touch troubled clusters, fire due timers and end the intake, as the release that took the step did."""
-        affected_keys.touch_watched(self.state, self.indexes)
+        self.deferred.touch_watched(self.state)
         touches_all = of_release in _RELEASES_TOUCHING_ALL
-        affected_keys.touch_troubled(self.state, self.indexes, facts, touches_all=touches_all)
+        self.deferred.touch_troubled(self.state, self.indexes, facts, touches_all=touches_all)
         if of_release not in _RELEASES_WITHOUT_QUOTAS:
-            affected_keys.touch_unfit(self.state, self.indexes, self.placements)
-            affected_keys.touch_quotas(self.state, self.indexes)
-            affected_keys.touch_limited(self.state, self.indexes)
-            affected_keys.touch_grouped(self.state, self.indexes)
+            self.deferred.touch_bindings(self.state, self.indexes, self.placements)
         for due_ms, key in self._timers.pop(at_ms):
             waiting_keys.touch(self.state, key, states.TIMER, states.Cause(f"timer/{due_ms}", at_ms=due_ms))
         if facts.has_priorities:

@@ -7,7 +7,9 @@ from typing import Final
 import msgspec
 
 from engine.deciders.state import REPORTED, Cause, ShardState, Waiting
+from events import topics
 
+_FOLD_ORDER: Final = {topic: rank for rank, topic in enumerate(topics.FACT_TOPICS)}
 _REPORTED_SHARE: Final = 8
 """One of this many decided keys comes from the member reports, however many other keys wait."""
 
@@ -17,6 +19,22 @@ def touch(shard: ShardState, key: str, flags: int, cause: Cause) -> None:
     new = Waiting(flags, cause, cause.at_ms)
     previous = shard.touched.get(key)
     shard.touched[key] = _merged(previous, new) if previous else new
+
+
+def touch_by_fact(shard: ShardState, key: str, flags: int, cause: Cause) -> None:
+    """Queue a key that a fact touches; the newest of several facts is the cause."""
+    touched = shard.touched.get(key)
+    touch(shard, key, flags, newest(touched.cause if touched else None, cause))
+
+
+def newest(previous: Cause | None, cause: Cause) -> Cause:
+    """Return the later of two causes, as inputs are folded: clusters, policies, then own inputs; each by offset."""
+    return previous if previous and _fold_order(previous) > _fold_order(cause) else cause
+
+
+def _fold_order(cause: Cause) -> tuple[int, int]:
+    topic, _, offset = cause.position.split("/")
+    return _FOLD_ORDER.get(topic, len(_FOLD_ORDER)), int(offset)
 
 
 def seal(shard: ShardState, priority_of: Callable[[str], int] | None = None) -> None:

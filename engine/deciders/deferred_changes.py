@@ -1,0 +1,131 @@
+"""Changed facts whose keys the next step touches, once for all changes since the step before.
+
+Reports and quotas change often, and finding their keys may cost a walk over many clusters or bindings.
+"""
+
+from engine.deciders import cluster_health, waiting_keys
+from engine.deciders import state as states
+from engine.deciders.facts import Facts
+from engine.deciders.indexes import Indexes
+from engine.deciders.placement_cache import Placements
+from engine.deciders.state import Binding, Cause, ShardState
+from events import keys
+
+
+class DeferredChanges:
+    """The changes, each with the newest fact as its cause.
+
+    - ``crowd``: the share of clusters that are not ready may have changed.
+    - ``emptied``: the next cluster to empty may have changed.
+    - ``taint_policies``: a ClusterTaintPolicy changed.
+    - ``quotas``: keys of ResourceQuotas whose assignments to clusters changed.
+    - ``refitted``: a cluster changed in which an unfit binding may fit now.
+    - ``limited``: namespaces whose overall quotas changed, with the flags that touch their bindings (0: none).
+    - ``grouped``: bindings that may belong to a workload group whose owner shard does not know them yet.
+
+    A step clears them. Snapshots, taken directly after a step, need none of them.
+    """
+
+    def __init__(self) -> None:
+        self.crowd: Cause | None = None
+        self.emptied: Cause | None = None
+        self.taint_policies: Cause | None = None
+        self.quotas: dict[str, Cause] = {}
+        self.refitted: Cause | None = None
+        self.limited: dict[str, tuple[Cause, int]] = {}
+        self.grouped: dict[str, Cause] = {}
+
+    def are_due(self, shard: ShardState, indexes: Indexes) -> bool:
+        """Whether a step is due because of them."""
+        return bool(
+            ((self.crowd or self.emptied) and indexes.troubled)
+            or (self.taint_policies and shard.watches)
+            or (self.refitted and indexes.unfit)
+            or self.quotas
+            or self.limited
+            or self.grouped
+        )
+
+    def add_limits(
+        self, shard: ShardState, indexes: Indexes, namespace: str, flags: int, cause: Cause
+    ) -> None:
+        """Add a change of a namespace's overall quotas if it concerns the shard.
+
+        ``flags`` are those for the namespace's bindings; 0 if only the ledger of the quotas is touched.
+        """
+        is_owner = keys.quota_key(namespace) in shard.ledgers
+        has_bindings = any(True for _ in indexes.templates.in_namespace(namespace))
+        if is_owner or (flags and has_bindings):
+            _, before = self.limited.get(namespace, (cause, 0))
+            self.limited[namespace] = cause, flags | before
+
+    def add_groups(self, shard: ShardState, indexes: Indexes, placements: Placements, cause: Cause) -> None:
+        """Add the bindings without a ``Seat`` that may belong to a workload group."""
+        for (digest, _affinity), group in indexes.by_group.items():
+            if placements.get(digest).workload_affinity is not None:
+                self.grouped |= {key: cause for key in sorted(group) if key not in shard.seats}
+
+    def touch_watched(self, shard: ShardState) -> None:
+        """Touch all watches if taint policies changed, also those of clusters that joined after the change."""
+        cause, self.taint_policies = self.taint_policies, None
+        if cause is not None:
+            for key in shard.watches:
+                waiting_keys.touch_by_fact(shard, key, states.CLUSTER, cause)
+
+    def touch_troubled(
+        self, shard: ShardState, indexes: Indexes, facts: Facts, *, touches_all: bool = False
+    ) -> None:
+        """Touch clusters that are not ready: all if ``shard.is_crowd`` changes, otherwise only the next one to empty.
+
+        So the cost of a report does not depend on how many clusters are not ready; timers touch the others. A newer
+        input that touches the cluster remains its cause. ``touches_all``: touch all in any case, to replay steps of
+        releases that did so.
+        """
+        cause = self.crowd if touches_all else self.crowd or self.emptied
+        self.crowd = self.emptied = None
+        if cause is None:
+            return
+        is_crowd = cluster_health.is_crowd(facts)
+        concerned = indexes.troubled
+        if is_crowd == shard.is_crowd and not touches_all:
+            concerned = concerned & {keys.cluster_key(cluster_health.next_to_empty(facts))}
+        shard.is_crowd = is_crowd
+        for key in concerned:
+            waiting_keys.touch_by_fact(shard, key, states.CLUSTER, cause)
+
+    def touch_bindings(self, shard: ShardState, indexes: Indexes, placements: Placements) -> None:
+        """Touch bindings that may fit now, changed ResourceQuotas, and what limits and groups concern."""
+        self._touch_unfit(shard, indexes, placements)
+        for key, cause in self.quotas.items():
+            shard.bindings.setdefault(key, Binding(key=key))
+            waiting_keys.touch(shard, key, states.OVERRIDE, cause)
+        self.quotas.clear()
+        self._touch_limited(shard, indexes)
+        for key, cause in self.grouped.items():
+            waiting_keys.touch(shard, key, states.TERM, cause)
+        self.grouped.clear()
+
+    def _touch_unfit(self, shard: ShardState, indexes: Indexes, placements: Placements) -> None:
+        """Touch bindings with affinity groups that fit in no cluster if a cluster changed.
+
+        ``Indexes.by_group`` has only one of their groups. Karmada does so too, as their
+        ``schedulerObservedGeneration`` is out of date.
+        """
+        cause, self.refitted = self.refitted, None
+        if cause is None:
+            return
+        for key in indexes.unfit:
+            claim = shard.bindings[key].claim
+            if claim is not None and placements.get(claim.placement).cluster_affinities:
+                waiting_keys.touch_by_fact(shard, key, states.CLUSTER, cause)
+
+    def _touch_limited(self, shard: ShardState, indexes: Indexes) -> None:
+        """Touch the ledgers of changed overall quotas, and the bindings of namespaces that got or lost such quotas."""
+        for namespace, (cause, flags) in self.limited.items():
+            if keys.quota_key(namespace) in shard.ledgers:
+                waiting_keys.touch(shard, keys.quota_key(namespace), states.QUOTA, cause)
+            if flags:
+                for key in indexes.templates.in_namespace(namespace):
+                    if shard.bindings[key].declared is not None:
+                        waiting_keys.touch(shard, key, flags, cause)
+        self.limited.clear()
