@@ -22,6 +22,7 @@ from msgspec import Struct
 from prometheus_client.registry import Collector
 
 from engine import diagnostics, loop_lag, private_files
+from engine.controllers import autoscaling, cron_scaling
 from engine.http import app, incoming_requests, monitoring, services, sessions
 from engine.http import server as http_server
 from engine.http.kube import app as kube_app
@@ -32,9 +33,7 @@ from engine.identity import endpoint as endpoints
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log.kafka import address
 from engine.process import (
-    autoscaling,
     checkpointing,
-    cron_scaling,
     drilling,
     health_endpoint,
     installation,

@@ -7,11 +7,11 @@ from typing import Final
 import httpx
 import pytest
 
+from engine.controllers.cron_scaling import CronScaling
 from engine.http.kube.app import create_app
 from engine.http.services import Services
 from engine.log.memory import MemoryLog
 from engine.log.port import LogError
-from engine.process.cron_scaling import CronScaling
 from events.json_values import Json, at, object_at, objects_at
 from events.records import Record, StoredRecord
 from tests.api.kube.client import api

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from engine.http.kube import namespace_deletion
+from engine.controllers import namespace_deletion
 from engine.http.kube.app import KubeApplication, create_app
 from engine.http.services import Services
 from engine.log import port

@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 from engine import diagnostics
+from engine.controllers.namespace_deletion import Namespaces
 from engine.http import incoming_requests
 from engine.http.incoming_requests import Hosts, traced
 from engine.http.kube import access, rendering, write_modes
@@ -30,7 +31,6 @@ from engine.http.kube.members.apis import MemberApis, elsewhere
 from engine.http.kube.members.plane import Members
 from engine.http.kube.members.planes import MemberPlanes
 from engine.http.kube.members.search import Proxying, Search
-from engine.http.kube.namespace_deletion import Namespaces
 from engine.http.kube.rate_limits import Limits, Meter
 from engine.http.kube.reviews import Reviews
 from engine.http.kube.routing import Guard, KubeApi
@@ -147,7 +147,7 @@ def create_app(
     guard_member = authorizer.check_member_request
     search = Search(plane, planes, guard_member, clock_ms)
     proxying = Proxying(plane, planes, member_apis.answer, guard_member, services.stopping, clock_ms)
-    namespaces = Namespaces(mode.write_api, plane, clock_ms, planes.delete_namespace, mode.grace_ms)
+    namespaces = Namespaces(mode.write_api, services, clock_ms, planes.delete_namespace, mode.grace_ms)
     event_writes = None if mode.report is None else EventWrites(services, mode.report, plane, clock_ms)
     guard = authorizer.check_request
     api = KubeApi(

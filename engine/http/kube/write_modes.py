@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.http.kube.namespace_deletion import GRACE_MS
+from engine.controllers.namespace_deletion import GRACE_MS
 from engine.http.kube.write_warnings import Forecasts
 from engine.http.services import Services
 from engine.writing.edits.certificate_requests import Sign

@@ -8,12 +8,12 @@ from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response
 
+from engine.controllers.namespace_deletion import Namespaces
 from engine.domain import marks, namespaces
 from engine.http.kube import bodies, list_responses, rendering, requests
 from engine.http.kube.access import Authorizer
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.kubernetes_events.client_writes import EventWrites
-from engine.http.kube.namespace_deletion import Namespaces
 from engine.http.kube.write_modes import WriteMode
 from engine.http.kube.write_parsing import Parsing, WriteRequest
 from engine.http.kube.write_warnings import Relabelling, of_definition

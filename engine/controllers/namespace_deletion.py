@@ -14,11 +14,11 @@ import msgspec
 
 from engine import diagnostics
 from engine.domain import namespaces
-from engine.http.kube.control_plane import ControlPlane
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.log.port import LogError
 from engine.writing.mutations import Action, Problem, Target, Verdict, Written
 from engine.writing.object_changes import Preconditions, Removal
+from engine.writing.read_side import ReadSide
 from engine.writing.write_api import CLIENT_SOURCE, Writes
 from events import shapes
 from events.kube_objects import KubeObject
@@ -53,13 +53,13 @@ class Namespaces:
     def __init__(
         self,
         write_api: Writes,
-        plane: ControlPlane,
+        reads: ReadSide,
         clock_ms: Callable[[], int],
         on_gone: Callable[[str], Awaitable[None]],
         grace_ms: int = GRACE_MS,
     ) -> None:
         self._write_api = write_api
-        self._plane = plane
+        self._reads = reads
         self._clock_ms = clock_ms
         self._on_gone = on_gone
         self._grace_ms = grace_ms
@@ -98,7 +98,7 @@ class Namespaces:
     async def _search(self, grace_ms: int) -> bool:
         """Let ``run`` continue the deletion of all marked namespaces after ``grace_ms``; return False on failure."""
         try:
-            marked = await self._plane.read(_marked)
+            marked = await self._reads.read(_marked)
         except (LogError, ProjectionError) as error:
             _log.warning("deletions of namespaces stalled", reason=str(error))
             return False
@@ -170,7 +170,7 @@ class Namespaces:
 
     async def _clear(self, name: str) -> None:
         # The marked namespace may have been deleted meanwhile, and another one of this name created.
-        namespace = await self._plane.read(lambda rows: object_tables.get(rows, _NAMESPACE, "", name))
+        namespace = await self._reads.read(lambda rows: object_tables.get(rows, _NAMESPACE, "", name))
         is_marked = namespace is not None and namespace.is_ending
         targets = [
             Target(api_version=ref.api_version, kind=ref.kind, namespace=name, name=ref.name)
@@ -196,7 +196,7 @@ class Namespaces:
         return False
 
     async def _contained(self, name: str) -> list[shapes.WorkloadRef]:
-        return await self._plane.read(lambda rows: objects.in_namespace(rows, name))
+        return await self._reads.read(lambda rows: objects.in_namespace(rows, name))
 
 
 def _marked(rows: Rows) -> list[str]:

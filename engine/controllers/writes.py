@@ -2,21 +2,34 @@
 
 import contextlib
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
-from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.resources import Catalogue, Resource
 from engine.log.port import NumberedLog
 from engine.writing.edits.objects import Writer
 from engine.writing.edits.preconditions import AheadError
 from engine.writing.mutations import Mutation, Problem, Target, Written
 from engine.writing.write_api import Writes
+from events.kube_objects import KubeObject
 
 PAUSE_SECONDS: Final = 0.2
 """Pause of a controller between two reads of the views, so that a busy log does not cause a read per record."""
 
 _ATTEMPTS: Final = 5
+
+
+class Objects(Protocol):
+    """The objects of the control plane, as clients see them."""
+
+    async def catalogue(self) -> Catalogue:
+        """The kinds that are served now."""
+        ...
+
+    async def current(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
+        """One object, None if there is none, with all writes that this server answered."""
+        ...
 
 
 class ControllerWrites:

@@ -12,11 +12,11 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from engine import diagnostics
+from engine.controllers import writes
+from engine.controllers.writes import Objects
 from engine.domain import marks
-from engine.http.kube.control_plane import ControlPlane
 from engine.kubeapi.patching import managed_fields
 from engine.log.port import AFTER_FAILURE_S, LogError
-from engine.process import controller_writes
 from engine.writing.edits.objects import Writer
 from engine.writing.edits.patching import MERGE_PATCH, Patch
 from engine.writing.mutations import Target
@@ -49,11 +49,11 @@ class Autoscaling:
     """Follows the views and writes templates; call ``run`` once."""
 
     def __init__(
-        self, reads: ReadSide, plane: ControlPlane, write_api: Writes, clock_ms: Callable[[], int]
+        self, reads: ReadSide, objects: Objects, write_api: Writes, clock_ms: Callable[[], int]
     ) -> None:
         self._reads = reads
-        self._plane = plane
-        self._writes = controller_writes.ControllerWrites(reads.log, write_api, clock_ms, SOURCE)
+        self._objects = objects
+        self._writes = writes.ControllerWrites(reads.log, write_api, clock_ms, SOURCE)
         self._targets: dict[int, ScaleTarget] = {}
 
     async def run(self) -> None:
@@ -66,15 +66,15 @@ class Autoscaling:
                 _log.warning("autoscaling stalled", reason=str(error))
                 position = -1
                 await asyncio.sleep(AFTER_FAILURE_S)
-            await asyncio.sleep(controller_writes.PAUSE_SECONDS)
+            await asyncio.sleep(writes.PAUSE_SECONDS)
 
     async def turn(self, after: int) -> int:
         """Process the changes after a sequence number (all objects if negative); return the last one that is processed.
 
         Raises LogError and ProjectionError.
         """
-        number, writes = await self._reads.peek(partial(self._read, after=after))
-        for write in writes:
+        number, pending = await self._reads.peek(partial(self._read, after=after))
+        for write in pending:
             await self._write(write)
         return number
 
@@ -99,7 +99,7 @@ class Autoscaling:
 
     async def _write(self, write: _Write) -> None:
         template = write.template
-        catalogue = await self._plane.catalogue()
+        catalogue = await self._objects.catalogue()
         resource = catalogue.of_kind(template.api_version, template.target.kind)
         if resource is None:
             return

@@ -15,11 +15,11 @@ import msgspec
 from msgspec import Struct
 
 from engine import diagnostics
-from engine.http.kube.control_plane import ControlPlane
+from engine.controllers import writes
+from engine.controllers.writes import Objects
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import schedules
 from engine.log.port import AFTER_FAILURE_S, LogError
-from engine.process import controller_writes
 from engine.writing.edits.objects import Writer
 from engine.writing.edits.patching import MERGE_PATCH, Patch
 from engine.writing.edits.scale import ScalePatch
@@ -117,12 +117,12 @@ class CronScaling:
     """Follows the views and scales targets at the times of their rules; call ``run`` once."""
 
     def __init__(
-        self, reads: ReadSide, plane: ControlPlane, write_api: Writes, clock_ms: Callable[[], int]
+        self, reads: ReadSide, objects: Objects, write_api: Writes, clock_ms: Callable[[], int]
     ) -> None:
         self._reads = reads
-        self._plane = plane
+        self._objects = objects
         self._clock_ms = clock_ms
-        self._writes = controller_writes.ControllerWrites(reads.log, write_api, clock_ms, SOURCE)
+        self._writes = writes.ControllerWrites(reads.log, write_api, clock_ms, SOURCE)
         self._jobs: list[tuple[int, Job]] = []
 
     async def run(self) -> None:
@@ -135,7 +135,7 @@ class CronScaling:
                 _log.warning("cron scaling stalled", reason=str(error))
                 position = -1
                 await asyncio.sleep(AFTER_FAILURE_S)
-            await asyncio.sleep(controller_writes.PAUSE_SECONDS)
+            await asyncio.sleep(writes.PAUSE_SECONDS)
             due_ms = min((due_ms for due_ms, _ in self._jobs), default=None)
             delay_s = None if due_ms is None else times.wait_s(due_ms, self._clock_ms())
             with contextlib.suppress(TimeoutError):
@@ -167,8 +167,8 @@ class CronScaling:
 
     async def _execute(self, execution: _Execution) -> None:
         job = execution.job
-        resource = (await self._plane.catalogue()).of_kind(AUTOSCALING_GROUP, _KIND)
-        scaler = None if resource is None else await self._plane.current(resource, job.namespace, job.name)
+        resource = (await self._objects.catalogue()).of_kind(AUTOSCALING_GROUP, _KIND)
+        scaler = None if resource is None else await self._objects.current(resource, job.namespace, job.name)
         if resource is None or scaler is None or _is_recorded(scaler, job.rule.name, execution.due_ms):
             return
         fault = await self._scale(job)
@@ -186,7 +186,7 @@ class CronScaling:
     async def _scale(self, job: Job) -> str:
         """Scale the target of a rule; return why that failed, or an empty text."""
         reference = job.target
-        resource = (await self._plane.catalogue()).of_kind(reference.api_version, reference.kind)
+        resource = (await self._objects.catalogue()).of_kind(reference.api_version, reference.kind)
         if resource is None:
             return f"there is no kind {reference.kind} of {reference.api_version}"
         target = _target(reference.api_version, reference.kind, job.namespace, reference.name)
