@@ -25,6 +25,8 @@ _OWN_BROKERS: Final = (
     "tests/scaleout/test_brokers.py",
     "tests/scaleout/test_starting.py",
     "tests/scaleout/test_stopping.py",
+    "tests/scaleout/test_silence.py",
+    "tests/scaleout/test_resets.py",
     "tests/scaleout/test_paused.py",
 )
 """Modules that share no broker with their folder."""

@@ -16,11 +16,12 @@ def broker() -> Iterator[LocalBrokers]:
         yield brokers
 
 
-@pytest.fixture
-def running(broker: LocalBrokers, tmp_path: Path) -> Iterator[Installation]:
-    """Two workers and one replica under load; a second replica starts at the end."""
-    with installed(broker.servers, tmp_path) as installation:
+@pytest.fixture(scope="module")
+def running(broker: LocalBrokers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """Two workers and one replica under load; after the tests a second replica starts, and the log is proved."""
+    with installed(broker.servers, tmp_path_factory.mktemp("running")) as installation:
         yield installation
+        installation.prove()
 
 
 @pytest.fixture
