@@ -73,7 +73,12 @@ class Latest(Struct):
     number: int = 0
 
     def take(self, result: Result, number: int, ended_ms: int) -> None:
-        """Add a result; one that started at another log ``number`` begins a new drill."""
+        """Add a result.
+
+        One that started at a later log ``number`` begins a new drill; one that started at an earlier is outdated.
+        """
+        if number < self.number:
+            return
         kept = self.results if number == self.number else []
         domain = result.outage.domain, result.outage.name
         self.results = [

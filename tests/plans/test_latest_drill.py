@@ -1,0 +1,30 @@
+"""The results of the newest drill."""
+
+from engine.plans.drills import Latest, Outage, Result
+
+
+def outage_of(name: str, missing: int) -> Result:
+    outage = Outage("cluster", name, (name,))
+    return Result(
+        outage, moved=0, missing=missing, needed={}, recovered_ms=None, suffering=[], assumptions=[]
+    )
+
+
+def shown(latest: Latest) -> list[tuple[str, int]]:
+    return [(result.outage.name, result.missing) for result in latest.results]
+
+
+def test_results_of_one_drill_are_collected() -> None:
+    latest = Latest()
+    for result in (outage_of("a", 1), outage_of("b", 2), outage_of("a", 3)):
+        latest.take(result, number=10, ended_ms=1)
+    assert shown(latest) == [("b", 2), ("a", 3)]
+
+
+def test_later_drill_replaces_the_results_and_an_earlier_one_that_ends_later_does_not() -> None:
+    latest = Latest()
+    latest.take(outage_of("a", 1), number=10, ended_ms=1)
+    latest.take(outage_of("b", 2), number=20, ended_ms=2)
+    latest.take(outage_of("c", 3), number=10, ended_ms=3)
+    assert shown(latest) == [("b", 2)]
+    assert (latest.number, latest.ended_ms) == (20, 2)
