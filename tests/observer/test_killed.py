@@ -1,4 +1,4 @@
-"""The command is killed again and again while an API changes: nothing is lost, and nothing is in the log twice."""
+"""The command is killed repeatedly while an API changes: nothing is lost, and nothing is in the log twice."""
 
 import asyncio
 import itertools
@@ -16,12 +16,13 @@ from tests import recordings
 from tests.observer.commands import KUBECONFIG, run
 from tests.observer.observing import shown
 from tests.observer.playback import Playback, playing
+from tests.rounds import ROUNDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 Place = tuple[str, str, str]
 
-KILLS: Final = 10
+KILLS: Final = 6 * ROUNDS
 SIDE_BY_SIDE: Final = 2
 FIRST: Final = 150
 COUNT: Final = 600
@@ -35,7 +36,7 @@ async def test_killed_observer_loses_and_repeats_nothing(tmp_path: Path) -> None
 
 
 async def killed(seed: int, directory: Path) -> None:
-    """Kill one observer again and again, at any moment from its start on."""
+    """Kill one observer repeatedly, at any moment from its start on."""
     chance = random.Random(seed)  # noqa: S311  # an example, not a secret
     playback = Playback(itertools.islice(recordings.changes(recordings.of_scenario("burst")), COUNT))
     playback.shown = FIRST
