@@ -12,9 +12,6 @@ NAMESPACE: Final = ("v1", "Namespace")
 POD: Final = ("v1", "Pod")
 SERVICE: Final = ("v1", "Service")
 
-NO_EXECUTE: Final = "NoExecute"
-"""Effect of a taint that evicts."""
-
 PURGE_DIRECTLY: Final = "Directly"
 """Purge mode of an eviction: the workload is removed at once."""
 PURGE_GRACEFULLY: Final = "Gracefully"

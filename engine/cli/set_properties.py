@@ -13,14 +13,15 @@ from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.results import Problem, Result
 from engine.domain import replica_fields
+from engine.kubeapi.values.taints import Effect
 from engine.objects.clusters import Taint
 from engine.objects.interpreters import Interpretation
 from events import limits, vocabulary
 from events.json_values import Json
 from events.kube_objects import KubeObject
 
-_CORDON: Final = Taint(key="cluster.karmada.io/unschedulable", effect="NoSchedule")
-_EFFECTS: Final = ("NoSchedule", "NoExecute", "PreferNoSchedule")
+_CORDON: Final = Taint(key="cluster.karmada.io/unschedulable", effect=Effect.NO_SCHEDULE)
+_EFFECTS: Final = (Effect.NO_SCHEDULE, Effect.NO_EXECUTE, Effect.PREFER_NO_SCHEDULE)
 _SCALED: Final = frozenset({("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), ("apps/v1", "ReplicaSet")})
 
 Retaint = Callable[[list[Taint]], list[Taint]]

@@ -13,6 +13,7 @@ from engine.cli import output
 from engine.kubeapi.values import ages
 from engine.objects import bindings, clusters, interpreters, placements, policies
 from engine.objects.bindings import Binding
+from engine.objects.placements import SchedulingType
 from events import times
 from events.json_values import Json, as_text, at, objects_at
 from events.kube_objects import KubeObject
@@ -105,7 +106,7 @@ class _Policy(_Object, frozen=True):
         affinity, scheduling = placement.cluster_affinity, placement.replica_scheduling
         groups = (group.affinity_name for group in placement.cluster_affinities)
         clusters = ",".join(affinity.cluster_names if affinity else groups) or "<any>"
-        replicas = (scheduling and scheduling.replica_scheduling_type) or "Duplicated"
+        replicas = (scheduling and scheduling.replica_scheduling_type) or SchedulingType.DUPLICATED
         return (self.spec.conflict_resolution, self.spec.priority, selectors or NONE, clusters, replicas)
 
 

@@ -11,10 +11,11 @@ from engine.deciders.deferred_changes import DeferredChanges
 from engine.deciders.indexes import Indexes
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Cause, Departure, ShardState, Watch
+from engine.kubeapi.values.taints import Effect
 from engine.objects import clusters as manifests
 from engine.objects import priorities
 from engine.placement import fleet
-from events import keys, times, vocabulary
+from events import keys, times
 
 
 def touch(
@@ -198,4 +199,4 @@ def _apply_health_report(
 
 def _evicting_taints(cluster: manifests.ClusterManifest) -> tuple[manifests.Taint, ...]:
     """Return the NoExecute taints of a cluster."""
-    return tuple(taint for taint in cluster.spec.taints if taint.effect == vocabulary.NO_EXECUTE)
+    return tuple(taint for taint in cluster.spec.taints if taint.effect == Effect.NO_EXECUTE)

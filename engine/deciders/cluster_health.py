@@ -16,9 +16,10 @@ from engine.deciders.facts import Facts
 from engine.deciders.state import Watch
 from engine.deciders.step_outputs import Outputs, View
 from engine.domain.clusters import READY, UNKNOWN, Cluster, Health
+from engine.kubeapi.values.taints import Effect
 from engine.objects import clusters as manifests
 from engine.objects import taint_policies
-from events import cluster_decisions, clusters, times, vocabulary
+from events import cluster_decisions, clusters, times
 
 CONFIRM_MS: Final = 30_000
 """Time in ms for which a cluster must be ready, or not ready, before that takes effect (Karmada's threshold)."""
@@ -36,8 +37,8 @@ CROWD_PERCENT: Final = 55
 _CONDITION: Final = "Ready"
 _REASON: Final = "ClusterStatusUnknown"
 _UNSCHEDULABLE: Final = {
-    str(False): manifests.Taint(key="cluster.karmada.io/not-ready", effect="NoSchedule"),
-    UNKNOWN: manifests.Taint(key="cluster.karmada.io/unreachable", effect="NoSchedule"),
+    str(False): manifests.Taint(key="cluster.karmada.io/not-ready", effect=Effect.NO_SCHEDULE),
+    UNKNOWN: manifests.Taint(key="cluster.karmada.io/unreachable", effect=Effect.NO_SCHEDULE),
 }
 """Taints of clusters by the status of their condition Ready, as in Karmada."""
 
@@ -144,7 +145,7 @@ def _plan(watch: Watch, facts: Facts, time_ms: int) -> Plan:
     check_ms = _next_check_ms(watch, facts, time_ms)
     if check_ms == time_ms:
         return Plan(tuple(added), tuple(removed), confirmed_ms)
-    added = [taint for taint in added if taint.effect != vocabulary.NO_EXECUTE]
+    added = [taint for taint in added if taint.effect != Effect.NO_EXECUTE]
     next_ms = min(due_ms for due_ms in (check_ms, confirmed_ms) if due_ms) if check_ms or confirmed_ms else 0
     return Plan(tuple(added), tuple(removed), next_ms, waits=check_ms > 0)
 
@@ -195,7 +196,7 @@ def _is_to_be_emptied(name: str, health: Health, facts: Facts) -> bool:
 
 
 def _has_no_execute(added: list[clusters.Taint]) -> bool:
-    return any(taint.effect == vocabulary.NO_EXECUTE for taint in added)
+    return any(taint.effect == Effect.NO_EXECUTE for taint in added)
 
 
 def _taint_changes(

@@ -26,6 +26,7 @@ from engine.deciders.state import Binding, Declared, Dispatched
 from engine.deciders.step_outputs import Outputs, View
 from engine.domain.bindings import Targets
 from engine.objects import workloads
+from engine.objects.placements import SchedulingType
 from engine.overrides import selection
 from engine.placement import division
 from events import decisions, enums, shapes, vocabulary, works
@@ -146,7 +147,7 @@ def _completions(binding: Binding, placements: Placements) -> dict[str, int]:
     if template is None or total is None or claim is None or not binding.clusters:
         return {}
     scheduling = placements.get(claim.placement).replica_scheduling
-    if scheduling is None or scheduling.replica_scheduling_type != vocabulary.DIVIDED:
+    if scheduling is None or scheduling.replica_scheduling_type != SchedulingType.DIVIDED:
         return {}
     votes = np.array([count for _, count in binding.clusters], dtype=np.int64)
     shares = division.divide(votes, total, descending=division.breaks_ties_descending(template.uid))

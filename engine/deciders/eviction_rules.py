@@ -14,9 +14,10 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain.bindings import EvictionTask, Targets
+from engine.kubeapi.values.taints import Effect
 from engine.objects.clusters import Taint
 from engine.objects.placements import Toleration, Tolerations
-from events import times, vocabulary
+from events import times
 
 AT_ONCE_MS: Final = 0
 """The deadline of an eviction that is due at once: it precedes the time of every step."""
@@ -72,7 +73,7 @@ def deadline_ms(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> i
     used: dict[int, Toleration] = {}
     indexed = Tolerations(tolerations)
     for taint in taints:
-        if taint.effect != vocabulary.NO_EXECUTE:
+        if taint.effect != Effect.NO_EXECUTE:
             continue
         toleration = indexed.first(taint.key, taint.value, taint.effect)
         if toleration is None:

@@ -29,6 +29,7 @@ from engine.deciders.member_facts import QuotaAmounts, QuotaLimits
 from engine.deciders.state import Cause
 from engine.domain import federated_quotas
 from engine.domain.clusters import READY, Cluster, Health, after, joined
+from engine.kubeapi.values.taints import Effect
 from engine.objects import clusters as manifests
 from engine.objects import interpreters as interpreter_objects
 from engine.objects import policies as policy_objects
@@ -37,7 +38,7 @@ from engine.objects import taint_policies as taint_objects
 from engine.overrides import policies as override_objects
 from engine.overrides import selection
 from engine.placement import decision_cache, fleet
-from events import clusters, ids, kube_objects, policies, shapes, topics, vocabulary
+from events import clusters, ids, kube_objects, policies, shapes, topics
 from events.records import StoredRecord
 from events.shapes import PolicyRef
 from events.validation import known_kinds, verdicts
@@ -380,4 +381,4 @@ def _health_changes(name: str, before: Health | None, health: Health | None) -> 
 
 def _is_emptied(taken: verdicts.Taken, taint: clusters.Taint) -> bool:
     """Whether the engine added the taint to empty the cluster; users' taints do not delay the next cluster."""
-    return taint.effect == vocabulary.NO_EXECUTE and taken.envelope.source.startswith(ids.SHARD_SOURCE)
+    return taint.effect == Effect.NO_EXECUTE and taken.envelope.source.startswith(ids.SHARD_SOURCE)

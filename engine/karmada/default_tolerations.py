@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from events import vocabulary
+from engine.kubeapi.values.taints import Effect
 from events.json_values import Json, as_list, as_object, objects_at
 from events.kube_objects import KubeObject
 
@@ -33,7 +33,7 @@ def with_tolerations(policy: KubeObject, seconds: TolerationSeconds) -> KubeObje
         return policy
     seconds_by_key = {NOT_READY: seconds.not_ready, UNREACHABLE: seconds.unreachable}
     added: list[object] = [
-        {"key": key, "operator": "Exists", "effect": vocabulary.NO_EXECUTE, "tolerationSeconds": count}
+        {"key": key, "operator": "Exists", "effect": Effect.NO_EXECUTE.value, "tolerationSeconds": count}
         for key, count in seconds_by_key.items()
         if count is not None
         and not any(_speaks_of(toleration, key) for toleration in objects_at(tolerations))
@@ -45,5 +45,5 @@ def with_tolerations(policy: KubeObject, seconds: TolerationSeconds) -> KubeObje
 
 
 def _speaks_of(toleration: Json, key: str) -> bool:
-    effect = toleration.get("effect") or vocabulary.NO_EXECUTE
-    return (toleration.get("key") or key) == key and effect == vocabulary.NO_EXECUTE
+    effect = toleration.get("effect") or Effect.NO_EXECUTE
+    return (toleration.get("key") or key) == key and effect == Effect.NO_EXECUTE

@@ -10,7 +10,9 @@ import msgspec
 from engine.domain.clusters import DEFAULT_MODELS
 from engine.karmada import default_tolerations
 from engine.karmada.default_tolerations import TolerationSeconds
+from engine.kubeapi.values.taints import Effect
 from engine.objects import policies
+from engine.objects.placements import DivisionPreference, SchedulingType
 from events import times
 from events.json_values import Json, as_list, as_object, object_at
 from events.kube_objects import KubeObject
@@ -102,10 +104,13 @@ def _placement(placement: Json) -> Json:
     scheduling = as_object(placement.get("replicaScheduling"))
     if (
         scheduling is not None
-        and scheduling["replicaSchedulingType"] == "Divided"
+        and scheduling["replicaSchedulingType"] == SchedulingType.DIVIDED
         and not scheduling.get("replicaDivisionPreference")
     ):
-        filled["replicaScheduling"] = {**scheduling, "replicaDivisionPreference": "Weighted"}
+        filled["replicaScheduling"] = {
+            **scheduling,
+            "replicaDivisionPreference": DivisionPreference.WEIGHTED.value,
+        }
     return filled
 
 
@@ -133,7 +138,7 @@ def _cluster(value: KubeObject, now_ms: int) -> KubeObject:
     filled = [
         {**taint, "timeAdded": stamp}
         if (taint := as_object(item)) is not None
-        and taint.get("effect") == "NoExecute"
+        and taint.get("effect") == Effect.NO_EXECUTE
         and not taint.get("timeAdded")
         else item
         for item in taints

@@ -4,6 +4,7 @@ Field names on the wire are Karmada's; decoding ignores unknown fields. Absent a
 an absent object differs from an empty one (`weightPreference: {}` is a preference).
 """
 
+import enum
 import operator
 from collections.abc import Iterable
 from typing import Annotated, TypeAlias
@@ -99,6 +100,20 @@ class ClusterPreferences(msgspec.Struct, frozen=True, kw_only=True, rename="came
 
     static_weight_list: tuple[StaticClusterWeight, ...] = ()
     dynamic_weight: str = ""
+
+
+class SchedulingType(enum.StrEnum):
+    """Duplicated: each cluster has all replicas. Divided: the clusters share them."""
+
+    DUPLICATED = "Duplicated"
+    DIVIDED = "Divided"
+
+
+class DivisionPreference(enum.StrEnum):
+    """Weighted: replicas by weight. Aggregated: in as few clusters as possible."""
+
+    WEIGHTED = "Weighted"
+    AGGREGATED = "Aggregated"
 
 
 class ReplicaSchedulingStrategy(

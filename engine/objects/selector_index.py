@@ -7,7 +7,7 @@ that every matching template has: its name, one label with one value, or none.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Protocol
 
-from engine.kubeapi.values.selectors import LabelSelector, Requirement
+from engine.kubeapi.values.selectors import LabelSelector, Operator, Requirement
 from engine.objects.policies import ResourceSelector
 from events import shapes
 
@@ -27,8 +27,6 @@ Handle = tuple[int, str, str]
 OF_KIND: Final[Handle] = (BY_KIND, "", "")
 OF_LABELS: Final[Handle] = (BY_LABELS, "", "")
 """Handle of a label selector without an ``In`` requirement."""
-
-_IN: Final = "In"
 
 
 class Template(Protocol):
@@ -138,7 +136,7 @@ def handles(selector: ResourceSelector) -> tuple[Handle, ...]:
         return ((BY_NAME, selector.name, ""),)
     if selector.label_selector is not None:
         for requirement in selector.label_selector.requirements():
-            if requirement.operator == _IN:
+            if requirement.operator == Operator.IN:
                 return _labels(requirement)
         return (OF_LABELS,)
     return (OF_KIND,)

@@ -9,18 +9,18 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from engine.kubeapi.values.selectors import Operator
 from engine.objects import clusters, placements
 from events import kube_objects
 
 KIND: Final = "ClusterTaintPolicy"
-_IN: Final = "In"
 
 
 class MatchCondition(Struct, frozen=True, kw_only=True, rename="camel"):
     """The statuses that a type of condition must have (In) or must not have (NotIn)."""
 
     condition_type: str
-    operator: str = _IN
+    operator: str = Operator.IN
     status_values: tuple[str, ...] = ()
 
 
@@ -64,6 +64,7 @@ def _all_match(match_conditions: tuple[MatchCondition, ...], conditions: Mapping
     """Whether all conditions match; an empty list never does, nor does a condition that is not reported."""
     return bool(match_conditions) and all(
         condition.condition_type in conditions
-        and (conditions[condition.condition_type] in condition.status_values) == (condition.operator == _IN)
+        and (conditions[condition.condition_type] in condition.status_values)
+        == (condition.operator == Operator.IN)
         for condition in match_conditions
     )

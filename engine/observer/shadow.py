@@ -325,7 +325,7 @@ def _difference(observed: observations.ShadowCondition, request: requests.Reques
     if _NEGATIVE in observed.message:
         return "the reference's 32-bit sum of available replicas wraps around"
     computed = schedule.schedule(request, known, explain=True)
-    is_aggregated = compiled.strategy(request.placement.replica_scheduling) == compiled.AGGREGATED
+    is_aggregated = compiled.strategy(request.placement.replica_scheduling) == compiled.Strategy.AGGREGATED
     if (
         observed.reason == placing.SUCCESS
         and is_aggregated

@@ -67,7 +67,7 @@ def _share(
     tier: int | None,
 ) -> Share:
     match context.masks.strategy:
-        case compiled.DUPLICATED:
+        case compiled.Strategy.DUPLICATED:
             column = np.full(len(context.index), replicas, dtype=np.int64)
             return Share(
                 kind=DUPLICATED,
@@ -77,10 +77,10 @@ def _share(
                 replicas=_masked(column, chosen),
                 tier=tier,
             )
-        case compiled.STATIC:
+        case compiled.Strategy.STATIC:
             votes = _masked(_static_votes(context, chosen), chosen)
             return _divide(context, BY_WEIGHT, votes, replicas, None, tier)
-        case compiled.DYNAMIC | compiled.AGGREGATED:
+        case compiled.Strategy.DYNAMIC | compiled.Strategy.AGGREGATED:
             return _by_capacity(context, chosen, replicas, tier)
         case _:
             preference = context.masks.preference
@@ -119,7 +119,7 @@ def _by_capacity(
     if total < seats:
         reason = f"Clusters available replicas {total} are not enough to schedule."
         raise failures.UnschedulableError(f"failed to assign replicas: failed to {kind}: {reason}")
-    if context.masks.strategy == compiled.AGGREGATED:
+    if context.masks.strategy == compiled.Strategy.AGGREGATED:
         votes = _masked(
             votes, _shortest_prefix(votes, _aggregated_order(context, chosen, kind, votes), seats)
         )

@@ -65,7 +65,7 @@ class Attempt:
         if not self.request.is_workload or self.request.components > 1:
             return _result(context, None if chosen is None else np.sort(chosen), 0)
         self.shares = assign.assign(context, chosen)
-        is_duplicated = context.tiers is None and masks.strategy == compiled.DUPLICATED
+        is_duplicated = context.tiers is None and masks.strategy == compiled.Strategy.DUPLICATED
         if is_duplicated and chosen is None and self.request.replicas:
             return _result(context, None, self.request.replicas)
         replicas = self.shares[0].replicas if self.shares else np.zeros(len(context.index), dtype=np.int64)

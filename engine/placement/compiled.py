@@ -4,27 +4,35 @@ Compiled placements are valid until a cluster fact other than capacity changes; 
 rules are those of the filter plugins of Karmada's scheduler.
 """
 
+import enum
 from typing import Final
 
 import numpy as np
 
 from engine.kubeapi.values import selectors
+from engine.kubeapi.values.selectors import Operator
+from engine.kubeapi.values.taints import Effect
 from engine.objects import clusters, placements
+from engine.objects.placements import DivisionPreference, SchedulingType
 from engine.placement import encoded_columns
-
-DUPLICATED: Final = "Duplicated"
-STATIC: Final = "StaticWeight"
-DYNAMIC: Final = "DynamicWeight"
-AGGREGATED: Final = "Aggregated"
 
 POOLS_MAX: Final = 16
 """Maximum number of pools cached per placement: one per affinity group and kind. A full cache is cleared."""
 
 NO_API: Final = "cluster(s) did not have the API resource"
 NOT_SELECTED: Final = "cluster(s) did not match the placement cluster affinity constraint"
-_REPELLING: Final = frozenset({"NoSchedule", "NoExecute"})
-_BY_VALUE: Final = frozenset({"In", "NotIn"})
+_REPELLING: Final = frozenset({Effect.NO_SCHEDULE, Effect.NO_EXECUTE})
+_BY_VALUE: Final = frozenset({Operator.IN, Operator.NOT_IN})
 _PROPERTIES: Final = {"provider": "provider", "region": "region", "zone": "zones"}
+
+
+class Strategy(enum.Enum):
+    """How the replicas of a workload are divided among clusters."""
+
+    DUPLICATED = enum.auto()
+    STATIC = enum.auto()
+    DYNAMIC = enum.auto()
+    AGGREGATED = enum.auto()
 
 
 class Filter:
@@ -133,7 +141,7 @@ class Compiled:
         """Compute all masks that do not depend on the template."""
         self.preference = placement.replica_scheduling
         self.strategy = strategy(self.preference)
-        self.duplicates = placement.replica_scheduling is None or self.strategy == DUPLICATED
+        self.duplicates = placement.replica_scheduling is None or self.strategy == Strategy.DUPLICATED
         self.spread = {constraint.spread_by_field: constraint for constraint in placement.spread_constraints}
         self.ignores_spread = not placement.spread_constraints or _ignores_spread(
             placement.replica_scheduling
@@ -174,18 +182,19 @@ def presence(fleet: encoded_columns.ClusterColumns) -> encoded_columns.Column[bo
     return fleet.column("present", lambda cluster: cluster.metadata.deletion_timestamp is None)
 
 
-def strategy(preference: placements.ReplicaSchedulingStrategy | None) -> str:
-    """Return the division strategy; empty for a combination that Karmada's scheduler does not support."""
-    if preference is None or preference.replica_scheduling_type == DUPLICATED:
-        return DUPLICATED
+def strategy(preference: placements.ReplicaSchedulingStrategy | None) -> Strategy | None:
+    """Return the division strategy; None for a combination that Karmada's scheduler does not support."""
+    if preference is None or preference.replica_scheduling_type == SchedulingType.DUPLICATED:
+        return Strategy.DUPLICATED
     match preference.replica_scheduling_type, preference.replica_division_preference:
-        case "Divided", "Aggregated":
-            return AGGREGATED
-        case "Divided", "Weighted":
+        case SchedulingType.DIVIDED, DivisionPreference.AGGREGATED:
+            return Strategy.AGGREGATED
+        case SchedulingType.DIVIDED, DivisionPreference.WEIGHTED:
             weights = preference.weight_preference
-            return DYNAMIC if weights is not None and weights.dynamic_weight else STATIC
+            is_dynamic = weights is not None and weights.dynamic_weight
+            return Strategy.DYNAMIC if is_dynamic else Strategy.STATIC
         case _:
-            return ""
+            return None
 
 
 def affinity_mask(
@@ -245,7 +254,7 @@ def _label_mask(
     if requirement.operator not in _BY_VALUE:
         return column.mask(lambda value: requirement.matches(() if value is None else (value,)))
     values = frozenset(requirement.values)
-    is_in = requirement.operator == "In"
+    is_in = requirement.operator == Operator.IN
     return column.mask(lambda value: (value in values) == is_in)
 
 
@@ -318,9 +327,9 @@ def _ignores_spread(preference: placements.ReplicaSchedulingStrategy | None) -> 
 
     An empty ``weightPreference`` does not count as static weights.
     """
-    if preference is None or preference.replica_scheduling_type != "Divided":
+    if preference is None or preference.replica_scheduling_type != SchedulingType.DIVIDED:
         return False
-    if preference.replica_division_preference != "Weighted":
+    if preference.replica_division_preference != DivisionPreference.WEIGHTED:
         return False
     weights = preference.weight_preference
     return weights is None or (bool(weights.static_weight_list) and not weights.dynamic_weight)
@@ -331,7 +340,7 @@ def _static_weights(
 ) -> encoded_columns.Integers | None:
     """Return, per cluster, the highest weight of the rules that match it; None without static weights."""
     preference = placement.replica_scheduling
-    if preference is None or preference.weight_preference is None or strategy(preference) != STATIC:
+    if preference is None or preference.weight_preference is None or strategy(preference) != Strategy.STATIC:
         return None
     weights = np.zeros(len(fleet), dtype=np.int64)
     for rule in preference.weight_preference.static_weight_list:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from engine.objects import placements
+from engine.objects.placements import SchedulingType
 from engine.placement import compiled, requests
 from engine.placement import fleet as fleets
 
@@ -33,8 +34,8 @@ def trigger(request: requests.Request, applied: placements.Placement | None, fle
         return RESCHEDULE_TRIGGERED
     if not request.is_workload and not request.components:
         return NON_WORKLOAD
-    if compiled.strategy(request.placement.replica_scheduling) == compiled.DUPLICATED:
-        return compiled.DUPLICATED
+    if compiled.strategy(request.placement.replica_scheduling) == compiled.Strategy.DUPLICATED:
+        return SchedulingType.DUPLICATED
     if _any_terminating((name for name, _ in request.current), fleet):
         return CLUSTER_TERMINATING
     return NONE
@@ -75,9 +76,9 @@ def _replicas_changed(request: requests.Request) -> bool:
     preference = request.placement.replica_scheduling
     if preference is None:
         return False
-    if preference.replica_scheduling_type == compiled.DUPLICATED:
+    if preference.replica_scheduling_type == SchedulingType.DUPLICATED:
         return any(replicas != request.replicas for _, replicas in request.current)
-    if preference.replica_scheduling_type == "Divided":
+    if preference.replica_scheduling_type == SchedulingType.DIVIDED:
         return sum(replicas for _, replicas in request.current) != request.replicas
     return False
 

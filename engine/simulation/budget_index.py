@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.kubeapi.values.selectors import LabelSelector
+from engine.kubeapi.values.selectors import LabelSelector, Operator
 from engine.works.budgets import Budget
 
 LabelKey = tuple[str, str, str]
@@ -66,6 +66,6 @@ def _label_keys(namespace: str, labels: Mapping[str, str]) -> Iterator[LabelKey]
 def _label_key(namespace: str, selector: LabelSelector) -> LabelKey:
     """Return namespace, key and value of a label that all selected pods have; without one, key and value are empty."""
     for requirement in selector.requirements():
-        if requirement.operator == "In" and len(requirement.values) == 1:
+        if requirement.operator == Operator.IN and len(requirement.values) == 1:
             return (namespace, requirement.key, requirement.values[0])
     return (namespace, *_ANY)

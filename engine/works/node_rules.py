@@ -6,13 +6,14 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from engine.kubeapi.values.taints import Effect
 from engine.objects.placements import Toleration
 from events.json_values import Json
 
 UNSCHEDULABLE: Final = "node(s) were unschedulable"
 _UNTOLERATED: Final = "node(s) had untolerated taint {{{}: {}}}"
 _UNSELECTED: Final = "node(s) didn't match Pod's node affinity/selector"
-_EFFECTS: Final = ("NoSchedule", "NoExecute")
+_EFFECTS: Final = (Effect.NO_SCHEDULE, Effect.NO_EXECUTE)
 _CORDON: Final = "node.kubernetes.io/unschedulable"
 
 

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.kubeapi.values import quantity
+from engine.kubeapi.values.selectors import Operator
 from engine.works.amounts import Amounts
 from events.json_values import Json, object_at, objects_at, texts
 
@@ -21,7 +22,7 @@ class Scope(Struct, frozen=True):
     """One condition on the pods that a quota counts."""
 
     name: str
-    operator: str = "Exists"
+    operator: str = Operator.EXISTS
     values: tuple[str, ...] = ()
 
 
@@ -59,11 +60,11 @@ def _is_in(scope: Scope, pod: Pod) -> bool:
 
 def _has_class(scope: Scope, name: str) -> bool:
     match scope.operator:
-        case "In":
+        case Operator.IN:
             return name in scope.values
-        case "NotIn":
+        case Operator.NOT_IN:
             return name not in scope.values
-        case "DoesNotExist":
+        case Operator.DOES_NOT_EXIST:
             return not name
         case _:
             return bool(name)

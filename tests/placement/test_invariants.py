@@ -22,7 +22,7 @@ def test_4_replicas_add_up_or_each_cluster_has_all(known: fleet.Fleet, request: 
     assume(succeeded(decision) and request.is_workload and request.components <= 1)
     numbers = [replicas for _, replicas in decision.clusters]
     overflowing = any(term.overflow_affinities for term in request.placement.cluster_affinities)
-    if compiled.strategy(request.placement.replica_scheduling) != compiled.DUPLICATED:
+    if compiled.strategy(request.placement.replica_scheduling) != compiled.Strategy.DUPLICATED:
         assert sum(numbers) == request.replicas
     elif not overflowing:
         assert set(numbers) <= {request.replicas}

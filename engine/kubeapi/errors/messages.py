@@ -6,6 +6,7 @@ from typing import Final
 
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.values.selectors import Operator
 from events import limits
 from events.json_values import Json, list_at, object_at
 from events.validation import names
@@ -230,12 +231,12 @@ def selector(value: object, path: str) -> Iterator[Cause]:
         term, where = object_at(item), f"{path}.matchExpressions[{index}]"
         values = list_at(term, "values")
         match term.get("operator"):
-            case "In" | "NotIn":
+            case Operator.IN | Operator.NOT_IN:
                 if not values:
                     yield causes.required(
                         f"{where}.values", "must be specified when `operator` is 'In' or 'NotIn'"
                     )
-            case "Exists" | "DoesNotExist":
+            case Operator.EXISTS | Operator.DOES_NOT_EXIST:
                 if values:
                     detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
                     yield causes.forbidden(f"{where}.values", detail)

@@ -11,14 +11,14 @@ from typing import Final
 from msgspec import Struct
 
 from engine.kubeapi.errors import causes, messages
-from engine.kubeapi.values.selectors import LabelSelector, Requirement
+from engine.kubeapi.values.selectors import LabelSelector, Operator, Requirement
 from events import limits
 
 TEXT_CHARS_MAX: Final = 16_384
 _TOKEN: Final = re.compile(r"\s*(==|!=|[=!,()<>]|[^\s=!,()<>]+)")
 _SIGNS: Final = frozenset({"=", "==", "!=", "!", ",", "(", ")", "<", ">"})
-_SETS: Final[Mapping[str, str]] = {"in": "In", "notin": "NotIn"}
-_EQUALITIES: Final[Mapping[str, str]] = {"=": "In", "==": "In", "!=": "NotIn"}
+_SETS: Final[Mapping[str, str]] = {"in": Operator.IN, "notin": Operator.NOT_IN}
+_EQUALITIES: Final[Mapping[str, str]] = {"=": Operator.IN, "==": Operator.IN, "!=": Operator.NOT_IN}
 _COMPARISONS: Final = ("<", ">")
 _OPERATORS: Final = "in, notin, =, ==, !=, gt, lt"
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}")
@@ -119,9 +119,9 @@ def _requirement(tokens: _Tokens) -> Requirement | Comparison:
     for fault in messages.qualified_faults(key):
         raise SelectorError(causes.invalid("<nil>", key, fault).text)
     if is_absent:
-        return Requirement(key=key, operator="DoesNotExist")
+        return Requirement(key=key, operator=Operator.DOES_NOT_EXIST)
     if tokens.peek() in ("", ","):
-        return Requirement(key=key, operator="Exists")
+        return Requirement(key=key, operator=Operator.EXISTS)
     operator = tokens.next()
     if operator in _COMPARISONS:
         return _comparison(key, operator, tokens)

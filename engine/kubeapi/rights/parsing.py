@@ -9,13 +9,18 @@ from typing import Final, TypedDict
 import msgspec
 
 from engine.kubeapi.rights.rbac import Binding, Rights, Role, Rule, Subject
-from engine.kubeapi.values.selectors import LabelSelector
+from engine.kubeapi.values.selectors import LabelSelector, Operator
 from events.json_values import Json, as_object, list_at
 from events.kube_objects import KubeObject
 
 API_VERSION: Final = "rbac.authorization.k8s.io/v1"
 GROUP: Final = "rbac.authorization.k8s.io"
-_OPERATORS: Final = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
+_OPERATORS: Final[dict[str, bool]] = {
+    Operator.IN: True,
+    Operator.NOT_IN: True,
+    Operator.EXISTS: False,
+    Operator.DOES_NOT_EXIST: False,
+}
 """Selector operators, and whether each requires values."""
 
 KINDS: Final = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")

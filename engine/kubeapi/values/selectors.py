@@ -3,13 +3,23 @@
 The placement package evaluates the same selectors for all clusters.
 """
 
+import enum
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
 
+class Operator(enum.StrEnum):
+    """Operators of selectors. Manifests may contain any text as operator, so fields have the type str."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+
+
 class Requirement(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """A condition on a key: In, NotIn, Exists or DoesNotExist; any other operator matches nothing."""
+    """A condition on a key; an unknown operator matches nothing."""
 
     key: str
     operator: str
@@ -18,13 +28,13 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defa
     def matches(self, values: Sequence[str]) -> bool:
         """Return whether the values of the key satisfy the condition; pass no values for an absent key."""
         match self.operator:
-            case "In":
+            case Operator.IN:
                 return any(value in self.values for value in values)
-            case "NotIn":
+            case Operator.NOT_IN:
                 return not any(value in self.values for value in values)
-            case "Exists":
+            case Operator.EXISTS:
                 return bool(values)
-            case "DoesNotExist":
+            case Operator.DOES_NOT_EXIST:
                 return not values
             case _:
                 return False
@@ -39,7 +49,8 @@ class LabelSelector(msgspec.Struct, frozen=True, kw_only=True, rename="camel", o
     def requirements(self) -> tuple[Requirement, ...]:
         """Return all conditions, with ``match_labels`` as In requirements."""
         equal = tuple(
-            Requirement(key=k, operator="In", values=(v,)) for k, v in sorted(self.match_labels.items())
+            Requirement(key=k, operator=Operator.IN, values=(v,))
+            for k, v in sorted(self.match_labels.items())
         )
         return equal + self.match_expressions
 

@@ -10,6 +10,7 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.values import quantity
+from engine.kubeapi.values.taints import Effect
 from events.json_values import Json, as_list, as_object, at, object_at, objects_at
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
@@ -24,7 +25,7 @@ _ENVIRONMENT_WORDS: Final = (
     "a valid environment variable name must consist only of printable ASCII characters other than '='"
 )
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
-_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_EFFECTS: Final = tuple(Effect)
 
 
 def of_template(template: Json, path: str) -> Iterator[Cause]:
@@ -296,7 +297,7 @@ def _tolerations(tolerations: object, path: str) -> Iterator[Cause]:
                 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
             )
             yield causes.invalid(f"{where}.operator", operator or "", detail)
-        if toleration.get("tolerationSeconds") is not None and toleration.get("effect") != "NoExecute":
+        if toleration.get("tolerationSeconds") is not None and toleration.get("effect") != Effect.NO_EXECUTE:
             detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
             yield causes.invalid(f"{where}.effect", toleration.get("effect") or "", detail)
         value = str(toleration.get("value") or "")

@@ -9,6 +9,7 @@ from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import schedules
+from engine.kubeapi.values.selectors import Operator
 from events.json_values import Json, as_object, at, list_at, object_at
 from events.kube_objects import KubeObject
 
@@ -276,11 +277,11 @@ def _matches(selector: Json, labels: Json) -> bool:
         term = object_at(item)
         key, values = term.get("key"), list_at(term, "values")
         is_there, label = key in labels, labels.get(str(key))
-        fits = {
-            "In": is_there and label in values,
-            "NotIn": not is_there or label not in values,
-            "Exists": is_there,
-            "DoesNotExist": not is_there,
+        fits: dict[str, bool] = {
+            Operator.IN: is_there and label in values,
+            Operator.NOT_IN: not is_there or label not in values,
+            Operator.EXISTS: is_there,
+            Operator.DOES_NOT_EXIST: not is_there,
         }
         if not fits.get(str(term.get("operator")), False):
             return False

@@ -7,6 +7,7 @@ from typing import Final, TypeAlias, TypedDict
 from msgspec import Struct, structs
 
 from engine.kubeapi.values import ages
+from engine.kubeapi.values.selectors import Operator
 from events.json_values import Json, as_text, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
 
@@ -148,11 +149,11 @@ def pairs(path: str) -> Reading:
 def _expression(requirement: Json) -> str:
     key, values = requirement.get("key"), joined(list_at(requirement, "values"), "")
     match requirement.get("operator"):
-        case "In":
+        case Operator.IN:
             return f"{key} in ({values})"
-        case "NotIn":
+        case Operator.NOT_IN:
             return f"{key} notin ({values})"
-        case "DoesNotExist":
+        case Operator.DOES_NOT_EXIST:
             return f"!{key}"
         case _:
             return str(key)
