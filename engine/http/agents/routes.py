@@ -25,9 +25,11 @@ from engine.http.errors import RefusalError
 from engine.http.member_namespaces import NamespaceChanges
 from engine.http.query import parameters
 from engine.http.query.api_routes import PREFIX, ApiRoute, feed_route, read_body, read_query
-from engine.http.query.view_reads import Reader
 from engine.http.services import Services
+from engine.http.tunnels import Tunnels
 from engine.works import manifests
+from engine.writing.read_side import ReadSide
+from engine.writing.write_api import WriteApi
 from events import keys, records, topics
 from projections import agent_queries, clusters
 from projections import query as queries
@@ -131,7 +133,7 @@ ROUTES: Final = (
 
 def routes(services: Services) -> list[Route]:
     """The routes of agents. Each checks the token itself, because an agent's token is valid for these routes only."""
-    agents = _Agents(services)
+    agents = _Agents(services, services.write_api, services.tunnels, services.token)
     answers = (
         agents.cluster,
         agents.token,
@@ -147,22 +149,23 @@ def routes(services: Services) -> list[Route]:
 
 
 class _Agents:
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._reader = Reader(services, services.as_of_views)
-        self._reporting = Reporting(services.write_api)
-        self._maker = manifests.Renderer(services.log)
-        self._namespace_changes = NamespaceChanges(services)
+    def __init__(self, reads: ReadSide, write_api: WriteApi, tunnels: Tunnels, servers_token: str) -> None:
+        self._reads = reads
+        self._tunnels = tunnels
+        self._servers_token = servers_token
+        self._reporting = Reporting(write_api)
+        self._maker = manifests.Renderer(reads.log)
+        self._namespace_changes = NamespaceChanges(reads)
         self._followers = 0
 
     def route(self, route: ApiRoute, answer: _Answer) -> Route:
         async def guarded(request: Request) -> Response:
             name = str(request.path_params["name"])
             # Check the token before reading anything for the request.
-            uid = tokens.read(self._services.token, request, name)
+            uid = tokens.read(self._servers_token, request, name)
             # Read the cluster on each request: a token must stop working once another cluster has taken the
             # name.
-            cluster = await self._reader.read(None, lambda rows: clusters.stored(rows, name))
+            cluster = await self._reads.read(lambda rows: clusters.stored(rows, name))
             tokens.check(uid, cluster)
             return await answer(request, name, cluster)
 
@@ -174,7 +177,7 @@ class _Agents:
         return _json(_cluster_message(cluster))
 
     async def token(self, request: Request, name: str, cluster: Cluster | None) -> Response:
-        if not tokens.is_servers_own(self._services.token, request):
+        if not tokens.is_servers_own(self._servers_token, request):
             raise RefusalError(
                 403, "authorization", "an agent's token can't create tokens", "use the server's own token"
             )
@@ -182,7 +185,7 @@ class _Agents:
             raise RefusalError(
                 404, "name", f"{name[:253]!r} is not a member cluster", "join the cluster first"
             )
-        return _json(messages.Token(token=tokens.agent_token(self._services.token, cluster)))
+        return _json(messages.Token(token=tokens.agent_token(self._servers_token, cluster)))
 
     async def works(self, request: Request, name: str, cluster: Cluster | None) -> Response:
         query = read_query(request, FollowQuery)
@@ -195,7 +198,7 @@ class _Agents:
 
     async def manifest(self, request: Request, name: str, _cluster: Cluster | None) -> Response:
         query = read_query(request, ManifestQuery)
-        placed = await self._reader.read(None, lambda rows: agent_queries.placed(rows, name, query.key))
+        placed = await self._reads.read(lambda rows: agent_queries.placed(rows, name, query.key))
         if placed is None or placed.version != (query.term, query.step):
             raise RefusalError(404, "step", "this work is outdated", "fetch the newest work of the cluster")
         work = placed.work
@@ -225,18 +228,18 @@ class _Agents:
     async def _newest_work(self, name: str, key: str) -> messages.Work | None:
         """Return the newest work of a binding in a cluster that the log contains."""
         before = queries.NUMBER_MAX
-        while numbers := await self._reader.read(
-            None, lambda rows, before=before: queries.newest(rows, key, before=before)
+        while numbers := await self._reads.read(
+            lambda rows, before=before: queries.newest(rows, key, before=before)
         ):
             for number in reversed(numbers):
-                batch = await self._services.log.read_all(number - 1, 1)
+                batch = await self._reads.log.read_all(number - 1, 1)
                 if batch and batch[0].topic == topics.WORKS and (works := await self._counting(name, batch)):
                     return works[0][1]
             before = numbers[0]
         return None
 
     async def namespaces(self, _request: Request, name: str, cluster: Cluster | None) -> Response:
-        propagated = await self._reader.read(None, lambda rows: member_namespaces.of(rows, name))
+        propagated = await self._reads.read(lambda rows: member_namespaces.of(rows, name))
         manifests_found = tuple(
             msgspec.Raw(_encode(propagated_object.manifest.document)) for propagated_object in propagated
         )
@@ -256,12 +259,12 @@ class _Agents:
         query = read_query(request, ReplyQuery)
         content_type = request.headers.get("content-type", "")
         chunks = request.stream()
-        if not await self._services.tunnels.reply(name, query.id, query.status, content_type, chunks):
+        if not await self._tunnels.reply(name, query.id, query.status, content_type, chunks):
             raise RefusalError(404, "id", "no client waits for this response", "drop it")
         return _json(_cluster_message(cluster))
 
     async def _calls(self, name: str) -> AsyncGenerator[bytes]:
-        async with aclosing(self._services.tunnels.calls(name)) as calls:
+        async with aclosing(self._tunnels.calls(name)) as calls:
             async for result in calls:
                 if result is None:
                     yield _encode(messages.Call()) + b"\n"
@@ -302,9 +305,7 @@ class _Agents:
         """Yield a line for each current work; the feed that follows repeats changes made meanwhile."""
         after = 0
         while True:
-            page = await self._reader.read(
-                None, lambda rows, after=after: agent_queries.works_of(rows, name, after)
-            )
+            page = await self._reads.read(lambda rows, after=after: agent_queries.works_of(rows, name, after))
             for placed in page:
                 yield _line(messages.Line(work=work_messages.of_placed(placed)))
                 after = placed.id
@@ -320,12 +321,12 @@ class _Agents:
         sent_s = anyio.current_time()
         namespaces: int | None = None
         while True:
-            seen = self._services.views.folded
+            seen = self._reads.views.folded
             if (last := await self._namespace_changes.last()) != namespaces:
                 namespaces, sent_s = last, anyio.current_time()
                 yield _line(messages.Line(position=after, namespaces=namespaces))
             while after < self._end(name):
-                batch = await self._services.log.read(topics.WORKS, partition, after, _BATCH_RECORDS)
+                batch = await self._reads.log.read(topics.WORKS, partition, after, _BATCH_RECORDS)
                 if not batch:
                     break
                 for position, work in await self._counting(name, batch):
@@ -337,7 +338,7 @@ class _Agents:
                 sent_s = anyio.current_time()
                 yield _line(messages.Line(position=after))
             with anyio.move_on_after(sent_s + _QUIET_SECONDS - anyio.current_time()):
-                if not await self._services.is_more(seen):
+                if not await self._reads.is_more(seen):
                     return
 
     async def _counting(
@@ -355,11 +356,11 @@ class _Agents:
         if not works:
             return []
         work_keys = {work.key for _, work in works}
-        current = await self._reader.read(
-            None, lambda rows: {key: agent_queries.placed(rows, name, key) for key in work_keys}
+        current = await self._reads.read(
+            lambda rows: {key: agent_queries.placed(rows, name, key) for key in work_keys}
         )
-        foreign = await self._reader.read(
-            None, lambda rows: foreign_works(rows, batch[0].partition, batch[0].offset, batch[-1].offset)
+        foreign = await self._reads.read(
+            lambda rows: foreign_works(rows, batch[0].partition, batch[0].offset, batch[-1].offset)
         )
         return [
             (position, work)
@@ -368,7 +369,7 @@ class _Agents:
         ]
 
     def _end(self, name: str) -> int:
-        return self._services.log.ends().get((topics.WORKS, keys.shard_of(name)), 0)
+        return self._reads.log.ends().get((topics.WORKS, keys.shard_of(name)), 0)
 
 
 def _is_current(work: messages.Work, current: agent_queries.Placed | None) -> bool:

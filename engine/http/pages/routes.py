@@ -20,8 +20,9 @@ from engine.http.pages import binding_values, cluster_values, errors, timeline_v
 from engine.http.query import parameters, record_pages
 from engine.http.query.api_routes import PREFIX, read_query
 from engine.http.query.view_reads import Reader
-from engine.http.services import Services
+from engine.http.services import Inquiry, Services
 from engine.objects import bindings
+from engine.writing.read_side import ReadSide
 from events import catalogue, decisions, keys, topics
 from events.json_values import object_at
 from events.kube_objects import KubeObject
@@ -83,7 +84,8 @@ _Show = Callable[[Request, _Query, ShownState], Awaitable[_Page]]
 
 def routes(services: Services) -> list[Route]:
     """The routes of all pages, of the style sheet and of the script."""
-    pages = _Pages(services)
+    reader = Reader(services, services.as_of_views)
+    pages = _Pages(services, reader, services.inquiry, observes=services.compared is not None)
     table: tuple[tuple[str, _Show[PageQuery]], ...] = (
         ("/bindings/{key:path}", pages.binding),
         ("/explain/{key:path}", pages.explanation),
@@ -98,9 +100,11 @@ def routes(services: Services) -> list[Route]:
 
 
 class _Pages:
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._reader = Reader(services, services.as_of_views)
+    def __init__(self, reads: ReadSide, reader: Reader, inquiry: Inquiry, *, observes: bool) -> None:
+        self._reads = reads
+        self._reader = reader
+        self._inquiry = inquiry
+        self._observes = observes
         self._templates = errors.templates()
 
     def answering(self, show: _Show[_Query], shape: type[_Query]) -> Callable[[Request], Awaitable[Response]]:
@@ -109,7 +113,7 @@ class _Pages:
         async def answer(request: Request) -> Response:
             options = read_query(request, shape)
             number = await self._reader.resolve(options.as_of)
-            shown = await self._services.catch_up() if number is None else number
+            shown = await self._reads.catch_up() if number is None else number
             state = ShownState(number, shown)
             template, values, feed = await show(request, options, state)
             followed = (
@@ -143,7 +147,7 @@ class _Pages:
             "json": _json("/bindings", request.query_params, state) if is_own or not page.items else "",
             "cluster": options.cluster,
             "more": _more(page.after, state, options.cluster),
-            "observes": self._services.compared is not None,
+            "observes": self._observes,
         }
         return "bindings.html", values, _follow(topics.DECISIONS if is_own else topics.OBSERVATIONS)
 
@@ -230,7 +234,7 @@ class _Pages:
             return query.Objects([], "")
         numbers = [number for _, number in listed[:_PAGE_ITEMS]]
         # Fewer records may be returned, since the size of a page is limited.
-        page = await record_pages.numbered(self._services.log, numbers, is_full=True)
+        page = await record_pages.numbered(self._reads.log, numbers, is_full=True)
         items = await anyio.to_thread.run_sync(
             lambda: [
                 _shown_as_observed(
@@ -242,14 +246,14 @@ class _Pages:
         return query.Objects(items, listed[len(items) - 1][0] if len(items) < len(listed) else "")
 
     async def _explained(self, key: str, state: ShownState) -> timeline_values.Explanation | None:
-        explained = await self._services.inquiry.explain(key, state.number)
+        explained = await self._inquiry.explain(key, state.number)
         return timeline_values.explanation(explained) if explained is not None else None
 
     async def _events(self, key: str, state: ShownState) -> tuple[list[timeline_values.Event], int]:
         """The newest records that touched a key, newest first, and the number of older ones left out."""
         numbers = await self._reader.read(None, lambda rows: _touching(rows, key, state.shown))
         newest = numbers[: -_EVENTS_SHOWN - 1 : -1]
-        page = await record_pages.numbered(self._services.log, newest, is_full=False)
+        page = await record_pages.numbered(self._reads.log, newest, is_full=False)
         events = [timeline_values.event(item) for item in page.items]
         return events, len(numbers) - len(events)
 

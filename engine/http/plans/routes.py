@@ -24,9 +24,11 @@ from engine.log import reading
 from engine.plans import drills, questions
 from engine.plans.questions import Failure, Input
 from engine.writing.planned_writes import PlannedWrites
-from engine.writing.write_api import StoredViews
+from engine.writing.read_side import ReadSide
+from engine.writing.write_api import StoredViews, WriteApi
 from events import codec, decisions, keys, topics
 from projections import autoscaling, query
+from projections.as_of_views import AsOfViews
 from projections.port import Rows, Tables
 
 BODY_BYTES_MAX: Final = 16 << 20
@@ -120,10 +122,19 @@ ROUTES: Final = (
 class _Plans:
     """Request handlers for plans."""
 
-    def __init__(self, services: Services, planning_api: planned_requests.PlanningApi, jobs: Jobs) -> None:
-        self._services = services
+    def __init__(
+        self,
+        reads: ReadSide,
+        past: AsOfViews,
+        write_api: WriteApi,
+        planning_api: planned_requests.PlanningApi,
+        jobs: Jobs,
+    ) -> None:
+        self._log = reads.log
+        self._past = past
+        self._write_api = write_api
         self._planning = planning_api
-        self._reader = Reader(services, services.as_of_views)
+        self._reader = Reader(reads, past)
         self._jobs = jobs
         self.by_operation: dict[str, Callable[[Request], Awaitable[Response]]] = {
             "makePlan": self._make,
@@ -161,10 +172,10 @@ class _Plans:
     async def _planned_writes(self, number: int | None) -> AsyncGenerator[PlannedWrites]:
         """Provide the write API of a plan, on the objects as of a sequence number; None for the current objects."""
         if number is None:
-            yield self._services.write_api.planned()
+            yield self._write_api.planned()
             return
-        async with self._services.as_of_views.at(number) as store:
-            yield self._services.write_api.planned(StoredViews(_PastViews(store, number)))
+        async with self._past.at(number) as store:
+            yield self._write_api.planned(StoredViews(_PastViews(store, number)))
 
     async def _time_of(self, number: int) -> int:
         """Return the time of the last step up to a sequence number, in milliseconds since 1970.
@@ -172,7 +183,7 @@ class _Plans:
         The times of inputs come from their producers' clocks, so they are not used.
         """
         time_ms: int | None = None
-        async for record in reading.of_all(self._services.log, max(number - _LOOK_BACK, 0), number):
+        async for record in reading.of_all(self._log, max(number - _LOOK_BACK, 0), number):
             decoded = codec.decode(record) if record.topic == topics.DECISIONS else None
             if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, decisions.StepTaken):
                 time_ms = decoded.data.time_ms
@@ -204,7 +215,7 @@ class _PastViews:
 
 
 def routes(services: Services, planning_api: planned_requests.PlanningApi, jobs: Jobs) -> list[Route]:
-    plans = _Plans(services, planning_api, jobs)
+    plans = _Plans(services, services.as_of_views, services.write_api, planning_api, jobs)
     return [
         Route(PREFIX + route.path, plans.by_operation[route.operation], methods=[route.method])
         for route in ROUTES
