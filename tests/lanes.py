@@ -25,9 +25,9 @@ _OWN_BROKERS: Final = (
     "tests/scaleout/test_brokers.py",
     "tests/scaleout/test_starting.py",
     "tests/scaleout/test_stopping.py",
-    "tests/scaleout/test_silence.py",
+    "tests/scaleout/test_dropped_responses.py",
     "tests/scaleout/test_resets.py",
-    "tests/scaleout/test_paused.py",
+    "tests/scaleout/test_paused_broker.py",
 )
 """Modules that share no broker with their folder."""
 _FIRST: Final = (

@@ -248,7 +248,7 @@ async def test_output_of_an_exec_plugin_that_is_not_understood_is_an_error(
         await Credentials(Access(server="https://there", exec=exec_config)).header()
 
 
-async def test_exec_plugin_may_print_null_for_what_it_does_not_have(tmp_path: Path) -> None:
+async def test_exec_plugin_may_print_null_for_absent_fields(tmp_path: Path) -> None:
     script = tmp_path / "plugin.py"
     status = {"token": "t", "clientCertificateData": None, "clientKeyData": None, "expirationTimestamp": None}
     script.write_text(f"print({json.dumps({'status': status})!r})\n")

@@ -214,7 +214,7 @@ async def test_batch_with_an_invalid_report_is_refused(body: bytes, status: int)
         assert services.log.last_number() == before
 
 
-async def test_report_of_kinds_whose_append_has_an_unknown_outcome_is_asked_for_again(
+async def test_report_of_kinds_whose_append_has_an_unknown_outcome_is_requested_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with serving(opening()) as services, agent_of(services, "one") as agent:

@@ -15,7 +15,7 @@ from tests.projections.logs import Pen
 from tests.projections.stories import claimed, decided, declared
 
 
-async def test_custom_kinds_are_told_from_clusters_and_rebalancers_by_their_group() -> None:
+async def test_custom_kinds_are_distinguished_from_clusters_and_rebalancers_by_their_group() -> None:
     custom = [manifest("example.io/v1", kind, "own", "default") for kind in ("Cluster", "WorkloadRebalancer")]
     pen = Pen()
     batch = [pen.input(specs.TemplateApplied(manifest=raw(value))) for value in custom]

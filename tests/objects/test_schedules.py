@@ -38,7 +38,7 @@ def text(at_ms: int | None) -> str:
         ("0 0 30 2 *", "", ""),
     ],
 )
-def test_last_and_next_moment(schedule: str, last: str, following: str) -> None:
+def test_last_and_next_time(schedule: str, last: str, following: str) -> None:
     parsed = schedules.parse(schedule)
     assert parsed is not None
     assert (text(parsed.last(instant(NOON))), text(parsed.next(instant(NOON)))) == (last, following)

@@ -59,7 +59,7 @@ async def test_page_of_a_log_with_a_missing_end_is_refused() -> None:
         assert len(page.items) == len(log.records)
 
 
-async def test_moment_of_a_number_in_a_gap_is_that_of_the_record_before() -> None:
+async def test_view_as_of_a_number_in_a_gap_is_that_of_the_record_before() -> None:
     async with gapped() as (services, log), client(services) as http:
         moments = {
             number: (await http.get("/api/v1/moment", params={"asOf": number})).json()
