@@ -91,12 +91,12 @@ def settle(shard: ShardState, key: str, at_ms: int) -> None:
         needs.forget_dropped(shard, key)
     binding = shard.bindings.get(key)
     group_ledgers.settle(shard, key)
-    if shard.questions or shard.preemptions or shard.wants:
+    if shard.unanswered_requests or shard.preemptions or shard.capacity_requests:
         _settle_capacity_requests(shard, key, binding, at_ms)
     if binding is None:
         return
-    binding.delayed = [*binding.delayed, *binding.asks] if shard.awaits(key) else []
-    binding.asks = []
+    binding.delayed = [*binding.delayed, *binding.reschedule_requests] if shard.awaits(key) else []
+    binding.reschedule_requests = []
     binding.suspending = None
     if binding.retry_at_ms <= at_ms:
         binding.ready_to_retry = False
@@ -109,12 +109,12 @@ def settle(shard: ShardState, key: str, at_ms: int) -> None:
 
 def _settle_capacity_requests(shard: ShardState, key: str, binding: Binding | None, at_ms: int) -> None:
     if key == keys.capacity_key(shard.shard):
-        shard.questions = {}
+        shard.unanswered_requests = {}
     shard.preemptions.pop(key, None)
-    want = shard.wants.get(key)
-    is_over = want is not None and want.is_decided and want.again_ms <= at_ms
+    request = shard.capacity_requests.get(key)
+    is_over = request is not None and request.is_decided and request.again_ms <= at_ms
     if is_over or binding is None or not _may_preempt(binding):
-        shard.wants.pop(key, None)
+        shard.capacity_requests.pop(key, None)
 
 
 def _may_preempt(binding: Binding) -> bool:
@@ -194,13 +194,13 @@ def _apply_capacity_request(
 ) -> None:
     match data:
         case decisions.CapacityWanted():
-            shard.wants[data.key] = CapacityRequest(data.number, data.again_ms, data.attempt)
+            shard.capacity_requests[data.key] = CapacityRequest(data.number, data.again_ms, data.attempt)
         case decisions.PreemptionDecided():
-            want = shard.wants[data.key]
-            want.is_decided = True
-            want.has_victims = bool(data.victims)
-            want.again_ms = data.again_ms
-            want.offers = {}
+            request = shard.capacity_requests[data.key]
+            request.is_decided = True
+            request.has_victims = bool(data.victims)
+            request.again_ms = data.again_ms
+            request.offers = {}
 
 
 def _apply_dependencies(

@@ -88,7 +88,7 @@ def due_ms(shard: ShardState, binding: Binding, facts: Facts, placements: Placem
     dues = [taint_manager.due_ms(binding, facts, placements, shard), application_failover.due_ms(binding)]
     if binding.blocked and binding.ready_to_retry:
         dues.append(binding.retry_at_ms)
-    want = shard.wants.get(binding.key) if shard.wants else None
-    if want is not None:
-        dues.append(want.due_ms)
+    request = shard.capacity_requests.get(binding.key) if shard.capacity_requests else None
+    if request is not None:
+        dues.append(request.due_ms)
     return min((due for due in dues if due), default=0)

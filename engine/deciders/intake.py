@@ -223,7 +223,7 @@ def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:
                 reschedule.at_ms,
                 reschedule.workload,
             )
-            binding.asks.append(request)
+            binding.reschedule_requests.append(request)
             touch(shard, reschedule.key, states.REQUESTED, taken)
         case links.RescheduleAnswered() as answer:
             _take_answer(shard, taken, answer)
@@ -300,17 +300,22 @@ def _take_preemption_link(
     """
     match link:
         case links.CapacityRequested():
-            previous = shard.questions.get(link.key)
+            previous = shard.unanswered_requests.get(link.key)
             if previous is None or previous.number < link.number:
-                shard.questions[link.key] = link
+                shard.unanswered_requests[link.key] = link
                 touch(shard, taken.record.key, states.REQUESTED, taken)
         case links.CapacityOffered():
-            want = shard.wants.get(link.key)
-            if want is None or want.is_decided or want.number != link.number or link.shard >= topics.SHARDS:
+            request = shard.capacity_requests.get(link.key)
+            if (
+                request is None
+                or request.is_decided
+                or request.number != link.number
+                or link.shard >= topics.SHARDS
+            ):
                 shard.counters.answers_ignored += 1
                 return
-            want.offers[link.shard] = link.occupants
-            if len(want.offers) == topics.SHARDS:
+            request.offers[link.shard] = link.occupants
+            if len(request.offers) == topics.SHARDS:
                 touch(shard, link.key, states.REQUESTED, taken)
         case links.PreemptionRequested():
             shard.preemptions.setdefault(link.key, []).append(link)

@@ -36,20 +36,20 @@ def decide(binding: Binding, view: View) -> Outputs[None]:
     rank = binding.rank
     if rank is None or not binding.blocked or rank.preemption_policy != priorities.PREEMPTS:
         return
-    want = view.shard.wants.get(binding.key)
-    is_answered = want is not None and not want.is_decided and len(want.offers) == topics.SHARDS
-    if not is_answered and want is not None and view.time_ms < want.again_ms:
+    request = view.shard.capacity_requests.get(binding.key)
+    is_answered = request is not None and not request.is_decided and len(request.offers) == topics.SHARDS
+    if not is_answered and request is not None and view.time_ms < request.again_ms:
         return
     if binding.declared is None or binding.claim is None:
         return
-    request = scheduling.request_of(
+    scheduled = scheduling.request_of(
         binding, binding.declared, binding.claim, view.facts, view.placements, view.shard
     )
-    shortage = missing_capacity.Shortage(request, view.facts.fleet)
-    if is_answered and want is not None:
-        yield from _choose(binding, want, shortage, view)
+    shortage = missing_capacity.Shortage(scheduled, view.facts.fleet)
+    if is_answered and request is not None:
+        yield from _choose(binding, request, shortage, view)
     elif shortage.exists:
-        yield from _request_capacity(binding, want, shortage, view)
+        yield from _request_capacity(binding, request, shortage, view)
 
 
 def victims(
@@ -93,14 +93,14 @@ def _victim(occupant: shapes.Occupant) -> missing_capacity.Victim:
 
 def _request_capacity(
     binding: Binding,
-    want: CapacityRequest | None,
+    request: CapacityRequest | None,
     shortage: missing_capacity.Shortage,
     view: View,
 ) -> Outputs[None]:
     clusters = shortage.clusters[:CLUSTERS_MAX]
     if not clusters:
         return
-    attempt = want.attempt + 1 if want else 1
+    attempt = request.attempt + 1 if request else 1
     yield decisions.CapacityWanted(
         key=binding.key,
         number=view.step,
@@ -118,19 +118,19 @@ def _request_capacity(
 
 
 def _choose(
-    binding: Binding, want: CapacityRequest, shortage: missing_capacity.Shortage, view: View
+    binding: Binding, request: CapacityRequest, shortage: missing_capacity.Shortage, view: View
 ) -> Outputs[None]:
     chosen: tuple[shapes.Occupant, ...] = ()
     reason = CAPACITY_APPEARED
     if shortage.exists:
-        offered = [occupant for shard in sorted(want.offers) for occupant in want.offers[shard]]
+        offered = [occupant for shard in sorted(request.offers) for occupant in request.offers[shard]]
         chosen = yield from victims(shortage, binding.priority, offered)
         reason = "" if chosen else NOT_ENOUGH
         if len(chosen) > VICTIMS_MAX or not record_sizes.fits(chosen):
             chosen, reason = (), TOO_MANY
-    again_ms = view.time_ms + _pause_ms(want.attempt)
+    again_ms = view.time_ms + _pause_ms(request.attempt)
     yield decisions.PreemptionDecided(
-        key=binding.key, number=want.number, again_ms=again_ms, victims=chosen, reason=reason
+        key=binding.key, number=request.number, again_ms=again_ms, victims=chosen, reason=reason
     )
     for victim in chosen:
         yield links.PreemptionRequested(

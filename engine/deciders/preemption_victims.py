@@ -31,8 +31,8 @@ _PRODUCER: Final = "Scheduler"
 
 def answer(indexes: Indexes, view: View) -> Outputs[None]:
     """Answer all open capacity requests with the lower-priority bindings of this shard; yields after each."""
-    for key in sorted(view.shard.questions):
-        request = view.shard.questions[key]
+    for key in sorted(view.shard.unanswered_requests):
+        request = view.shard.unanswered_requests[key]
         # In a total order: ``occupants`` iterates over a set. An answer is sent even without candidates: the
         # requester waits until every shard has answered.
         candidates = sorted(occupants(request, indexes, view.shard), key=_victim_order)

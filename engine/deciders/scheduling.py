@@ -49,7 +49,7 @@ def decide(
     is_changed: bool,
 ) -> Outputs[bool]:
     """Run a scheduling pass if one is needed; return whether all reschedule requests of rebalancers are answered."""
-    reschedules = binding.asks
+    reschedules = binding.reschedule_requests
     if binding.declared is None or binding.claim is None:
         for request in (*binding.delayed, *reschedules):
             yield _answer(request, rebalance.FAILED, rebalance.NOT_FOUND)
@@ -64,8 +64,8 @@ def decide(
         )
     if reschedules:
         yield from preemption_victims.release(binding)
-    want = view.shard.wants.get(binding.key) if view.shard.wants else None
-    is_due = want is not None and 0 < want.due_ms <= view.time_ms
+    request = view.shard.capacity_requests.get(binding.key) if view.shard.capacity_requests else None
+    is_due = request is not None and 0 < request.due_ms <= view.time_ms
     is_needed = (
         is_changed or reschedules or flags & _FORCES_PASS or is_due or _may_retry(binding, view.time_ms)
     )
@@ -78,7 +78,7 @@ def answer(binding: Binding, view: View) -> Outputs[bool]:
     """Answer the rebalancers of a binding unless it waits for quotas or groups; return whether they are answered."""
     if view.shard.awaits(binding.key):
         return False  # the answer comes with the decision
-    for request in (*binding.delayed, *binding.asks):
+    for request in (*binding.delayed, *binding.reschedule_requests):
         yield _answer(request, rebalance.SUCCESSFUL, "")
     return True
 
@@ -295,7 +295,7 @@ def _emit_failure(
     is_known = (binding.condition, binding.message) == (decision.reason, decision.message)
     is_final = not decision.retry and not (decision.changed and binding.clusters)
     # A rebalancer's request gets a decision even if the failure is the same as before.
-    if is_known and is_final and not (binding.asks or binding.delayed):
+    if is_known and is_final and not (binding.reschedule_requests or binding.delayed):
         return
     attempts = binding.attempts + 1 if decision.retry else 0
     delay_ms = min(_RETRY_MS << min(attempts, _DOUBLINGS_MAX) >> 1, _RETRY_MS_MAX)

@@ -292,7 +292,7 @@ class ShardFold:
         watch = self.state.watches.get(key)
         if watch is not None:
             yield from cluster_health.decide(watch, view)
-        if self.state.questions and key == keys.capacity_key(self.state.shard):
+        if self.state.unanswered_requests and key == keys.capacity_key(self.state.shard):
             yield from preemption_victims.answer(self.indexes, view)
         group = self.state.groups.get(key)
         if group is not None:

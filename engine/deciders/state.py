@@ -183,7 +183,7 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
     attempts: int = 0
     retry_at_ms: int = 0
     ready_to_retry: bool = False
-    asks: list[RescheduleRequest] = []
+    reschedule_requests: list[RescheduleRequest] = []
     delayed: list[RescheduleRequest] = []
     reports: dict[str, Report] = {}
     works: dict[str, Dispatched] = {}
@@ -339,7 +339,8 @@ class ShardState(Struct):
     - ``touched``: keys touched by the inputs of the current turn.
     - ``waiting``: keys to be decided, in order; ``reported``: those that only member reports touched.
     - ``needs``: by key of the needed object (which may not exist yet), then by key of the binding that needs it.
-    - ``wants``: capacity requests of this shard's bindings; ``questions``: open requests of all shards' bindings.
+    - ``capacity_requests``: those of this shard's bindings; ``unanswered_requests``: those of all shards' bindings to
+      which this shard has not responded.
     - ``preemptions``: evictions of this shard's bindings that other bindings request.
     - ``removals``: removed works not confirmed as gone, by cluster and key, with the version of the removal.
     - ``departures``: leaving clusters.
@@ -365,8 +366,8 @@ class ShardState(Struct):
     reported: dict[str, Waiting] = {}
     counters: Counters = msgspec.field(default_factory=Counters)
     needs: dict[str, dict[str, Need]] = {}
-    wants: dict[str, CapacityRequest] = {}
-    questions: dict[str, CapacityRequested] = {}
+    capacity_requests: dict[str, CapacityRequest] = {}
+    unanswered_requests: dict[str, CapacityRequested] = {}
     preemptions: dict[str, list[PreemptionRequested]] = {}
     removals: dict[str, dict[str, tuple[int, int]]] = {}
     departures: dict[str, Departure] = {}

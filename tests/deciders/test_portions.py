@@ -128,7 +128,7 @@ def test_capacity_requests_are_answered_in_portions(portions: Portions) -> None:
         low.declared = Declared(ref(f"low{index}"), "", 1, 0, "", 1, requests)
     for index in range(60):
         vital = key(f"vital{index}")
-        state.questions[vital] = links.CapacityRequested(
+        state.unanswered_requests[vital] = links.CapacityRequested(
             shard=3, key=vital, number=1, priority=9, clusters=("member1",)
         )
     state.waiting[keys.capacity_key(3)] = Waiting(REQUESTED, Cause(), 0)

@@ -287,7 +287,7 @@ async def test_offers_are_dropped_once_the_binding_may_not_preempt(story: Story)
         await story.worker.turn()
     await story.submit(policy_deleted("high"))
     assert await chosen(story) == []
-    assert story.worker.folds[keys.shard_of(HIGH)].state.wants == {}
+    assert story.worker.folds[keys.shard_of(HIGH)].state.capacity_requests == {}
     await story.submit(ranked("high", "high"))
     assert [request.attempt for request in await story.recorded(decisions.CapacityWanted, HIGH)] == [1, 1]
     assert await victims(story) == [(LOW, "member1")]

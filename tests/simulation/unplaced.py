@@ -29,8 +29,10 @@ def _placeable(played: World, fold: ShardFold, binding: Binding) -> Iterator[str
     declared, claim, facts = binding.declared, binding.claim, played.worker.facts
     if declared is None or claim is None or not claim.is_scheduled_here or binding.suspension.scheduling:
         return
-    want = fold.state.wants.get(binding.key)
-    if (binding.blocked and binding.ready_to_retry) or (want is not None and want.due_ms):
+    capacity_request = fold.state.capacity_requests.get(binding.key)
+    if (binding.blocked and binding.ready_to_retry) or (
+        capacity_request is not None and capacity_request.due_ms
+    ):
         return
     request = scheduling.request_of(binding, declared, claim, facts, fold.placements, fold.state)
     decision = schedule.schedule(request, facts.fleet)
