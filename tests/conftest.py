@@ -133,7 +133,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport):
-                seconds[report.nodeid.rpartition("::")[0].rpartition("/")[0]] += report.duration
+                seconds[report.nodeid.partition("::")[0].rpartition("/")[0]] += report.duration
     if sum(seconds.values()) >= SUMMARIZED_S:
         terminalreporter.section("seconds by folder")
         for folder in sorted(seconds, key=seconds.__getitem__, reverse=True):
