@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from engine.domain.bindings import targets_text
-from engine.placement import decisions
+from engine.domain.bindings import SUCCESS, targets_text
 from events import keys, vocabulary
 from events.json_values import Json, object_at, objects_at
 from events.kube_objects import KubeObject
@@ -58,7 +57,7 @@ def _compared(data: Json) -> str:
 
 def _result(data: Json) -> str:
     """A result of scheduling: the clusters, or the reason why there are none."""
-    if data.get("reason") == decisions.SUCCESS:
+    if data.get("reason") == SUCCESS:
         return targets_text(object_at(data, "clusters"))
     return f"{data.get('reason')}: {data.get('message')}"
 
@@ -71,7 +70,7 @@ def _binding(value: KubeObject) -> str:
     evicting = [str(task.get("fromCluster")) for task in objects_at(spec, "gracefulEvictionTasks")]
     leaving = f"; evicting from {', '.join(evicting)}" if evicting else ""
     scheduled = value.condition("Scheduled")
-    failed = f"; {_result(scheduled)}" if scheduled and scheduled.get("reason") != decisions.SUCCESS else ""
+    failed = f"; {_result(scheduled)}" if scheduled and scheduled.get("reason") != SUCCESS else ""
     return f"{placed}{leaving}{failed}"
 
 
