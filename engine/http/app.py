@@ -52,7 +52,7 @@ def create_app(
     ``members`` are the simulated clusters, if any. ``kubernetes`` is the Kubernetes API, the same application
     that is served with TLS on its own port; ``planning`` makes a Kubernetes API whose writes are only planned.
     """
-    made_plans = jobs.Jobs(services.planner, plan_routes.now_ms, services.asked)
+    made_plans = jobs.Jobs(services.planner, plan_routes.now_ms, services.requested_drills)
     return Starlette(
         routes=[
             *query_routes.routes(services),

@@ -10,7 +10,7 @@ from engine.http.errors import Refused
 from engine.http.plans import routes as plan_routes
 from engine.http.query import member_routes, parameters
 from engine.http.query.api_routes import PREFIX, ApiRoute
-from engine.http.query.queries import QUESTIONS
+from engine.http.query.queries import QUERIES
 from engine.plans.predictions import Prediction
 from events import records, schemas
 from events.json_values import Json
@@ -56,7 +56,7 @@ Paths: TypeAlias = dict[str, dict[str, Operation]]
 
 _TEXT: Final = "text/plain"
 _ROUTES: Final[tuple[ApiRoute, ...]] = (
-    *QUESTIONS,
+    *QUERIES,
     *member_routes.ROUTES,
     *agent_routes.ROUTES,
     *plan_routes.ROUTES,

@@ -52,10 +52,10 @@ class Services(ReadSide):
 
     ``url`` is the address of the Kubernetes API, ``token`` the administrator's token, ``login`` the code that starts a
     browser session, ``hosts`` are further host names to answer for. ``collectors`` provide the metrics of the rest of
-    the process and are called on the event loop. ``drilled`` has the results of the periodic drills, ``asked`` those
-    of the newest drill that a client started. ``compared`` is the observer's report, None if no other control plane is
-    observed. ``sign`` signs client certificates (``identity.client_certificates``); None disables that. When
-    ``stopping`` is set, live feeds end with a bookmark.
+    the process and are called on the event loop. ``periodic_drills`` has the newest results of the server's own drills,
+    ``requested_drills`` those of the newest drill that a client started. ``compared`` is the observer's report, None if
+    no other control plane is observed. ``sign`` signs client certificates (``identity.client_certificates``); None
+    disables that. When ``stopping`` is set, live feeds end with a bookmark.
     """
 
     as_of_views: AsOfViews
@@ -70,6 +70,6 @@ class Services(ReadSide):
     is_ready: Callable[[], bool] = _always
     collectors: Sequence[Collector] = ()
     tunnels: Tunnels = field(default_factory=Tunnels)
-    drilled: drills.Latest = field(default_factory=drills.Latest)
-    asked: drills.Latest = field(default_factory=drills.Latest)
+    periodic_drills: drills.Latest = field(default_factory=drills.Latest)
+    requested_drills: drills.Latest = field(default_factory=drills.Latest)
     compared: Report | None = None

@@ -345,7 +345,7 @@ def _drills(parts: services.Services, running: Replica, options: Options) -> dri
     """Prepare periodic drills, and export their metrics; None if there are none."""
     if not options.drill_every_s:
         return None
-    periodic = drilling.Drills(parts, parts.planner, parts.drilled, options.drill_every_s, clock_ms)
+    periodic = drilling.Drills(parts, parts.planner, parts.periodic_drills, options.drill_every_s, clock_ms)
     running.collectors.append(periodic)
     return periodic
 

@@ -12,7 +12,7 @@ from engine.http import openapi
 from engine.http.agents import routes
 from engine.http.plans import routes as plan_routes
 from engine.http.query.member_routes import ROUTES
-from engine.http.query.queries import QUESTIONS
+from engine.http.query.queries import QUERIES
 from engine.simulation import defaults
 from tests.api.servers import TOKEN, Served, on_a_port
 from tests.projections.stories import Story
@@ -30,7 +30,7 @@ def server() -> Iterator[Served]:
 def test_every_query_is_documented() -> None:
     paths: Any = openapi.document()["paths"]
 
-    for described in (*QUESTIONS, *ROUTES, *routes.ROUTES, *plan_routes.ROUTES):
+    for described in (*QUERIES, *ROUTES, *routes.ROUTES, *plan_routes.ROUTES):
         assert "/api/v1" + described.path.replace(":path", "") in paths
     assert {"/api/v1/live", "/healthz", "/readyz", "/metrics"} <= set(paths)
 

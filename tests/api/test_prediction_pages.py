@@ -238,7 +238,7 @@ async def test_drill_page_shows_failures_that_cost_most_first() -> None:
     async with serving(await written(story)) as services, client(services) as http:
         assert "No drill has ended yet." in (await http.get("/drills")).text
         await drilling.Drills(
-            services, services.planner, services.drilled, 60.0, lambda: START_MS + 60_000
+            services, services.planner, services.periodic_drills, 60.0, lambda: START_MS + 60_000
         ).drill()
         page = (await http.get("/drills")).text
     assert page.index("cluster member1") < page.index("cluster member2") < page.index("cluster empty")
@@ -262,13 +262,15 @@ async def test_drills_continue_after_the_views_were_damaged(damaged: store.Reade
         views = SimpleNamespace(store=damaged, folded=0, wait_folded=sound.views.wait_folded)
         services = dataclasses.replace(sound, views=views)  # pyright: ignore[reportArgumentType]
         drills = asyncio.create_task(
-            drilling.Drills(services, services.planner, services.drilled, 0.05, lambda: START_MS).run()
+            drilling.Drills(
+                services, services.planner, services.periodic_drills, 0.05, lambda: START_MS
+            ).run()
         )
         await asyncio.sleep(0.2)
         assert not drills.done()
         views.store = sound.views.store
         async with asyncio.timeout(5):
-            while not services.drilled.ended_ms:  # noqa: ASYNC110  # the page polls as well
+            while not services.periodic_drills.ended_ms:  # noqa: ASYNC110  # the page polls as well
                 await asyncio.sleep(0.01)
         services.stopping.set()
         await drills

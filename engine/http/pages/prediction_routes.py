@@ -29,7 +29,7 @@ _Page = tuple[str, Mapping[str, object]]
 
 def routes(services: Services, plans: Jobs) -> list[Route]:
     """The routes of the pages."""
-    pages = _Pages(plans, (services.drilled, services.asked), services.compared)
+    pages = _Pages(plans, (services.periodic_drills, services.requested_drills), services.compared)
     table: tuple[tuple[str, Callable[[Request], _Page]], ...] = (
         ("/plans", pages.plans),
         ("/plans/{id}", pages.plan),

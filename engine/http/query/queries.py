@@ -1,6 +1,6 @@
 """The queries: path, parameters, response type and implementation of each. No HTTP here.
 
-The routes, the OpenAPI document and the tests are generated from the table ``QUESTIONS``.
+The routes, the OpenAPI document and the tests are generated from the table ``QUERIES``.
 """
 
 from collections.abc import Awaitable, Callable
@@ -37,7 +37,7 @@ class QueryRequest(Struct, Generic[_Options], frozen=True):
     reader: Reader
 
 
-class Question(ApiRoute, frozen=True, kw_only=True):
+class QueryRoute(ApiRoute, frozen=True, kw_only=True):
     """One query, and the function that answers it."""
 
     answer: Callable[[QueryRequest[Any]], Awaitable[object]]
@@ -171,15 +171,15 @@ def _kind(name: str) -> str:
     return known.kind if known else name
 
 
-def _question(
+def _route(
     path: str,
     summary: str,
     takes: type[_Options],
     gives: type,
     answer: Callable[[QueryRequest[_Options]], Awaitable[object]],
-) -> Question:
+) -> QueryRoute:
     refusals = (400, 404) if "{" in path else (400,)
-    return Question(path=path, summary=summary, query=takes, gives=gives, refusals=refusals, answer=answer)
+    return QueryRoute(path=path, summary=summary, query=takes, gives=gives, refusals=refusals, answer=answer)
 
 
 _LIST, _ENTRIES, _ANY = response_types.Listing, response_types.Entries, response_types.Anything
@@ -187,60 +187,54 @@ _get_binding = _find_by_name(query.get_binding, "the binding")
 _get_cluster = _find_by_name(query.get_cluster, "the cluster")
 _get_rebalancer = _find_by_name(query.get_rebalancer, "the rebalancer")
 
-QUESTIONS: Final[tuple[Question, ...]] = (
-    _question("/bindings", "List bindings by page.", parameters.BindingsQuery, _LIST, _bindings),
-    _question("/bindings/{key:path}", "A binding.", parameters.ObjectQuery, _ANY, _get_binding),
-    _question("/rebalancers", "List rebalancers by page.", parameters.PageQuery, _LIST, _rebalancers),
-    _question(
+QUERIES: Final[tuple[QueryRoute, ...]] = (
+    _route("/bindings", "List bindings by page.", parameters.BindingsQuery, _LIST, _bindings),
+    _route("/bindings/{key:path}", "A binding.", parameters.ObjectQuery, _ANY, _get_binding),
+    _route("/rebalancers", "List rebalancers by page.", parameters.PageQuery, _LIST, _rebalancers),
+    _route(
         "/rebalancers/{name}",
         "A rebalancer and the result of each of its workloads.",
         parameters.ObjectQuery,
         _ANY,
         _get_rebalancer,
     ),
-    _question("/clusters", "List clusters by page.", parameters.ClustersQuery, _LIST, _clusters),
-    _question("/clusters/{name}", "A cluster.", parameters.ObjectQuery, _ANY, _get_cluster),
-    _question("/objects", "List objects of any kind by page.", parameters.ObjectsQuery, _LIST, _objects),
-    _question(
-        "/works", "List works: the workloads assigned to clusters.", parameters.WorksQuery, _LIST, _works
-    ),
-    _question(
-        "/timeline/{key:path}", "All records about a key.", parameters.TimelineQuery, _ENTRIES, _timeline
-    ),
-    _question(
+    _route("/clusters", "List clusters by page.", parameters.ClustersQuery, _LIST, _clusters),
+    _route("/clusters/{name}", "A cluster.", parameters.ObjectQuery, _ANY, _get_cluster),
+    _route("/objects", "List objects of any kind by page.", parameters.ObjectsQuery, _LIST, _objects),
+    _route("/works", "List works: the workloads assigned to clusters.", parameters.WorksQuery, _LIST, _works),
+    _route("/timeline/{key:path}", "All records about a key.", parameters.TimelineQuery, _ENTRIES, _timeline),
+    _route(
         "/rejections", "List rejected inputs, with the reasons.", parameters.PageQuery, _LIST, _rejections
     ),
-    _question(
+    _route(
         "/lag",
         "How far projections and shards are behind the log.",
         parameters.Query,
         response_types.Lag,
         _lag,
     ),
-    _question(
+    _route(
         "/counts",
         "Numbers of records by type, verdict, trigger and failure.",
         parameters.ObjectQuery,
         response_types.Counts,
         _counts,
     ),
-    _question(
+    _route(
         "/moment",
         "The last record at a number, position or instant.",
         parameters.ObjectQuery,
         response_types.Moment,
         _instant,
     ),
-    _question("/log", "The records of the log.", parameters.LogQuery, _ENTRIES, _log),
-    _question(
+    _route("/log", "The records of the log.", parameters.LogQuery, _ENTRIES, _log),
+    _route(
         "/explain/{key:path}",
         "Explain the scheduling decision of a binding.",
         parameters.ObjectQuery,
         _ANY,
         _explain,
     ),
-    _question(
-        "/verify", "Verify the log by computing every step again.", parameters.VerifyQuery, _ANY, _verify
-    ),
+    _route("/verify", "Verify the log by computing every step again.", parameters.VerifyQuery, _ANY, _verify),
 )
 """All queries; each is a GET under ``/api/v1``."""

@@ -63,12 +63,12 @@ class _EngineCopy:
         self._key: tuple[int, tuple[specs.MemberSpec, ...]] | None = None
         self._fork: Fork | None = None
 
-    async def prepare(self, ask: protocol.Ask) -> Fork:
+    async def prepare(self, request: protocol.Request) -> Fork:
         """Return the engine for a question; raises the log's errors.
 
         The kept engine is advanced to a later number; for an earlier number, another engine is built.
         """
-        basis, question = _location(ask), ask.question
+        basis, question = _location(request), request.question
         async with log_locations.snapshots(basis) as snapshots, log_locations.opened(basis) as log:
             end = log.last_number()
             number = end if question.number is None else min(question.number, end)
@@ -96,9 +96,9 @@ def _next(control: socket.socket) -> socket.socket | None:
 
 def _answer(control: socket.socket, connection: socket.socket, kept: _EngineCopy) -> None:
     """Prepare the engine for a question, and answer it in a forked process."""
-    ask = protocol.receive(connection)
+    request = protocol.receive(connection)
     try:
-        fork = asyncio.run(kept.prepare(ask))
+        fork = asyncio.run(kept.prepare(request))
     except (port.LogError, PlanError, MemoryError) as error:
         _send(connection, _failure(error))
         return
@@ -109,7 +109,7 @@ def _answer(control: socket.socket, connection: socket.socket, kept: _EngineCopy
         control.close()
         gc.freeze()
         threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
-        _predict(connection, fork, ask)
+        _predict(connection, fork, request)
     except OSError:
         pass  # the parent no longer listens
     except Exception:  # noqa: BLE001  # the end of the connection shows it to the parent
@@ -125,11 +125,13 @@ def _end_with(connection: socket.socket) -> None:
     os._exit(0)
 
 
-def _predict(connection: socket.socket, fork: Fork, ask: protocol.Ask) -> None:
+def _predict(connection: socket.socket, fork: Fork, request: protocol.Request) -> None:
     async def predicted() -> bytes:
-        async with log_locations.opened(_location(ask)) as log:
+        async with log_locations.opened(_location(request)) as log:
             fork.log.base = log
-            return msgspec.json.encode(await planning.predict_on(fork, ask.question, _progress(connection)))
+            return msgspec.json.encode(
+                await planning.predict_on(fork, request.question, _progress(connection))
+            )
 
     try:
         answer = asyncio.run(predicted())
@@ -138,11 +140,11 @@ def _predict(connection: socket.socket, fork: Fork, ask: protocol.Ask) -> None:
     _send(connection, answer)
 
 
-def _location(ask: protocol.Ask) -> log_locations.LogLocation:
+def _location(request: protocol.Request) -> log_locations.LogLocation:
     return (
-        log_locations.LogLocation(ask.directory)
-        if ask.where is None
-        else log_locations.LogLocation(address=ask.where)
+        log_locations.LogLocation(request.directory)
+        if request.where is None
+        else log_locations.LogLocation(address=request.where)
     )
 
 

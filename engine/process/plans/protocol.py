@@ -14,7 +14,7 @@ _LENGTH_BYTES: Final = 8
 READ_BYTES: Final = 1 << 20
 
 
-class Ask(Struct, frozen=True, kw_only=True):
+class Request(Struct, frozen=True, kw_only=True):
     """A question about the log in a directory, or at ``where`` on Kafka (the address may hold a password)."""
 
     directory: str
@@ -22,15 +22,15 @@ class Ask(Struct, frozen=True, kw_only=True):
     where: str | None = None
 
 
-def encoded(ask: Ask) -> bytes:
-    content = msgspec.json.encode(ask)
+def encoded(request: Request) -> bytes:
+    content = msgspec.json.encode(request)
     return len(content).to_bytes(_LENGTH_BYTES) + content
 
 
-def receive(connection: socket.socket) -> Ask:
+def receive(connection: socket.socket) -> Request:
     """Read a question; raises EOFError if the connection ends before it is complete."""
     length = int.from_bytes(_exactly(connection, _LENGTH_BYTES))
-    return msgspec.json.decode(_exactly(connection, length), type=Ask)
+    return msgspec.json.decode(_exactly(connection, length), type=Request)
 
 
 def _exactly(connection: socket.socket, length: int) -> bytes:

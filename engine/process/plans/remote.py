@@ -23,7 +23,7 @@ from engine.text_lines import Lines
 _STOPPED: Final = "the process of the plan ended early; see the server log"
 _BUSY: Final = "too many plans are waiting; try again when one is done"
 _TRIES: Final = 2
-"""Number of attempts: the process may end after its idle time while a question is sent, so ask twice."""
+"""Number of attempts: the process may end after its idle time while a question is sent, so try twice."""
 
 _IDLE_S: Final = 120.0
 """Seconds without a question after which the process ends."""
@@ -64,11 +64,11 @@ class PlanProcesses:
         prediction.
         """
         question = structs.replace(question, simulated=self._simulated, faults=self._faults())
-        ask = protocol.Ask(directory=str(self._directory), where=self._where, question=question)
+        request = protocol.Request(directory=str(self._directory), where=self._where, question=question)
         for _ in range(_TRIES):
             keeper = await asyncio.to_thread(self._running)
             try:
-                return await keeper.ask(protocol.encoded(ask), progress)
+                return await keeper.answer(protocol.encoded(request), progress)
             except _EndedError:
                 await asyncio.to_thread(self._replace, keeper)
         raise PlanError(_STOPPED)
@@ -122,7 +122,7 @@ class Keeper:
                 env={**os.environ, diagnostics.LEVEL_VARIABLE: "warning"},
             )
 
-    async def ask(self, question: bytes, progress: Callable[[int], None]) -> bytes:
+    async def answer(self, question: bytes, progress: Callable[[int], None]) -> bytes:
         """Return the answer to a question; raises PlanError, and _EndedError if the process ends before it answers."""
         own_end, child_end = socket.socketpair()
         try:
