@@ -3,11 +3,14 @@
 These are types of plain dictionaries, which cost nothing at run time.
 """
 
-from typing import NotRequired, TypedDict
+from typing import Final, NotRequired, TypedDict
 
 import msgspec
 
 from events.json_values import Json
+
+ITSELF: Final = "."
+"""Key in FieldsV1 that marks a path as owned if there are also owned paths below it."""
 
 
 class Condition(TypedDict, total=False):

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
-from events import codec, decisions, times, topics
+from events import catalogue, times, topics
 from events.records import StoredRecord
 from events.validation import verdicts
 from projections.port import NotKeptError
@@ -112,13 +112,10 @@ async def _last_step(log: Source, end: int, at_ms: int) -> int:
 
 
 def _is_step(record: StoredRecord) -> bool:
-    return record.topic == topics.DECISIONS and record.headers.get("ce_type") == _STEP
+    return record.topic == topics.DECISIONS and record.headers.get("ce_type") == catalogue.STEP_TAKEN
 
 
 def _time_of(record: StoredRecord) -> int:
     with suppress(ValueError):
         return times.from_text(record.headers.get("ce_time", ""))
     return 0
-
-
-_STEP: Final = codec.catalogue.BY_STRUCT[decisions.StepTaken].type

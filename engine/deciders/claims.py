@@ -12,14 +12,13 @@ import enum
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from operator import itemgetter
-from typing import Final
 
 from msgspec import Struct
 
 from engine.domain import namespaces
 from engine.objects import policies, selector_index
 from engine.objects.policies import Policy
-from engine.objects.selector_index import Selection, Template
+from engine.objects.selector_index import NO_SELECTION, Selection, Template
 from events import shapes
 
 
@@ -105,7 +104,7 @@ class PolicyIndex:
 
     def selection(self, ref: shapes.PolicyRef) -> Selection:
         """Return the selection of a policy; an empty one if the policy does not exist."""
-        return self._selections.get(ref, _NO_SELECTION)
+        return self._selections.get(ref, NO_SELECTION)
 
     def get(self, kind: str, namespace: str, name: str) -> Policy | None:
         return self._policies.get(shapes.PolicyRef(kind=kind, name=name, namespace=namespace))
@@ -170,9 +169,6 @@ class PolicyIndex:
                 del cells[handle]
             if not cells:
                 del self._scopes[policy.kind, scope]
-
-
-_NO_SELECTION: Final = Selection(())
 
 
 def claim(

@@ -103,6 +103,9 @@ class Selection:
         return UNSELECTED
 
 
+NO_SELECTION: Final = Selection(())
+
+
 def is_met(cell: Cell, template: Template) -> bool:
     """Whether a selector of the cell matches the template, which has the cell's handle."""
     return any(selector is None or selector.matches(template.labels) for selector in cell)

@@ -6,12 +6,11 @@ policies override earlier ones.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from msgspec import Struct
 
 from engine.objects import selector_index
-from engine.objects.selector_index import Selection, Template
+from engine.objects.selector_index import NO_SELECTION, Selection, Template
 from engine.overrides import policies
 from engine.overrides.policies import OverridePolicy
 from engine.placement import fleet as fleets
@@ -69,7 +68,7 @@ class Overrides:
 
     def selection(self, ref: shapes.PolicyRef) -> Selection:
         """Return the selection of a policy; an empty one if the policy does not exist."""
-        return self._selections.get(ref, _NO_SELECTION)
+        return self._selections.get(ref, NO_SELECTION)
 
     def policies_for(self, template: Template) -> Sequence[KnownOverride]:
         """Return the policies that select a template, in the order of application."""
@@ -122,9 +121,6 @@ class Overrides:
                     ):
                         closeness_of[ref] = handle[0]
         return closeness_of
-
-
-_NO_SELECTION: Final = Selection(())
 
 
 def are_equal(refs: tuple[shapes.OverrideRef, ...], other: tuple[shapes.OverrideRef, ...]) -> bool:

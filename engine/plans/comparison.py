@@ -15,19 +15,18 @@ from engine.kubeapi.values import quantity
 from engine.objects import workloads
 from engine.placement import missing_capacity
 from engine.plans.predictions import ClusterChange, PredictedEvent, WorkloadChange
-from events import clusters, codec, decisions, health, shapes, times, topics
+from events import catalogue, clusters, codec, decisions, health, shapes, times, topics
 from events.records import StoredRecord
 
 EVENTS_MAX: Final = 10_000
 """Maximum number of events in a prediction."""
 
 _NEEDED: Final = frozenset({topics.HEALTH, topics.CLUSTERS, topics.REJECTIONS})
-_STEP: Final = codec.catalogue.BY_STRUCT[decisions.StepTaken].type
 _ABOUT_BINDINGS: Final = frozenset({topics.DECISIONS, topics.HEALTH})
 """Topics in which bindings are the subjects of some records."""
 
 _SETTLED_BY: Final = frozenset({topics.DECISIONS, topics.WORKS})
-_UNCOUNTED: Final = frozenset({_STEP, codec.catalogue.BY_STRUCT[decisions.StatusAggregated].type})
+_UNCOUNTED: Final = frozenset({catalogue.STEP_TAKEN, catalogue.BY_STRUCT[decisions.StatusAggregated].type})
 
 _WORKLOADS_MAX: Final = 1_000
 """Maximum number of workloads for which a prediction names clusters that need capacity."""
@@ -203,7 +202,7 @@ def decoded(records: Sequence[StoredRecord]) -> tuple[list[codec.Decoded], int]:
     result: list[codec.Decoded] = []
     omitted = 0
     for record in records:
-        if record.headers["ce_type"] == _STEP:
+        if record.headers["ce_type"] == catalogue.STEP_TAKEN:
             continue
         if len(result) >= EVENTS_MAX and record.topic not in _NEEDED:
             omitted += 1

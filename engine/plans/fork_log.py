@@ -4,13 +4,10 @@ Nothing is written to the forked log. Records that are appended to it later are 
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 from engine.log import port, reading
-from events import codec, decisions, ids, records
+from events import catalogue, ids, records
 from events.records import Record, StoredRecord
-
-_STEP: Final = codec.catalogue.BY_STRUCT[decisions.StepTaken].type
 
 
 class ForkLog:
@@ -102,7 +99,7 @@ async def _whole_step(base: port.NumberedLog, number: int) -> int:
 
 def is_output(record: StoredRecord) -> bool:
     """Whether the record is an output of a step; the step's own record, which precedes its outputs, is not."""
-    is_step = record.headers.get("ce_type") == _STEP
+    is_step = record.headers.get("ce_type") == catalogue.STEP_TAKEN
     return record.headers.get("ce_source", "").startswith(ids.SHARD_SOURCE) and not is_step
 
 

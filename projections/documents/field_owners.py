@@ -12,13 +12,12 @@ import msgspec
 
 from events import shapes
 from events.json_values import DECODING_ERRORS, Json, object_at
-from events.kube_fields import ManagedFieldsEntry
+from events.kube_fields import ITSELF, ManagedFieldsEntry
 
 ENGINE: Final = "reballast"
 """Name of the manager of all fields that the engine derives."""
 
 STATUS: Final = "status"
-_ITSELF: Final = "."
 _Owners = tuple[shapes.FieldsOwner, ...]
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
@@ -146,7 +145,7 @@ def _all_of_engine(api_version: str, spec: _Shape, status: _Shape) -> msgspec.Ra
 
 
 def _written(below: tuple[str, ...]) -> Json:
-    return {_ITSELF: {}, **{f"f:{name}": {} for name in below}} if below else {}
+    return {ITSELF: {}, **{f"f:{name}": {} for name in below}} if below else {}
 
 
 def _fields(raw: msgspec.Raw) -> Json:

@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 from engine.kubeapi.schema.schemas import Fields, ListOf, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import resolved
 from events.json_values import DECODING_ERRORS, Json, as_list, as_object, list_at, object_at
+from events.kube_fields import ITSELF
 from events.kube_objects import KubeObject
 
 Path: TypeAlias = tuple[str, ...]
@@ -22,9 +23,6 @@ FieldsV1: TypeAlias = dict[str, "FieldsV1"]
 """A set of paths in its JSON form: nested objects whose keys are the steps of the paths."""
 
 NO_FIELDS: Final[FieldSet] = frozenset()
-ITSELF: Final = "."
-"""Key in FieldsV1 that marks a path as owned if there are also owned paths below it."""
-
 _DEPTH_MAX: Final = 128
 _KINDS: Final = ("f:", "k:", "v:", "i:")
 

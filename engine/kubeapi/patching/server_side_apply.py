@@ -30,6 +30,7 @@ from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.schema.schemas import ListOf, Schema
 from engine.kubeapi.schema.types.parsing import blank, resolved, schema_below
 from events.json_values import Json, as_list, as_object, has_parts, object_at
+from events.kube_fields import ITSELF
 from events.kube_objects import KubeObject
 
 _PATHS_CHARS_MAX: Final = 2**20
@@ -202,7 +203,7 @@ def _first_owner(value: KubeObject, schema: Schema, write: Write) -> list[Json]:
     written["metadata"] = {name: item for name, item in metadata.items() if name not in _MAINTAINED_METADATA}
     fields = of_first_write(written, schema)
     of_metadata = fields.pop("f:metadata", {})
-    of_metadata.pop(managed_fields.ITSELF, None)
+    of_metadata.pop(ITSELF, None)
     if of_metadata:
         fields["f:metadata"] = of_metadata
     return [managed_fields.entry(write.manager, write.api_version, write.time, fields)] if fields else []
@@ -236,7 +237,7 @@ def _add_beyond(owned: FieldsV1, document: Json, schema: Schema, before: Json) -
             _add(own, item, below)
             # ``blank`` already has this field, so the writer owns the content but not the field itself.
             # An empty list that is merged by item has no content to own.
-            own.pop(managed_fields.ITSELF, None)
+            own.pop(ITSELF, None)
             is_merged = isinstance(below, ListOf) and not below.atomic
             is_changed = before[name] != item and not (is_merged and item == [])
         if own or is_changed:
@@ -249,7 +250,7 @@ def _add(owned: FieldsV1, value: object, schema: Schema) -> None:
         return
     fields = as_object(value)
     if fields is not None:
-        owned[managed_fields.ITSELF] = {}
+        owned[ITSELF] = {}
         for name in sorted(fields):
             own: FieldsV1 = {}
             owned[f"f:{name}"] = own
@@ -260,7 +261,7 @@ def _add(owned: FieldsV1, value: object, schema: Schema) -> None:
         steps = [step_of(item, schema) for item in items]
         if not items or None in steps:
             return
-        owned[managed_fields.ITSELF] = {}
+        owned[ITSELF] = {}
         below = resolved(schema.item)
         for step, item in sorted(zip(steps, items, strict=True), key=itemgetter(0)):
             own = owned.setdefault(str(step), {})
