@@ -337,7 +337,7 @@ def test_object_is_shown_as_of_a_log_position(shell: Shell) -> None:
 
 @pytest.mark.slow
 def test_log_tail_follows_new_records(shell: Shell) -> None:
-    applied(shell, "seven")
+    applied(shell, "tailed")
     command = [sys.executable, "-m", "engine.cli", "log", "tail", "-n", "1", "--topic", "specs"]
     with subprocess.Popen(
         [*command, "--data", str(shell.directory)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
