@@ -1,7 +1,7 @@
-"""How a run with several processes (``pytest -n 4``) divides the tests.
+"""How a run with several processes (``pytest -n 3``) divides the tests.
 
 Each process takes the next unit when it has finished one. Tests that share servers are one unit: several processes
-would start these servers several times. Two processes take the longest units, which start many processes; meanwhile
+would start these servers several times. The first processes take the longest units, which start many servers; meanwhile
 the others take those that mostly wait, so that waiting costs no time. The units at the end are short.
 """
 
