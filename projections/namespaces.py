@@ -40,7 +40,7 @@ class NamespaceWorks:
         self._works = works
         self._changed_objects = changed_objects
         selected = ((key_id, clusters.decode(body)) for key_id, body in rows.select(_CLUSTERS))
-        self._clusters = {key_id: cluster.name for key_id, cluster in selected if not cluster.leaving_ms}
+        self._clusters = {key_id: cluster.name for key_id, cluster in selected if cluster.leaving_ms is None}
         self._namespaces: dict[int, Namespace] = {}
         for key_id, name, uid, labels in rows.select(_NAMESPACES):
             self._note(key_id, Namespace(name, uid), _LABELS.decode(labels) if labels else {})

@@ -266,8 +266,7 @@ class Facts:
                 is_change = cluster.statuses != before.statuses
                 return [ConditionsChanged(name)] if is_change else []
             case clusters.CapacityReported():
-                summary = None if cluster.capacity is None else member_facts.summary(cluster.capacity)
-                self.fleet.report(name, summary)
+                self.fleet.report(name, member_facts.summary(cluster.capacity))
                 self.quota_limits.put(name, data.quotas)
                 return [CapacityGrew(name)]
             case clusters.ClusterTainted(taint=taint) if _is_emptied(taken, taint):
@@ -283,7 +282,7 @@ class Facts:
 
     def _put_cluster(self, name: str, cluster: Cluster) -> None:
         self.members[name] = cluster
-        if cluster.leaving_ms:
+        if cluster.leaving_ms is not None:
             self.leaving.add(name)
         if cluster.health is None or cluster.health.status == READY:
             self.troubled.discard(name)

@@ -66,7 +66,7 @@ def manifest(name: str, cluster: Cluster) -> manifests.ClusterManifest:
         metadata=manifests.ClusterMetadata(
             name=name,
             labels=spec.labels,
-            deletion_timestamp=times.to_text(cluster.leaving_ms) if cluster.leaving_ms else None,
+            deletion_timestamp=None if cluster.leaving_ms is None else times.to_text(cluster.leaving_ms),
         ),
         spec=manifests.ClusterSpec(
             provider=spec.provider,
@@ -78,7 +78,7 @@ def manifest(name: str, cluster: Cluster) -> manifests.ClusterManifest:
         ),
         status=manifests.ClusterStatus(
             api_enablements=enablements,
-            resource_summary=None if cluster.capacity is None else summary(cluster.capacity),
+            resource_summary=summary(cluster.capacity),
         ),
     )
 
@@ -88,8 +88,10 @@ def _taint(taint: clusters.Taint) -> manifests.Taint:
     return manifests.Taint(key=taint.key, effect=taint.effect, value=taint.value, time_added=added)
 
 
-def summary(capacity: Capacity) -> manifests.ResourceSummary:
-    """Return the resources that a cluster reports, as scheduling reads them."""
+def summary(capacity: Capacity | None) -> manifests.ResourceSummary | None:
+    """Return the resources that a cluster reports, as scheduling reads them; None before the first report."""
+    if capacity is None:
+        return None
     return manifests.ResourceSummary(
         allocatable=dict(capacity.allocatable),
         allocated=dict(capacity.allocated),

@@ -85,13 +85,14 @@ class Capacity(Struct, frozen=True, array_like=True):
 class Cluster(Struct, frozen=True, array_like=True):
     """A member cluster: its spec and its last reports.
 
-    ``leaving_ms`` is the time of the request to delete the cluster; 0 if there is none.
+    ``leaving_ms`` is the time of the request to delete the cluster; None if there is none. It is 0 if the event of the
+    request has no time.
     """
 
     spec: Spec
     capacity: Capacity | None = None
     health: Health | None = None
-    leaving_ms: int = 0
+    leaving_ms: int | None = None
     conditions: tuple[clusters.ClusterCondition, ...] = ()
 
     @property
@@ -120,7 +121,7 @@ def after(cluster: _ClusterT, data: shapes.Event, at_ms: int) -> _ClusterT:
         case clusters.ClusterJoined():
             return replace(cluster, spec=joined(data, at_ms))
         case clusters.ClusterLeaving():
-            return replace(cluster, leaving_ms=cluster.leaving_ms or at_ms)
+            return cluster if cluster.leaving_ms is not None else replace(cluster, leaving_ms=at_ms)
         case _:
             return replace(cluster, spec=edited(cluster.spec, data, at_ms))
 

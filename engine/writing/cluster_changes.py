@@ -31,7 +31,7 @@ def left_event(cluster: Cluster) -> clusters.ClusterLeft:
 
 def is_released(cluster: Cluster, value: KubeObject) -> bool:
     """Whether a client removed the finalizer of a leaving cluster, so that it leaves without further waiting."""
-    return bool(cluster.leaving_ms) and FINALIZER not in value.list_at("metadata", "finalizers")
+    return cluster.leaving_ms is not None and FINALIZER not in value.list_at("metadata", "finalizers")
 
 
 def built_in_apis() -> tuple[clusters.ApiKind, ...]:

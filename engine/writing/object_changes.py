@@ -202,10 +202,10 @@ class Removal(Struct, frozen=True, kw_only=True):
     def _apply_to_cluster(self, stored: Cluster) -> Mutated:
         """Start a cluster's departure; it stays until its workloads have been removed."""
         self._check(_live_cluster(stored))
-        leaving = msgspec.structs.replace(stored, leaving_ms=stored.leaving_ms or self.now_ms)
+        if stored.leaving_ms is not None:
+            return Mutated(action=Action.UNCHANGED, value=cluster_document(stored, managed=True))
+        leaving = msgspec.structs.replace(stored, leaving_ms=self.now_ms)
         value = cluster_document(leaving, managed=True)
-        if stored.leaving_ms:
-            return Mutated(action=Action.UNCHANGED, value=value)
         return Mutated(action=Action.MARKED, value=value, events=(cluster_changes.leaving(stored),))
 
     def _check(self, live: KubeObject) -> None:

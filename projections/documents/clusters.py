@@ -137,7 +137,7 @@ def _metadata(cluster: Cluster) -> ObjectMeta:
         **identity(head.uid, head.generation, head.created_ms, cluster.number),
         "finalizers": [FINALIZER],
     }
-    if cluster.leaving_ms:
+    if cluster.leaving_ms is not None:
         metadata["deletionTimestamp"] = times.to_seconds_text(cluster.leaving_ms)
         metadata["deletionGracePeriodSeconds"] = 0
     if spec.labels:

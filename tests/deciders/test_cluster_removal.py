@@ -63,6 +63,14 @@ async def test_workloads_move_away_and_the_cluster_leaves_once_they_are_deleted(
     assert await left_clusters(story) == ["member1"]
 
 
+async def test_cluster_leaves_although_the_request_has_no_time(story: Story) -> None:
+    request = story.record(clusters.ClusterLeaving(name="member1"))
+    headers = {name: value for name, value in request.headers.items() if name != "ce_time"}
+    await story.log.append([msgspec.structs.replace(request, headers=headers)])
+    await story.settle()
+    assert await left_clusters(story) == ["member1"]
+
+
 async def test_leaving_cluster_gets_no_new_workloads(story: Story) -> None:
     await story.submit(policy("p", {"replicaScheduling": DUPLICATED}), deployment("held"))
     work = (await story.running(inputs.key("held")))["member1"]

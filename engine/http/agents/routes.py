@@ -193,7 +193,7 @@ class _Agents:
             raise RefusalError(
                 429, "works", f"the limit of {FOLLOWERS_MAX} agent streams is reached", "try again later"
             )
-        is_leaving = cluster is not None and bool(cluster.leaving_ms)
+        is_leaving = cluster is not None and cluster.leaving_ms is not None
         return StreamingResponse(self._follow(name, query.after, is_leaving=is_leaving), media_type=NDJSON)
 
     async def manifest(self, request: Request, name: str, _cluster: Cluster | None) -> Response:
@@ -243,7 +243,7 @@ class _Agents:
         manifests_found = tuple(
             msgspec.Raw(_encode(propagated_object.manifest.document)) for propagated_object in propagated
         )
-        keeps_others = cluster is None or bool(cluster.leaving_ms)
+        keeps_others = cluster is None or cluster.leaving_ms is not None
         return _json(messages.Namespaces(manifests=manifests_found, keeps_others=keeps_others))
 
     async def reports(self, request: Request, name: str, cluster: Cluster | None) -> Response:
