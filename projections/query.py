@@ -217,6 +217,12 @@ def newest(rows: Rows, key: str, *, limit: int = 100, before: int = NUMBER_MAX) 
     return [number for (number,) in reversed(rows.select(statement, (key, before, _bounded(limit))))]
 
 
+def timeline_length(rows: Rows, key: str, *, before: int = NUMBER_MAX) -> int:
+    """Return how many records (those before a number) touched a key."""
+    statement = "SELECT count(*) FROM timeline JOIN keys USING (id) WHERE key = ? AND number < ?"
+    return int(rows.select(statement, (key, before))[0][0])
+
+
 def list_rejections(rows: Rows, *, limit: int = 100, after: str = "") -> Page[Rejection]:
     """Return rejections, newest first."""
     before = _numbers(after)[0] or NUMBER_MAX

@@ -197,6 +197,18 @@ async def test_clusters_rebalancers_and_timelines_have_pages() -> None:
     assert "cluster-tainted" in story
 
 
+async def test_timeline_page_shows_the_newest_hundred_events() -> None:
+    changes = [observed("web", b'{"metadata":{"name":"web"}}', version) for version in range(1, 104)]
+    async with serving(changes) as services, client(services) as http:
+        now = (await http.get("/timeline/default/web")).text
+        then = (await http.get("/timeline/default/web?asOf=101")).text
+
+    assert re.findall(r'asOf=(\d+)" title', now) == [str(number) for number in range(103, 3, -1)]
+    assert "3 older events are not shown" in now
+    assert re.findall(r'asOf=(\d+)" title', then)[0] == "101"
+    assert "1 older event is not shown" in then
+
+
 async def test_bindings_of_a_cluster_have_a_page() -> None:
     async with serving(await moved()) as services, client(services) as http:
         members = (await http.get("/clusters?asOf=20")).text

@@ -322,6 +322,9 @@ async def test_timeline_lists_the_records_of_a_key(pen: Pen) -> None:
 
     assert await ask(lambda rows: query.timeline(rows, KEY)) == [1, 4, 5]
     assert await ask(lambda rows: query.timeline(rows, KEY, after=1, limit=1)) == [4]
+    assert await ask(lambda rows: query.newest(rows, KEY, limit=2)) == [4, 5]
+    assert await ask(lambda rows: query.timeline_length(rows, KEY)) == 3
+    assert await ask(lambda rows: query.timeline_length(rows, KEY, before=5)) == 2
 
 
 async def test_rejections_are_listed_newest_first(pen: Pen) -> None:

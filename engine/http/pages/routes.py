@@ -27,7 +27,6 @@ from events import catalogue, decisions, keys, topics
 from events.json_values import object_at
 from events.kube_objects import KubeObject
 from projections import observed_bindings, query
-from projections.port import Rows
 
 _FILES: Final = {"style.css": "text/css", "live.js": "text/javascript"}
 _PAGE_ITEMS: Final = 200
@@ -251,11 +250,17 @@ class _Pages:
 
     async def _events(self, key: str, state: ShownState) -> tuple[list[timeline_values.Event], int]:
         """The newest records that touched a key, newest first, and the number of older ones left out."""
-        numbers = await self._reader.read(None, lambda rows: _touching(rows, key, state.shown))
-        newest = numbers[: -_EVENTS_SHOWN - 1 : -1]
-        page = await record_pages.numbered(self._reads.log, newest, is_full=False)
+        before = state.shown + 1
+        numbers, count = await self._reader.read(
+            None,
+            lambda rows: (
+                query.newest(rows, key, limit=_EVENTS_SHOWN, before=before),
+                query.timeline_length(rows, key, before=before),
+            ),
+        )
+        page = await record_pages.numbered(self._reads.log, numbers[::-1], is_full=False)
         events = [timeline_values.event(item) for item in page.items]
-        return events, len(numbers) - len(events)
+        return events, count - len(events)
 
     def _render(self, template: str, values: Mapping[str, object]) -> str:
         return self._templates.get_template(template).render(values)
@@ -278,14 +283,6 @@ def _shown_as_observed(key: str, binding: KubeObject) -> KubeObject:
             "status": {"conditions": [failure]},
         }
     )
-
-
-def _touching(rows: Rows, key: str, until: int) -> list[int]:
-    """Numbers of all records that touched a key, up to ``until``."""
-    numbers: list[int] = []
-    while batch := query.timeline(rows, key, limit=query.LIMIT_MAX, after=numbers[-1] if numbers else 0):
-        numbers += batch
-    return [number for number in numbers if number <= until]
 
 
 def _more(after: str, state: ShownState, cluster: str = "") -> str:
