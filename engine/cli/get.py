@@ -190,27 +190,12 @@ def _matching(
     is_awaited: bool = False,
     is_whole: bool = False,
 ) -> _Shown:
-    """The matching objects; raises Failure if a named one does not exist, unless ``is_awaited``."""
-    parts = [
-        _part(client, kind_name, selection._replace(name=name), is_awaited=is_awaited, is_whole=is_whole)
-        for name in names or ("",)
-    ]
-    table = parts[0].table._replace(
-        rows=[row for part in parts for row in part.table.rows],
-        notes=[note for part in parts for note in part.table.notes],
-    )
-    return _Shown([document for part in parts for document in part.whole], table)
-
-
-def _part(
-    client: Client, kind_name: str, selection: Selection, *, is_awaited: bool, is_whole: bool
-) -> _Shown:
-    """The objects with the name in ``selection``, or all."""
+    """The objects with these names, or all; raises Failure if a named one does not exist, unless ``is_awaited``."""
     now_ms = _reference_time_ms(client, selection.as_of)
     if kind_name.lower() in _PODS:
         from engine.cli import pod_tables  # noqa: PLC0415  # loads the simulation; most kinds do not need it
 
-        pods = pod_tables.pods(client, selection.name, namespace=selection.namespace, labels=selection.labels)
+        pods = pod_tables.pods(client, names, namespace=selection.namespace, labels=selection.labels)
         return _Shown(
             [pod_tables.pod(pod).document for pod in pods],
             pod_tables.pod_table(pods, selection.namespace, now_ms),
@@ -218,17 +203,23 @@ def _part(
     if kind_name.lower() in _WORKS:
         from engine.cli import pod_tables  # noqa: PLC0415  # as above
 
-        works = pod_tables.works(client, selection.name, namespace=selection.namespace, as_of=selection.as_of)
+        works = pod_tables.works(client, names, namespace=selection.namespace, as_of=selection.as_of)
         documents: list[Json] = [
             {"kind": "Work", "metadata": {"name": work.name}, **msgspec.to_builtins(work)} for work in works
         ]
         return _Shown(documents, pod_tables.work_table(works))
     kind = server_reads.kind_of(kind_name, client)
-    objects = server_reads.documents(client, kind, selection, is_awaited=is_awaited)
+    objects = [
+        value
+        for name in names or ("",)
+        for value in server_reads.documents(
+            client, kind, selection._replace(name=name), is_awaited=is_awaited
+        )
+    ]
     if is_whole:
         whole = [_without_memory(value) for value in objects]
         return _Shown([value.document for value in whole], Listing((), (), []))
-    table, shown = _table(client, kind, objects, selection, now_ms)
+    table, shown = _table(client, kind, objects, selection, now_ms, is_named=bool(names))
     if not selection.namespace and kind.namespaced:
         table = table_rows.with_namespaces(table, shown)
     return _Shown([], table)
@@ -250,15 +241,22 @@ def _reference_time_ms(client: Client, as_of: str) -> int:
 
 
 def _table(
-    client: Client, kind: kinds.Kind, objects: list[KubeObject], selection: Selection, now_ms: int
+    client: Client,
+    kind: kinds.Kind,
+    objects: list[KubeObject],
+    selection: Selection,
+    now_ms: int,
+    *,
+    is_named: bool,
 ) -> tuple[Listing, list[KubeObject]]:
     """The table of the objects, and the object of each row."""
     namespace, as_of = selection.namespace, selection.as_of
     if kind.route != "template" or kind in kinds.DERIVED:
         return table_rows.listing(kind.kind, objects, now_ms), objects
-    if len(objects) == 1:
-        document = server_reads.binding_of(client, objects[0], as_of)
-        pairs = [(objects[0], None if document is None else bindings.of(document))]
+    if is_named or len(objects) == 1:
+        documents = [server_reads.binding_of(client, value, as_of) for value in objects]
+        bound_to = [None if document is None else bindings.of(document) for document in documents]
+        pairs = list(zip(objects, bound_to, strict=True))
     else:
         bound = server_reads.bindings_of(client, kind.kind, namespace=namespace, as_of=as_of)
         pairs = [(value, bound.get(value.key)) for value in objects]

@@ -1,5 +1,8 @@
 """Tables of pods and works."""
 
+from collections.abc import Callable, Container, Sequence
+from typing import TypeVar
+
 from msgspec import UNSET, Struct
 
 from engine.cli import failures, output, server_reads, table_rows
@@ -9,23 +12,25 @@ from engine.simulation.listed_statuses import Pod
 from events.kube_objects import KubeObject
 from projections.documents.clusters import ShownWork
 
+_Item = TypeVar("_Item")
+
 
 class _Pods(Struct):
     items: list[Pod]
     truncated: bool = False
 
 
-def pods(client: Client, name: str, *, namespace: str, labels: str) -> list[Pod]:
-    """The pods of all members; raises Failure if a named one does not exist, or no members are simulated."""
+def pods(client: Client, names: Sequence[str], *, namespace: str, labels: str) -> list[Pod]:
+    """The pods of all members with these names, or all.
+
+    Raises Failure if a named one does not exist, or no members are simulated.
+    """
     answer = client.find("members/pods", _Pods, namespace=namespace, labelSelector=labels)
     if answer is None:
         raise failures.Failure("no members are simulated here, so there are no pods to list")
     if answer.truncated:
         output.warn(f"Only the first {len(answer.items):,} pods were read; choose fewer with -n and -l.")
-    matching = [pod for pod in answer.items if name in {"", pod.name}]
-    if name and not matching:
-        raise failures.Failure(f'pods "{name}" not found')
-    return matching
+    return _named(answer.items, names, "pods", lambda pod: (pod.name,))
 
 
 def pod_table(pods: list[Pod], namespace: str, now_ms: int) -> Listing:
@@ -49,21 +54,28 @@ def pod_table(pods: list[Pod], namespace: str, now_ms: int) -> Listing:
     return Listing(columns, ("LABELS",), rows)
 
 
-def works(client: Client, name: str, *, namespace: str, as_of: str) -> list[ShownWork]:
-    """The works of the bindings in a namespace, with a name; raises Failure if there is none of that name.
+def works(client: Client, names: Sequence[str], *, namespace: str, as_of: str) -> list[ShownWork]:
+    """The works of the bindings in a namespace with these names of works or bindings, or all.
 
-    An empty namespace means all; works of cluster-scoped objects are in every namespace.
+    An empty namespace means all; works of cluster-scoped objects are in every namespace. Raises Failure if there is
+    none of a name.
     """
-    works = list(server_reads.items(client, "works", server_reads.Page[ShownWork], {"asOf": as_of}))
-    matching = [
-        work
-        for work in works
-        if name in {"", work.name, work.binding}
-        and (not namespace or work.resource.namespace in {"", namespace})
-    ]
-    if name and not matching:
-        raise failures.Failure(f'works "{name}" not found')
-    return matching
+    listed = server_reads.items(client, "works", server_reads.Page[ShownWork], {"asOf": as_of})
+    in_namespace = [work for work in listed if not namespace or work.resource.namespace in {"", namespace}]
+    return _named(in_namespace, names, "works", lambda work: (work.name, work.binding))
+
+
+def _named(
+    items: list[_Item], names: Sequence[str], plural: str, names_of: Callable[[_Item], Container[str]]
+) -> list[_Item]:
+    """The items with each of these names, in this order, or all; raises Failure if there is none of a name."""
+    if not names:
+        return items
+    matching = {name: [item for item in items if name in names_of(item)] for name in names}
+    for name, named_items in matching.items():
+        if not named_items:
+            raise failures.Failure(f'{plural} "{name}" not found')
+    return [item for named_items in matching.values() for item in named_items]
 
 
 def work_table(works: list[ShownWork]) -> Listing:

@@ -298,6 +298,10 @@ def test_pods_are_listed_by_label(shell: Shell) -> None:
     assert row in [" ".join(line.split()) for line in works]
     assert "seven" not in shell("get", "works", "-n", "kube-system")
     assert shell("get", "works", "seven-deployment", "-o", "name") == "work/seven-deployment\n"
+    second, first = (item["metadata"]["name"] for item in listed["items"])
+    assert shell("get", "pods", first, second, "-o", "name") == f"pod/{first}\npod/{second}\n"
+    shell("get", "pods", first, "absent", code=1)
+    assert shell.errors == 'error: pods "absent" not found\n'
 
 
 def test_member_faults_are_set_and_removed(shell: Shell) -> None:
