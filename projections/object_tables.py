@@ -64,22 +64,24 @@ class Kind(NamedTuple):
 
 
 class Selection(Struct, frozen=True, kw_only=True):
-    """Selects objects of a kind: an empty namespace or name matches any; ``fits`` filters by the whole object.
+    """Selects objects of a kind: an empty namespace or name matches any.
 
-    With ``brief`` a binding has only the fields of a table row.
+    ``show`` returns the object to list instead of a stored one, or None to leave it out. With ``brief`` a binding has
+    only the fields of a table row.
     """
 
     kind: Kind
     namespace: str = ""
     name: str = ""
     brief: bool = False
-    fits: Callable[[KubeObject], bool] | None = None
+    show: Callable[[KubeObject], KubeObject | None] = lambda stored: stored
 
 
 class Page(Struct, frozen=True):
     """A page of results; ``after`` is the continue token for the next page, empty on the last page.
 
-    ``left``, on a first page, is the number of objects on later pages, without regard to ``fits``; 0 if not counted.
+    ``left``, on a first page, is the number of objects on later pages, with those that ``show`` leaves out; 0 if not
+    counted.
     """
 
     items: list[KubeObject]
@@ -111,8 +113,9 @@ def page(rows: Rows, selection: Selection, *, limit: int = 0, after: str = "") -
     for result in _scan(rows, selection, after):
         if limit and len(items) == limit:
             return Page(items, mark, 0 if after else _remaining(rows, selection, mark))
-        mark, item = result
-        if item is not None and (selection.fits is None or selection.fits(item)):
+        mark, stored = result
+        item = None if stored is None else selection.show(stored)
+        if item is not None:
             items.append(item)
     return Page(items)
 

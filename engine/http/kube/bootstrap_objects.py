@@ -222,11 +222,9 @@ def object_of_namespace(kind: object_tables.Kind, namespace: KubeObject, authori
 
 
 def _bootstrap_tokens(rows: Rows) -> list[KubeObject]:
-    def is_token(value: KubeObject) -> bool:
-        return value.at("type") == bootstrap_tokens.SECRET_TYPE
-
-    filters = object_tables.Selection(kind=_SECRET, namespace=bootstrap_tokens.NAMESPACE, fits=is_token)
-    return object_tables.page(rows, filters).items
+    secrets = object_tables.Selection(kind=_SECRET, namespace=bootstrap_tokens.NAMESPACE)
+    stored = object_tables.page(rows, secrets).items
+    return [secret for secret in stored if secret.at("type") == bootstrap_tokens.SECRET_TYPE]
 
 
 def _works_namespaces(rows: Rows) -> set[str]:

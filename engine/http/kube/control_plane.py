@@ -7,7 +7,7 @@ are merged into the results.
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from operator import attrgetter
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -26,7 +26,6 @@ from events.validation import known_kinds as kinds
 from projections import object_tables, objects, query
 from projections.port import Rows
 
-_Answer = TypeVar("_Answer")
 _DEFINITION: Final = object_tables.Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 METRICS: Final = "metrics.k8s.io"
 Figures = Callable[[Resource, str, ObjectFilter], Awaitable[list[KubeObject]]]
@@ -64,7 +63,7 @@ class ControlPlane:
         figures: Figures,
         planned: Callable[[], Sequence[bytes]] = tuple,
     ) -> None:
-        self._reads = reads
+        self.reads = reads
         self._figures = figures
         self._planned = planned
         self.bootstrap = bootstrap
@@ -77,7 +76,7 @@ class ControlPlane:
 
     async def catalogue(self) -> Catalogue:
         """The kinds that are served now, including custom ones."""
-        return await self._known_kinds(await self._reads.catch_up())
+        return await self._known_kinds(await self.reads.catch_up())
 
     async def resource(self, api_path: ApiPath) -> Resource | None:
         """The kind that a path names; None if it is unknown.
@@ -88,26 +87,16 @@ class ControlPlane:
         name = api_path.group, api_path.version, api_path.plural
         if known := control_plane().resource(*name):
             return known
-        known = (await self._known_kinds(self._reads.views.folded)).resource(*name)
+        known = (await self._known_kinds(self.reads.views.folded)).resource(*name)
         return known or (await self.catalogue()).resource(*name)
-
-    async def read(self, query: Callable[[Rows], _Answer], *, is_fresh: bool = True) -> _Answer:
-        """Query the views; ``is_fresh``: first wait until they include every write that any replica has answered."""
-        if is_fresh:
-            return await self._reads.read(query)
-        return await self._reads.peek(query)
-
-    async def peek(self, query: Callable[[Rows], _Answer]) -> _Answer:
-        """Query the views as they are, in a worker thread; do not wait until they catch up with the log."""
-        return await self._reads.peek(query)
 
     async def newest(self) -> int:
         """Query the log for its newest sequence number and return it; the log's ``last_number`` is then up to date."""
-        return await self._reads.log.newest()
+        return await self.reads.log.newest()
 
     async def number(self) -> int:
         """The sequence number that the views have folded, after catching up with the log."""
-        return await self.read(query.checkpoint)
+        return await self.reads.read(query.checkpoint)
 
     async def get(
         self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
@@ -121,7 +110,7 @@ class ControlPlane:
         if is_empty(resource):
             return None
         if is_fresh:
-            await self._reads.catch_up()
+            await self.reads.catch_up()
         return await self.current(resource, namespace, name)
 
     async def current(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
@@ -163,55 +152,43 @@ class ControlPlane:
             return Listed(events, "", number)
         if resource.group == METRICS:
             used = await self._figures(resource, namespace, fits)
-            return Listed(used, "", self._reads.views.folded)
+            return Listed(used, "", self.reads.views.folded)
         kind = object_tables.Kind(resource.api_version, resource.kind)
         bootstrap_values: list[KubeObject] = []
         if kind in bootstrap_objects.KINDS and not after:
             bootstrap_values = await self.bootstrap.listed(resource, namespace)
-        chosen: dict[int, KubeObject] = {}
 
-        # The filter renders each stored object; ``chosen`` keeps the result by the id() of the stored object.
-        # This works because ``object_tables.page`` returns the same objects, not copies, and keeps them
-        # alive.
-        def is_matching(item: KubeObject) -> bool:
-            value = self.shown(resource, item)
-            if fits(value):
-                chosen[id(item)] = value
-                return True
-            return False
+        def show(stored: KubeObject) -> KubeObject | None:
+            value = self.shown(resource, stored)
+            return value if fits(value) else None
 
-        selection = object_tables.Selection(kind=kind, namespace=namespace, brief=brief, fits=is_matching)
+        selection = object_tables.Selection(kind=kind, namespace=namespace, brief=brief, show=show)
 
         def read_page(rows: Rows) -> Listed:
             number = query.checkpoint(rows)
             if is_empty(resource):
                 return Listed([], "", number)
             page = object_tables.page(rows, selection, limit=limit, after=after)
-            items = [chosen[id(item)] for item in page.items]
             # Bootstrap objects are part of the first page, unless a stored object replaces them.
             kept = [
                 item
                 for item in filter(fits, bootstrap_values)
                 if object_tables.get(rows, kind, *item.key) is None
             ]
-            listed = sorted([*kept, *items], key=attrgetter("key")) if kept else items
+            listed = sorted([*kept, *page.items], key=attrgetter("key")) if kept else page.items
             return Listed(listed, page.after, number, page.left)
 
-        return await self.read(read_page, is_fresh=is_fresh)
+        return await (self.reads.read if is_fresh else self.reads.peek)(read_page)
 
     def _stored(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
         """One stored object or None, read on the event loop: a thread switch takes ten times as long as the read."""
         kind = object_tables.Kind(resource.api_version, resource.kind)
-        return self._at_once(lambda rows: object_tables.get(rows, kind, namespace, name))
-
-    def _at_once(self, query: Callable[[Rows], _Answer]) -> _Answer:
-        """Query the views on the event loop, without waiting; only for queries that take less than a millisecond."""
-        return self._reads.query(query)
+        return self.reads.query(lambda rows: object_tables.get(rows, kind, namespace, name))
 
     async def _known_kinds(self, number: int) -> Catalogue:
         """The served kinds as of the sequence number ``number``, which the views have already folded."""
         if number > self._kinds.number:
-            kinds = await self.peek(self._read_kinds)
+            kinds = await self.reads.peek(self._read_kinds)
             # Another request may have read newer kinds meanwhile.
             if kinds.number > self._kinds.number:
                 self._kinds = kinds

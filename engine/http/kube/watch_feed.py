@@ -198,7 +198,7 @@ class Feed:
             by_kind = {name: changes.between(rows, after, end, name) for name in _followed(kind)}
             return _happened(rows, resource, by_kind, self._plane, end)
 
-        return await self._plane.peek(read_changes)
+        return await self._plane.reads.peek(read_changes)
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -233,7 +233,7 @@ class Feed:
             start = min(subscriber.start for subscriber in waiting)
             served = {subscriber for subscriber in waiting if subscriber.start == start}
             resources = {_key(subscriber.resource): subscriber.resource for subscriber in served}
-            end, batches = await self._plane.peek(
+            end, batches = await self._plane.reads.peek(
                 partial(_batch, plane=self._plane, after=start, end=end, resources=resources)
             )
             for subscriber in served & self._subscribers:

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.services import Services
+from engine.writing.read_side import ReadSide
 from events.validation import manifests
 from projections.port import Rows
 from projections.query import checkpoint
@@ -39,11 +40,11 @@ class FileViews:
         await self._projector.wait_folded(number)
 
 
-class Slow(ControlPlane):
-    """A control plane whose next reads of the views wait for their events: in the thread, and before they return."""
+class SlowReads(ReadSide):
+    """Reads of the views that wait for their events next: in the thread, and before they return."""
 
     def __init__(self, services: Services) -> None:
-        super().__init__(*plane_parts(services))
+        super().__init__(log=services.log, views=services.views)
         self.waits: list[tuple[threading.Event, asyncio.Event]] = []
         self.begun = asyncio.Semaphore(0)
 
@@ -81,17 +82,19 @@ async def on_files(directory: Path) -> AsyncGenerator[Services]:
 
 async def test_kinds_that_two_requests_read_at_once_are_the_newest(tmp_path: Path) -> None:
     async with on_files(tmp_path) as services, asyncio.timeout(20):
-        plane = Slow(services)
+        reads = SlowReads(services)
+        _, bootstrap, shown, figures = plane_parts(services)
+        plane = ControlPlane(reads, bootstrap, shown, figures)
         at_once, later = threading.Event(), threading.Event()
         at_once.set()
         resumed, resumed_later = asyncio.Event(), asyncio.Event()
         resumed.set()
-        plane.waits = [(later, resumed), (at_once, resumed_later)]
+        reads.waits = [(later, resumed), (at_once, resumed_later)]
         first = asyncio.create_task(plane.catalogue())
-        await plane.begun.acquire()
+        await reads.begun.acquire()
         await services.log.append([record(inputs.applied(definition("gizmos", "Gizmo")))])
         second = asyncio.create_task(plane.catalogue())
-        await plane.begun.acquire()
+        await reads.begun.acquire()
         await asyncio.sleep(0.1)
         # The first request ends its read of the earlier tables when the second one has read the later ones.
         later.set()

@@ -107,7 +107,7 @@ class EventWrites:
         """
         resource, writer = write.resource, write.writer
         number = await self._reads.catch_up()
-        stored = await self._plane.peek(
+        stored = await self._plane.reads.peek(
             lambda rows: client_events.named(rows, writer.namespace, writer.name, number)
         )
         if stored is not None or write.method == "POST":

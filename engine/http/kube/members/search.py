@@ -51,7 +51,7 @@ class Search:
         if request.method not in READS:
             raise status_objects.method_not_allowed()
         await self._guard(request, inner, path)
-        registries = await self._plane.read(Registries)
+        registries = await self._plane.reads.read(Registries)
         kind = await self._plane.resource(inner) or await registries.kind(self._members, inner)
         if kind is None:
             raise status_objects.no_such_path()
@@ -80,7 +80,7 @@ class _SelectedObjects(SnapshotPlane):
 
     async def resource(self, api_path: ApiPath) -> Resource | None:
         """The kind at a path if a registry selects it in a simulated member that serves it; else None."""
-        return await (await self._plane.read(Registries)).kind(self._members, api_path)
+        return await (await self._plane.reads.read(Registries)).kind(self._members, api_path)
 
     async def get(
         self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
@@ -92,7 +92,7 @@ class _SelectedObjects(SnapshotPlane):
         return taken.items[named[0]][1] if named else None
 
     async def _objects(self, resource: Resource) -> Iterable[KubeObject]:
-        registries = await self._plane.read(Registries)
+        registries = await self._plane.reads.read(Registries)
         api_path = ApiPath(group=resource.group, version=resource.version, plural=resource.plural)
         values = [
             value for _, value in await registries.selected_objects(self._members, api_path, lambda _: True)
