@@ -1,8 +1,8 @@
-"""Fold over a shard's partition of ``decisions`` that determines which steps are in effect.
+"""Fold over a shard's partition of ``decisions`` that determines which steps are valid.
 
-The fold is pure; owners and projections run the same one. A step takes effect only as the successor of the last step
-in effect: it must have the next number, the digest of that step as ``previous``, and a term that is not lower. Other
-steps and their outputs are ignored; ``ignored`` is their number. So late appends of a fenced owner and repeated
+The fold is pure; owners and projections run the same one. A step is valid only as the successor of the last valid
+step: it must have the next number, the digest of that step as ``previous``, and a term that is not lower. Other
+steps and their outputs have no effect; ``ignored`` is their number. So late appends of a fenced owner and repeated
 appends are harmless and visible.
 
 A step declares its outputs in all topics by their digests; no other record is its output. Steps of releases
@@ -47,7 +47,7 @@ _STEP: Final = catalogue.BY_STRUCT[decisions.StepTaken].type
 
 
 class Chain(Struct):
-    """State of the fold of one shard; "last step" means the last step in effect.
+    """State of the fold of one shard; "last step" means the last valid step.
 
     ``number``, ``term``, ``outputs`` and ``declared`` are fields of the last step, ``digest`` is its ``step_digest``.
     While ``is_open``, more of its outputs may follow; ``last_index`` is the index of its last output so far. ``eras``
@@ -78,7 +78,7 @@ class Chain(Struct):
         return counts
 
     def gave(self, output: str) -> bool:
-        """Return whether an output's id names a step in effect of a release before 0.5, which declared no digests."""
+        """Return whether an output's id names a valid step of a release before 0.5, which declared no digests."""
         try:
             shard, term, number = ids.step_of(output)
         except ValueError:
@@ -93,8 +93,8 @@ class Chain(Struct):
             and step.previous == self.digest
         )
         if not counts:
-            # The last step accepts no more outputs, unless it declared digests: by these its outputs are
-            # recognised even after a step without effect.
+            # The last valid step accepts no more outputs, unless it declared digests: by these its outputs are
+            # recognised even after an invalid step.
             self.is_open = self.is_open and bool(self.declared)
             return False
         self.is_open = True
@@ -131,7 +131,7 @@ class Chain(Struct):
         return any(first <= number <= last for first, last in reversed(self.bare))
 
     def _term_at(self, number: int) -> int:
-        """Return the term of a step in effect.
+        """Return the term of a valid step.
 
         Searches from the end, because terms are few and most callers need the term of a recent step.
         """

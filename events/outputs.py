@@ -1,6 +1,6 @@
-"""Decide which records outside the topic ``decisions`` are outputs of a step in effect.
+"""Decide which records outside the topic ``decisions`` are outputs of a valid step.
 
-A record takes effect once, and only if a step in effect declares it. The fold is pure, so all readers of a topic come
+A record takes effect once, and only if a valid step declares it. The fold is pure, so all readers of a topic come
 to the same result. It needs the steps of all shards and every record that names a step. In some logs a record precedes
 its step in the sequence: it is stored in ``early`` and judged again after the step.
 """
@@ -20,7 +20,7 @@ EARLY_BYTES_MAX: Final = 16 * 1_048_576
 
 
 class Judgement(Enum):
-    """COUNTS: an output of a step in effect. EARLY: the step that the record names may still come. FOREIGN: neither."""
+    """COUNTS: an output of a valid step. EARLY: the step that the record names may still come. FOREIGN: neither."""
 
     COUNTS = 1
     EARLY = 2
@@ -43,7 +43,7 @@ class Outputs:
         self._named: Counter[tuple[int, int]] = Counter()
 
     def declare(self, shard: int) -> list[str]:
-        """Expect the outputs of the shard's last step in effect, in this object's topics only; return their ids."""
+        """Expect the outputs of the shard's last valid step, in this object's topics only; return their ids."""
         chain = self._chains[shard]
         start = f"{shard}-{chain.term}-{chain.number}-"
         result: list[str] = []
@@ -70,7 +70,7 @@ class Outputs:
         chain = self._chains.get(shard)
         if chain is None:
             return Judgement.FOREIGN
-        # The step may still come: numbers and terms of steps in effect never decrease.
+        # The step may still come: numbers and terms of valid steps never decrease.
         if number > chain.number and term >= chain.term:
             return Judgement.EARLY
         return Judgement.COUNTS if chain.gave(output) else Judgement.FOREIGN
@@ -89,7 +89,7 @@ class Outputs:
         return dropped
 
     def due(self, shard: int) -> list[StoredRecord]:
-        """Remove and return the early records that name the shard's last step in effect, to be judged again."""
+        """Remove and return the early records that name the shard's last valid step, to be judged again."""
         step = (shard, self._chains[shard].number)
         if step not in self._named:
             return []

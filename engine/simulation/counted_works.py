@@ -1,6 +1,6 @@
 """Decide which works members apply: only those that a valid step declares as its output.
 
-Any producer may append to the topic ``works``. A step is valid (it "counts") if its number, digest and term continue
+Any producer may append to the topic ``works``. A step is valid if its number, digest and term continue
 the chain of its shard's valid steps (``events.chain``).
 """
 

@@ -2,7 +2,7 @@
 
 =============  ==========================================================================================
 lost           an acknowledged write that is not in the log; an input that no step covers, or that its shard's
-               decisions ignore; an output that a step counts and that is not in the log
+               decisions ignore; an output that a step declares and that is not in the log
 duplicated     two outputs of a step with the same index; a repeated input that was not refused
 stale owner    a valid step with a lower term than an earlier one; a committed step or output of an owner
                whose shard had already continued with another owner
@@ -51,7 +51,7 @@ class Finding(Struct, frozen=True, order=True):
 
 
 class Step(Struct):
-    """A recorded step; ``counts``: it is the valid successor of the step before."""
+    """A recorded step; ``counts``: it is valid, the successor of the last valid step."""
 
     entry: Entry
     said: dict[str, Any]
@@ -247,7 +247,7 @@ def _outputs(history: History, shards: dict[int, list[Step]]) -> Iterator[Findin
         if not entry.source.startswith(_SHARD) or entry.kind == _STEP:
             continue
         if name not in written:
-            yield Finding(STALE, entry.position, f"{entry.id} is of a step that does not count")
+            yield Finding(STALE, entry.position, f"{entry.id} is of an invalid step")
             continue
         written[name][index] += 1
         number = history.numbering.number(entry.slot, entry.offset)

@@ -1,7 +1,7 @@
-"""Exactly-once effects, each mechanism without the other.
+"""Exactly-once effects by two mechanisms, each tested without the other.
 
-Transactions alone: a stale owner commits no step, even if every fold would accept it. The fold alone: a rival
-that writes without ownership counts only if its step is the valid successor, and the loser notices.
+Transactions alone: a stale owner commits no step, even if every fold would accept it. The fold alone: a step that a
+rival writes without ownership takes effect only if it is valid, and then the owner detects that it lost the shard.
 """
 
 import asyncio

@@ -93,7 +93,7 @@ def _of_records(counts: dict[str, int], kept: dict[str, int]) -> Iterable[Metric
 
 def _of_shards(shards: Sequence[response_types.ShardLag]) -> Iterable[Metric]:
     """Metrics of each shard's progress, from its steps in the log; a change of the owner does not reset them."""
-    step = CounterMetricFamily("reballast_shard_steps", "Steps that count.", labels=["shard"])
+    step = CounterMetricFamily("reballast_shard_steps", "Valid steps.", labels=["shard"])
     term = CounterMetricFamily("reballast_shard_terms", "Ownerships that took a step.", labels=["shard"])
     ignored = CounterMetricFamily(
         "reballast_shard_ignored_steps",
