@@ -1,4 +1,4 @@
-"""The engine owns the status fields that it derives for a template, as the reference's controller does."""
+"""The engine owns the status fields that it derives for a template, as Karmada's controller does."""
 
 from typing import cast
 

@@ -1,4 +1,4 @@
-"""Policy matching against the reference's recorded answers: one case per feature."""
+"""Policy matching against Karmada's recorded answers: one case per feature."""
 
 from typing import Literal
 

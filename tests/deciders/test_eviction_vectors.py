@@ -1,4 +1,4 @@
-"""Evictions against the reference's recorded answers: one case per feature."""
+"""Evictions against Karmada's recorded answers: one case per feature."""
 
 from collections.abc import Callable
 from typing import Final
@@ -87,7 +87,7 @@ def _targets(targets: list[_Target]) -> Targets:
 
 
 def _evict(raw: msgspec.Raw) -> _Answer:
-    """The reference returns -1 seconds for never, and an error if no toleration time is stated."""
+    """Karmada returns -1 seconds for never, and an error if no toleration time is stated."""
     case = msgspec.json.decode(raw, type=_Evict)
     old, tasks = _targets(case.clusters), tuple(task.decoded() for task in case.tasks)
     deadline_ms = None

@@ -147,7 +147,7 @@ async def test_victims_are_the_lowest_priorities_and_no_more_than_needed(story: 
 
 
 async def test_sufficient_victim_is_preferred_to_smaller_ones_of_lower_priority(story: Story) -> None:
-    """The example of the reference's proposal: priorities 0 to 3 use 1, 2, 5 and 2 of ten units; 5 are requested."""
+    """The example of Karmada's proposal: priorities 0 to 3 use 1, 2, 5 and 2 of ten units; 5 are requested."""
     await story.submit(capacity("member1", 10))
     sizes = {0: 1, 1: 2, 2: 5, 3: 2}
     await story.submit(*(priority_class(f"p{number}", number) for number in sizes))

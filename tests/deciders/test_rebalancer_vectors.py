@@ -1,9 +1,9 @@
-"""Recorded reconciles of the reference's rebalancer, replayed against the owner shard of ours.
+"""Recorded reconciles of Karmada's rebalancer, replayed against the owner shard.
 
 One recorded reconcile is one step. An API error on a binding is an answer that is missing in this step; an
-error on the status is a step that was never committed. Two deliberate differences from the reference are not
+error on the status is a step that was never committed. Two deliberate differences from Karmada are not
 compared: which bindings are triggered (here every requested one gets a fresh decision), and the conflict that
-the reference meets when it deletes an object that it has just patched, which only delays the deletion by one
+Karmada meets when it deletes an object that it has just patched, which only delays the deletion by one
 reconcile.
 """
 
@@ -148,7 +148,7 @@ class OwnerShard:
         return events + self.step()
 
     def _meets(self, question: links.RescheduleRequested, step: dict[str, Any]) -> int:
-        """Return what the reference meets at the binding: it reads it, and writes it only to move the trigger."""
+        """Return what Karmada meets at the binding: it reads it, and writes it only to move the trigger."""
         failures = _failures(question.workload, step)
         if "getBinding" in failures:
             return failures["getBinding"]

@@ -120,7 +120,7 @@ async def test_template_without_a_policy_has_no_binding(story: Story) -> None:
 
 
 async def test_unclaimed_workload_gets_no_decision_and_no_success(story: Story) -> None:
-    # The reference finds the binding, writes to it, and reports Successful although its scheduler skips it.
+    # Karmada finds the binding, writes to it, and reports Successful although its scheduler skips it.
     await story.submit(inputs.policy_deleted("p"))
     before = story.placed(WEB)
     await story.submit(rebalancer("demo", ref("web")))

@@ -244,7 +244,7 @@ async def test_template_deleted_during_an_eviction_is_removed_everywhere(story: 
 
 
 async def test_unclaimed_workload_is_evicted_without_a_replacement(story: Story) -> None:
-    # As in the reference: its taint manager reads bindings only, and its scheduler skips unclaimed ones.
+    # As in Karmada: its taint manager reads bindings only, and its scheduler skips unclaimed ones.
     await story.submit(policy("p", ANYWHERE), deployment("web", 4))
     await story.submit(inputs.policy_deleted("p"))
     await story.submit(tainted("member1", "NoExecute"))

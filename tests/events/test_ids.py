@@ -1,4 +1,4 @@
-"""Deterministic identifiers, and uids that do not influence the reference's tie breaks."""
+"""Deterministic identifiers, and uids that do not influence Karmada's tie breaks."""
 
 import re
 import uuid
@@ -14,7 +14,7 @@ COUNTS = st.integers(0, 2**40)
 
 
 def fnv1a_32(text: str) -> int:
-    """Return the published FNV-1a hash, by which the reference breaks ties."""
+    """Return the published FNV-1a hash, by which Karmada breaks ties."""
     value = 0x811C9DC5
     for byte in text.encode():
         value = (value ^ byte) * 0x01000193 & 0xFFFFFFFF

@@ -14,7 +14,7 @@ from tests.kubectl.manifests import BOTH
 
 
 def _client(kubectl: Kubectl, reference: str) -> httpx.Client:
-    """Return a client configured from a Cluster object and its secret only, as the reference does."""
+    """Return a client configured from a Cluster object and its secret only, as Karmada does."""
     cluster = kubectl.json("cluster", "member1")
     spec = cast("dict[str, object]", cluster["spec"])
     secret = cast("dict[str, str]", spec[reference])

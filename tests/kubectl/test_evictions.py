@@ -1,4 +1,4 @@
-"""Graceful eviction tasks with purge mode Never: kubectl lifts ``suppressDeletion``, as with the reference."""
+"""Graceful eviction tasks with purge mode Never: kubectl lifts ``suppressDeletion``, as with Karmada."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -58,7 +58,7 @@ def test_workload_without_policy_survives_a_short_taint(untainted: Kubectl) -> N
         ),
         lambda: kubectl("describe", "rb"),
     )
-    assert spec_of(kubectl)["placement"] == placement, "as in the reference, the binding keeps it"
+    assert spec_of(kubectl)["placement"] == placement, "as in Karmada, the binding keeps it"
 
     taint(kubectl, TAINT)
     kubectl.until_true(lambda: scheduled(kubectl) == "Unclaimed", lambda: kubectl("describe", "rb"))

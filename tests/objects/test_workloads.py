@@ -1,4 +1,4 @@
-"""Replicas and requests of built-in kinds: the reference's rules, by example."""
+"""Replicas and requests of built-in kinds: Karmada's rules, by example."""
 
 import msgspec
 import pytest

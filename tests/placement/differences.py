@@ -1,13 +1,13 @@
 """Recorded cases with a deliberately different answer, each with its reason and our answer.
 
-The reference scheduler adds 32-bit numbers, which overflow: clusters with capacity for billions of replicas
+Karmada's scheduler adds 32-bit numbers, which overflow: clusters with capacity for billions of replicas
 then seem to have less than none. Here sums are exact, so the same rules find the capacity. Each answer
 follows from the case's free pods by the rule next to it.
 """
 
 from typing import Final
 
-WRAPS: Final = "the reference's 32-bit sum of available replicas wraps around to a negative number"
+WRAPS: Final = "Karmada's 32-bit sum of available replicas wraps around to a negative number"
 EMPTY: Final = "no replicas to place: nothing can be lacking, and the sum of 32-bit maxima means nothing"
 
 OURS: Final[dict[str, tuple[str, dict[str, int]]]] = {
@@ -16,7 +16,7 @@ OURS: Final[dict[str, tuple[str, dict[str, int]]]] = {
     "int32-overflow-A1-0007": (WRAPS, {"c21": 100}),
     "int32-overflow-A1-0009": (WRAPS, {"edf91z": 100}),
     "int32-overflow-A1-0012": (WRAPS, {"member2": 10_000}),
-    # Dynamic weight: in proportion to the free pods. 2147483647 of them is the reference's mark for "not estimated",
+    # Dynamic weight: in proportion to the free pods. 2147483647 of them is Karmada's mark for "not estimated",
     # which counts as the replicas that are wanted, and so for nothing beside such numbers; recorded cases without
     # a wrap show the same.
     "int32-overflow-A1-0002": (WRAPS, {"c14": 43, "c21": 57}),

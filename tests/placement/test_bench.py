@@ -1,4 +1,4 @@
-"""The placement benchmark runs in each mode, and reports the reference's figures."""
+"""The placement benchmark runs in each mode, and reports Karmada's figures."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every recorded decision of the reference scheduler, one test per feature: trigger and answer."""
+"""Every recorded decision of Karmada's scheduler, one test per feature: trigger and answer."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Recorded decisions of the reference scheduler.
+"""Recorded decisions of Karmada's scheduler.
 
 The environment variable ``REBALLAST_VECTORS`` names another directory with files of the same names.
 """
