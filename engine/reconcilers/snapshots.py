@@ -3,7 +3,8 @@
 A snapshot holds the shards of a process and their shared facts, taken after a turn in which every shard took
 a step: no input is half processed and all shards have seen the same facts. Derived data (indexes, timers,
 columns) is left out. A snapshot is a cache and proves nothing: if it is damaged, of another release or not of
-this log, it is deleted and the log is read from the beginning. Verification never uses snapshots.
+this log, it is deleted and the log is read from the beginning. A proof uses one only on request
+(``log verify --since-snapshot``), and then trusts it.
 
 The encoding is compressed JSON: states contain raw JSON that must be kept byte for byte.
 """

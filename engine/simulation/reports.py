@@ -136,7 +136,7 @@ def is_current(state: MemberState, key: str) -> bool:
 
 
 def workload_report(state: MemberState, workload: Workload) -> health.WorkloadReported:
-    """Return the report on a workload. Kinds without replicas are healthy as soon as they are applied."""
+    """Return the report on a workload; kinds with neither replicas nor a simulated status are always healthy."""
     term, step = workload.version
     if workloads.is_single(workload.ref.api_version, workload.ref.kind):
         count = ready = 1

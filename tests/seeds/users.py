@@ -118,7 +118,7 @@ class User:
         )
 
     def until_running(self, binding: str) -> None:
-        """Wait until a binding's clusters have reported all replicas as running, and their capacity."""
+        """Wait until all clusters of a binding report its workload as healthy."""
         self.until_true(
             lambda: self._runs(binding), lambda: f"{binding} is at {self.placed(binding)}, not running"
         )
@@ -189,7 +189,7 @@ class User:
         }
 
     def _is_idle(self) -> bool:
-        """Whether the members are there alone and equal: each runs the same pods of its own."""
+        """Whether no cluster is leaving, and all members report the same used capacity: that of their own pods."""
         clusters = cast("list[Json]", self.document("clusters")["items"])
         is_leaving = any(at(cluster, "metadata", "deletionTimestamp") for cluster in clusters)
         first, *others = self.taken().values()

@@ -85,7 +85,7 @@ def _digest(work: Work | works.WorkApplied) -> str:
 def manifest_message(rendered: Rendered, propagation: marks.Propagation) -> messages.Manifest:
     """Return the message with a rendered manifest, to which the labels and annotations of ``propagation`` are added.
 
-    If rendering failed, the message has the manifest as rendered, and the fault.
+    If rendering failed, the message has the ``fault`` and an empty manifest.
     """
     if rendered.fault:
         return messages.Manifest(manifest=msgspec.Raw(rendered.manifest), fault=rendered.fault)
