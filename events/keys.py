@@ -72,7 +72,7 @@ def namespace_of(key: str) -> str:
     """Return the namespace of the object or the quotas with this key, of whatever kind; empty if it has none."""
     if key.startswith(_QUOTA_PREFIX):
         return key.removeprefix(_QUOTA_PREFIX)
-    # A group's key also has slashes and colons after its namespace.
+    # Take the first separator: the key of a group may have further slashes and colons after its namespace.
     head, slash, _ = key.partition("/")
     return head.rpartition(":")[2] if slash else ""
 

@@ -1,7 +1,7 @@
-"""Capacity of a member: allocatable resources of its nodes, and requests of its pods. Pure, in integer billionths.
+"""Capacity of a member: allocatable resources of its nodes, and requests of its pods. Pure.
 
-Only ready, schedulable nodes and the pods on them count. Pods without a node count as allocating; finished
-pods do not count.
+Amounts are integers, in billionths of a unit. Nodes that are not ready or not schedulable, the pods on them, and
+finished pods are left out. The requests of pods without a node are reported as ``allocating``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

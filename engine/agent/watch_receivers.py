@@ -73,7 +73,7 @@ class Objects:
             self._on_seen(key)
 
     def refused(self) -> None:
-        """Do nothing: without a list, the responses of the applies are the observed state."""
+        """Do nothing: without lists of the kind, the agent observes its objects in the responses to its applies."""
 
     def _key(self, value: KubeObject) -> str | None:
         return self._ledger.at(identity_of(self._kind, value))

@@ -1,9 +1,10 @@
 """Benchmark: scheduling decisions per second, compared with Karmada's scheduler and a baseline.
 
-It uses fifty placements, a different request for each binding, and a capacity report of one cluster after
-every fifty decisions, so that caches only help if such a report does not empty them. Each result is read as two lists,
-names of chosen clusters and replicas; ``pairs_per_s`` is the rate when it is read as (name, replicas) tuples
-instead. A rescale starts from an earlier result whose lists are still cached, as in a worker.
+It uses fifty placements and a different request for each binding. After every fifty decisions one cluster reports its
+capacity, so a cache that each report empties does not help. Each result is read as two lists: the names of the chosen
+clusters, and their replicas. ``pairs_per_s`` is the rate if results are read as (name, replicas) tuples instead. Modes
+with the prefix ``steady-`` or ``fresh-`` change the replicas of an earlier result, whose lists are
+still cached, as in a worker.
 """
 
 import heapq

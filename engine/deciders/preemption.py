@@ -70,7 +70,7 @@ def victims(
     if not shortage.is_resolved_without(leaving.values()):
         return ()
     gained = {identity: shortage.replicas_gained(occupant) for identity, occupant in leaving.items()}
-    # Last keys first: of otherwise equal occupants, those with the first keys become victims.
+    # Try to keep the last keys first: of otherwise equal occupants, those with the first keys become victims.
     last_first = sorted(leaving, reverse=True)
     for identity in sorted(last_first, key=lambda identity: (-lower[identity].priority, gained[identity])):
         spared = leaving.pop(identity)

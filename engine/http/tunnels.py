@@ -177,7 +177,7 @@ class Tunnels:
         opened.left.set()
         opened.receive.close()
         if opened.is_lost or not opened.answered.is_set():
-            opened.send.close()  # else ``reply`` sends, and closes it
+            opened.send.close()  # otherwise ``reply`` is sending, and closes it at its end
         self._open.pop(key, None)
 
 

@@ -86,7 +86,10 @@ class PoolCache:
 
 
 class Pool:
-    """The clusters that pass an affinity group's filters for one kind of template, before exceptions of a binding."""
+    """The clusters that pass an affinity group's filters for one kind of template.
+
+    Exceptions for a single binding (its previous clusters, its evictions) are applied later, in ``filters``.
+    """
 
     __slots__ = (
         "cache",

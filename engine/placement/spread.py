@@ -75,7 +75,7 @@ def _select_regions(
     cluster_constraint: placements.SpreadConstraint | None,
     ranks: tuple[list[str], encoded_columns.Integers],
 ) -> encoded_columns.Integers:
-    """Return positions of the chosen candidates: the best of each chosen region, then the best of the rest there.
+    """Return positions of candidates: the best one of each chosen region, then the best others in these regions.
 
     Raises `failures.SpreadError` if there are too few regions, or too few clusters in every combination.
     """

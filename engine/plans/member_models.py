@@ -27,7 +27,7 @@ _ASSUMED: Final = (
     "and that no Job ends"
 )
 _RESTING: Final = frozenset({("apps/v1", "Deployment"), ("apps/v1", "StatefulSet")})
-"""Kinds whose workloads at rest are restored only when their next work arrives.
+"""Kinds whose workloads, if they run as their works demand, are restored only when their next work arrives.
 
 Workloads of other kinds are few or cheap, so they are restored at once.
 """

@@ -168,7 +168,11 @@ class RecordOrigins:
                 self.notes.append(Finding(kind="foreign", where=where, message=message))
 
     def _has_effect(self, kept: _CandidateOutput, shard: int | None) -> bool:
-        """Whether a foreign output has an effect: as an accepted input, or by the id of a step without ``declared``."""
+        """Whether a record that no step emitted has an effect.
+
+        It has one in a topic of inputs if it was not refused, and in any topic if its id names a step of a release
+        before 0.5: such a step declares only the number of its outputs, so readers accept any record with such an id.
+        """
         if kept.position[0] in _INPUTS:
             return kept.position not in self._refused
         return shard is not None and self.chains[shard].gave(kept.output)

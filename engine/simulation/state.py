@@ -126,7 +126,7 @@ class Workload(Struct, kw_only=True):
     - ``cohorts`` are sorted by age, oldest first; a pod's position is its index in that order. ``pending`` replicas
       come last.
     - ``preserved``: the control plane no longer manages it, and it keeps running.
-    - ``fault`` is the reason why the newest work could not be applied; the former one then keeps running.
+    - ``fault`` is the reason why the newest work could not be applied; the previous one then keeps running.
     - ``labels`` and ``reading`` are those of its work; ``uid`` is set if it was taken over from an unmanaged object.
     - ``is_unmanaged``: it runs an unmanaged object and is not reported.
     - ``generation`` counts the changes of its content: the ``digest`` of its template, replicas and overrides.

@@ -58,7 +58,7 @@ class _PolicyRules(NamedTuple):
 
 
 class Rendered(Struct, frozen=True):
-    """The rendered result; with a ``fault`` the other fields are invalid and the former work continues to run."""
+    """The rendered result; with a ``fault`` the other fields are invalid and the previous work continues to run."""
 
     manifest: bytes = b"{}"
     replicas: int | None = None

@@ -1,4 +1,4 @@
-"""Help texts of the commands that answer questions, and of tools."""
+"""Help texts of the commands that read the log, explain or predict, and of tools."""
 
 from typing import Final
 

@@ -4,7 +4,7 @@ import enum
 
 
 class Effect(enum.StrEnum):
-    """Manifests may contain any text as effect, so fields have the type str."""
+    """The effects that Kubernetes defines. Fields have the type str, since a manifest may contain any text."""
 
     NO_SCHEDULE = "NoSchedule"
     PREFER_NO_SCHEDULE = "PreferNoSchedule"

@@ -1,8 +1,8 @@
 """The order of all records: extents of partitions in the topic ``sequence``.
 
 An extent is a range of offsets of one partition. Its first offset has the extent's first number; every offset has a
-number, also those of control records. Extents that do not join the accepted ones have no effect, so several replicas
-may append at once, and all of them get the same order.
+number, also those of control records. Extents that do not continue the accepted ones without a gap have no effect,
+so several replicas may append at once, and all of them get the same order.
 """
 
 import bisect
@@ -207,9 +207,10 @@ class Sequence:
         return len(self._firsts) - self._put
 
     def put(self, read: int, record: bytes) -> tuple[State, list[Row]]:
-        """Return the state and rows to store in the file; ``read`` and ``record`` as in ``State``.
+        """Return the state of the sequence, and the extents that the file does not have yet, to be stored together.
 
-        Call ``was_put`` after storing them.
+        ``read`` is the next offset in the topic ``sequence``, ``record`` the value of the record before it. Call
+        ``was_put`` after storing them.
         """
         slots = tuple((slot, self._ends[slot]) for slot in self._slots)
         rows = zip(

@@ -318,7 +318,7 @@ class MemberWrites:
 
 
 def _is_built_in(resource: Resource, name: str) -> bool:
-    """Whether each namespace contains an object of this kind and name."""
+    """Whether the object is one that every namespace contains from its creation, such as a service account."""
     return bootstrap_objects.NAMES.get(object_tables.Kind(resource.api_version, resource.kind)) == name
 
 
