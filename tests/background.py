@@ -1,4 +1,4 @@
-"""Work that runs beside a test."""
+"""Run a coroutine as a task while a test continues."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine

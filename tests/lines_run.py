@@ -1,6 +1,6 @@
 """How many lines of Python a computation runs: a cost that is the same on every machine and under any load.
 
-What a built-in function does counts as the one line that calls it.
+The work of a built-in function is not counted, only the line that calls it.
 """
 
 import sys

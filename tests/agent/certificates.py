@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 def client_certificate(name: str) -> tuple[str, str]:
-    """A certificate that signs itself, and its key, in PEM."""
+    """A self-signed certificate and its key, in PEM."""
     key, now = ec.generate_private_key(ec.SECP256R1()), dt.datetime.now(dt.UTC)
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
     builder = (

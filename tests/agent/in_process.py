@@ -251,7 +251,7 @@ class Member:
 
 @asynccontextmanager
 async def running(gateway: Gateway, member: Member, checkpoint: Path) -> AsyncGenerator[MemberAgent]:
-    """An agent between the two, until the block ends."""
+    """Run an agent between a gateway and a member, until the block ends."""
     async with (
         karmada_api.serving(gateway.routes()) as gateway_url,
         karmada_api.serving(member.routes()) as member_url,

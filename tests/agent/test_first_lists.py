@@ -1,4 +1,4 @@
-"""What an agent does before it has listed the member's autoscalers, nodes and pods."""
+"""An agent before its first lists of the member's autoscalers, nodes and pods."""
 
 import asyncio
 from pathlib import Path

@@ -116,7 +116,7 @@ async def test_object_is_removed_although_discovery_omits_its_kind(tmp_path: Pat
 
 
 async def test_every_removal_of_many_is_reported_at_once(tmp_path: Path) -> None:
-    """Reports on the cluster have the first places in a request; the removals that find none follow in the next."""
+    """Reports about the cluster come first in a request; removals that do not fit follow in the next request."""
     gateway, kept = Gateway(), await asyncio.to_thread(Checkpoint, tmp_path / "agent.sqlite")
     ledger = Ledger(kept, NAME)
     async with karmada_api.serving(gateway.routes()) as url:

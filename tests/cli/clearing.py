@@ -7,7 +7,7 @@ from typing import Any, Final
 from tests.cli.servers import Shell
 
 KINDS: Final = ("deploy", "pp", "hpa", "cm", "clustertaintpolicy", "crd")
-"""What the tests make; custom objects go with their definition."""
+"""Kinds of the objects to delete; objects of custom kinds are deleted with the definition of their kind."""
 
 
 def cleared(shell: Shell, scratch: Path) -> None:
@@ -31,7 +31,7 @@ def listed(shell: Shell, *words: str) -> Any:  # noqa: ANN401  # JSON
 
 
 def is_idle(shell: Shell) -> bool:
-    """Whether nothing is placed, and the members report the same capacity as taken, that of their own pods."""
+    """Whether no binding exists, and all members report the same used capacity: that of their own pods."""
     names = {namespace["metadata"]["name"] for namespace in listed(shell, "ns")}
     summaries = [cluster["status"]["resourceSummary"] for cluster in listed(shell, "clusters")]
     taken = [(summary.get("allocated"), summary.get("allocating")) for summary in summaries]

@@ -70,7 +70,7 @@ class Shell:
         return self("apply", "-f", str(file), *words, code=code)
 
     def until(self, expected: Sequence[str], *words: str, seconds: float = 90.0) -> None:
-        """Repeat a command until it prints these lines, without ages."""
+        """Repeat a command until it prints these lines, ignoring the column AGE."""
         self.until_true(lambda: without_ages(self(*words)) == list(expected), seconds, lambda: self(*words))
 
     def until_true(

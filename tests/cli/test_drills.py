@@ -62,5 +62,5 @@ def test_server_drills_periodically_and_exports_the_results(
                 if sample.name == "reballast_drill_missing_replicas" and sample.labels["domain"] == "cluster"
             }
 
-        # Nothing evicts, so what is in a failing cluster has no place.
+        # No policy evicts workloads, so the replicas in a failed cluster are missing.
         shell.until_true(lambda: missing() == {"member1": 3, "member2": 3, "member3": 3})

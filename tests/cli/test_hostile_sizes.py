@@ -107,7 +107,7 @@ def held_by(directory: Path) -> dict[str, float]:
 
         assert refused == ["spec.resourceSelectors", "spec.template.spec"]
 
-        # The server is stopped while it works on one more request, which may remain unanswered.
+        # Stop the server during one more request, which may remain unanswered.
         last = threading.Thread(target=send_large_policy_if_running, args=(server,))
         last.start()
         process.terminate()

@@ -139,7 +139,7 @@ def test_import_moves_no_workload(shell: Shell, tmp_path: Path) -> None:
         shown = shell("import", "--kubeconfig", str(kubeconfig))
         assert shown.splitlines()[-1] == "2 of 2 bindings are placed as before."
         assert {name: placed(shell, name) for name in PLACED} == PLACED
-        # What is the same is left alone; what is new is taken over.
+        # The next import leaves unchanged objects alone, and copies new ones.
         end = shell("log", "tail", "--no-follow", "-n", "1", "--json")
         imported = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json"))
         assert (imported["created"], imported["changed"], imported["refused"], imported["moved"]) == (
@@ -169,7 +169,7 @@ def test_import_moves_no_workload(shell: Shell, tmp_path: Path) -> None:
     assert east["status"]["resourceSummary"]["allocatable"]["cpu"] == "10"
     assert json.loads(shell("get", "ns", "shop", "-o", "json"))["metadata"]["labels"]["team"] == "shop"
     shell("get", "ns", "karmada-system", code=1)
-    # The next decision is a usual one: what is placed stays, and what is new is divided.
+    # The next decision is made as usual: placed replicas stay, and additional ones are divided.
     shell("scale", "deploy/web", "--replicas", "8")
     shell.until_true(lambda: sum(placed(shell, "web").values()) == 8)
     assert all(placed(shell, "web")[name] >= count for name, count in PLACED["web"].items())
@@ -238,7 +238,7 @@ def test_policies_are_taken_over_by_a_later_import(shell: Shell, tmp_path: Path)
             imported = json.loads(shell(*words))
             assert (imported["changed"], imported["refused"], imported["moved"]) == (changed, [], [])
             assert json.loads(shell(*words))["changed"] == {}
-        # Without the option, what was taken over stays so.
+        # An import without the option does not change policies that an earlier one assigned to Reballast.
         imported = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json"))
     assert (imported["changed"], imported["refused"], imported["moved"]) == ({}, [], [])
     assert not [note for note in imported["notes"] if "not decided here" in note]

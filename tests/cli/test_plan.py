@@ -1,4 +1,4 @@
-"""``reballast plan`` on a real server: the prediction comes true, and nothing is written before."""
+"""``reballast plan`` on a real server: the change has the predicted effect, and the plan itself writes nothing."""
 
 import json
 from pathlib import Path

@@ -38,7 +38,7 @@ def test_checkpoints_of_a_server_prove_its_log(tmp_path: Path, capsys: pytest.Ca
     proof = ["--checkpoint", str(signed), "--public-key", f"{key}.pub"]
     shown = shell("log", "verify", *proof)
     assert "signed checkpoints, the last of" in shown
-    # What the server decided while it stopped, after its last checkpoint.
+    # This checkpoint covers the records that the server wrote while it stopped, after its last checkpoint.
     shell("log", "checkpoint", "--key", str(key), "--to", str(signed))
     assert "nothing new" in shell("log", "checkpoint", "--key", str(key), "--to", str(signed))
 

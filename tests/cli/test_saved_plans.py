@@ -39,7 +39,7 @@ def test_applied_plan_is_checked_and_named_in_the_timeline(shell: Shell, tmp_pat
     shell.until_true(lambda: placed(shell) == {"member2": 5, "member3": 4})
     shell("apply", "--plan", str(out), code=1)
     assert "error: the plan was applied already, at number " in shell.errors
-    # What others change later does not count.
+    # Later changes by other clients are not compared with the prediction.
     shell("scale", "deploy/web", "--replicas", "30")
     shell.until_true(lambda: sum(placed(shell).values()) == 30)
     shown = shell("plan", "check", str(out))

@@ -104,7 +104,7 @@ class Cluster:
         (directory / "pid").write_text(str(process.pid))
 
     def wait_for(self, name: str, is_so: Callable[[], bool]) -> None:
-        """Wait until a condition holds that the program of this name is to bring about. Raises ClusterError."""
+        """Wait until ``is_so`` returns true; raises ClusterError if the program called ``name`` ends before."""
         limit_s = time.monotonic() + READY_S
         while not is_so():
             if self._processes[name].poll() is not None:

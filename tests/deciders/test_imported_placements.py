@@ -1,4 +1,4 @@
-"""A template brings its placement along: the first decision takes it over, later ones are the usual."""
+"""Templates with an imported placement: the first decision adopts it, later decisions are made as usual."""
 
 import pytest
 

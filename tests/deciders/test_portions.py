@@ -33,7 +33,7 @@ CLAIM: Final = Claim(POLICY, "", 1, "", False, (), "", "Abort", None, False)  # 
 
 
 class Portions:
-    """What each portion of the steps ran: lines of Python, and bytes of records that were encoded."""
+    """Counts for each portion of the steps: executed lines of Python, and bytes of encoded records."""
 
     def __init__(self) -> None:
         """Start without portions."""

@@ -133,7 +133,7 @@ async def test_evicted_workload_runs_until_its_replacement_is_granted_and_health
 
 
 async def _placed_in_second_group(story: Story) -> None:
-    """Place ``web``, which is kept apart, in member2, while its first group with member1 is free again."""
+    """Place ``web`` in member2, by its second affinity group; then untaint member1, the cluster of the first group."""
     await story.submit(joined("member1"), joined("member2"), tainted("member1", "NoSchedule"))
     await story.submit(policy("p", {"clusterAffinities": GROUPS, "workloadAffinity": APART}, selector()))
     await story.submit(_labelled("web", tier="a"))

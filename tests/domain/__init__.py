@@ -1,1 +1,1 @@
-"""Tests of what deciders and views share."""
+"""Tests of ``engine.domain``, the folds that deciders and views share."""

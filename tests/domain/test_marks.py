@@ -1,4 +1,4 @@
-"""Names of Works, and marks that do not need a cluster to be seen."""
+"""Names of Works; labels and annotations of an object in a cluster."""
 
 import pytest
 

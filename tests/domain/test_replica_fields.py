@@ -1,4 +1,4 @@
-"""Where the replicas of a kind stand in its objects."""
+"""The field that has the number of replicas, by kind."""
 
 import pytest
 

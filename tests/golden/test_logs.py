@@ -25,12 +25,12 @@ RECORDED: Final = logs.recorded()
 DIFFERENCES: Final = msgspec.toml.decode(
     (logs.DIRECTORY / "differences.toml").read_bytes(), type=dict[str, dict[str, str]]
 )
-"""Why this release decides a step of a former one differently: by log, then by where the first difference is."""
+"""Why this release decides steps of an earlier one differently: by log, then by the first step that differs."""
 
 AUDITS: Final = msgspec.toml.decode(
     (logs.DIRECTORY / "audits.toml").read_bytes(), type=dict[str, dict[str, int]]
 )
-"""How many decisions of a former release this one makes differently: by log, then by reason."""
+"""Numbers of decisions that this release makes differently than an earlier one: by log, then by reason."""
 
 _RELEASED: Final = re.compile(r"^## (\d+\.\d+\.\d+) \(\d{4}-\d{2}-\d{2}\)$", re.MULTILINE)
 
@@ -70,7 +70,7 @@ async def test_audit_of_a_golden_log_finds_the_decisions_that_a_change_of_rules_
         report = audit.merged([await audit.audit(log, range(topics.SHARDS))])
     assert report.steps > 0
     assert {group.reason: group.count for group in report.groups} == AUDITS.get(name_of(recorded), {})
-    # A decision differs only in a shard whose first step that differs is explained.
+    # Decisions differ only in shards for which ``differences.toml`` explains the first step that differs.
     explained = {int(where.split()[1]) for where in DIFFERENCES.get(name_of(recorded), {})}
     assert {example.shard for group in report.groups for example in group.examples} <= explained
 

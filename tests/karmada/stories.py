@@ -39,7 +39,7 @@ class Story:
         self.names: Final[list[str]] = []
 
     def play(self, moves: int) -> None:
-        """Make so many edits, and take the taints away at the end."""
+        """Make so many edits, and remove the taints at the end."""
         for number in range(moves):
             self._move(number)
             time.sleep(self._chance.random() * _PAUSE_S)

@@ -128,7 +128,7 @@ async def settled(data: Path) -> dict[str, Any]:
 
 
 def is_decided(binding: dict[str, Any]) -> bool:
-    """Whether the newest generation of a binding is placed, or known to have no place."""
+    """Whether the newest generation of a binding is scheduled, or could not be scheduled."""
     status = binding.get("status", {})
     scheduled = [condition for condition in status.get("conditions", ()) if condition["type"] == "Scheduled"]
     if not scheduled:

@@ -19,7 +19,7 @@ def _names() -> set[str]:
 
 
 def _reached() -> set[str]:
-    """Return the types that the served kinds consist of; fails if one of them is not defined."""
+    """Return all types that the served kinds use, directly or nested; fails if one of them is not defined."""
     names: set[str] = set()
     unread: list[Schema] = [Named(name=f"{package}.{kind}") for _version, kind, package in roots()]
     while unread:

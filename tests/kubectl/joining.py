@@ -1,4 +1,4 @@
-"""What a cluster that joins has: a bootstrap token, and a kubectl that knows the server by ``cluster-info`` only."""
+"""Credentials of a cluster that joins: a bootstrap token, and a kubectl configured from ``cluster-info`` only."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Faults of a member's API: clients meet them, propagation and the collection of statuses go on."""
+"""Faults of a member's API: clients get them, propagation and the collection of statuses continue."""
 
 import time
 from collections.abc import Iterator

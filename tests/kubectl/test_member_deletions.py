@@ -1,4 +1,4 @@
-"""Deletion in simulated members: what goes with an object, what stays, and what adopts it."""
+"""Deletion in simulated members: objects deleted with their owner, orphans, and their adoption."""
 
 import json
 
@@ -23,7 +23,7 @@ def _owner(member: Kubectl, kind: str, name: str, **fields: object) -> Json:
 
 
 def _names(member: Kubectl) -> set[str]:
-    """The ConfigMaps of the namespace, but for the one that each has."""
+    """The ConfigMaps of the namespace, without the one that every namespace contains."""
     names = (str(at(item, "metadata", "name")) for item in objects_at(member.json("configmaps"), "items"))
     return set(names) - {"kube-root-ca.crt"}
 

@@ -146,7 +146,7 @@ def test_work_shows_the_dispatch_and_the_status_of_its_object(kubectl: Kubectl) 
     assert (
         work_in(kubectl, "member1")["metadata"]["annotations"][f"{WORK}/conflict-resolution"] == "overwrite"
     )
-    # What a policy preserves stays in the members and takes capacity from the tests that follow.
+    # Preserved workloads would stay in the members and take capacity from the following tests.
     kubectl("apply", "-f", "-", stdin=POLICY)
     kubectl.until_true(
         lambda: not work_in(kubectl, "member1")["spec"]["preserveResourcesOnDeletion"],
@@ -272,7 +272,7 @@ def test_event_reports_suspended_dispatching(kubectl: Kubectl) -> None:
 
 
 def test_events_report_a_cluster_that_joined(kubectl: Kubectl) -> None:
-    # Its own cluster: Events come from the newest records about an object, and other tests add many to a member's.
+    # A new cluster, since Events come from the newest records about an object, and other tests add many about members.
     name = "joined"
     kubectl("create", "-f", "-", stdin=json.dumps(cluster(name)))
     messages = (

@@ -182,7 +182,7 @@ def test_write_of_an_old_version_of_a_derived_object_is_refused(kubectl: Kubectl
     kubectl.until_true(lambda: bool(kubectl("get", "rb", "-o", "name")), lambda: "no binding")
     kubectl("label", "rb", "web-deployment", "a=b", "--resource-version=1", code=1)
     assert "is made by the engine" in kubectl.errors
-    # Permission to delete is no forbidden change: it only has to be given for the newest version.
+    # Clients may change this field, but only of the newest version.
     permission = '{"metadata":{"resourceVersion":"1"},"spec":{"gracefulEvictionTasks":null}}'
     kubectl("patch", "rb", "web-deployment", "--type=merge", "-p", permission, code=1)
     assert "the object has been modified" in kubectl.errors

@@ -90,7 +90,7 @@ async def test_healed_member_catches_up_with_missed_works() -> None:
         "WorkloadGone",
         "CapacityReported",
     ]
-    # The first replica started during the outage; the two of the missed work start now.
+    # The replica of the first work started during the outage; the two that the missed work adds start now.
     assert examples.ready(await stage.events_since(before)) == {("member1", NGINX): (1, 3)}
     assert examples.ready(await stage.turn(after_ms=200)) == {("member1", NGINX): (3, 3)}
 
@@ -146,7 +146,7 @@ async def test_slow_member_takes_longer_to_start_replicas() -> None:
 
 async def test_lost_report_is_repeated_after_a_second() -> None:
     stage = await _stage()
-    # Its capacity report was the first that could be lost; the second and the fourth are lost.
+    # Every second report is lost. The capacity report of the start was the first, so the next one is lost.
     await stage.members.fault("member1", "losing", 2)
     await stage.work(examples.applied("web", None, kind="ConfigMap"))
     assert await stage.turn() == []

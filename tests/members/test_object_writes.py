@@ -1,4 +1,4 @@
-"""Objects that clients write in a member: unmanaged ones, conflicts, take-over, and drift that is put right."""
+"""Objects that clients write in a member: unmanaged ones, conflicts, take-over, and corrected drift."""
 
 from typing import Final
 

@@ -44,7 +44,7 @@ async def observed(log: port.NumberedLog) -> list[shapes.Event]:
 
 
 async def newest_versions(log: port.NumberedLog) -> dict[tuple[str, str, str], int]:
-    """The newest version of each object in the log that exists."""
+    """The newest version of each object in the log that is not deleted."""
     known_versions: dict[tuple[str, str, str], int] = {}
     for data in await observed(log):
         match data:

@@ -65,7 +65,7 @@ class Playback:
         self.cut()
 
     def objects(self, kind: str) -> list[Change]:
-        """The newest change of each object of a kind that exists."""
+        """The newest change of each existing object of a kind."""
         newest: dict[tuple[str, str, str], Change] = {}
         for change in self.changes[: self.shown]:
             if change.head.kind == kind:

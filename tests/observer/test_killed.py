@@ -91,7 +91,7 @@ async def level(playback: Playback, data: Path) -> list[tuple[Place, int, bool]]
 
 
 def newest(changes: list[tuple[Place, int, bool]]) -> dict[Place, int]:
-    """The newest version of each object that exists."""
+    """The newest version of each existing object."""
     newest_versions: dict[Place, int] = {}
     for identity, version, is_gone in changes:
         if is_gone:

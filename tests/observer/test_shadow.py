@@ -25,7 +25,7 @@ def test_recorded_decisions_are_explained(recording: str) -> None:
     assert len(decisions) > 100
     counts = Counter(decision.verdict for decision in decisions)
     assert not counts[UNEXPLAINED], counts
-    # In a recording whose moves settle, hardly a decision depends on a cache that lags.
+    # In the calm recordings Karmada's caches have caught up before each move, so races are rare.
     assert counts[RACE] <= len(decisions) * (0.001 if recording.startswith("calm") else 0.01), counts
     assert counts[SAME] + counts[KNOWN] + counts[RACE] == len(decisions)
     assert all(

@@ -8,7 +8,7 @@ follows from the case's free pods by the rule next to it.
 from typing import Final
 
 WRAPS: Final = "Karmada's 32-bit sum of available replicas wraps around to a negative number"
-EMPTY: Final = "no replicas to place: nothing can be lacking, and the sum of 32-bit maxima means nothing"
+EMPTY: Final = "no replicas to place: no capacity can be missing, and the sum of 32-bit maxima means nothing"
 
 OURS: Final[dict[str, tuple[str, dict[str, int]]]] = {
     # Aggregated: the cluster with the most free pods gets all of them; the first by name among equals.
@@ -16,9 +16,9 @@ OURS: Final[dict[str, tuple[str, dict[str, int]]]] = {
     "int32-overflow-A1-0007": (WRAPS, {"c21": 100}),
     "int32-overflow-A1-0009": (WRAPS, {"edf91z": 100}),
     "int32-overflow-A1-0012": (WRAPS, {"member2": 10_000}),
-    # Dynamic weight: in proportion to the free pods. 2147483647 of them is Karmada's mark for "not estimated",
-    # which counts as the replicas that are wanted, and so for nothing beside such numbers; recorded cases without
-    # a wrap show the same.
+    # Dynamic weight: in proportion to the free pods. Karmada reads 2147483647 free pods as "not estimated", and uses
+    # the number of requested replicas instead, a weight of nearly zero beside billions; recorded cases without
+    # overflow show the same.
     "int32-overflow-A1-0002": (WRAPS, {"c14": 43, "c21": 57}),
     "int32-overflow-A1-0003": (WRAPS, {"member1": 2, "member4": 3}),
     "int32-overflow-A1-0011": (WRAPS, {"eu-03": 2, "us-02": 3}),

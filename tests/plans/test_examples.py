@@ -27,7 +27,7 @@ def web(replicas: int, cpu: str = "100m") -> shapes.Event:
 
 
 async def running(replicas: int, cpu: str = "100m") -> world.World:
-    """Return a world at rest in which a Deployment runs in all four members."""
+    """Return a stable world in which a Deployment runs in all four members."""
     played = world.World(1)
     await played.start()
     await played.settle()

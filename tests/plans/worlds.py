@@ -25,7 +25,7 @@ PLANNED: list[Move] = [
 
 
 async def rested(seed: int) -> world.World:
-    """Return a world with a past, at rest, after a restart."""
+    """Return a world with a history, stable, after a restart."""
     profile = (profiles.EDITS, profiles.STORMS, profiles.PRIORITIES)[seed % 3]
     played = world.World(seed, profile.members, profile.scope)
     await profile.begin(played)

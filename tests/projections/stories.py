@@ -49,7 +49,7 @@ def declared(key: str, name: str, replicas: int, offset: int = 0) -> decisions.B
 
 
 def claimed(key: str, placement: object = PLACEMENT) -> decisions.BindingClaimed:
-    """Return the claim of that policy."""
+    """Return the claim of ``POLICY`` on a binding."""
     return decisions.BindingClaimed(
         key=key,
         policy=shapes.PolicyRef(kind="PropagationPolicy", name="everything", namespace="default"),

@@ -54,7 +54,7 @@ def listed(rows: Rows, selection: Selection, after: str) -> tuple[list[tuple[str
 
 
 def place_of(namespace: str, name: str) -> Callable[[Rows], tuple[str, str] | None]:
-    """Return the question for the namespace and name of the Work that is read by them."""
+    """Return a query of a Work by namespace and name; it returns both as read, None if the Work does not exist."""
 
     def question(rows: Rows) -> tuple[str, str] | None:
         work = object_tables.get(rows, WORK, namespace, name)

@@ -63,7 +63,7 @@ async def opened(directory: Path) -> AsyncGenerator[sqlite.SqliteLog]:
 
 
 def careless(_: Request) -> str:
-    """A changed rule: another mode for every decision."""
+    """A changed rule, to replace ``scheduling._mode``: every decision gets another mode."""
     return "Careless"
 
 

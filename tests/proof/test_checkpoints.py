@@ -1,4 +1,4 @@
-"""Signed checkpoints: a log that was cut, spliced or rewritten with right digests is found, with its first step."""
+"""Signed checkpoints reveal a log that was cut, spliced or rewritten with right digests, and name the first step."""
 
 import asyncio
 import contextlib

@@ -39,7 +39,7 @@ async def recorded(directory: Path) -> list[StoredRecord]:
 
 
 async def proved(directory: Path) -> tuple[Report, Report]:
-    """Return the report of all shards, from a log that leaves no record out, and those of two halves as one."""
+    """Return the report of a proof that reads all records, and the merged report of proofs of half the shards each."""
     async with logs.opened(directory) as log:
         whole = await verification.verify(log)
     parts = [await asyncio.to_thread(_part, directory, half) for half in HALVES]
@@ -56,20 +56,20 @@ def flipped(connection: sqlite3.Connection, record: StoredRecord) -> None:
 
 
 def renamed(connection: sqlite3.Connection, record: StoredRecord) -> None:
-    """Let it claim to be the output of another step, with a right checksum."""
+    """Let a record claim to be the output of another step, with a right checksum."""
     shard, term, step = ids.step_of(record.headers["ce_id"])
     other = ids.output_id((shard + 1) % topics.SHARDS, term, step, 99)
     _write_headers(connection, record, {**record.headers, "ce_id": other})
 
 
 def escaped(connection: sqlite3.Connection, record: StoredRecord) -> None:
-    """Write the same headers with an escape, and a right checksum."""
+    """Write the same headers of a record with a JSON escape, and a right checksum."""
     blob = records.headers_json(record.headers).replace(b'"/reballast/shards/', b'"\\u002freballast/shards/')
     _write(connection, record, blob)
 
 
 def emptied(connection: sqlite3.Connection, record: StoredRecord) -> None:
-    """Let it name a shard as its source, and no id."""
+    """Let a record name a shard as its source, but have no id."""
     _write_headers(connection, record, {**record.headers, "ce_id": ""})
 
 

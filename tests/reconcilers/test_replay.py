@@ -28,7 +28,10 @@ class LaggingLog(memory.MemoryLog):
 
 
 async def team_with_crossing_views() -> tuple[Team, LaggingLog]:
-    """Return two workers of which each had seen more of another fact topic than the other, several times."""
+    """Return two workers that have often seen the fact topics in opposite orders.
+
+    At some steps the first worker had seen more clusters than the second one, but fewer policies.
+    """
     log = LaggingLog()
     team = Team(log)
     first, second = team.workers
@@ -49,7 +52,7 @@ async def team_with_crossing_views() -> tuple[Team, LaggingLog]:
             await owner.turn()
         log.ends_seen = {}
         if number == 1:
-            # In between both have seen the same.
+            # Once in between, both workers see all facts.
             await team.work()
     await team.work()
     return team, log

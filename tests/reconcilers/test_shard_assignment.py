@@ -89,7 +89,7 @@ async def test_fenced_shard_is_released_and_the_others_continue() -> None:
     winner.assign((*ODD, 0))
     await winner.turn()
 
-    # The loser is not notified that it no longer owns shard 0.
+    # Both workers still have shard 0 assigned; the first one learns only at its commit that it was fenced.
     await team.story.write(*(deployment(name, 3) for name in NAMES))
     async with background(loser.run()):
         while loser.is_behind():  # noqa: ASYNC110  # there is no event for it

@@ -1,4 +1,4 @@
-"""What a scheduler with its observer meets in practice: a lapsed lease, unreadable objects, repeated failures."""
+"""A scheduler with its observer under disturbances: a lapsed lease, unreadable objects, repeated failures."""
 
 import asyncio
 

@@ -96,7 +96,7 @@ async def one_writes(seed: int, directory: Path) -> None:
                 await leading.aclose()
             current_round.burst()
             await current_round.written()
-            # What the former leader still had to write would come now.
+            # Time for writes that the previous leader had left: there must be none.
             await asyncio.sleep(0.5)
             (lease,) = current_round.karmada.of_kind("leases")
             assert lease["spec"]["holderIdentity"] == "b", f"round {seed}"

@@ -85,7 +85,7 @@ class KubectlUser(User):
             # A member without the named object reports an error; the other members are listed nevertheless.
             printed = self._kubectl.on(member)("get", kind, *words, *more, code=None)
             rows = [line.split() for line in printed.splitlines() if not line.startswith(_OWN)]
-            # What a member runs itself is in no guide; a heading alone is not printed.
+            # Omit what no guide shows: objects that a member has from the start, and a heading without rows.
             for name, *cells in rows if len(rows) > 1 else ():
                 if name in ("NAME", "NAMESPACE"):
                     head = [name, "CLUSTER", *cells]

@@ -17,7 +17,7 @@ spec:
 
 WEIGHTED = "Weighted, weightPreference: {dynamicWeight: AvailableReplicas}"
 BALLAST = ("94", "88", "82")
-"""The weights of the ballast; each member has 100 nodes."""
+"""Weights, and so replicas, of the ballast in each member; a replica fills one of the 100 nodes."""
 NODE_MILLI_CORES = 32_000
 NGINX_NODES = 12
 
@@ -49,7 +49,7 @@ def fill(user: User, *weights: str) -> None:
 
 
 def free_capacity(user: User) -> None:
-    """Delete the ballast; wait until the members have reported that only nginx takes whole nodes."""
+    """Delete the ballast; wait until members report no more used nodes than those that the replicas of nginx fill."""
     user("delete", "deploy", "ballast")
     user.until_true(lambda: _nodes_taken(user) == NGINX_NODES, lambda: str(user.taken()))
 

@@ -1,4 +1,4 @@
-"""The guide to resource propagation: cluster affinity, taints, and spread over regions."""
+"""Steps of the guide to resource propagation: cluster affinity, taints, and spread over regions."""
 
 from collections.abc import Iterator
 from pathlib import Path

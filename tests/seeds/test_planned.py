@@ -37,7 +37,7 @@ def test_tutorial_happens_as_planned(user: User, step: Steps) -> None:
     assert applied(step, text("tutorial/deployment")) == {FOO: {"member1": 2, "member2": 1}}
     assert step("taint", "member1", TAINT) == {FOO: {"member2": 3}}
     assert step("taint", "member1", f"{TAINT}-") == {}
-    # A plan from before the end of the eviction would not hold after it.
+    # Plan only after the end of the eviction, which would change the result of an earlier plan.
     user.until_left("foo-deployment")
     assert applied(step, text("tutorial/workload-rebalancer")) == {FOO: {"member1": 2, "member2": 1}}
     assert applied(step, text("tutorial/workload-rebalancer-ttl")) == {}

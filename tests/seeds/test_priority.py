@@ -1,4 +1,4 @@
-"""The guide to resource propagation: precedence of policies."""
+"""Steps of the guide to resource propagation: precedence of policies."""
 
 import pytest
 

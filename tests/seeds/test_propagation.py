@@ -1,4 +1,4 @@
-"""The guide to resource propagation: from the first policy to its deletion, and suspension."""
+"""Steps of the guide to resource propagation: from the first policy to its deletion, and suspension."""
 
 import pytest
 

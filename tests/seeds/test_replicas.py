@@ -1,4 +1,4 @@
-"""The guide to resource propagation: division of replicas."""
+"""Steps of the guide to resource propagation: division of replicas."""
 
 import pytest
 

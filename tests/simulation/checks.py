@@ -62,7 +62,7 @@ async def everything(log: port.NumberedLog) -> list[StoredRecord]:
 
 
 async def check(played: world.World) -> list[str]:
-    """Check all invariants of a world at rest."""
+    """Check all invariants of a stable world."""
     log = played.log
     records = await everything(log)
     judged = list(_judged(records))

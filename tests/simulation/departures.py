@@ -2,7 +2,7 @@
 
 ``leaving``: a shard that knows that a cluster is leaving assigns nothing to it. ``left``: a cluster that the
 engine removes was leaving, has no works, and reported all workloads as gone, unless it was not ready
-meanwhile; at rest no cluster is leaving.
+meanwhile; in a stable world no cluster is leaving.
 """
 
 from collections.abc import Iterable, Iterator

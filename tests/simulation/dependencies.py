@@ -1,4 +1,4 @@
-"""Checker of dependency distribution: at rest each object is in the clusters that need it, and in no others.
+"""Checker of dependency distribution: in a stable world each object is in the clusters that need it, and in no others.
 
 The expectation is computed from templates and placements, not from the needs that the engine recorded.
 """

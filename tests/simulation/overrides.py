@@ -16,7 +16,7 @@ _Held = tuple[str, str, tuple[int, ...]]
 
 
 class RestState(msgspec.Struct):
-    """The state at rest; ``written`` has every override policy ever applied, by offset."""
+    """The state of a stable world; ``written`` has every override policy ever applied, by offset."""
 
     templates: dict[str, dict[str, Any]] = {}
     policies: dict[tuple[str, str], dict[str, Any]] = {}

@@ -47,7 +47,7 @@ class Played(Struct, frozen=True):
 
 
 async def play(profile: Profile, seed: int, count: int) -> Played:
-    """Run a seed; a world that does not come to rest is a violation too."""
+    """Run a seed; a world that does not become stable is a violation too."""
     played, lines = World(seed, profile.members, profile.scope), list[str]()
     await profile.begin(played)
     try:

@@ -35,7 +35,7 @@ WEIGHTS: Final = {**edits.WEIGHTS, apply_quota: 2, delete_quota: 1}
 
 
 def check(records: Iterable[StoredRecord]) -> list[str]:
-    """Check that the last decision on quotas has what the bindings use, unless there are none; a world at rest."""
+    """Check in a stable world that the last decision on quotas, if there is one, has what the bindings use."""
     requests: dict[str, dict[str, str]] = {}
     clusters: dict[str, dict[str, int]] = {}
     shown: dict[str, dict[str, str]] = {}

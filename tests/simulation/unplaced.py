@@ -1,4 +1,4 @@
-"""Checker of retries: at rest no workload is without a cluster although a scheduling pass would place it now.
+"""Checker of retries: in a stable world no workload that a scheduling pass would place now is without a cluster.
 
 Bindings that are suspended, that another scheduler places, or that wait for a quota, a group or the time of their next
 attempt are left out.

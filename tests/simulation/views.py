@@ -67,7 +67,7 @@ class Rebalanced(Struct, frozen=True, kw_only=True):
 
 
 async def check(played: world.World, taken: Sequence[verdicts.Taken]) -> list[str]:
-    """Return the errors of the views of a world at rest; ``taken`` are all accepted inputs in order."""
+    """Return the errors of the views of a stable world; ``taken`` are all accepted inputs in order."""
     whole = await asyncio.to_thread(Store)
     await _fold(played, whole, played.log.last_number(), 4_096)
     violations = await _however_they_were_folded(played, await asyncio.to_thread(whole.dump), taken)

@@ -30,9 +30,10 @@ MEMBERS = [
 
 
 class Scope(Struct, frozen=True, kw_only=True):
-    """Names of templates and policies, kinds (repeated ones are chosen more often), and sizes of workloads.
+    """The values from which random moves choose: kinds, names of templates and policies, sizes of workloads.
 
-    ``selects``: the kinds that policies select. ``is_grouped``: placements may keep workloads together or apart.
+    A kind that occurs several times is chosen more often. ``selects``: the kinds that policies select.
+    ``is_grouped``: placements may keep workloads together or apart.
     ``is_varied``: placements may have spread constraints, static weights, or groups with overflow.
     """
 

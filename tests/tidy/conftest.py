@@ -1,4 +1,4 @@
-"""What all tidy tests share: the syntax tree of each module."""
+"""The syntax trees of all modules, parsed once for all tidy tests."""
 
 import gc
 

@@ -58,7 +58,7 @@ def docstrings(path: Path) -> Iterator[str]:
 def texts(path: Path) -> Iterator[str]:
     """Yield the texts of a module: strings of several words.
 
-    Rules of events are left out: their texts are recorded in rejections, and no recorded byte changes.
+    ``events/validation`` is left out: its texts are recorded in rejections, and recorded bytes must not change.
     """
     if trees.name_of(path).startswith("events/validation/"):
         return
@@ -111,7 +111,7 @@ def unclear_names(path: Path) -> Iterator[str]:
 
 @cache
 def counts() -> Counter[str]:
-    """Count each private word and each opening in the shipped packages and the README files."""
+    """Count each word in ``PRIVATE`` and each opening in ``OPENINGS``, in the shipped packages and the README files."""
     counted: Counter[str] = Counter()
     for path in trees.modules():
         if trees.name_of(path).startswith("tests/"):

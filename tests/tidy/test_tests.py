@@ -7,7 +7,7 @@ from tests.tidy import trees
 
 
 def test_no_module_imports_a_module_of_tests() -> None:
-    """What tests share belongs to a helper module, which pytest does not collect."""
+    """Code that tests share belongs in a helper module, which pytest does not collect."""
     imported = [
         f"{trees.name_of(path)} imports {name}"
         for path in trees.modules()

@@ -41,7 +41,7 @@ async def following(log: SqliteLog, directory: Path) -> AsyncGenerator[RemoteVie
 
 @asynccontextmanager
 async def running(views: RemoteViews) -> AsyncGenerator[RemoteViews]:
-    """Run views for the duration of the block, without waiting until they are level."""
+    """Run views for the duration of the block, without waiting until they have folded the whole log."""
     try:
         async with background(views.run()):
             yield views

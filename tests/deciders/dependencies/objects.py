@@ -1,4 +1,4 @@
-"""Dependencies and the policies that send them along, and where they run."""
+"""Dependencies, the policies that propagate them with their workloads, and the clusters that run them."""
 
 from events import decisions, shapes
 from tests.builders.inputs import key, policy, template

@@ -40,7 +40,7 @@ Story = Callable[[Ask, str], Awaitable[None]]
 
 
 class Teller:
-    """Plays one story, and keeps the answers."""
+    """Sends the requests of one story, and records the responses."""
 
     def __init__(self, client: httpx.AsyncClient, story: str) -> None:
         self._client = client
@@ -58,9 +58,9 @@ class Teller:
         *,
         quiet: bool = False,
     ) -> Json:
-        """Sends a request and keeps its answer; gives the body as it came. A body of text is sent as it is.
+        """Send a request, record the response, and return its body. A ``body`` that is a str is sent unchanged.
 
-        ``quiet`` keeps nothing: what is asked until something is there.
+        With ``quiet`` the response is not recorded: for requests that are repeated until an object exists.
         """
         content = body if isinstance(body, str) or body is None else json.dumps(body)
         headers = {"accept": accept or "application/json", "user-agent": "oracle"}
