@@ -48,7 +48,7 @@ class Result(Struct, frozen=True, rename="camel"):
     """The predicted effect of an outage.
 
     ``missing`` replicas are in no working cluster at the end, and need ``needed`` more capacity in clusters that their
-    policies allow; ``remedies`` say where. ``recovered_ms`` is the virtual time until the engine came to rest; None if
+    policies allow; ``remedies`` say where. ``recovered_ms`` is the virtual time until the engine was stable; None if
     replicas are missing.
     """
 

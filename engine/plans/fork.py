@@ -85,7 +85,7 @@ class Fork:
         """Pass virtual time until nothing is due before the horizon; return whether no decision is due later either.
 
         ``progress`` gets the virtual time that has passed, in milliseconds. Raises PlanError if the engine does not
-        come to rest, or if a fault cannot be applied.
+        become stable, or if a fault cannot be applied.
         """
         await self.take_over()
         # The real members have already tried to start the pods that wait for capacity; the members rebuilt

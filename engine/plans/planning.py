@@ -1,4 +1,4 @@
-"""Plan a change: fork the log, apply the change, run the fork until it rests, and compare."""
+"""Plan a change: fork the log, apply the change, run the fork until it is stable, and compare."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final

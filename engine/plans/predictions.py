@@ -55,7 +55,7 @@ class Prediction(Struct, frozen=True, kw_only=True, rename="camel"):
     """The effect of a change on an engine, as of a number of its log.
 
     ``workloads`` counts the bindings that exist at the beginning or at the end, ``changed`` holds those that are placed
-    elsewhere at the end or were disturbed. The engine came to rest after ``settled_ms`` of virtual time;
+    elsewhere at the end or were disturbed. The engine was stable after ``settled_ms`` of virtual time;
     ``is_settled``: nothing is due after ``horizon_ms`` either. ``unplaced`` are the keys of the bindings whose
     scheduling fails at the end, but did not at the beginning. ``omitted`` is the number of events that are not listed.
     ``refused`` are inputs that the engine would reject, with the reason.

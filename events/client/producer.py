@@ -141,7 +141,7 @@ class Producer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Wait until all pending events are settled, then close the connections."""
+        """Wait until each pending event is durable or has failed, then close the connections."""
         try:
             await self._close()
         finally:

@@ -1,4 +1,4 @@
-"""Recorded answers of a real API server, compared with ours except for the listed steps."""
+"""Recorded responses of a real API server equal those of Reballast, except in the listed steps."""
 
 from pathlib import Path
 from typing import Final

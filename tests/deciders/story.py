@@ -79,7 +79,7 @@ class Story:
             turn = await self.worker.turn()
             if not turn.steps and not self.worker.is_behind():
                 return
-        raise AssertionError("the engine does not come to rest")
+        raise AssertionError("the engine does not become idle")
 
     async def pass_ms(self, count: int) -> None:
         """Advance the clock; each timer fires at its due time."""

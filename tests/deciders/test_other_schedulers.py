@@ -1,4 +1,4 @@
-"""Policies with a ``schedulerName``: bindings of schedulers that are not ours get no scheduling decision."""
+"""Policies with a ``schedulerName``: the engine makes no scheduling decisions on bindings of other schedulers."""
 
 import pytest
 

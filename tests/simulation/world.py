@@ -255,7 +255,7 @@ class World:
             if not dues or min(dues) > end_ms:
                 return
             self.now_ms = max(self.now_ms, min(dues))
-        raise AssertionError("the world does not come to rest")
+        raise AssertionError("the world does not become stable")
 
 
 Move = Callable[[World], Awaitable[str]]

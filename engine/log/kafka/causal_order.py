@@ -4,7 +4,7 @@ An output is numbered after the step that its id names, a step after the inputs 
 parts of a transaction one after the other, so a cause may become visible later than its effect. Such an effect stays
 without a number for as long as necessary, and so do later records of its partition; other partitions continue.
 
-A record may name a cause that will never exist; such a record must not block its partition. All causes of an honest
+A record may name a cause that will never exist; such a record must not block its partition. All causes of a genuine
 record were written before the record was committed. So when this replica first sees the record, it queries up to which
 offsets the partitions of the causes are written, open transactions included. After they have been read up to there, a
 cause that was not found does not exist.
@@ -251,7 +251,7 @@ class _Plan:
         return max(scanned, self._passed.get(slot, 0)) if scanned >= self._ends.get(slot, 0) else scanned
 
     def _break_circle(self) -> bool:
-        """Let one record pass if several wait for one another; honest records never do, so one of them is forged."""
+        """Let one record pass if several wait for one another; genuine records never do, so one of them is forged."""
         for first in self._slots:
             slot: Slot | None = first
             visited: set[Slot] = set()

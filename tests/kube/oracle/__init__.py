@@ -1,1 +1,1 @@
-"""Stories of requests, played against a real API server and against ours, and the recorded answers."""
+"""Stories of requests, sent to a real API server and to Reballast, and the recorded responses."""
