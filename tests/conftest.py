@@ -68,7 +68,7 @@ def _nothing_blocks_the_loop() -> Iterator[None]:
     with blockbuster_ctx(_OURS) as blocking:
         for function in blocking.functions.values():
             function.can_block_in("engine/writing/write_api.py", {"objects", "cluster"})
-            function.can_block_in("engine/http/kube/control_plane.py", {"_at_once"})
+            function.can_block_in("engine/http/kube/control_plane.py", {"_stored"})
             function.can_block_in("engine/log/kafka/extents.py", {"around", "rows"})
             # A reader has an event loop of its own, in a thread or a process.
             reading = {"__init__", "read", "read_all", "read_share", "aclose"}

@@ -1,7 +1,9 @@
 """Watch events of an object that changes between two reads of the log: ADDED comes first."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import httpx
@@ -14,6 +16,7 @@ from engine.http.kube.rate_limits import Limits
 from engine.http.kube.watch_feed import Batch, Feed, Key, ObjectChange, Subscriber
 from engine.http.services import Services
 from engine.kubeapi.schema.resources import Resource, control_plane
+from engine.writing.read_side import ReadSide
 from projections.port import ProjectionError, Rows
 from tests.api.kube.client import MAPS, api, create, version
 from tests.api.servers import plane_parts
@@ -136,16 +139,15 @@ class SlowFeed:
         await asyncio.sleep(0.1)
 
 
-class FailingPlane(ControlPlane):
-    """Fails the read of the views that comes as number ``fails_in`` from now on; 0 means none."""
+@dataclass(frozen=True, kw_only=True)
+class FailingReads(ReadSide):
+    """Reads of the views; ``failures`` has for each of the next ones whether it fails."""
 
-    fails_in = 0
+    failures: deque[bool] = field(default_factory=deque[bool])
 
     async def peek(self, query: Callable[[Rows], _Answer]) -> _Answer:
-        if self.fails_in > 0:
-            self.fails_in -= 1
-            if self.fails_in == 0:
-                raise ProjectionError("the file is locked")
+        if self.failures and self.failures.popleft():
+            raise ProjectionError("the file is locked")
         return await super().peek(query)
 
 
@@ -186,8 +188,8 @@ async def test_change_is_reported_once_although_the_next_read_of_a_turn_fails(
     turns = SlowFeed(monkeypatch)
     monkeypatch.setattr(watch_feed, "AFTER_FAILURE_S", 0.01)
     async with api() as (client, services):
-        plane = FailingPlane(*plane_parts(services))
-        feed = Feed(services, plane, Limits())
+        reads = FailingReads(log=services.log, views=services.views)
+        feed = Feed(services, ControlPlane(reads, *plane_parts(services)[1:]), Limits())
         turns.stop()
         behind, ahead = feed.subscribe(maps()), feed.subscribe(maps())
         created = int(version(await create(client, config_map("one"))))
@@ -195,10 +197,10 @@ async def test_change_is_reported_once_although_the_next_read_of_a_turn_fails(
         number = await changed(client, "b")
         await services.views.wait_folded(number)
         # The watches begin at different numbers, so a turn has two reads.
-        plane.fails_in = 2
+        reads.failures.extend((False, True))
         turns.go_on()
         await ahead.more.wait()
-        assert plane.fails_in == 0, "the second read failed"
+        assert not reads.failures, "the second read failed"
         assert changes_of(ahead.take()) == [("MODIFIED", number)]
         assert changes_of(behind.take()) == [("ADDED", number)]
         feed.leave(behind)
