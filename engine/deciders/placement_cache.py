@@ -40,8 +40,8 @@ class Placements:
         used: set[str] = set()
         for binding in bindings:
             used.add(binding.applied)
-            if binding.claim is not None:
-                used.add(binding.claim.placement)
+            if binding.last_claim is not None:
+                used.add(binding.last_claim.placement)
         for digest in self._table.keys() - used:
             del self._table[digest]
             self._decoded.pop(digest, None)
