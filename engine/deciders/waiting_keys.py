@@ -28,8 +28,13 @@ def touch_by_fact(shard: ShardState, key: str, flags: int, cause: Cause) -> None
 
 
 def newest(previous: Cause | None, cause: Cause) -> Cause:
-    """Return the later of two causes, as inputs are folded: clusters, policies, then own inputs; each by offset."""
-    return previous if previous and _fold_order(previous) > _fold_order(cause) else cause
+    """Return the later of two causes, as inputs are folded: clusters, policies, then own inputs; each by offset.
+
+    A previous cause without a position, the begin of a term, is the earlier one.
+    """
+    if previous is None or not previous.position:
+        return cause
+    return previous if _fold_order(previous) > _fold_order(cause) else cause
 
 
 def _fold_order(cause: Cause) -> tuple[int, int]:

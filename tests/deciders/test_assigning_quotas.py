@@ -1,8 +1,10 @@
 """FederatedResourceQuotas assign ResourceQuotas to clusters, and show what is used of them."""
 
+import pytest
 from msgspec import structs
 
-from events import clusters, decisions, health, policies, shapes, works
+from engine.deciders import quota_amounts, quota_assignments
+from events import clusters, decisions, health, policies, release, shapes, works
 from tests.builders import inputs
 from tests.builders.inputs import joined, key, quota
 from tests.builders.manifests import POLICIES, manifest, on, selector
@@ -88,3 +90,27 @@ async def test_status_that_is_no_json_object_counts_as_none(story: Story) -> Non
         )
     last = (await story.recorded(decisions.StatusAggregated, FEW))[-1]
     assert (last.members[0].applied, last.fields) == (True, {})
+
+
+async def test_quota_that_changed_under_a_release_without_quotas_is_sent(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_changes(*_: object) -> list[str]:
+        return []
+
+    def propagated(pods: str) -> shapes.Event:
+        """A template in the shard of the assignments, so that this shard takes a step."""
+        return inputs.applied(manifest(*QUOTA, "few", "default", spec={"hard": {"pods": pods}}))
+
+    await story.submit(joined("member1"), quota("few", member1="1"), propagated("1"))
+    # As when the workers of two releases share the shards: the former release begins a term here.
+    with monkeypatch.context() as former:
+        former.setattr(release, "RELEASE", "0.5.0")
+        former.setattr(quota_assignments, "put", no_changes)
+        former.setattr(quota_amounts, "put", no_changes)
+        await story.restart()
+        await story.submit(propagated("2"))
+        await story.submit(quota("few", cpu="9", member2="2", member1="1"))
+        await story.submit(propagated("3"))
+    await story.restart()
+    assert await _assigned(story, "member1") == [0, 1]
