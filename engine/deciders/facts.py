@@ -197,11 +197,13 @@ class Facts:
     def _restore(self, state: FactsState) -> None:
         replace = msgspec.structs.replace
         self.ends = state.ends
+        # Copies of each Raw: it is a view of the snapshot's buffer and would keep all of it in memory.
         for name, cluster in state.clusters.items():
-            self._put_cluster(name, cluster)
+            owners = cluster.spec.managed_fields
+            owners = tuple(replace(owner, fields_v1=owner.fields_v1.copy()) for owner in owners)
+            self._put_cluster(name, replace(cluster, spec=replace(cluster.spec, managed_fields=owners)))
             self.fleet.put(member_facts.manifest(name, cluster))
         for known_policy in state.policies:
-            # A copy: a Raw is a view of the snapshot's buffer and would keep all of it in memory.
             spec = replace(known_policy.policy.spec, placement=known_policy.policy.spec.placement.copy())
             self._put_policy(replace(known_policy, policy=replace(known_policy.policy, spec=spec)))
         self.interpreters = interpretation.Interpreters(state.interpreters)

@@ -1,6 +1,7 @@
 """Snapshots: a restart from one gives the same state as the whole log, or discards the snapshot."""
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.deciders.facts import Facts
+from engine.deciders.facts import Facts, FactsState
 from engine.deciders.shard_fold import ShardFold
 from engine.log import memory, port, sqlite
 from engine.process import installation
@@ -17,12 +18,21 @@ from engine.process.replica import clock_ms
 from engine.proof import verification
 from engine.reconcilers import replay, snapshot_schedule, snapshot_storage, snapshots, worker
 from engine.simulation import defaults
-from events import decisions, policies, rebalance_decisions, records, release, topics
+from events import decisions, policies, rebalance_decisions, records, release, shapes, topics
 from events.keys import shard_of
 from events.records import StoredRecord
 from tests.background import background
-from tests.builders.inputs import deployment, joined, key, policy, priority_class, rebalancer, ref
-from tests.builders.manifests import on
+from tests.builders.inputs import (
+    deployment,
+    joined,
+    key,
+    override,
+    policy,
+    priority_class,
+    rebalancer,
+    ref,
+)
+from tests.builders.manifests import images, on
 from tests.deciders.story import Story
 from tests.simulation import world
 from tests.simulation.moves import playing
@@ -156,6 +166,19 @@ async def test_raw_placements_are_restored_byte_for_byte() -> None:
     assert loaded is not None
     assert b'"placement":{  ' in msgspec.json.encode(loaded.facts.state)
     assert await differing(story.log, kept) == []
+
+
+async def test_restored_facts_do_not_keep_the_snapshot_in_memory() -> None:
+    story = await begun()
+    fields = msgspec.Raw(b'{"f:spec":{"f:region":{}}}')
+    owner = shapes.FieldsOwner(manager="kubectl", operation="Update", api_version="v1", fields_v1=fields)
+    await story.submit(msgspec.structs.replace(joined("member1"), managed_fields=(owner,)))
+    await story.submit(policy("web"), override("web", images("v2")))
+    stored = msgspec.json.encode(story.worker.facts.state)
+    count = sys.getrefcount(stored)
+    facts = Facts(msgspec.json.decode(stored, type=FactsState))
+    assert sys.getrefcount(stored) == count
+    assert facts.members["member1"].spec.managed_fields == (owner,)
 
 
 # --- the tail ---
