@@ -80,7 +80,7 @@ async def unrecorded(log: port.Log, rules: Rules) -> list[PolicyRef]:
     async for record in reading.of_partition(log, topics.POLICIES, 0):
         if not missing:
             break
-        missing.pop(attributes.get(record, "subject"), None)
+        missing.pop(record.key, None)
     return list(missing.values())
 
 

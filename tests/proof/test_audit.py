@@ -10,7 +10,7 @@ from engine.deciders import scheduling
 from engine.karmada.default_tolerations import NOT_READY, TolerationSeconds
 from engine.process import log_locations, proofs
 from engine.proof import audit
-from engine.proof.rules import UNCHANGED, Rules
+from engine.proof.rules import UNCHANGED, Rules, unrecorded
 from events import codec, decisions, policies, records, topics
 from events.json_values import Json, object_at
 from events.shapes import PolicyRef
@@ -37,6 +37,14 @@ def reasons(report: audit.Audit) -> dict[str, int]:
 async def count(story: Story, kind: type[decisions.ScheduleDecided]) -> int:
     decoded = [codec.decode(record) for record in await logs.everything(story.log)]
     return sum(isinstance(event, codec.Decoded) and isinstance(event.data, kind) for event in decoded)
+
+
+async def test_policies_that_the_log_does_not_have_are_found() -> None:
+    story = Story()
+    # Without a subject, as producers may write records.
+    await story.submit(policy("p", BOTH))
+    other = msgspec.structs.replace(P, name="q")
+    assert await unrecorded(story.log, Rules(specs={P: {}, other: {}})) == [other]
 
 
 async def test_same_rules_decide_the_same() -> None:
