@@ -209,7 +209,7 @@ def timeline(rows: Rows, key: str, *, limit: int = 100, after: int = 0) -> list[
 
 
 def newest(rows: Rows, key: str, *, limit: int = 100, before: int = NUMBER_MAX) -> list[int]:
-    """Return the numbers of the newest records (those before a number) that touched a key, oldest first."""
+    """Return the numbers of the newest records before ``before`` that touched a key, oldest first."""
     statement = """
         SELECT number FROM timeline JOIN keys USING (id)
         WHERE key = ? AND number < ? ORDER BY number DESC LIMIT ?
@@ -218,7 +218,7 @@ def newest(rows: Rows, key: str, *, limit: int = 100, before: int = NUMBER_MAX) 
 
 
 def timeline_length(rows: Rows, key: str, *, before: int = NUMBER_MAX) -> int:
-    """Return how many records (those before a number) touched a key."""
+    """Return how many records before ``before`` touched a key."""
     statement = "SELECT count(*) FROM timeline JOIN keys USING (id) WHERE key = ? AND number < ?"
     return int(rows.select(statement, (key, before))[0][0])
 

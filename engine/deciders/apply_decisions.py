@@ -280,7 +280,7 @@ def _apply_dispatch(
     for work in works:
         if work.state == "removed":
             binding.works.pop(work.cluster, None)
-            # The report describes the removed work; it must not count for a later work in this cluster.
+            # The report describes the removed work; it must not be taken for a report on a later work in this cluster.
             binding.reports.pop(work.cluster, None)
             shard.removals.setdefault(work.cluster, {})[key] = version
         else:

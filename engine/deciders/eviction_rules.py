@@ -64,7 +64,7 @@ class Assessment(Struct, frozen=True, gc=False):
 def deadline_ms(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> int | None:
     """Return when a binding with these tolerations must leave a cluster with these taints; None for never.
 
-    Only NoExecute taints count. If one is not tolerated, the result is AT_ONCE_MS. Each taint uses the first
+    Only NoExecute taints evict. If one is not tolerated, the result is AT_ONCE_MS. Each taint uses the first
     toleration that matches it. A used toleration with ``tolerationSeconds`` limits the stay for every taint that it
     matches, even if that taint uses another toleration. A taint without ``timeAdded`` limits nothing. Raises
     ValueError if a taint's time is not RFC 3339.

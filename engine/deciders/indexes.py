@@ -1,6 +1,6 @@
 """Indexes to find the bindings that a fact concerns without a walk over all bindings of the shard.
 
-Derived from the bindings alone, so they are rebuilt at start and not stored.
+Derived from the bindings, templates and watched clusters of the shard, so they are rebuilt at start and not stored.
 """
 
 from collections import defaultdict

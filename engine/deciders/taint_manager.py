@@ -171,7 +171,7 @@ def _tolerates(binding: Binding, cluster: str, facts: Facts, placements: Placeme
 
 
 def _healthy(binding: Binding) -> frozenset[str]:
-    """Return clusters that report the newest work as healthy; reports of older works do not count."""
+    """Return clusters that report the newest work as healthy; reports of older works are ignored."""
     return frozenset(
         name
         for name, report in binding.reports.items()

@@ -328,7 +328,7 @@ def _property_filter(
 def _ignores_spread(preference: placements.ReplicaSchedulingStrategy | None) -> bool:
     """Whether static weights choose the clusters, so that spread constraints are ignored.
 
-    An empty ``weightPreference`` does not count as static weights.
+    An empty ``weightPreference`` has no static weights.
     """
     if preference is None or preference.replica_scheduling_type != SchedulingType.DIVIDED:
         return False

@@ -84,7 +84,7 @@ def _replicas_changed(request: requests.Request) -> bool:
 
 
 def _any_terminating(names: Iterable[str], fleet: fleets.Fleet) -> bool:
-    """Whether any of the clusters is being deleted; unknown clusters do not count."""
+    """Whether any of the clusters is being deleted; unknown clusters are ignored."""
     if all(compiled.presence(fleet).values):
         return False
     clusters = (fleet.get(name) for name in names)

@@ -288,7 +288,10 @@ def _refused(binding: ObservedBinding, reason: str) -> decisions.Decision:
 
 
 def _with_same_condition(binding: ObservedBinding, decision: decisions.Decision) -> decisions.Decision:
-    """Return the decision with the binding's Scheduled condition (success if it has none), so that nothing changes."""
+    """Return the decision with the binding's present Scheduled condition, so that writing it changes no condition.
+
+    Without a condition it is that of a success.
+    """
     condition = binding.scheduled
     return msgspec.structs.replace(
         decision,

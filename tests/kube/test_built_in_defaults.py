@@ -120,7 +120,7 @@ def test_sticky_sessions_of_services_end_after_three_hours() -> None:
     assert shown({**value, "spec": {"sessionAffinity": "ClientIP"}})["sessionAffinityConfig"] == sticky
     own: Json = {"sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 60}}}
     assert shown({**value, "spec": own})["sessionAffinityConfig"] == own["sessionAffinityConfig"]
-    # A patch of the affinity alone leaves the times that the client has read.
+    # A client that sets only the affinity to None sends back the config that it has read.
     former = {"sessionAffinity": "None", "sessionAffinityConfig": sticky}
     assert "sessionAffinityConfig" not in shown({**value, "spec": former})
 

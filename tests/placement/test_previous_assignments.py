@@ -60,7 +60,7 @@ def test_rescale_with_cached_columns_equals_one_without(replicas: int, data: st.
     known.learn(first.clusters, positions, numbers)
     for name in (None, *first.columns[0][:2]):
         if name is not None:
-            # The cached columns were valid for the unchanged clusters.
+            # The removal invalidates the cached columns of the previous assignment.
             known.remove(name)
             stranger.remove(name)
         rescaled = msgspec.structs.replace(

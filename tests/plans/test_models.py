@@ -90,7 +90,7 @@ async def test_an_object_that_acts_on_others_restores_all_workloads_of_its_clust
 
 
 async def as_agents_report(story: Story, binding_key: str) -> health.WorkloadReported:
-    """Return a report that the one replica of a binding in member1 runs, of the first generation of its object."""
+    """Return the report of an agent that the only replica of a binding in member1 is ready."""
     work = (await story.running(binding_key))["member1"]
     return health.WorkloadReported(
         cluster="member1",

@@ -1,4 +1,4 @@
-"""Snapshots on Kafka: shared between workers; an incomplete one does not count."""
+"""Snapshots on Kafka: shared between workers; an incomplete one is ignored."""
 
 import secrets
 from collections.abc import AsyncIterator, Callable
