@@ -19,10 +19,12 @@ from engine.process import interpreter_settings, replica
 from engine.process.replica import clock_ms, watched
 from engine.reconcilers import snapshot_storage, worker, worker_metrics
 from engine.simulation import specs
-from events import topics
+from events import codec, observations, topics
+from events.records import StoredRecord
 
 DRAIN_SECONDS: Final = 5.0
 _OWN: Final = frozenset({topics.CLUSTERS, topics.SPECS, topics.POLICIES})
+_CLIENT_EVENTS: Final = (observations.KubernetesEventWritten, observations.KubernetesEventDeleted)
 _log = diagnostics.logger(__name__)
 
 
@@ -75,7 +77,7 @@ async def opened(
     interpreter_settings.tune()
     log = await sqlite.SqliteLog.open(directory, synchronous=synchronous)
     try:
-        _check_use(log, observes=observes)
+        await _check_use(log, observes=observes)
         installation = Installation(log, directory, members)
         async with anyio.create_task_group() as readers:
             readers.start_soon(watched, "views", installation.views.run())
@@ -90,13 +92,22 @@ async def opened(
         await log.aclose()
 
 
-def _check_use(log: sqlite.SqliteLog, *, observes: bool) -> None:
+async def _check_use(log: sqlite.SqliteLog, *, observes: bool) -> None:
     """Raise port.LogMixedError if the log would have observations of a control plane and objects of its own."""
     recorded = {topic for (topic, _partition), end in log.ends().items() if end}
-    if not observes and topics.OBSERVATIONS in recorded:
+    first = await log.read(topics.OBSERVATIONS, 0, 0, 1)
+    # The Events that clients write are on this topic too, but only in a log without observations: a server that
+    # observes refuses them.
+    has_events = any(_is_client_event(record) for record in first)
+    if not observes and first and not has_events:
         raise port.LogMixedError("the log has the observations of another control plane")
-    if observes and topics.OBSERVATIONS not in recorded and recorded & _OWN:
+    if observes and (has_events or (not first and recorded & _OWN)):
         raise port.LogMixedError("the log has clusters and objects of its own")
+
+
+def _is_client_event(record: StoredRecord) -> bool:
+    decoded = codec.decode(record)
+    return isinstance(decoded, codec.Decoded) and isinstance(decoded.data, _CLIENT_EVENTS)
 
 
 async def _start(installation: Installation, writers: TaskGroup) -> None:
