@@ -53,9 +53,9 @@ class Ledger:
     def entries(self) -> Iterator[tuple[str, Entry]]:
         return iter(self._entries.items())
 
-    def take(self, work: messages.Work) -> bool:
-        """Merge a work into its binding's entry; return False if it is not newer than the known one."""
-        entry = reconciliation.take(self._entries.get(work.key), work)
+    def take(self, work: messages.Work, *, is_listed: bool = False) -> bool:
+        """Merge a work into its binding's entry as ``reconciliation.take`` does; return False if nothing changes."""
+        entry = reconciliation.take(self._entries.get(work.key), work, is_listed=is_listed)
         if entry is None:
             return False
         self.put(work.key, entry)

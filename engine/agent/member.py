@@ -179,7 +179,7 @@ class MemberAgent:
             if work is not None:
                 listed.add(work.key)
                 if not self._orphans.keep(work):
-                    self._take(work)
+                    self._take(work, is_listed=line.position is None)
             if line.is_listed and self._tasks is not None:
                 self._orphans.settle(listed, self._tasks)
             if line.namespaces is not None:
@@ -187,8 +187,8 @@ class MemberAgent:
             if line.position is not None:
                 self._ledger.move(line.position)
 
-    def _take(self, work: messages.Work) -> None:
-        if self._ledger.take(work):
+    def _take(self, work: messages.Work, *, is_listed: bool) -> None:
+        if self._ledger.take(work, is_listed=is_listed):
             self._paces.pop(work.key, None)
             self._waiting.put(work.key)
 

@@ -88,12 +88,16 @@ class Forget(Struct, frozen=True):
 Action = Apply | Remove | Forget | Literal["settled"]
 
 
-def take(entry: Entry | None, work: messages.Work) -> Entry | None:
-    """Merge a work into an entry; None if the work is not newer than the known one."""
+def take(entry: Entry | None, work: messages.Work, *, is_listed: bool = False) -> Entry | None:
+    """Merge a work into an entry; None if the work is not newer than the known one.
+
+    ``is_listed``: the work is from a full list, so it is the newest one also if its version is lower.
+    """
     if entry is None:
         return Entry(work=work, ref=work.template)
-    # The feed may repeat works after a reconnect; only a newer version may change the entry.
-    if work.version <= entry.work.version:
+    # The feed may repeat works after a reconnect; only a newer version may change the entry. A list has a lower version
+    # if the log was restored from a backup: the known work was in the part that is lost.
+    if work == entry.work if is_listed else work.version <= entry.work.version:
         return None
     if work.state == _SUSPENDED and work.template is None and entry.work.state == messages.APPLIED:
         # A suspension keeps the content of the work before it.

@@ -66,18 +66,13 @@ class Gateway:
         self._lines = [messages.Line(is_listed=True, position=0)]
         self._changed = asyncio.Event()
 
+    def add_to_list(self, name: str, step: int, replicas: int) -> None:
+        """Add a work to the list of works; a Deployment with this number of replicas."""
+        self._lines.insert(0, messages.Line(work=_work(name, step, replicas)))
+
     def send(self, name: str, step: int, replicas: int | None) -> None:
         """Send a work: a Deployment with this number of replicas, or its removal (None)."""
-        ref = WorkloadRef(api_version="apps/v1", kind="Deployment", name=name, namespace="default")
-        work = messages.Work(
-            key=key_of(name),
-            state="removed" if replicas is None else "applied",
-            term=1,
-            step=step,
-            template=None if replicas is None else ref,
-            replicas=replicas,
-        )
-        self._send(messages.Line(work=work, position=len(self._lines)))
+        self._send(messages.Line(work=_work(name, step, replicas), position=len(self._lines)))
 
     def change_namespaces(self, number: int) -> None:
         """Announce a change of a namespace."""
@@ -267,6 +262,18 @@ async def running(gateway: Gateway, member: Member, checkpoint: Path) -> AsyncGe
             (result,) = await asyncio.gather(task, return_exceptions=True)
             await asyncio.to_thread(kept.close)
         assert isinstance(result, asyncio.CancelledError), result
+
+
+def _work(name: str, step: int, replicas: int | None) -> messages.Work:
+    ref = WorkloadRef(api_version="apps/v1", kind="Deployment", name=name, namespace="default")
+    return messages.Work(
+        key=key_of(name),
+        state="removed" if replicas is None else "applied",
+        term=1,
+        step=step,
+        template=None if replicas is None else ref,
+        replicas=replicas,
+    )
 
 
 async def _nothing(_method: str, _name: str) -> None:

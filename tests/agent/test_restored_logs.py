@@ -1,0 +1,17 @@
+"""The control plane's log was restored from a backup: the agent's works are from the part that the restore lost."""
+
+from pathlib import Path
+
+from tests.agent.in_process import Gateway, Member, key_of, running, until
+
+
+async def test_listed_work_replaces_a_newer_one_of_a_lost_part_of_the_log(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Member()
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 20, 5)
+        await until(lambda: key_of("web") in gateway.reports)
+    restored = Gateway()
+    restored.add_to_list("web", 10, 2)
+    async with running(restored, member, tmp_path / "agent.sqlite"):
+        await until(lambda: member.objects["web"]["spec"]["replicas"] == 2)
+        await until(lambda: (report := restored.reports.get(key_of("web"))) and report.step == 10)
