@@ -5,7 +5,6 @@ from collections.abc import Set as AbstractSet
 
 import anyio
 from anyio.abc import TaskGroup
-from msgspec import structs
 
 from engine import diagnostics
 from engine.agent import kinds, messages, object_preparation
@@ -98,8 +97,9 @@ class OrphanSearch:
             del unlisted[key]
             entry = self._ledger.get(key)
             if entry is not None and entry.work is work:
-                newest = max(work, removal, key=lambda known: known.version)
-                entry.work = structs.replace(removal, term=newest.term, step=newest.step)
+                # Not with the version of the known work, which is higher if it was in a part of the log that a restore
+                # from a backup lost: the binding's next works would have no effect.
+                entry.work = removal
                 self._put(entry)
         self._ledger.release_position()
 

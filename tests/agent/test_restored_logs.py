@@ -15,3 +15,16 @@ async def test_listed_work_replaces_a_newer_one_of_a_lost_part_of_the_log(tmp_pa
     async with running(restored, member, tmp_path / "agent.sqlite"):
         await until(lambda: member.objects["web"]["spec"]["replicas"] == 2)
         await until(lambda: (report := restored.reports.get(key_of("web"))) and report.step == 10)
+
+
+async def test_work_is_applied_although_the_lost_part_of_the_log_had_a_newer_one(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Member()
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 20, 5)
+        await until(lambda: key_of("web") in gateway.reports)
+    restored = Gateway()
+    async with running(restored, member, tmp_path / "agent.sqlite"):
+        await until(lambda: not member.objects)
+        restored.send("web", 15, 2)
+        await until(lambda: key_of("web") in restored.reports)
+    assert member.objects["web"]["spec"]["replicas"] == 2
