@@ -74,7 +74,7 @@ class Checkpoint:
         return (int(position_row[0]) if position_row else None), entries
 
     def save(self, cluster: str, position: int | None, entries: Mapping[str, bytes | None]) -> None:
-        """Write changed entries (None deletes one) and the feed's position (None: unchanged) in one transaction."""
+        """Write changed entries (None deletes one) and the feed's position (None: there is none) in one transaction."""
         deleted = [(cluster, key) for key, body in entries.items() if body is None]
         kept = [(cluster, key, body) for key, body in entries.items() if body is not None]
         with self._lock, self._connection:
@@ -82,7 +82,9 @@ class Checkpoint:
             # One transaction: a position without the works before it would skip these after a restart.
             self._connection.executemany("DELETE FROM entries WHERE cluster = ? AND key = ?", deleted)
             self._connection.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", kept)
-            if position is not None:
+            if position is None:
+                self._connection.execute("DELETE FROM positions WHERE cluster = ?", (cluster,))
+            else:
                 self._connection.execute(
                     "INSERT OR REPLACE INTO positions VALUES (?, ?)", (cluster, position)
                 )

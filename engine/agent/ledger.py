@@ -29,7 +29,7 @@ class Ledger:
         self._more = anyio.Event()
         self._is_moved = False
         self._holds = 0
-        """Number of tasks for which the position is not written to the checkpoint."""
+        """Number of tasks during which the checkpoint has no position."""
 
         self.position: int | None = None
 
@@ -92,8 +92,10 @@ class Ledger:
         self._more.set()
 
     def hold_position(self) -> None:
-        """Do not write the position until ``release_position``: after a restart, the works are listed again."""
+        """Store no position until ``release_position``: after a restart, the works are listed again."""
         self._holds += 1
+        self._is_moved = True
+        self._more.set()
 
     def release_position(self) -> None:
         """Write the position again, unless another task holds it."""

@@ -98,3 +98,18 @@ async def test_works_of_a_failed_save_are_saved_with_the_next_position(
     position, entries = await anyio.to_thread.run_sync(kept.load, "one")
     assert (position, set(entries)) == (2, {"k", "later"})
     await anyio.to_thread.run_sync(kept.close)
+
+
+async def test_former_position_is_not_stored_while_another_one_is_held(tmp_path: Path) -> None:
+    kept = await anyio.to_thread.run_sync(Checkpoint, tmp_path / "agent.sqlite")
+    await anyio.to_thread.run_sync(kept.save, "one", 100, {"k": checkpoint.encoded(ENTRY)})
+    ledger = Ledger(kept, "one")
+    await ledger.load()
+    ledger.hold_position()
+    ledger.move(50)
+    await ledger.save()
+    assert (await anyio.to_thread.run_sync(kept.load, "one"))[0] is None
+    ledger.release_position()
+    await ledger.save()
+    assert (await anyio.to_thread.run_sync(kept.load, "one"))[0] == 50
+    await anyio.to_thread.run_sync(kept.close)
