@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from engine import diagnostics
-from engine.domain import namespaces
+from engine.domain import marks, namespaces
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.log.port import LogError
 from engine.writing.mutations import Action, Problem, Target, Verdict, Written
@@ -46,8 +46,9 @@ _log: Final = diagnostics.logger("gateway.kube")
 class Namespaces:
     """Delete namespaces with their contents.
 
-    ``on_gone`` deletes the objects that clients of simulated members created in a deleted namespace. With a grace
-    period of 0, as in plans, ``end`` deletes the contents at once; else ``run`` deletes them later.
+    ``on_gone`` deletes the objects that clients of simulated members created in a namespace; it is called before the
+    namespace is removed. With a grace period of 0, as in plans, ``end`` deletes the contents at once; else ``run``
+    deletes them later.
     """
 
     def __init__(
@@ -131,20 +132,22 @@ class Namespaces:
         self._due_ms[name] = self._clock_ms() + _AFTER_FAILURE_MS
 
     async def _finish(self, name: str) -> bool:
-        if await self._contained(name):
+        namespace = await self._reads.read(lambda rows: object_tables.get(rows, _NAMESPACE, "", name))
+        if namespace is None:
+            return True
+        if not namespace.is_ending or marks.finalizers(namespace) or await self._contained(name):
             return False
+        labels = namespace.labels
+        # Before the removal: after it, nothing would repeat a deletion in a member that failed.
+        if namespaces.is_propagated(name, {label: str(text) for label, text in labels.items()}):
+            await self._on_gone(name)
         target = Target(api_version="v1", kind="Namespace", namespace="", name=name)
         answer = await self._remove(target, is_final=True)
         if isinstance(answer, Problem):
             if answer.verdict != Verdict.NOT_FOUND:
                 self._repeat(name, answer.reason)
             return answer.verdict == Verdict.NOT_FOUND
-        if answer.mutated.action != Action.DELETED:
-            return False
-        labels = answer.mutated.value.labels
-        if namespaces.is_propagated(name, {label: str(text) for label, text in labels.items()}):
-            await self._on_gone(name)
-        return True
+        return answer.mutated.action == Action.DELETED
 
     async def _remove(
         self,

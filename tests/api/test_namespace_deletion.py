@@ -93,6 +93,35 @@ async def test_deletion_of_an_object_with_an_unknown_outcome_is_repeated(
     assert failed
 
 
+async def test_namespace_is_deleted_in_members_although_the_outcome_of_its_removal_is_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ticks, stopping, cleared = itertools.count(NOW_MS, 1_000), asyncio.Event(), list[str]()
+
+    async def clear(name: str) -> None:
+        cleared.append(name)
+
+    async with serving() as services, kube_client(services) as kube:
+        await create(kube, "leaving", {})
+        (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
+        append = services.log.append
+
+        async def unconfirmed(batch: list[records.Record]) -> Sequence[records.StoredRecord]:
+            stored = await append(batch)
+            if any(record.key == "namespace:leaving" for record in batch):
+                raise port.OutcomeUnknownError("the broker did not answer")
+            return stored
+
+        monkeypatch.setattr(services.log, "append", unconfirmed)
+        namespaces = namespace_deletion.Namespaces(services.write_api, services, lambda: next(ticks), clear)
+        running = asyncio.create_task(namespaces.run(stopping))
+        await wait_deleted(kube, "leaving")
+        await asyncio.sleep(1)
+        stopping.set()
+        await running
+    assert cleared == ["leaving"]
+
+
 async def test_deletion_continues_if_it_failed_when_a_protection_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
