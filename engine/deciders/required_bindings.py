@@ -16,6 +16,9 @@ from engine.deciders.step_outputs import Outputs, View
 from events import decisions, keys
 
 NO_CLUSTERS: Final[frozenset[str]] = frozenset()
+NOT_REQUIRED: Final = "NotRequired"
+"""Reason to withdraw the binding of an object that exists, but has no policy and no needs any longer."""
+
 _CLUSTERS_MAX: Final = 4_096
 """Maximum number of bindings and clusters in one decision, which bounds its record; a single need may exceed it."""
 
@@ -42,7 +45,7 @@ def decide(binding: Binding, view: View) -> Outputs[frozenset[str]]:
     for portion in _portions(changed):
         yield decisions.BindingRequired(key=binding.key, required_by=portion)
     if changed and not is_required and binding.claim is None and not (binding.clusters or binding.tasks):
-        yield decisions.BindingWithdrawn(key=binding.key, reason="NotRequired")
+        yield decisions.BindingWithdrawn(key=binding.key, reason=NOT_REQUIRED)
     return preserved
 
 

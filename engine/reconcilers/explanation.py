@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from engine.deciders.required_bindings import NOT_REQUIRED
 from engine.deciders.step_outputs import SchedulingPass
 from engine.domain import bindings
 from engine.log import port
@@ -23,7 +24,7 @@ class _Newest(Struct):
 
     ``placed`` is the number of the step that scheduled it, ``required`` the step in which the needs of other bindings
     last changed, ``waits`` the step since which it is not scheduled, with the reason (another scheduler, suspended).
-    ``is_withdrawn``: the template was deleted after these decisions, and none was created since.
+    ``is_deleted``: the template was deleted after these decisions, and none was created since.
     """
 
     placed: int | None
@@ -32,7 +33,7 @@ class _Newest(Struct):
     required_by: dict[str, decisions.RequiredBy]
     refused: tuple[recovery.RecordedStep, str] | None = None
     waits: tuple[recovery.RecordedStep, str] | None = None
-    is_withdrawn: bool = False
+    is_deleted: bool = False
     labels: dict[str, dict[str, str]] = {}
     not_preserved: dict[str, dict[str, str]] = {}
     preemption: preemption_explanation.History = msgspec.field(default_factory=preemption_explanation.History)
@@ -71,7 +72,7 @@ async def explain(log: port.Log, key: str, at_number: int | None = None) -> Expl
         return None
     return msgspec.structs.replace(
         explained,
-        is_deleted=newest.is_withdrawn,
+        is_deleted=newest.is_deleted,
         refused="" if newest.refused is None else newest.refused[1],
         overrides={name: newest.overrides[name] for name in sorted(newest.overrides)},
         required_by={by: newest.required_by[by].clusters for by in sorted(newest.required_by)},
@@ -115,8 +116,8 @@ async def _newest(log: port.Log, key: str, at_number: int | None) -> _Newest:
 
 
 def _take(newest: _Newest, step: recovery.RecordedStep, data: shapes.Event) -> None:
-    if newest.is_withdrawn and isinstance(data, _FIRST):
-        newest.placed, newest.required, newest.is_withdrawn = None, None, False
+    if newest.is_deleted and isinstance(data, _FIRST):
+        newest.placed, newest.required, newest.is_deleted = None, None, False
     match data:
         case decisions.ScheduleDecided() | decisions.ScheduleFailed():
             newest.placed = step.taken.number
@@ -138,10 +139,12 @@ def _take(newest: _Newest, step: recovery.RecordedStep, data: shapes.Event) -> N
         case decisions.BindingRequired():
             newest.required = step
             data.fold(newest.required_by)
-        case decisions.BindingWithdrawn():
+        case decisions.BindingWithdrawn(reason=reason):
             newest.required_by.clear()
             newest.refused = newest.waits = None
-            newest.is_withdrawn = True
+            newest.is_deleted = reason != NOT_REQUIRED
+            if not newest.is_deleted:
+                newest.placed, newest.required = None, None
         case _:
             pass
 

@@ -5,7 +5,7 @@ import pytest
 from engine.placement.explain import ClusterExplanation, GroupExplanation
 from engine.reconcilers import explanation
 from engine.reconcilers.explained import Explained
-from events import attributes, decisions
+from events import attributes, clusters, decisions
 from events.json_values import Json
 from tests.builders import inputs, manifests
 from tests.builders.inputs import capacity, deployment, joined, key, policy, rebalancer, ref, tainted
@@ -137,6 +137,24 @@ async def test_explanation_of_a_deleted_workload_says_that_it_was_deleted() -> N
     assert not (await explained(story)).is_deleted
     await story.submit(inputs.deleted("web"))
     assert (await explained(story)).is_deleted
+
+
+async def test_object_that_no_policy_places_and_nothing_needs_has_no_explanation() -> None:
+    story = await begun()
+    settings = key("settings", manifests.CONFIG_MAP)
+    await story.submit(policy("own", on("member1"), manifests.selector("settings", manifests.CONFIG_MAP)))
+    await story.submit(inputs.template("settings", manifests.CONFIG_MAP))
+    await story.submit(inputs.policy_deleted("own"))
+    await story.submit(clusters.ClusterLeaving(name="member1"))
+    await story.submit(clusters.ClusterLeft(name="member1"))
+    shown = await explanation.explain(story.log, settings)
+    assert shown is not None
+    assert (shown.condition, shown.is_deleted) == ("Unclaimed", False)
+    await story.submit(policy("p", on("member2"), propagateDeps=True))
+    await story.submit(inputs.referring("web", "ConfigMap/settings"))
+    await story.submit(inputs.referring("web"))
+    assert (await story.recorded(decisions.BindingWithdrawn, settings))[-1].reason == "NotRequired"
+    assert await explanation.explain(story.log, settings) is None
 
 
 async def test_undecided_binding_has_no_explanation() -> None:
