@@ -7,10 +7,10 @@ from typing import Final, Protocol
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Catalogue, Resource
-from engine.log.port import NumberedLog
+from engine.log.port import NumberedLog, OutcomeUnknownError
 from engine.writing.edits.objects import Writer
 from engine.writing.edits.preconditions import AheadError
-from engine.writing.mutations import Mutation, Problem, Target, Written
+from engine.writing.mutations import Mutation, Problem, Target, Verdict, Written
 from engine.writing.write_api import Writes
 from events.kube_objects import KubeObject
 
@@ -46,12 +46,15 @@ class ControllerWrites:
     ) -> str:
         """Carry out a mutation of an object; return why it was refused, or an empty text.
 
-        Raises LogError and ProjectionError.
+        Raises LogError, also if the outcome is unknown, and ProjectionError.
         """
         try:
             answer = await self._changed(resource, target, manager, mutation)
         except StatusError as error:
             return error.message
+        if isinstance(answer, Problem) and answer.verdict == Verdict.UNKNOWN:
+            # Not a refusal: the controller reads the current state and carries out again what is missing in it.
+            raise OutcomeUnknownError(answer.reason)
         return answer.reason if isinstance(answer, Problem) else ""
 
     async def _changed(

@@ -11,7 +11,7 @@ from engine.controllers.cron_scaling import CronScaling
 from engine.http.kube.app import create_app
 from engine.http.services import Services
 from engine.log.memory import MemoryLog
-from engine.log.port import LogError
+from engine.log.port import LogError, OutcomeUnknownError
 from events.json_values import Json, at, object_at, objects_at
 from events.records import Record, StoredRecord
 from tests.api.kube.client import api
@@ -156,6 +156,32 @@ async def test_execution_is_repeated_after_a_failed_append(
         (history,) = await world.histories()
         times = [execution["scheduleTime"] for execution in objects_at(history, "successfulExecutions")]
         assert times == ["2024-05-25T09:50:00Z"]
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+async def test_scaling_with_an_unknown_outcome_is_repeated(
+    is_stored: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append, failed = MemoryLog.append, list[str]()
+
+    async def unconfirmed(log: MemoryLog, batch: Sequence[Record]) -> list[StoredRecord]:
+        if not failed and any("deployment" in appended.key for appended in batch):
+            failed.append(batch[0].key)
+            if is_stored:
+                await append(log, batch)
+            raise OutcomeUnknownError("the broker did not answer")
+        return await append(log, batch)
+
+    async with a_world() as world:
+        await world.create({"targetReplicas": 4})
+        monkeypatch.setattr(MemoryLog, "append", unconfirmed)
+        with pytest.raises(OutcomeUnknownError):
+            await world.after(1)
+        assert failed
+        await world.after(0)
+        (history,) = await world.histories()
+        assert await world.replicas() == 4
+    assert "failedExecutions" not in history
 
 
 def fail_after(appends: int, patches: pytest.MonkeyPatch) -> None:
