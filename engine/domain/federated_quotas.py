@@ -96,10 +96,14 @@ def with_own_parts(written: shapes.Object, stored: bytes) -> shapes.Object:
 
 
 def shown(stored: Json, overall: Json) -> Json:
-    """Return the status of a FederatedResourceQuota from its stored parts and the overall limits in its spec."""
+    """Return the status of a FederatedResourceQuota from its stored parts and the overall limits in its spec.
+
+    The stored use of a resource whose limit was removed since is left out: the engine no longer adds it up.
+    """
     known = {name: value for name, value in stored.items() if name not in _OWN}
     of_members = object_at(stored, MEMBERS)
-    used = {**object_at(of_members, "overallUsed"), **object_at(stored, CLAIMED)}
+    claimed = {name: amount for name, amount in object_at(stored, CLAIMED).items() if name in overall}
+    used = {**object_at(of_members, "overallUsed"), **claimed}
     return {
         **known,
         **of_members,

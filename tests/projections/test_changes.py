@@ -10,8 +10,8 @@ from engine.domain import marks
 from events import decisions, keys, policies, quota_decisions, shapes
 from events.kube_objects import KubeObject
 from projections import changes, object_tables, store
-from tests.builders.inputs import capacity, health_reported, joined, key, quota, ref
-from tests.builders.manifests import CONFIG_MAP, POLICIES, raw
+from tests.builders.inputs import capacity, configuration, health_reported, joined, key, quota, ref
+from tests.builders.manifests import CONFIG_MAP, POLICIES, manifest, raw
 from tests.projections.logs import Pen, fold_all
 from tests.projections.stories import owner
 
@@ -96,6 +96,19 @@ def test_last_document_of_a_binding_has_the_labels_of_its_dependents() -> None:
     removed = KubeObject(msgspec.json.decode(last.body))
     assert marks.depended_by(key(workload)) in listed.labels
     assert removed.labels == listed.labels
+
+
+def test_status_has_no_use_of_limits_that_were_removed() -> None:
+    views, pen = store.Store(), Pen()
+    spec = {"staticAssignments": [{"clusterName": "member1", "hard": {"cpu": "4"}}]}
+    unlimited = configuration(manifest(POLICIES, "FederatedResourceQuota", "few", "default", spec=spec))
+    decided = quota_decisions.QuotaDecided(namespace="default", used={"few": {"cpu": "3"}})
+    fold_all(views, [pen.input(quota("few")), *pen.step(0, [decided]), pen.input(unlimited)])
+    kind = object_tables.Kind(POLICIES, "FederatedResourceQuota")
+    with views.reading() as rows:
+        quota_object = object_tables.get(rows, kind, "default", "few")
+    assert quota_object is not None
+    assert quota_object.object_at("status") == {}
 
 
 @pytest.mark.parametrize("is_written_last", [False, True])
