@@ -5,7 +5,7 @@ fact topics does not matter, nor how many facts are folded at a time: a verifica
 than the owner of the shard did.
 """
 
-from engine.deciders import fact_changes, waiting_keys
+from engine.deciders import fact_changes, quota_ledgers, waiting_keys
 from engine.deciders import state as states
 from engine.deciders.deferred_changes import DeferredChanges
 from engine.deciders.indexes import Indexes
@@ -43,6 +43,7 @@ def touch(
             deferred.quotas[key] = waiting_keys.newest(deferred.quotas.get(key), cause)
         case fact_changes.OverallChanged() as change:
             flags = states.QUOTA if change.is_switch else 0
+            quota_ledgers.forget_shown(shard, keys.quota_key(change.namespace), change.removed)
             deferred.add_limits(shard, indexes, change.namespace, flags, cause)
         case fact_changes.PriorityClassChanged(name=name):
             _touch_ranked(shard, indexes, name, cause)

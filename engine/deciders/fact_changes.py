@@ -75,10 +75,14 @@ class QuotaChanged(Struct, frozen=True, gc=False):
 
 
 class OverallChanged(Struct, frozen=True, gc=False):
-    """The overall limits of a namespace changed; ``is_switch``: it had none before, or has none any longer."""
+    """The overall limits of a namespace changed; ``is_switch``: it had none before, or has none any longer.
+
+    ``removed`` is the FederatedResourceQuota whose limits were removed; empty if limits were set.
+    """
 
     namespace: str
     is_switch: bool
+    removed: str
 
 
 class PriorityClassChanged(Struct, frozen=True, gc=False):

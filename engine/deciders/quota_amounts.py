@@ -39,7 +39,7 @@ def put(known: Limits, namespace: str, name: str, overall: Amounts) -> list[Over
     known.pop(namespace, None)
     if after:
         known[namespace] = after
-    return [OverallChanged(namespace, not before or not after)]
+    return [OverallChanged(namespace, not before or not after, "" if overall else name)]
 
 
 def shown(resource: str, amount: int) -> str:

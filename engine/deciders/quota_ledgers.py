@@ -32,6 +32,17 @@ def take(shard: ShardState, key: str, link: links.QuotaRequested) -> bool:
     return True
 
 
+def forget_shown(shard: ShardState, key: str, quota: str) -> None:
+    """Forget the use that the last decision on the ledger with this key has of a quota whose limits were removed.
+
+    If the quota is created again before the next step, another decision is necessary to show the use in its status.
+    """
+    ledger = shard.ledgers.get(key)
+    if ledger is not None and quota in ledger.shown:
+        # An empty entry differs from the next use in either case: with amounts, or without the quota.
+        ledger.shown = {**ledger.shown, quota: {}}
+
+
 def apply(shard: ShardState, data: quota_decisions.QuotaClaimed | quota_decisions.QuotaDecided) -> None:
     """Apply a claim of one of the shard's bindings, or verdicts on claims on the quotas that the shard owns."""
     if isinstance(data, quota_decisions.QuotaClaimed):

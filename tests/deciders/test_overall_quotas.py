@@ -68,6 +68,19 @@ async def test_workload_beyond_the_quota_waits_until_another_is_deleted(story: S
     assert WEB not in story.worker.folds[keys.shard_of(WEB)].state.quota_claims
 
 
+@pytest.mark.parametrize("others", [0, 1])
+async def test_quota_that_is_created_again_at_once_shows_its_use(story: Story, others: int) -> None:
+    await _begun(story, "1")
+    await story.submit(*(quota(f"other{number}", "9") for number in range(others)), _web(2))
+    decided = len(await story.recorded(quota_decisions.QuotaDecided))
+    await story.submit(policies.ConfigurationDeleted(object=QUOTA), quota("all", "1"))
+    assert len(await story.recorded(quota_decisions.QuotaDecided)) == decided + 1
+    assert await _used(story) == {"cpu": "1"}
+    await story.restart()
+    await story.submit(policies.ConfigurationDeleted(object=QUOTA), deleted("web"))
+    assert "all" not in (await story.recorded(quota_decisions.QuotaDecided))[-1].used
+
+
 async def test_message_names_the_current_limit(story: Story) -> None:
     await _begun(story, "1")
     await story.submit(_web(1))
