@@ -5,6 +5,8 @@ fact topics does not matter, nor how many facts are folded at a time: a verifica
 than the owner of the shard did.
 """
 
+from typing import Final
+
 from engine.deciders import fact_changes, quota_ledgers, waiting_keys
 from engine.deciders import state as states
 from engine.deciders.deferred_changes import DeferredChanges
@@ -16,6 +18,9 @@ from engine.objects import clusters as manifests
 from engine.objects import priorities
 from engine.placement import fleet
 from events import keys, times
+
+_FORGOTTEN: Final = "forgotten"
+"""In place of the digest of a status: no digest equals it."""
 
 
 def touch(
@@ -39,7 +44,9 @@ def touch(
         case fact_changes.PolicyChanged() as change:
             for key in _policy_keys(change, indexes):
                 waiting_keys.touch_by_fact(shard, key, states.POLICY, cause)
-        case fact_changes.QuotaChanged(key=key):
+        case fact_changes.QuotaChanged(key=key, is_removed=is_removed):
+            if is_removed:
+                _forget_status(shard, key)
             deferred.quotas[key] = waiting_keys.newest(deferred.quotas.get(key), cause)
         case fact_changes.OverallChanged() as change:
             flags = states.QUOTA if change.is_switch else 0
@@ -53,6 +60,16 @@ def touch(
             _touch_watches(shard, indexes, deferred, change, cause)
         case _:
             _touch_readers(shard, indexes, changed.change, cause)
+
+
+def _forget_status(shard: ShardState, key: str) -> None:
+    """Let the status of an assigned ResourceQuota be aggregated again.
+
+    If its FederatedResourceQuota is created again before the next step, the new object has no status yet.
+    """
+    binding = shard.bindings.get(key)
+    if binding is not None and binding.declared is None and binding.shown:
+        binding.shown = _FORGOTTEN
 
 
 def _touch_readers(shard: ShardState, indexes: Indexes, change: fact_changes.Change, cause: Cause) -> None:

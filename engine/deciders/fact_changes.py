@@ -69,9 +69,13 @@ class OverrideChanged(Struct, frozen=True, gc=False):
 
 
 class QuotaChanged(Struct, frozen=True, gc=False):
-    """The assignments of a ResourceQuota to clusters changed; ``key`` is the key of its binding."""
+    """The assignments of a ResourceQuota to clusters changed; ``key`` is the key of its binding.
+
+    ``is_removed``: all of them were removed.
+    """
 
     key: str
+    is_removed: bool = False
 
 
 class OverallChanged(Struct, frozen=True, gc=False):

@@ -345,7 +345,7 @@ class Facts:
     ) -> list[Change]:
         keys = quota_assignments.put(self.quotas, assigned)
         changed = quota_amounts.put(self.overall, assigned.ref.namespace, assigned.ref.name, overall)
-        return [*map(QuotaChanged, keys), *changed]
+        return [*(QuotaChanged(key, is_removed=not assigned.quotas) for key in keys), *changed]
 
     def _apply_priority_class(self, event: shapes.Event) -> list[Change]:
         if not isinstance(event, policies.PriorityClassDeclared | policies.PriorityClassGone):

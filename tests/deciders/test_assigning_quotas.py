@@ -57,6 +57,21 @@ async def test_use_of_all_clusters_is_summed(story: Story) -> None:
     assert [member.applied for member in last.members] == [True, True]
 
 
+async def test_quota_that_is_created_again_at_once_shows_its_use(story: Story) -> None:
+    await story.submit(joined("member1"), quota("few", member1="1"))
+    work = (await story.running(FEW))["member1"]
+    status = '{"hard":{"pods":"1"},"used":{"pods":"1"}}'
+    await story.submit(
+        health.WorkloadReported(cluster="member1", key=FEW, term=work.term, step=work.step, status=status)
+    )
+    shown = (await story.recorded(decisions.StatusAggregated, FEW))[-1]
+    ref = shapes.WorkloadRef(
+        api_version=POLICIES, kind="FederatedResourceQuota", name="few", namespace="default"
+    )
+    await story.submit(policies.ConfigurationDeleted(object=ref), quota("few", member1="1"))
+    assert (await story.recorded(decisions.StatusAggregated, FEW))[-2:] == [shown, shown]
+
+
 async def test_use_of_any_size_is_summed(story: Story) -> None:
     await story.submit(joined("member1"), quota("few", member1="1"))
     work = (await story.running(FEW))["member1"]
