@@ -85,7 +85,7 @@ def _apply_template(
     if binding is None:
         binding = shard.bindings[taken.record.key] = Binding(key=taken.record.key)
     imported, previous = imported_placements.read(manifest.metadata.annotations), binding.template
-    binding.template = Template(
+    template = Template(
         ref=manifest.reference,
         labels=manifest.metadata.labels,
         uid=head.uid,
@@ -103,6 +103,7 @@ def _apply_template(
         is_imported=imported is not None
         and (previous is None or previous.is_imported or previous.imported != imported),
     )
+    binding.template = sharing.compact_template(template)
     touch(shard, binding.key, states.SPEC, taken)
 
 

@@ -32,7 +32,7 @@ def compact_shard(state: ShardState, inputs: Iterable[PartitionState]) -> None:
     """Replace equal values in a decoded shard by one object; decoding made an object for each occurrence."""
     for binding in state.bindings.values():
         if binding.template is not None:
-            binding.template = _interned(binding.template)
+            binding.template = compact_template(binding.template)
         for cluster, work in binding.works.items():
             binding.works[cluster] = _work(work, binding.template)
         for cluster, report in binding.reports.items():
@@ -48,7 +48,8 @@ def compact_shard(state: ShardState, inputs: Iterable[PartitionState]) -> None:
         }
 
 
-def _interned(template: Template) -> Template:
+def compact_template(template: Template) -> Template:
+    """Return the template with texts that equal templates and other templates of its kind share."""
     ref = template.ref
     return structs.replace(
         template,

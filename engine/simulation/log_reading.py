@@ -6,6 +6,7 @@
 import asyncio
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from sys import intern
 from typing import Final, NamedTuple
 
 from msgspec import structs
@@ -108,10 +109,25 @@ def work_in(record: StoredRecord) -> tuple[works.Work, records.Envelope] | None:
     """Return the work in a record of ``works`` and its envelope; None if it is not a work."""
     decoded = codec.decode(record)
     match decoded:
-        case codec.Decoded(data=works.WorkApplied() | works.WorkRemoved() | works.WorkSuspended() as work):
+        case codec.Decoded(data=works.WorkApplied() as work):
+            return _with_shared_texts(work), decoded.envelope
+        case codec.Decoded(data=works.WorkRemoved() | works.WorkSuspended() as work):
             return work, decoded.envelope
         case _:
             return None
+
+
+def _with_shared_texts(work: works.WorkApplied) -> works.WorkApplied:
+    """Return the work with texts that it shares with the works of its binding in other members, which keep them too."""
+    ref = work.template
+    template = structs.replace(
+        ref,
+        api_version=intern(ref.api_version),
+        kind=intern(ref.kind),
+        name=intern(ref.name),
+        namespace=intern(ref.namespace),
+    )
+    return structs.replace(work, key=intern(work.key), digest=intern(work.digest), template=template)
 
 
 def write_in(record: StoredRecord, decoded: codec.Decoded) -> member_history.ObjectWrite | None:
@@ -139,7 +155,9 @@ def undecoded_write_in(record: StoredRecord) -> member_history.ObjectWrite | Non
 
 def cause_of(record: StoredRecord, head: records.Envelope) -> ReportCause:
     """Return the cause of a report, from the work's record and envelope."""
-    return ReportCause(f"{record.topic}/{record.partition}/{record.offset}", head.correlationid, head.trace)
+    return ReportCause(
+        f"{record.topic}/{record.partition}/{record.offset}", intern(head.correlationid), head.trace
+    )
 
 
 async def _read(

@@ -71,7 +71,7 @@ def _begin_rollout(state: MemberState, workload: Workload, template: Template, a
             drop_at(state, workload, position)
     if kept:
         former = Former(workload.template, kept, dict(workload.replaced), workload.source)
-        workload.former_pods = [*workload.former_pods, former]
+        workload.former_pods = (*workload.former_pods, former)
         state.rolling[workload.key] = None
     _return_to_former(workload, template)
     workload.progress_ms, workload.is_stalled = at_ms, False
@@ -86,7 +86,7 @@ def _return_to_former(workload: Workload, template: Template) -> None:
             groups = rollouts.cohorts_at(workload, position, len(former.slots))
             others = [cohort for cohort in workload.cohorts if all(cohort is not other for other in groups)]
             workload.cohorts = [*others, *groups]
-            workload.former_pods = [other for other in workload.former_pods if other is not former]
+            workload.former_pods = tuple(other for other in workload.former_pods if other is not former)
             if not rollouts.is_ordered(workload):
                 workload.replaced = former.replaced
             return
@@ -174,7 +174,7 @@ def drop_at(state: MemberState, workload: Workload, position: int, count: int = 
             del former.slots[position : position + count]
             break
         position -= len(former.slots)
-    workload.former_pods = [former for former in workload.former_pods if former.slots]
+    workload.former_pods = tuple(former for former in workload.former_pods if former.slots)
     quotas.count(state, workload.ref.namespace, template, -count)
     disruption_budgets.touch(state, workload)
     state.capacity_changed = state.capacity_freed = True

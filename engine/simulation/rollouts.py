@@ -112,7 +112,7 @@ def groups(workload: Workload) -> list[Workload]:
                 replicas=len(former.slots),
                 cohorts=_take(rest, len(former.slots)),
                 pending=0,
-                former_pods=[],
+                former_pods=(),
                 replaced=former.replaced,
                 slots=[base + slot for slot in former.slots],
                 shard=source.shard,
@@ -125,7 +125,7 @@ def groups(workload: Workload) -> list[Workload]:
     current = sum(cohort.count for cohort in rest) + workload.pending
     result.append(
         structs.replace(
-            workload, replicas=current, cohorts=rest, former_pods=[], slots=list(current_slots(workload))
+            workload, replicas=current, cohorts=rest, former_pods=(), slots=list(current_slots(workload))
         )
     )
     return result

@@ -33,7 +33,7 @@ NEVER_MS: Final = 2**62
 """``ready_ms`` of replicas that do not start, since no registry has their image."""
 
 
-class Cohort(Struct):
+class Cohort(Struct, gc=False):
     """Replicas created and admitted together; they are ready at ``ready_ms``."""
 
     count: int
@@ -109,7 +109,7 @@ class Source(Struct, frozen=True, gc=False):
     reading: shapes.Reading | None = None
 
 
-class Former(Struct):
+class Former(Struct, gc=False):
     """Ready replicas of a former pod template, while a rollout replaces them: their slots, oldest first."""
 
     template: Template
@@ -118,7 +118,7 @@ class Former(Struct):
     source: Source
 
 
-class Workload(Struct, kw_only=True):
+class Workload(Struct, kw_only=True, gc=False):
     """One workload in one cluster.
 
     - ``version`` is that of the work that it runs, ``known`` that of the newest work received.
@@ -174,7 +174,7 @@ class Workload(Struct, kw_only=True):
     change_ms: int = 0
     replaced: dict[int, int] = {}
     origin: str = ""
-    former_pods: list[Former] = []
+    former_pods: tuple[Former, ...] = ()
     source: Source = Source()
     progress_ms: int = 0
     is_stalled: bool = False

@@ -87,7 +87,7 @@ def test_rollout_keeps_within_its_limits_and_ends(
     assert (_workload(state).ready, _workload(state).updated, _workload(state).former_pods) == (
         replicas,
         replicas,
-        [],
+        (),
     )
     assert (state.capacity.running["pods"], state.capacity.starting.get("pods", 0)) == (replicas * 10**9, 0)
 
@@ -147,7 +147,7 @@ def test_rollout_that_is_undone_keeps_the_pods_that_it_did_not_replace(kind: str
     _run(state, 3000, 4000)
     after = {(pod.name, pod.created_ms) for pod in lists.pods_of("member1", _workload(state))}
     assert (len(after), len(after & before)) == (4, 3)
-    assert (_workload(state).former_pods, _workload(state).ready) == ([], 4)
+    assert (_workload(state).former_pods, _workload(state).ready) == ((), 4)
     assert state.capacity.running["pods"] == 4 * 10**9
 
 
