@@ -22,7 +22,6 @@ class Placements:
 
     def __init__(self, table: dict[str, msgspec.Raw]) -> None:
         self._table = table
-        self._count_max = max(_COUNT_MIN, 2 * len(table))
         self._decoded: dict[str, placements.Placement] = {}
         self._deadlines: dict[tuple[str, str], tuple[Sequence[Taint], int | None]] = {}
 
@@ -33,10 +32,13 @@ class Placements:
             placement = self._decoded[digest] = _DECODER.decode(self._table[digest])
         return placement
 
-    def drop_unused(self, bindings: Iterable[Binding]) -> None:
-        """Drop the placements of former policies that no binding refers to, each time the table has doubled."""
-        if len(self._table) <= self._count_max:
-            return
+    def drop_unused(self, bindings: Iterable[Binding], kept: int) -> int:
+        """Drop the placements of former policies that no binding refers to, each time the table has doubled.
+
+        ``kept`` is the result of the last call: the number of placements that were left.
+        """
+        if len(self._table) <= max(_COUNT_MIN, 2 * kept):
+            return kept
         used: set[str] = set()
         for binding in bindings:
             used.add(binding.applied)
@@ -45,7 +47,7 @@ class Placements:
         for digest in self._table.keys() - used:
             del self._table[digest]
             self._decoded.pop(digest, None)
-        self._count_max = max(_COUNT_MIN, 2 * len(self._table))
+        return len(self._table)
 
     def deadline_ms(self, digest: str, cluster: str, taints: Sequence[Taint]) -> int | None:
         """Return when a binding with this placement must leave a cluster with these taints; None for never."""

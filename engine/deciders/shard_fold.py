@@ -334,7 +334,7 @@ class ShardFold:
         state = self.state
         state.number, state.term, state.time_ms = taken.number, taken.term, taken.time_ms
         state.digest = chain.step_digest(value)
-        self.placements.drop_unused(state.bindings.values())
+        state.placements_kept = self.placements.drop_unused(state.bindings.values(), state.placements_kept)
         self._digests = {topic: _hasher() for topic in self._digests}
         self._refused = []
         self._own_taken = 0

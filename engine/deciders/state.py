@@ -336,6 +336,8 @@ class ShardState(Struct):
     """State of a shard. ``number``, ``term`` and ``digest`` are those of its last step.
 
     - ``began_ms``: time of the first step of the current term; reports may have been missed before it.
+    - ``placements``: those of policies, by digest; ``placements_kept``: their number after the last drop of unused
+      ones, so that a shard from a snapshot drops them in the same steps as one from the whole log.
     - ``touched``: keys touched by the inputs of the current turn.
     - ``waiting``: keys to be decided, in order; ``reported``: those that only member reports touched.
     - ``needs``: by key of the needed object (which may not exist yet), then by key of the binding that needs it.
@@ -360,6 +362,7 @@ class ShardState(Struct):
     bindings: dict[str, Binding] = {}
     rebalancers: dict[str, Rebalancer] = {}
     placements: dict[str, msgspec.Raw] = {}
+    placements_kept: int = 0
     watches: dict[str, Watch] = {}
     touched: dict[str, Waiting] = {}
     waiting: dict[str, Waiting] = {}

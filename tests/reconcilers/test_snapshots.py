@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.deciders import placement_cache
 from engine.deciders.facts import Facts, FactsState
 from engine.deciders.shard_fold import ShardFold
 from engine.log import memory, port, sqlite
@@ -179,6 +180,20 @@ async def test_restored_facts_do_not_keep_the_snapshot_in_memory() -> None:
     facts = Facts(msgspec.json.decode(stored, type=FactsState))
     assert sys.getrefcount(stored) == count
     assert facts.members["member1"].spec.managed_fields == (owner,)
+
+
+@pytest.mark.parametrize("stored_at", range(4))
+async def test_restored_shards_drop_the_same_placements(
+    monkeypatch: pytest.MonkeyPatch, stored_at: int
+) -> None:
+    monkeypatch.setattr(placement_cache, "_COUNT_MIN", 3)
+    kept = world.MemorySnapshots()
+    story = await begun(kept=kept)
+    for number in range(8):
+        await story.submit(policy("p", on("member1", f"other{number}")))
+        if number == stored_at:
+            await story.worker.keep()
+    assert await differing(story.log, kept) == []
 
 
 # --- the tail ---
