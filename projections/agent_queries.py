@@ -1,4 +1,4 @@
-"""Queries for agents: the works of one cluster, and the work of one binding in it."""
+"""Queries for agents: the works of one cluster, the work of one binding in it, and former works of a binding."""
 
 from typing import Final, NamedTuple
 
@@ -77,6 +77,15 @@ def placed(rows: Rows, name: str, key: str) -> Placed | None:
     body, uid, generation = rows_found[0]
     work = works.decode(body)
     return Placed(work, propagation(name, work, uid, generation))
+
+
+def newest_works(rows: Rows, key: str, before: int) -> list[int]:
+    """Return the numbers of a page of the newest works of a binding in any cluster, newest first, before a number."""
+    statement = """
+        SELECT number FROM timeline JOIN keys USING (id)
+        WHERE key = ? AND number < ? AND is_work ORDER BY number DESC LIMIT ?
+    """
+    return [number for (number,) in rows.select(statement, (key, before, PAGE))]
 
 
 def namespaces_of(rows: Rows, name: str) -> list[PropagatedNamespace]:

@@ -368,7 +368,7 @@ class Fold:
                 | work_events.WorkSuspended() as data
             ) if record.topic == topics.WORKS:
                 self._counts.add(_NAMES[type(data)])
-                key_id, head = self._touch(data.key, record.number), decoded.envelope
+                key_id, head = self._touch(data.key, record.number, is_work=True), decoded.envelope
                 # Not the id in the envelope: in structured mode that is another one than the header that was judged.
                 at_ms = self._steps.time_ms(ids.step_of(record.headers["ce_id"])[0])
                 self._work_changes.take(key_id, number, at_ms, head, data)
@@ -385,10 +385,10 @@ class Fold:
         for key in filter(_is_short, data.related):
             self._touch(key, number)
 
-    def _touch(self, key: str, number: int) -> int:
+    def _touch(self, key: str, number: int, *, is_work: bool = False) -> int:
         """Add the record to the key's timeline; return the key's id."""
         key_id = self._keys.of(key)
-        self._timeline.touch(key_id, number)
+        self._timeline.touch(key_id, number, is_work=is_work)
         return key_id
 
 

@@ -15,7 +15,9 @@ from engine.agent.gateway_client import Control
 from engine.http.services import Services
 from engine.kubeapi.rights import service_tokens
 from engine.log import port
+from engine.log.memory import MemoryLog
 from events import clusters, codec, health, keys, records, shapes, specs, topics, works
+from projections import query
 from tests.api.servers import TOKEN, client, on_a_port, serving
 from tests.projections.logs import Pen
 
@@ -132,6 +134,40 @@ async def test_removal_of_a_work_is_found_after_it_has_left_the_list() -> None:
     expected = messages.Work(key=KEY, state="removed", term=1, step=2, preserved=True)
     assert msgspec.json.decode(answer.content, type=messages.Work) == expected
     assert unknown.status_code == 404
+
+
+class CountingLog(MemoryLog):
+    """A log that counts its reads by number."""
+
+    reads = 0
+
+    async def read_all(self, after: int, limit: int) -> list[records.StoredRecord]:
+        self.reads += 1
+        return await super().read_all(after, limit)
+
+
+async def test_removal_is_found_without_reading_later_reports() -> None:
+    pen, shard = Pen(), keys.shard_of(KEY)
+    removed = works.WorkRemoved(cluster="one", key=KEY, term=1, step=2)
+    reports = [
+        record(health.WorkloadReported(cluster="two", key=KEY, term=1, step=1, ready=count), KEY, 10 + count)
+        for count in range(300)
+    ]
+    history = [
+        *opening(),
+        *pen.step(shard, [applied("one", 1), applied("two", 1)]),
+        *pen.step(shard, [removed]),
+        *reports,
+    ]
+    log = CountingLog()
+    async with serving(history, log) as services, agent_of(services, "one") as agent:
+        timeline = await services.read(lambda rows: query.newest(rows, KEY, limit=1_000))
+        log.reads = 0
+        answer = await agent.get("/api/v1/agents/one/removal", params={"key": KEY})
+
+    assert msgspec.json.decode(answer.content, type=messages.Work).state == "removed"
+    assert len(timeline) > len(reports)
+    assert log.reads == 1
 
 
 async def test_removal_of_a_current_work_is_not_found() -> None:

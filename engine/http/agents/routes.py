@@ -229,13 +229,13 @@ class _Agents:
         """Return the newest work of a binding in a cluster that the log contains."""
         before = queries.NUMBER_MAX
         while numbers := await self._reads.read(
-            lambda rows, before=before: queries.newest(rows, key, before=before)
+            lambda rows, before=before: agent_queries.newest_works(rows, key, before)
         ):
-            for number in reversed(numbers):
+            for number in numbers:
                 batch = await self._reads.log.read_all(number - 1, 1)
-                if batch and batch[0].topic == topics.WORKS and (works := await self._counting(name, batch)):
+                if works := await self._counting(name, batch):
                     return works[0][1]
-            before = numbers[0]
+            before = numbers[-1]
         return None
 
     async def namespaces(self, _request: Request, name: str, cluster: Cluster | None) -> Response:
