@@ -60,11 +60,11 @@ def verify(  # noqa: PLR0913  # the options of a command
         report = _verified(log_location, scope, expected, since_snapshot=since_snapshot, processes=processes)
     else:
         report = _by_server(server, views=views)
-    server.show(report, lambda report: _show(report, expected))
+    server.show(report, lambda report: _show(report, expected, views=views))
     return failures.FAILED if report.findings else failures.OK
 
 
-def _show(report: verification.Report, expected: list[checkpoints.Checkpoint]) -> None:
+def _show(report: verification.Report, expected: list[checkpoints.Checkpoint], *, views: bool) -> None:
     findings = report.findings
     output.print_line(f"{report.steps} steps computed again, {report.records} records read")
     for finding in findings:
@@ -76,17 +76,17 @@ def _show(report: verification.Report, expected: list[checkpoints.Checkpoint]) -
     if expected and not any(finding.kind == "checkpoint" for finding in findings):
         counted = "1 signed checkpoint" if len(expected) == 1 else f"{len(expected)} signed checkpoints"
         output.print_line(f"the log contains {counted}, the last of {expected[-1].time}")
-    output.print_line(_conclusion(report))
+    output.print_line(_conclusion(report, views=views))
 
 
-def _conclusion(report: verification.Report) -> str:
+def _conclusion(report: verification.Report, *, views: bool) -> str:
     if report.findings:
         return f"{len(report.findings)} findings"
     if report.differences:
         return f"no findings, but {len(report.differences)} differences from the rules of other releases"
     if any(note.kind == "unproved" for note in report.notes):
         return "no findings, but not all steps were computed"
-    return "the log is verified, no findings"
+    return f"the log {'and its views are' if views else 'is'} verified, no findings"
 
 
 def _verified(

@@ -274,7 +274,7 @@ def test_killed_server_continues_after_a_restart(tmp_path: Path, capsys: pytest.
         assert (data / "endpoint.json").stat().st_mode & 0o777 == 0o600
         assert os.getpid() != json.loads((data / "endpoint.json").read_bytes())["pid"]
         assert without_ages(shell("get", "deploy"))[1] == "six member1 2/2 2 2 Y"
-        assert "the log is verified, no findings" in shell("log", "verify", "--views")
+        assert "the log and its views are verified, no findings" in shell("log", "verify", "--views")
 
 
 def test_pods_are_listed_by_label(shell: Shell) -> None:
