@@ -77,7 +77,7 @@ class Chain(Struct):
         self.ignored += not counts
         return counts
 
-    def gave(self, output: str) -> bool:
+    def is_undeclared_output(self, output: str) -> bool:
         """Return whether an output's id names a valid step of a release before 0.5, which declared no digests."""
         try:
             shard, term, number = ids.step_of(output)
@@ -104,7 +104,7 @@ class Chain(Struct):
         self.last_index = 0
         self.outputs, self.declared = step.outputs, step.declared
         if step.outputs and not step.declared:
-            self._add_bare(step.number)
+            self._add_undeclared_step(step.number)
         return True
 
     def _take_output(self, record: records.StoredRecord) -> bool:
@@ -121,7 +121,7 @@ class Chain(Struct):
         self.last_index = index
         return True
 
-    def _add_bare(self, number: int) -> None:
+    def _add_undeclared_step(self, number: int) -> None:
         if self.bare and self.bare[-1][1] == number - 1:
             self.bare[-1] = (self.bare[-1][0], number)
         else:

@@ -96,7 +96,7 @@ def decode(
         return Unknown(head)
     try:
         if head.type in registry:
-            return Decoded(head, _lifted(head.type, data, registry))
+            return Decoded(head, _decode_upcast(head.type, data, registry))
         return Decoded(head, _DECODERS[head.type].decode(data))
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
         field, reason = _field_and_reason(_plain(error))
@@ -114,8 +114,8 @@ def _open(record: records.Record | records.StoredRecord) -> tuple[Envelope, byte
     return head, attributes.get("data", msgspec.Raw(b"null"))
 
 
-def _lifted(event_type: str, data: bytes | msgspec.Raw, registry: Registry) -> shapes.Event:
-    newest, lifted = lift(event_type, msgspec.json.decode(data, type=dict[str, object]), registry)
+def _decode_upcast(event_type: str, data: bytes | msgspec.Raw, registry: Registry) -> shapes.Event:
+    newest, lifted = upcast(event_type, msgspec.json.decode(data, type=dict[str, object]), registry)
     # Convert via JSON, so that manifests stay raw bytes.
     return _DECODERS[newest].decode(msgspec.json.encode(lifted))
 
@@ -139,7 +139,7 @@ def _field_and_reason(message: str) -> tuple[str, str]:
     return path or "data", match["reason"]
 
 
-def lift(
+def upcast(
     event_type: str,
     data: dict[str, object],
     registry: Registry = UPCASTERS,

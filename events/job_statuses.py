@@ -6,5 +6,5 @@ COMPLETE: Final = '.conditions[?(@.type=="Complete")].status'
 FAILED: Final = '.conditions[?(@.type=="Failed")].status'
 STARTED: Final = ".startTime"
 COMPLETED: Final = ".completionTime"
-IS_SO: Final = "True"
+TRUE: Final = "True"
 """Status text of a condition that is true."""

@@ -70,7 +70,7 @@ def as_list(value: object) -> list[object] | None:
     return value if isinstance(value, list) else None
 
 
-def has_parts(value: object) -> bool:
+def is_container(value: object) -> bool:
     return isinstance(value, dict | list)
 
 

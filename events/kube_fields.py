@@ -9,7 +9,7 @@ import msgspec
 
 from events.json_values import Json
 
-ITSELF: Final = "."
+SELF: Final = "."
 """Key in FieldsV1 that marks a path as owned if there are also owned paths below it."""
 
 

@@ -73,7 +73,7 @@ class Outputs:
         # The step may still come: numbers and terms of valid steps never decrease.
         if number > chain.number and term >= chain.term:
             return Judgement.EARLY
-        return Judgement.COUNTS if chain.gave(output) else Judgement.FOREIGN
+        return Judgement.COUNTS if chain.is_undeclared_output(output) else Judgement.FOREIGN
 
     def keep(self, record: StoredRecord) -> list[StoredRecord]:
         """Keep an early record; return the early records that are dropped to limit their number and size."""

@@ -188,7 +188,7 @@ class StoredRecord(Struct, frozen=True, gc=False):
         return Position(self.topic, self.partition, self.offset)
 
 
-def renumbered(record: StoredRecord, number: int) -> StoredRecord:
+def with_number(record: StoredRecord, number: int) -> StoredRecord:
     """Return the record with its sequence number, for logs that assign it later than the offset."""
     return StoredRecord(
         record.topic,

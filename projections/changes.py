@@ -27,7 +27,7 @@ CREATE TABLE changes (
     body BLOB
 );
 """
-PLACES: Final = 1 << 20
+POSITIONS_PER_NUMBER: Final = 1 << 20
 """The primary key of a change is its record's number times this factor, plus its index among the record's changes.
 
 A single integer key saves space: with it, SQLite keeps a document of up to a page in one piece. With a key of several
@@ -84,13 +84,15 @@ class Changes:
     def flush(self, rows: Rows) -> None:
         new, self._new = self._new, {}
         rows_to_write: list[Row] = [
-            (number * PLACES + index, STORED.get(key[1], key[1]), *key[2:], *new[key])
+            (number * POSITIONS_PER_NUMBER + index, STORED.get(key[1], key[1]), *key[2:], *new[key])
             for number, changed in groupby(sorted(new), key=itemgetter(0))
             for index, key in enumerate(changed)
         ]
         rows.write("INSERT OR REPLACE INTO changes VALUES (?, ?, ?, ?, ?, ?)", rows_to_write)
         # A watch that still needs a deleted change detects this with `is_kept`.
-        rows.write("DELETE FROM changes WHERE place < ?", [((self._last - CHANGES_MAX + 1) * PLACES,)])
+        rows.write(
+            "DELETE FROM changes WHERE place < ?", [((self._last - CHANGES_MAX + 1) * POSITIONS_PER_NUMBER,)]
+        )
 
 
 class Change(NamedTuple):
@@ -109,13 +111,13 @@ class Change(NamedTuple):
 
 def bounds(after: int, end: int) -> tuple[int, int]:
     """Return the first key of the changes after one number, and the first key beyond those of another."""
-    return (after + 1) * PLACES, (end + 1) * PLACES
+    return (after + 1) * POSITIONS_PER_NUMBER, (end + 1) * POSITIONS_PER_NUMBER
 
 
 def between(rows: Queryable, after: int, end: int, kind: str = "") -> list[Change]:
     """Return the changes after one number, up to and including another, in order; of one kind if it is set."""
     statement = "SELECT place / ?, kind, id, member, verb, body FROM changes WHERE place >= ? AND place < ?"
-    where: list[Value] = [PLACES, *bounds(after, end)]
+    where: list[Value] = [POSITIONS_PER_NUMBER, *bounds(after, end)]
     if kind:
         statement += " AND kind = ?"
         where.append(STORED.get(kind, kind))

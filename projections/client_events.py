@@ -1,4 +1,4 @@
-"""Projection of the Kubernetes Events that clients wrote in the newest ``SHOWN_RECORDS`` records of the log.
+"""Projection of the Kubernetes Events that clients wrote in the newest ``KEPT_RECORDS`` records of the log.
 
 The age of an Event is counted in record numbers, not in time, so the result does not depend on when the tables
 were written.
@@ -26,7 +26,7 @@ CREATE TABLE client_events (
 CREATE INDEX client_events_by_number ON client_events (number);
 CREATE INDEX client_events_by_involved ON client_events (involved);
 """
-SHOWN_RECORDS: Final = 20_000
+KEPT_RECORDS: Final = 20_000
 """Number of newest records of the log; Kubernetes Events that were last written before them are not listed."""
 
 _SELECT: Final = "SELECT body FROM client_events WHERE number > ?"
@@ -106,13 +106,13 @@ class ClientEvents:
         stored = (entry[1] for entry in changed.values() if entry is not None)
         rows.write("INSERT INTO client_events VALUES (?, ?, ?, ?, ?)", stored)
         if changed:
-            rows.write("DELETE FROM client_events WHERE number <= ?", [(self._newest - SHOWN_RECORDS,)])
+            rows.write("DELETE FROM client_events WHERE number <= ?", [(self._newest - KEPT_RECORDS,)])
 
     def _get(self, key: str, number: int) -> ClientEvent | None:
         if key in self._changed:
             entry = self._changed[key]
             # An Event that is too old does not exist, also if it is not written to the table yet.
-            return entry[0] if entry is not None and entry[0].number > number - SHOWN_RECORDS else None
+            return entry[0] if entry is not None and entry[0].number > number - KEPT_RECORDS else None
         events = _events(self._rows, number, "key = ?", [key])
         return events[0] if events else None
 
@@ -147,5 +147,5 @@ def written(rows: Rows, record_key: str, number: int) -> ClientEvent | None:
 
 def _events(rows: Rows, number: int, condition: str, values: list[str]) -> list[ClientEvent]:
     statement = f"{_SELECT}{f' AND {condition}' if condition else ''} ORDER BY number"
-    where: list[Value] = [number - SHOWN_RECORDS, *values]
+    where: list[Value] = [number - KEPT_RECORDS, *values]
     return [_decode(body) for (body,) in rows.select(statement, where)]

@@ -154,20 +154,20 @@ class Fold:
                 | observations.ObjectVanished()
                 | observations.DecisionCompared()
                 | observations.DecisionMade() as data
-            ) if _is_short(data.timeline_key):
+            ) if _is_key_length(data.timeline_key):
                 self._counts.add(_NAMES[type(data)])
                 self._touch(data.timeline_key, record.number)
                 if isinstance(data, observations.ObjectObserved | observations.ObjectVanished):
                     self._observed_bindings.take(record.number, data)
                 key = observations.subject_key(data)
-                if key not in ("", data.timeline_key) and _is_short(key):
+                if key not in ("", data.timeline_key) and _is_key_length(key):
                     self._touch(key, record.number)
             case codec.Decoded(data=observations.ControlPlaneRestored() as data):
                 self._counts.add(_NAMES[type(data)])
             case codec.Decoded(
                 data=observations.KubernetesEventWritten() | observations.KubernetesEventDeleted() as data,
                 envelope=envelope,
-            ) if _is_short(data.record_key):
+            ) if _is_key_length(data.record_key):
                 is_taken = self._client_events.take(record.number, envelope, data)
                 self._counts.add(_NAMES[type(data)] if is_taken else f"{record.topic}.skipped")
             case _:
@@ -375,14 +375,14 @@ class Fold:
             case codec.Decoded(data=rejections.InputRejected() as data) if record.topic == topics.REJECTIONS:
                 self._counts.add(_NAMES[type(data)])
                 self._rejections.add(record.number, decoded.envelope.time, data)
-                if data.key and _is_short(data.key):
+                if data.key and _is_key_length(data.key):
                     key = keys.cluster_key(data.key) if data.topic == topics.CLUSTERS else data.key
                     self._touch(key, record.number)
             case _:
                 self._counts.add(f"{record.topic}.skipped")
 
     def _touch_related(self, data: shapes.Event, number: int) -> None:
-        for key in filter(_is_short, data.related):
+        for key in filter(_is_key_length, data.related):
             self._touch(key, number)
 
     def _touch(self, key: str, number: int, *, is_work: bool = False) -> int:
@@ -392,6 +392,6 @@ class Fold:
         return key_id
 
 
-def _is_short(key: str) -> bool:
+def _is_key_length(key: str) -> bool:
     """Whether a key in an event's data is no longer than a record's key may be: known keys are kept in memory."""
     return len(key) <= limits.KEY_BYTES_MAX

@@ -40,7 +40,7 @@ class Inputs:
         """Return the head of the object with this key; None if there is none."""
         return self._fold(topic, partition).state.heads.get(key)
 
-    def forgotten(self, batch: Iterable[StoredRecord]) -> list[StoredRecord]:
+    def first_records_without_ids(self, batch: Iterable[StoredRecord]) -> list[StoredRecord]:
         """Return, for each partition whose recent ids are not in memory, its first record in a batch."""
         first: dict[tuple[str, int], StoredRecord] = {}
         for record in batch:
@@ -62,7 +62,7 @@ class Inputs:
         return self._folds[slot]
 
 
-class Recall:
+class RecentIdsRebuild:
     """Rebuilds a partition's recent ids from the records in the ``limits.RECENT_IDS`` offsets before ``before``."""
 
     def __init__(self, before: StoredRecord) -> None:

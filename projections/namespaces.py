@@ -16,7 +16,7 @@ from events.validation.verdicts import Taken
 from projections import clusters
 from projections.changed_objects import ChangedObjects
 from projections.port import Rows
-from projections.works import Where, Work, Works
+from projections.works import Work, WorkKeyIds, Works
 
 _SOURCE: Final = "/reballast/namespaces"
 _CLUSTERS: Final = "SELECT id, body FROM clusters ORDER BY id"
@@ -102,7 +102,7 @@ class NamespaceWorks:
         self._works.add(where, work)
         self._changed_objects.work_changed(where, number, cluster, None, work)
 
-    def _remove(self, where: Where, number: int) -> None:
+    def _remove(self, where: WorkKeyIds, number: int) -> None:
         work = self._works.remove(where)
         if work is not None:
             self._changed_objects.work_changed(where, number, self._clusters[where[0]], work, None)

@@ -19,7 +19,7 @@ from projections.documents.clusters import cluster_document
 from projections.documents.objects import ObjectRow, object_document
 from projections.documents.works import cluster_of, work_object
 from projections.placements import stored as stored_placement
-from projections.port import Found, Rows, Value
+from projections.port import ResultRow, Rows, Value
 
 _FIELDS: Final = """
     key, kind, namespace, name, api_version, o.number, version, generation, uid, created_ms, labels, manifest,
@@ -196,7 +196,7 @@ def _remaining(rows: Rows, selection: Selection, mark: str) -> int:
     return int(count)
 
 
-def _object(row: Found, kind: Kind) -> KubeObject | None:
+def _object(row: ResultRow, kind: Kind) -> KubeObject | None:
     _id, binding_body, rebalancer_body, *fields = row
     object_row = ObjectRow(*fields)
     if changes.kind_of(object_row.api_version, object_row.kind) != kind.of_change:
@@ -226,7 +226,7 @@ def _bindings(rows: Rows, selection: Selection, after: str) -> Iterator[tuple[st
 
 
 def _binding(
-    rows: Rows, row: Found, placements: dict[str, bytes | None], *, brief: bool = False
+    rows: Rows, row: ResultRow, placements: dict[str, bytes | None], *, brief: bool = False
 ) -> KubeObject:
     """Render a binding; ``placements`` caches placements by digest, since many bindings share them."""
     binding = bindings.decode(row[2])
@@ -251,7 +251,7 @@ def _clusters(rows: Rows, selection: Selection, after: str) -> Iterator[tuple[st
         yield row[1], _cluster(row, known)
 
 
-def _cluster(row: Found, known: list[remedies.Remedy]) -> KubeObject:
+def _cluster(row: ResultRow, known: list[remedies.Remedy]) -> KubeObject:
     return remedies.with_actions(cluster_document(clusters.decode(row[2]), managed=True), known)
 
 
@@ -281,7 +281,7 @@ def _clusters_with_works(rows: Rows, namespace: str) -> list[tuple[int, str]]:
     return [] if member is None else rows.select(_CLUSTER_KEY, (keys.cluster_key(member),))
 
 
-def _work(rows: Rows, row: Found) -> KubeObject:
+def _work(rows: Rows, row: ResultRow) -> KubeObject:
     key_id, member_key, _name, body = row
     matches = rows.select(f"{_OBJECTS} WHERE o.id = ?", (key_id,))
     template = ObjectRow(*matches[0][3:]) if matches else None

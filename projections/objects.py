@@ -18,7 +18,7 @@ from events.kube_objects import KubeObject
 from events.validation.verdicts import Head, Taken
 from projections.documents import field_owners
 from projections.documents.objects import ObjectRow
-from projections.port import Found, Queryable, Row, Rows
+from projections.port import Queryable, ResultRow, Row, Rows
 
 SCHEMA: Final = """
 CREATE TABLE objects (
@@ -155,20 +155,20 @@ class Objects:
         stored = self._rows.select(_ONE, (key_id,))
         current = ObjectRow(*stored[0]) if stored else None
         if key_id in self._changed:
-            row = cast("Found | None", self._changed[key_id])
-            current = None if row is None else _over(current, row)
+            row = cast("ResultRow | None", self._changed[key_id])
+            current = None if row is None else _merged_row(current, row)
         status = self._statuses.get(key_id)
         return current if current is None or status is None else _with_status(current, status)
 
     def number(self, key_id: int) -> int:
         """Return the number of the record that last wrote the object or its status; 0 if it does not exist."""
         if key_id in self._changed:
-            row = cast("Found | None", self._changed[key_id])
+            row = cast("ResultRow | None", self._changed[key_id])
             number = 0 if row is None else int(row[6])
         else:
             stored = self._rows.select(_NUMBER, (key_id,))
             number = int(stored[0][0]) if stored else 0
-        status = cast("Found | None", self._statuses.get(key_id))
+        status = cast("ResultRow | None", self._statuses.get(key_id))
         return number if not number or status is None else max(number, int(status[0]))
 
     def put(self, key_id: int, taken: Taken, manifest: kube_objects.Manifest, raw: msgspec.Raw) -> None:
@@ -202,7 +202,7 @@ class Objects:
             # Objects of this topic are of known kinds; a template's custom kind may have the same name.
             is_quota = taken.record.topic == topics.POLICIES and taken.head.kind == federated_quotas.KIND
             if is_quota and (current := self.get(key_id)) is not None:
-                status = federated_quotas.with_own_parts(status, current.status)
+                status = federated_quotas.with_engine_fields(status, current.status)
             self._statuses[key_id] = (
                 taken.record.number,
                 taken.head.version,
@@ -241,7 +241,7 @@ class Objects:
         rows.write(_STATUS, statuses.values())
 
 
-def _over(stored: ObjectRow | None, row: Found) -> ObjectRow:
+def _merged_row(stored: ObjectRow | None, row: ResultRow) -> ObjectRow:
     """Return the row as ``_UPSERT`` will store it: if the uid is the same, status and field owners stay."""
     kind, namespace, name, api_version, number, version, generation, uid, created_ms = row[2:11]
     numbers = (number, version, generation)
@@ -253,7 +253,7 @@ def _over(stored: ObjectRow | None, row: Found) -> ObjectRow:
 
 def _with_status(current: ObjectRow, row: Row) -> ObjectRow:
     """Return the stored row with the status, the status's field owners and the numbers in ``row``."""
-    number, version, status, owned, _key_id = cast("Found", row)
+    number, version, status, owned, _key_id = cast("ResultRow", row)
     return current._replace(
         number=max(current.number, number), version=max(current.version, version), status=status, owners=owned
     )

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 Value = int | str | bytes | None
 Row = tuple[Value, ...]
-Found = tuple[Any, ...]
+ResultRow = tuple[Any, ...]
 """A row of a query result; the statement determines its columns, and the caller annotates their types."""
 
 
@@ -25,7 +25,7 @@ class UnwritableError(ProjectionError):
 class Queryable(Protocol):
     """Tables, or one consistent read of them: enough for a function that runs a single query."""
 
-    def select(self, statement: str, where: Sequence[Value] = ()) -> list[Found]:
+    def select(self, statement: str, where: Sequence[Value] = ()) -> list[ResultRow]:
         """Return all rows of a query; may block while another thread reads."""
         ...
 
@@ -33,7 +33,7 @@ class Queryable(Protocol):
 class Rows(Queryable, Protocol):
     """Access to the tables within one transaction or one consistent read."""
 
-    def scan(self, statement: str, where: Sequence[Value] = ()) -> Iterator[Found]:
+    def scan(self, statement: str, where: Sequence[Value] = ()) -> Iterator[ResultRow]:
         """Yield the rows of a query one by one, for callers that may not need all."""
         ...
 

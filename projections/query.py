@@ -20,7 +20,7 @@ from projections.documents.bindings import binding_document
 from projections.documents.clusters import ShownWork, cluster_document, shown_work
 from projections.documents.objects import ObjectRow, object_document
 from projections.placements import stored as stored_placement
-from projections.port import Found, Rows, Value
+from projections.port import ResultRow, Rows, Value
 
 NUMBER_MAX: Final = 2**62
 """Greater than any number of a record."""
@@ -104,7 +104,7 @@ def list_bindings(rows: Rows, filters: Filter = ANY, *, limit: int = 100, after:
         statement += " AND instr(clusters, ?) > 0"
         where.append(f",{filters.cluster},")
 
-    def show(row: Found) -> tuple[str, KubeObject | None]:
+    def show(row: ResultRow) -> tuple[str, KubeObject | None]:
         key_id, key, body = row
         binding = bindings.decode(body)
         template = binding.template
@@ -130,7 +130,7 @@ def list_objects(rows: Rows, filters: Filter = ANY, *, limit: int = 100, after: 
             statement += f" AND {column} = ?"
             where.append(value)
 
-    def show(row: Found) -> tuple[str, KubeObject | None]:
+    def show(row: ResultRow) -> tuple[str, KubeObject | None]:
         key_id, *columns = row
         item = ObjectRow(*columns)
         mark = msgspec.json.encode((item.kind, item.namespace, item.name, key_id)).decode()
@@ -161,7 +161,7 @@ def list_clusters(rows: Rows, filters: Filter = ANY, *, limit: int = 100, after:
     """Return clusters, ordered by name."""
     statement = "SELECT key, body FROM keys JOIN clusters USING (id) WHERE key > ? ORDER BY key"
 
-    def show(row: Found) -> tuple[str, KubeObject | None]:
+    def show(row: ResultRow) -> tuple[str, KubeObject | None]:
         key, body = row
         cluster = clusters.decode(body)
         fits = filters.name in ("", cluster.name)
@@ -191,7 +191,7 @@ def list_works(
             statement += f" AND {column}.key = ?"
             where.append(value)
 
-    def show(row: Found) -> tuple[str, ShownWork]:
+    def show(row: ResultRow) -> tuple[str, ShownWork]:
         cluster_id, key_id, cluster_name, binding_key, body = row
         name = str(cluster_name).removeprefix(keys.cluster_key(""))
         return f"{cluster_id}.{key_id}", shown_work(binding_key, name, works.decode(body))
@@ -231,7 +231,7 @@ def list_rejections(rows: Rows, *, limit: int = 100, after: str = "") -> Page[Re
         FROM rejections WHERE number < ? ORDER BY number DESC
     """
 
-    def show(row: Found) -> tuple[str, Rejection]:
+    def show(row: ResultRow) -> tuple[str, Rejection]:
         rejection = Rejection(**dict(zip(Rejection.__struct_fields__, row, strict=True)))
         return str(rejection.number), rejection
 
@@ -265,7 +265,7 @@ def _page(
     rows: Rows,
     statement: str,
     where: list[Value],
-    show: Callable[[Found], tuple[str, _Item | None]],
+    show: Callable[[ResultRow], tuple[str, _Item | None]],
     limit: int,
 ) -> Page[_Item]:
     limit = _bounded(limit)

@@ -132,18 +132,18 @@ class Projector:
 
     async def _remember(self, fold: Fold, batch: Sequence[StoredRecord]) -> None:
         """Reload the recent ids of each partition whose first record since a restart is in the batch."""
-        for first in fold.inputs.forgotten(batch):
+        for first in fold.inputs.first_records_without_ids(batch):
             start = max(first.offset - limits.RECENT_IDS, 0)
-            recall = inputs.Recall(first)
+            rebuild = inputs.RecentIdsRebuild(first)
             # A read may return fewer records than requested, and offsets have gaps. The records of all reads
             # together may be larger than the memory.
             while start < first.offset:
                 records = await self._log.read(first.topic, first.partition, start, first.offset - start)
                 if not records:
                     break
-                await self._in_thread(recall.take, records)
+                await self._in_thread(rebuild.take, records)
                 start = records[-1].offset + 1
-            await self._in_thread(fold.inputs.remember, first, recall.recent)
+            await self._in_thread(fold.inputs.remember, first, rebuild.recent)
 
     def _write(self, fold: Fold, batch: Sequence[StoredRecord]) -> None:
         try:

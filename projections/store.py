@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from projections import schema
-from projections.port import Found, ProjectionError, Row, UnwritableError, Value
+from projections.port import ProjectionError, ResultRow, Row, UnwritableError, Value
 
 FILE: Final = "views.sqlite"
 """File name of the tables in a data directory."""
@@ -34,10 +34,10 @@ class Connection:
     def __init__(self, raw: sqlite3.Connection) -> None:
         self._raw = raw
 
-    def select(self, statement: str, where: Sequence[Value] = ()) -> list[Found]:
+    def select(self, statement: str, where: Sequence[Value] = ()) -> list[ResultRow]:
         return self._raw.execute(statement, where).fetchall()
 
-    def scan(self, statement: str, where: Sequence[Value] = ()) -> Iterator[Found]:
+    def scan(self, statement: str, where: Sequence[Value] = ()) -> Iterator[ResultRow]:
         return self._raw.execute(statement, where)
 
     def write(self, statement: str, rows: Iterable[Row]) -> None:
@@ -103,7 +103,7 @@ class Reader:
         finally:
             self._return_connection(connection)
 
-    def select(self, statement: str, where: Sequence[Value] = ()) -> list[Found]:
+    def select(self, statement: str, where: Sequence[Value] = ()) -> list[ResultRow]:
         """Return all rows of one query; never blocks other readers."""
         connection = self._taken()
         try:
@@ -168,7 +168,7 @@ class Store:
         with self._reading, self._reader.transaction():
             yield self._reader
 
-    def select(self, statement: str, where: Sequence[Value] = ()) -> list[Found]:
+    def select(self, statement: str, where: Sequence[Value] = ()) -> list[ResultRow]:
         """Return all rows of one query; blocks while another thread reads."""
         with self._reading:
             return self._reader.select(statement, where)
@@ -192,7 +192,7 @@ class Store:
             (row,) = rows.select("SELECT number, checksum FROM checkpoint")
         return Checkpoint(*row)
 
-    def dump(self) -> dict[str, list[Found]]:
+    def dump(self) -> dict[str, list[ResultRow]]:
         """Return all tables, row by row; equal logs give equal dumps."""
         with self.reading() as rows:
             names: list[tuple[str]] = rows.select(

@@ -11,7 +11,7 @@ from projections.bindings import Binding, Bindings
 from projections.changed_objects import ChangedObjects
 from projections.documents import works as documents
 from projections.keys import Keys
-from projections.works import Where, Works
+from projections.works import WorkKeyIds, Works
 
 Reports = dict[str, decisions.MemberStatus]
 """The last report on a binding from each cluster, by cluster."""
@@ -104,7 +104,7 @@ class WorkChanges:
             self._works.touch(where, taken.record.number)
             self._changed.work_touched(where, taken.record.number)
 
-    def _rendered_with(self, key_id: int, taken: Taken) -> list[Where]:
+    def _rendered_with(self, key_id: int, taken: Taken) -> list[WorkKeyIds]:
         """Return the works whose rendered content depends on an object."""
         head = taken.head
         if head is None:
@@ -117,7 +117,9 @@ class WorkChanges:
         is_rendered = taken.record.topic == topics.SPECS or (head.api_version, head.kind) == namespaces.KIND
         return self._works.of_key(key_id) if is_rendered else []
 
-    def _report(self, where: Where, number: int, at_ms: int, member: decisions.MemberStatus | None) -> None:
+    def _report(
+        self, where: WorkKeyIds, number: int, at_ms: int, member: decisions.MemberStatus | None
+    ) -> None:
         if self._works.report(where, number, at_ms, member):
             self._changed.work_touched(where, number)
 

@@ -42,7 +42,7 @@ SELECT k.key FROM keys c JOIN works w INDEXED BY works_by_name ON w.cluster = c.
 WHERE c.key = ? AND w.name = ?
 """
 
-Where = tuple[int, int]
+WorkKeyIds = tuple[int, int]
 """The key ids of a work's cluster and of its binding."""
 
 
@@ -104,13 +104,13 @@ class Works:
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
-        self._changed: dict[Where, Work | None] = {}
+        self._changed: dict[WorkKeyIds, Work | None] = {}
         self._new: dict[int, set[int]] = {}
-        self._overridden: dict[str, dict[Where, bool]] = {}
+        self._overridden: dict[str, dict[WorkKeyIds, bool]] = {}
 
     def take(
         self,
-        where: Where,
+        where: WorkKeyIds,
         number: int,
         at_ms: int,
         head: Envelope,
@@ -163,7 +163,9 @@ class Works:
                     self._put(where, previous, suspended)
         return True
 
-    def report(self, where: Where, number: int, at_ms: int, member: decisions.MemberStatus | None) -> bool:
+    def report(
+        self, where: WorkKeyIds, number: int, at_ms: int, member: decisions.MemberStatus | None
+    ) -> bool:
         """Store the cluster's report; return whether it changes the rendered work."""
         previous = self.get(where)
         if previous is None or previous.member == member:
@@ -174,7 +176,7 @@ class Works:
         self._put(where, previous, updated)
         return True
 
-    def bind(self, where: Where, number: int, binding: Binding, assigned: int | None) -> bool:
+    def bind(self, where: WorkKeyIds, number: int, binding: Binding, assigned: int | None) -> bool:
         """Update a work's claim and replicas from its binding; return whether that changes the rendered work.
 
         ``assigned`` is the number of replicas that the binding assigns to the cluster, None if it assigns none. Only a
@@ -196,24 +198,24 @@ class Works:
         self._put(where, previous, updated)
         return True
 
-    def touch(self, where: Where, number: int) -> None:
+    def touch(self, where: WorkKeyIds, number: int) -> None:
         """Set the number of a work whose rendered content changed with its template or an override policy."""
         previous = self.get(where)
         if previous is not None:
             self._put(where, previous, msgspec.structs.replace(previous, number=number))
 
-    def add(self, where: Where, work: Work) -> None:
+    def add(self, where: WorkKeyIds, work: Work) -> None:
         """Add a work; no work may exist at ``where`` yet."""
         self._put(where, None, work)
 
-    def remove(self, where: Where) -> Work | None:
+    def remove(self, where: WorkKeyIds) -> Work | None:
         """Remove a work and return it; None if there is none."""
         previous = self.get(where)
         if previous is not None:
             self._put(where, previous, None)
         return previous
 
-    def of_namespaces(self, member: int) -> list[Where]:
+    def of_namespaces(self, member: int) -> list[WorkKeyIds]:
         """Return the works of namespaces in a cluster; ``member`` is the id of the cluster's key."""
         rows = self._rows.select(_OF_NAMESPACES, (member, *namespaces.KIND))
         changed = {
@@ -225,13 +227,13 @@ class Works:
             if self.get(where) is not None
         ]
 
-    def of_key(self, key_id: int) -> list[Where]:
+    def of_key(self, key_id: int) -> list[WorkKeyIds]:
         """Return the works of a binding."""
         rows = self._rows.select("SELECT cluster FROM works WHERE id = ?", (key_id,))
         clusters = {cluster for (cluster,) in rows} | self._new.get(key_id, set())
         return [where for cluster in sorted(clusters) if self.get(where := (cluster, key_id)) is not None]
 
-    def overridden_by(self, kind: str, namespace: str, name: str) -> list[Where]:
+    def overridden_by(self, kind: str, namespace: str, name: str) -> list[WorkKeyIds]:
         """Return the works to which an override policy applies."""
         policy = _policy(kind, namespace, name)
         rows = self._rows.select("SELECT cluster, id FROM overridden WHERE policy = ?", (policy,))
@@ -259,7 +261,7 @@ class Works:
         matches = self._rows.select("SELECT body FROM works WHERE cluster = ? AND id = ?", where)
         return decode(matches[0][0]) if matches else None
 
-    def _put(self, where: Where, previous: Work | None, updated: Work | None) -> None:
+    def _put(self, where: WorkKeyIds, previous: Work | None, updated: Work | None) -> None:
         self._changed[where] = updated
         self._new.setdefault(where[1], set()).add(where[0])
         for ref in previous.overrides if previous is not None else ():

@@ -89,7 +89,7 @@ class Job(Struct, frozen=True):
         """The fields that determine the times of the job; changes of other fields keep its due time."""
         return self.namespace, self.name, self.rule.name, self.rule.schedule, self.rule.time_zone or ""
 
-    def following_ms(self, now_ms: int) -> int | None:
+    def next_run_ms(self, now_ms: int) -> int | None:
         """Return the first time of the rule after ``now_ms``; None if there is none or the schedule is invalid."""
         schedule = schedules.parse(self.rule.schedule, self.rule.time_zone or "")
         return None if schedule is None else schedule.next(now_ms)
@@ -102,12 +102,12 @@ class Job(Struct, frozen=True):
 
 
 class _Execution(Struct, frozen=True):
-    """A job that was due at ``due_ms`` and is executed at ``now_ms``; ``following_ms`` is the next time of its rule."""
+    """A job that was due at ``due_ms`` and is executed at ``now_ms``; ``next_run_ms`` is the next time of its rule."""
 
     job: Job
     due_ms: int
     now_ms: int
-    following_ms: int | None
+    next_run_ms: int | None
 
 
 _DECODER: Final = msgspec.json.Decoder(_Scaler)
@@ -215,7 +215,7 @@ async def _scheduled(jobs: list[Job], now_ms: int) -> list[tuple[int, Job]]:
     """Return each job that has a next time, with that time; uses a thread, since time zones are read from files."""
 
     def scheduled() -> list[tuple[int, Job]]:
-        jobs_with_dues = [(job.following_ms(now_ms), job) for job in jobs]
+        jobs_with_dues = [(job.next_run_ms(now_ms), job) for job in jobs]
         for job in (job for due_ms, job in jobs_with_dues if due_ms is None):
             _log.warning("rule is never due", scaler=job.name, rule=job.rule.name, zone=job.rule.time_zone)
         return [(due_ms, job) for due_ms, job in jobs_with_dues if due_ms is not None]
@@ -283,8 +283,8 @@ def _histories(scaler: KubeObject, done: _Execution, fault: str) -> list[Json]:
         }
         execution |= {name: count for name, count in applied.items() if count is not None}
     kept = [execution, *objects_at(history, field)][: _HISTORY if limit is None else limit]
-    if done.following_ms is not None:
-        history = {**history, "nextExecutionTime": times.to_seconds_text(done.following_ms)}
+    if done.next_run_ms is not None:
+        history = {**history, "nextExecutionTime": times.to_seconds_text(done.next_run_ms)}
     # As in Karmada, a rule that was removed has no history.
     names = {entry.get("name") for entry in scaler.objects_at("spec", "rules")} - {rule.name}
     others = [

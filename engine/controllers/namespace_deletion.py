@@ -93,7 +93,7 @@ class Namespaces:
             now_ms = self._clock_ms()
             for name in [name for name, due_ms in self._due_ms.items() if due_ms <= now_ms]:
                 del self._due_ms[name]
-                await self._continue(name)
+                await self._delete_contents(name)
             await asyncio.sleep(_PAUSE_S)
 
     async def _search(self, grace_ms: int) -> bool:
@@ -115,18 +115,18 @@ class Namespaces:
         try:
             return await self._finish(name)
         except _FAILURES as error:
-            self._repeat(name, str(error))
+            self._retry_later(name, str(error))
             return False
 
-    async def _continue(self, name: str) -> None:
+    async def _delete_contents(self, name: str) -> None:
         """Delete the contents of a marked namespace, and the namespace if it is then empty."""
         try:
             await self._clear(name)
             await self._finish(name)
         except _FAILURES as error:
-            self._repeat(name, str(error))
+            self._retry_later(name, str(error))
 
-    def _repeat(self, name: str, reason: str) -> None:
+    def _retry_later(self, name: str, reason: str) -> None:
         """Log why the deletion of a namespace failed, and let ``run`` continue it after a pause."""
         _log.warning("deletion of a namespace stalled", namespace=name, reason=reason)
         self._due_ms[name] = self._clock_ms() + _AFTER_FAILURE_MS
@@ -135,7 +135,7 @@ class Namespaces:
         namespace = await self._reads.read(lambda rows: object_tables.get(rows, _NAMESPACE, "", name))
         if namespace is None:
             return True
-        if not namespace.is_ending or marks.finalizers(namespace) or await self._contained(name):
+        if not namespace.is_ending or marks.finalizers(namespace) or await self._contents(name):
             return False
         labels = namespace.labels
         # Before the removal: after it, nothing would repeat a deletion in a member that failed.
@@ -145,7 +145,7 @@ class Namespaces:
         answer = await self._remove(target, is_final=True)
         if isinstance(answer, Problem):
             if answer.verdict != Verdict.NOT_FOUND:
-                self._repeat(name, answer.reason)
+                self._retry_later(name, answer.reason)
             return answer.verdict == Verdict.NOT_FOUND
         return answer.mutated.action == Action.DELETED
 
@@ -169,7 +169,7 @@ class Namespaces:
     async def resume(self, name: str) -> None:
         """Continue the deletion of a namespace after a write to one of its objects, which may end a protection."""
         if name in self._held:
-            await self._continue(name)
+            await self._delete_contents(name)
 
     async def _clear(self, name: str) -> None:
         # The marked namespace may have been deleted meanwhile, and another one of this name created.
@@ -177,7 +177,7 @@ class Namespaces:
         is_marked = namespace is not None and namespace.is_ending
         targets = [
             Target(api_version=ref.api_version, kind=ref.kind, namespace=name, name=ref.name)
-            for ref in (await self._contained(name) if is_marked else ())
+            for ref in (await self._contents(name) if is_marked else ())
         ]
         is_held = False
         for start in range(0, len(targets), _TOGETHER):
@@ -195,10 +195,10 @@ class Namespaces:
                 raise
             return True
         if isinstance(answer, Problem) and answer.verdict != Verdict.NOT_FOUND:
-            self._repeat(target.namespace, answer.reason)
+            self._retry_later(target.namespace, answer.reason)
         return False
 
-    async def _contained(self, name: str) -> list[shapes.WorkloadRef]:
+    async def _contents(self, name: str) -> list[shapes.WorkloadRef]:
         return await self._reads.read(lambda rows: objects.in_namespace(rows, name))
 
 

@@ -49,7 +49,7 @@ _Scope = tuple[str, selector_index.Scope]
 # (-explicit priority, -implicit priority, policy name): the smallest rank wins.
 _Rank = tuple[int, int, str]
 _Entry = tuple[_Rank, selector_index.Cell, Policy]
-_Cells = dict[selector_index.Handle, list[_Entry]]
+_Cells = dict[selector_index.IndexKey, list[_Entry]]
 
 _rank_of = itemgetter(0)
 
@@ -74,8 +74,8 @@ def preempts(newcomer: Policy, holder: Policy) -> bool:
 class PolicyIndex:
     """All policies, indexed so that the best policy for a template is found without a walk over all of them.
 
-    Each selector is stored under its scope and its handle (``selector_index``). A lookup visits only the entries
-    under the template's scopes and handles; these are sorted by rank.
+    Each selector is stored under its scope and its index key (``selector_index``). A lookup visits only the entries
+    under the template's scopes and index keys; these are sorted by rank.
     """
 
     def __init__(self) -> None:
@@ -94,9 +94,9 @@ class PolicyIndex:
         selection = self._selections[ref] = Selection(policy.selectors)
         if policy.is_deleting:
             return
-        for scope, handle, cell in selection.cells():
+        for scope, index_key, cell in selection.cells():
             cells = self._scopes.setdefault((policy.kind, scope), {})
-            insort(cells.setdefault(handle, []), (_rank(policy, handle), cell, policy), key=_rank_of)
+            insort(cells.setdefault(index_key, []), (_rank(policy, index_key), cell, policy), key=_rank_of)
 
     def remove(self, kind: str, namespace: str, name: str) -> None:
         """Remove a policy; do nothing if it does not exist."""
@@ -144,29 +144,29 @@ class PolicyIndex:
         return best[2] if best else None
 
     def _entries(self, kind: str, template: Template) -> Iterator[list[_Entry]]:
-        """Yield the sorted entries of each (scope, handle) that matches the template."""
+        """Yield the sorted entries of each (scope, index_key) that matches the template."""
         ref = template.ref
         for namespace in (ref.namespace, selector_index.ANY) if ref.namespace else (selector_index.ANY,):
             cells = self._scopes.get((kind, selector_index.scope_of(namespace, ref)))
             if cells is not None:
-                for handle in selector_index.handles_of(template):
-                    if handle in cells:
-                        yield cells[handle]
+                for index_key in selector_index.template_index_keys(template):
+                    if index_key in cells:
+                        yield cells[index_key]
 
     def _drop(self, ref: shapes.PolicyRef) -> None:
         policy, selection = self._policies.pop(ref, None), self._selections.pop(ref, None)
         if policy is None or selection is None or policy.is_deleting:
             return
-        for scope, handle, cell in selection.cells():
+        for scope, index_key, cell in selection.cells():
             cells = self._scopes[policy.kind, scope]
-            entries = cells[handle]
-            index = bisect_left(entries, _rank(policy, handle), key=_rank_of)
+            entries = cells[index_key]
+            index = bisect_left(entries, _rank(policy, index_key), key=_rank_of)
             # Several selectors of one policy share a rank; find the entry with this very cell.
             while entries[index][1] is not cell:
                 index += 1
             del entries[index]
             if not entries:
-                del cells[handle]
+                del cells[index_key]
             if not cells:
                 del self._scopes[policy.kind, scope]
 
@@ -203,5 +203,5 @@ def _kinds(template: Template) -> tuple[str, ...]:
     return (policies.CLUSTER_PROPAGATION_POLICY,)
 
 
-def _rank(policy: Policy, handle: selector_index.Handle) -> _Rank:
-    return (-policy.spec.priority, -handle[0], policy.metadata.name)
+def _rank(policy: Policy, index_key: selector_index.IndexKey) -> _Rank:
+    return (-policy.spec.priority, -index_key[0], policy.metadata.name)

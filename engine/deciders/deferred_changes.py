@@ -60,7 +60,7 @@ class DeferredChanges:
             self.limited[namespace] = cause, flags | before
 
     def add_groups(self, shard: ShardState, indexes: Indexes, placements: Placements, cause: Cause) -> None:
-        """Add the bindings without a ``Seat`` that may belong to a workload group."""
+        """Add the bindings without a ``GroupMember`` that may belong to a workload group."""
         for (digest, _affinity), group in indexes.by_group.items():
             if placements.get(digest).workload_affinity is not None:
                 self.grouped |= {key: cause for key in sorted(group) if key not in shard.seats}

@@ -1,9 +1,9 @@
-"""Fold claims and verdicts of workload groups into ``ledgers.Seat`` structs.
+"""Fold claims and verdicts of workload groups into ``ledgers.GroupMember`` structs.
 
 The shard of a binding keeps the binding's own seats, the owner shard of a group keeps all seats of the group.
 """
 
-from engine.deciders.ledgers import Seat, WorkloadGroup
+from engine.deciders.ledgers import GroupMember, WorkloadGroup
 from engine.deciders.state import ShardState
 from events import group_decisions, links
 
@@ -15,7 +15,7 @@ def take(shard: ShardState, link: links.GroupAsked) -> bool:
     if previous is not None and link.number <= previous.number:
         return False
     if link.placed or link.wanted:
-        group.seats[link.key] = Seat(link.number, link.placed, link.wanted)
+        group.seats[link.key] = GroupMember(link.number, link.placed, link.wanted)
     else:
         group.seats.pop(link.key, None)
     if link.wanted:
@@ -46,7 +46,7 @@ def apply(shard: ShardState, data: group_decisions.GroupClaimed | group_decision
             seats = shard.seats.setdefault(data.key, {})
             previous = seats.pop(data.group, None)
             if data.placed or data.wanted:
-                seat = seats[data.group] = Seat(data.number, data.placed, data.wanted)
+                seat = seats[data.group] = GroupMember(data.number, data.placed, data.wanted)
                 if previous is not None:
                     seat.is_bound, seat.others = previous.is_bound, previous.others
                     is_same = previous.wanted == data.wanted
@@ -69,6 +69,6 @@ def settle(shard: ShardState, key: str) -> None:
         del shard.groups[key]
 
 
-def _judge(seat: Seat, verdict: links.GroupAnswered | group_decisions.GroupVerdict) -> None:
+def _judge(seat: GroupMember, verdict: links.GroupAnswered | group_decisions.GroupVerdict) -> None:
     seat.is_answered, seat.is_granted = True, verdict.granted
     seat.is_bound, seat.others = verdict.bound, verdict.others

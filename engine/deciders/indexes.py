@@ -58,9 +58,9 @@ class _Group:
         for label in self._by_label.keys() & template.labels.keys():
             _move(self._by_label[label], key, template.labels[label], None)
 
-    def with_handle(self, handle: selector_index.Handle) -> AbstractSet[str]:
-        """Return the keys of the templates that a handle matches: by name, by one label, or all of the group."""
-        closeness, name, value = handle
+    def with_index_key(self, index_key: selector_index.IndexKey) -> AbstractSet[str]:
+        """Return the keys of the templates that an index key matches: by name, by one label, or all of the group."""
+        closeness, name, value = index_key
         if closeness == selector_index.BY_NAME:
             if self._by_name is None:
                 self._by_name = defaultdict(set)
@@ -95,9 +95,9 @@ class Templates:
     def selected(self, selection: selector_index.Selection) -> set[str]:
         """Return the keys of the templates that a policy selects."""
         selected: set[str] = set()
-        for scope, handle, cell in selection.cells():
+        for scope, index_key, cell in selection.cells():
             for group in self._in_scope(scope):
-                for key in group.with_handle(handle):
+                for key in group.with_index_key(index_key):
                     if key not in selected and selector_index.is_met(cell, group.keys[key]):
                         selected.add(key)
         return selected

@@ -37,7 +37,7 @@ class Ledger(Struct, gc=False):
     shown: dict[str, dict[str, str]] = {}
 
 
-class Seat(Struct, gc=False):
+class GroupMember(Struct, gc=False):
     """A binding in a group of workloads: its clusters (``placed``), and those that it requested last (``wanted``).
 
     The binding's shard and the group's owner shard have a copy each. ``number`` is that of the last claim.
@@ -70,5 +70,5 @@ class WorkloadGroup(Struct, gc=False):
     """
 
     apart: bool
-    seats: dict[str, Seat] = {}
+    seats: dict[str, GroupMember] = {}
     open: dict[str, bool] = {}

@@ -76,7 +76,7 @@ def _is_of_template(claim: QuotaClaim, binding: Binding) -> bool:
 
     A binding has one claim at a time: if each version replaced the other's claim in each step, none would be granted.
     """
-    if not (binding.is_behind and claim.wanted) or claim.is_granted:
+    if not (binding.has_undeclared_write and claim.wanted) or claim.is_granted:
         return False
     return not claim.fault or (binding.refused is not None and binding.refused.fault == claim.fault)
 

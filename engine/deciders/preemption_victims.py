@@ -19,7 +19,7 @@ OFFERS_MAX: Final = 64
 Fewer if a record does not hold them.
 """
 
-HOLD_SECONDS: Final = 300
+EXCLUSION_SECONDS: Final = 300
 """How long a preempted binding stays out of the cluster."""
 
 RESCHEDULED: Final = "RescheduleTriggered"
@@ -58,7 +58,7 @@ def decide(binding: Binding, view: View) -> Outputs[None]:
             purge_mode=vocabulary.PURGE_DIRECTLY,
             created_ms=view.time_ms,
             replicas=dict(binding.clusters)[request.cluster],
-            grace_period_seconds=HOLD_SECONDS,
+            grace_period_seconds=EXCLUSION_SECONDS,
             labels=state.labels,
             clusters_before=state_preservation.clusters_before(binding, rules),
             not_preserved=state.missing,
@@ -91,7 +91,7 @@ def occupants(
         ):
             continue
         for cluster, replicas in binding.clusters:
-            if cluster in clusters and replicas and _may_leave(binding, cluster):
+            if cluster in clusters and replicas and _is_evictable(binding, cluster):
                 yield shapes.Occupant(
                     key=key,
                     cluster=cluster,
@@ -105,7 +105,7 @@ def _victim_order(occupant: shapes.Occupant) -> tuple[int, int, str, str]:
     return occupant.priority, -occupant.replicas, occupant.key, occupant.cluster
 
 
-def _may_leave(binding: Binding, cluster: str) -> bool:
+def _is_evictable(binding: Binding, cluster: str) -> bool:
     """Whether eviction frees capacity, since the work there is not suspended, and the binding is placed again.
 
     That is, a policy claims it, the engine schedules it, and no client has suspended that.
@@ -127,5 +127,5 @@ def _is_valid(binding: Binding, request: links.PreemptionRequested, at_ms: int) 
         and binding.priority < request.priority
         and binding.declared is not None
         and replicas >= max(request.replicas, 1)
-        and _may_leave(binding, request.cluster)
+        and _is_evictable(binding, request.cluster)
     )

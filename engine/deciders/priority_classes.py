@@ -22,7 +22,7 @@ class ResolvedPriority(Struct, frozen=True):
     name: str = ""
 
 
-class Missing(Struct, frozen=True):
+class UnresolvedPriority(Struct, frozen=True):
     """The priority can't be resolved."""
 
     reason: str
@@ -30,14 +30,14 @@ class Missing(Struct, frozen=True):
 
 def resolve(
     source: decisions.SchedulePriority, template: Template, facts: Facts
-) -> ResolvedPriority | Missing:
+) -> ResolvedPriority | UnresolvedPriority:
     """Return the priority that a policy sets for a template."""
     if source.source not in {_KUBE, _POD}:
-        return Missing(f"priorityClassSource {source.source} is not supported")
+        return UnresolvedPriority(f"priorityClassSource {source.source} is not supported")
     name = source.name if source.source == _KUBE else template.size.priority_class
     priority_class = facts.priority_classes.get(name) or priorities.SYSTEM.get(name)
     if name and priority_class is None:
-        return Missing(f"PriorityClass {name} does not exist")
+        return UnresolvedPriority(f"PriorityClass {name} does not exist")
     if not name:
         name, priority_class = _default(facts)
     if priority_class is None:

@@ -39,7 +39,7 @@ def decide(binding: Binding, view: View) -> Outputs[None]:
     resolved = decisions.PriorityResolved(key=binding.key)
     if claim.schedule_priority is not None:
         resolution = priority_classes.resolve(claim.schedule_priority, template, view.facts)
-        if isinstance(resolution, priority_classes.Missing):
+        if isinstance(resolution, priority_classes.UnresolvedPriority):
             return
         resolved = decisions.PriorityResolved(
             key=binding.key,
@@ -61,4 +61,4 @@ def priority_of(binding: Binding, facts: Facts) -> int:
     if source is None:
         return 0
     resolution = priority_classes.resolve(source, template, facts)
-    return 0 if isinstance(resolution, priority_classes.Missing) else resolution.value
+    return 0 if isinstance(resolution, priority_classes.UnresolvedPriority) else resolution.value

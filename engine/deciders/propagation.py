@@ -45,7 +45,7 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[bool]:
         if binding.claim is not None:
             return False
         chosen = kept
-    may_be_admitted = flags & states.QUOTA and binding.is_behind
+    may_be_admitted = flags & states.QUOTA and binding.has_undeclared_write
     is_written = flags & states.SPEC or _was_refused(binding, chosen) or may_be_admitted
     if chosen is not None and chosen.policy.spec.is_lazy and not is_written:
         if outcome in {Outcome.HELD, Outcome.PREEMPTED}:
@@ -116,7 +116,7 @@ def _obstacle(
     """Return why the policy cannot be applied now; None if it can."""
     source = schedule_priority(chosen.policy.spec)
     resolution = None if source is None else priority_classes.resolve(source, template, view.facts)
-    if isinstance(resolution, priority_classes.Missing):
+    if isinstance(resolution, priority_classes.UnresolvedPriority):
         return Refused(resolution.reason)
     if not view.facts.overall or binding.declared is None:
         return None

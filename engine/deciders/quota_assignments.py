@@ -62,7 +62,7 @@ def read(manifest: kube_objects.Manifest, raw: msgspec.Raw, offset: int) -> Assi
     return Assignments(manifest.reference, offset, result)
 
 
-def none(ref: shapes.WorkloadRef) -> Assignments:
+def no_assignments(ref: shapes.WorkloadRef) -> Assignments:
     """Return empty assignments, for a deleted FederatedResourceQuota."""
     return Assignments(ref, 0, {})
 

@@ -267,7 +267,7 @@ def _emit_decision(
     )
     # Only fills a cache: a replay does not run this line, so no decision may depend on it.
     if decision.chosen is not None:
-        view.facts.fleet.learn(binding.clusters, *decision.chosen.numbers())
+        view.facts.fleet.cache_columns(binding.clusters, *decision.chosen.numbers())
     return decision
 
 

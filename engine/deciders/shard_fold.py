@@ -186,7 +186,7 @@ class ShardFold:
         )
         if view.term != state.term:
             self._begin(at_ms, facts)
-        self._open(facts, at_ms, release.RELEASE)
+        self._prepare_step(facts, at_ms, release.RELEASE)
         collector = step_outputs.Collector(view)
         for refused in self._refused:
             collector.reject(refused)
@@ -195,7 +195,7 @@ class ShardFold:
             decided.append(waiting)
             collector.take(waiting.cause)
             yield from collector.take_all(self._decide_key(key, waiting, view))
-            self._close_key(key, facts, at_ms)
+            self._finish_key(key, facts, at_ms)
             yield
             # Break only between keys: replay pops ``processed`` whole keys.
             if len(collector.outputs) >= OUTPUTS_MAX:
@@ -230,14 +230,14 @@ class ShardFold:
         if taken.term != self.state.term:
             self._begin(taken.time_ms, facts)
         # The same calls in the same order as ``decide``; otherwise the recovered state would differ from the owner's.
-        self._open(facts, taken.time_ms, taken.release)
+        self._prepare_step(facts, taken.time_ms, taken.release)
         popped = [key for key, _ in waiting_keys.pop(self.state, taken.processed)]
         # ``decide_in_portions`` closes each key before it decides the next one. So applying a decision must not
         # depend on the closing of other keys, and closing a key not on decisions about keys after it.
         for data in outputs:
             apply_decisions.apply(self.state, data, taken.term, taken.number)
         for key in popped:
-            self._close_key(key, facts, taken.time_ms)
+            self._finish_key(key, facts, taken.time_ms)
         cluster_departure.settle(self.state, facts, self.indexes)
         self._commit(taken, value)
 
@@ -265,7 +265,7 @@ class ShardFold:
             cluster_health.begin(watch, at_ms)
             self._timers.set(watch, watch.due_ms)
 
-    def _open(self, facts: Facts, at_ms: int, of_release: str) -> None:
+    def _prepare_step(self, facts: Facts, at_ms: int, of_release: str) -> None:
         """Touch troubled clusters, fire due timers and end the intake, as the release that took the step did."""
         self.deferred.touch_watched(self.state)
         touches_all = of_release in _RELEASES_TOUCHING_ALL
@@ -281,9 +281,9 @@ class ShardFold:
                 binding = bindings.get(key)
                 return 0 if binding is None else priority_resolution.priority_of(binding, facts)
 
-            waiting_keys.seal(self.state, priority_of)
+            waiting_keys.end_intake(self.state, priority_of)
         else:
-            waiting_keys.seal(self.state)
+            waiting_keys.end_intake(self.state)
 
     def _decide_key(self, key: str, waiting: Waiting, view: step_outputs.View) -> step_outputs.Outputs[None]:
         rebalancer = self.state.rebalancers.get(key)
@@ -306,7 +306,7 @@ class ShardFold:
         if binding is not None:
             yield from binding_decision.decide(binding, waiting.flags, view)
 
-    def _close_key(self, key: str, facts: Facts, at_ms: int) -> None:
+    def _finish_key(self, key: str, facts: Facts, at_ms: int) -> None:
         """Clean up after a decided key, set its timer and update the indexes."""
         state = self.state
         apply_decisions.settle(state, key, at_ms)

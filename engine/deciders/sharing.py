@@ -90,10 +90,10 @@ def compact(binding: Binding) -> None:
     if template is not None and (size := shared(template.size)) is not template.size:
         template = binding.template = structs.replace(template, size=size)
     if binding.declared is not None and template is not None:
-        binding.declared = _like(binding.declared, template)
+        binding.declared = _with_template_objects(binding.declared, template)
 
 
-def _like(declared: Declared, template: Template) -> Declared:
+def _with_template_objects(declared: Declared, template: Template) -> Declared:
     """Return the declaration with the template's objects in place of equal ones."""
     if declared.ref is template.ref:
         return declared

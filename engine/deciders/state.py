@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.deciders.ledgers import Ledger, QuotaClaim, Seat, WorkloadGroup
+from engine.deciders.ledgers import GroupMember, Ledger, QuotaClaim, WorkloadGroup
 from engine.domain import bindings, rebalancers
 from engine.objects import workloads
 from engine.objects.dependencies import Dependency
@@ -201,10 +201,10 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
     @property
     def is_waiting(self) -> bool:
         """Whether the selecting policy was refused, or the last write of the template is not declared yet."""
-        return self.refused is not None or self.is_behind
+        return self.refused is not None or self.has_undeclared_write
 
     @property
-    def is_behind(self) -> bool:
+    def has_undeclared_write(self) -> bool:
         """Whether the last write of the template is not declared yet."""
         template, declared = self.template, self.declared
         return template is not None and declared is not None and template.digest != declared.digest
@@ -376,7 +376,7 @@ class ShardState(Struct):
     departures: dict[str, Departure] = {}
     quota_claims: dict[str, QuotaClaim] = {}
     ledgers: dict[str, Ledger] = {}
-    seats: dict[str, dict[str, Seat]] = {}
+    seats: dict[str, dict[str, GroupMember]] = {}
     groups: dict[str, WorkloadGroup] = {}
     is_crowd: bool = False
 

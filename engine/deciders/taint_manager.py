@@ -22,7 +22,7 @@ GRACE_PERIOD_MS: Final = 600_000
 
 TERMINATING: Final = "ClusterTerminating"
 RETURN_MS: Final = 5_000
-"""Minimum stay in ms of a binding that returns to a cluster from which a taint evicted it (see ``_paced``)."""
+"""Minimum stay in ms of a binding that returns after an eviction by a taint; see ``_paced_deadline_ms``."""
 
 _PRODUCER: Final = "TaintManager"
 
@@ -97,10 +97,10 @@ def _deadlines(binding: Binding, facts: Facts, placements: Placements) -> Iterat
             continue
         deadline_ms = placements.deadline_ms(binding.applied, name, manifest.spec.taints)
         if deadline_ms is not None:
-            yield name, _paced(binding, name, deadline_ms)
+            yield name, _paced_deadline_ms(binding, name, deadline_ms)
 
 
-def _paced(binding: Binding, cluster: str, deadline_ms: int) -> int:
+def _paced_deadline_ms(binding: Binding, cluster: str, deadline_ms: int) -> int:
     """Return when a binding must leave a cluster; later than ``deadline_ms`` if a taint has evicted it since then.
 
     The scheduler may choose a cluster with a tolerated taint again, although the toleration's seconds are over. In

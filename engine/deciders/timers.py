@@ -10,7 +10,7 @@ from engine.deciders.state import Binding, Rebalancer, ShardState, Watch
 _ENTRIES_MIN: Final = 1_024
 """Up to this number of entries, those that are no longer valid are kept."""
 
-Holder = Binding | Rebalancer | Watch
+TimedObject = Binding | Rebalancer | Watch
 
 
 class Timers:
@@ -43,7 +43,7 @@ class Timers:
             due_ms, holder.timer_ms = holder.timer_ms, 0
             yield due_ms, holder.key
 
-    def set(self, holder: Holder, due_ms: int) -> None:
+    def set(self, holder: TimedObject, due_ms: int) -> None:
         """Replace the time of a holder in the state; 0 for never."""
         if due_ms == holder.timer_ms:
             return
@@ -53,7 +53,7 @@ class Timers:
             if len(self._heap) > self._entries_max:
                 self._rebuild()
 
-    def _first(self) -> Holder | None:
+    def _first(self) -> TimedObject | None:
         """Return the holder with the earliest time; drop the entries before it."""
         state = self._state
         while self._heap:

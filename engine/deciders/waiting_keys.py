@@ -42,7 +42,7 @@ def _fold_order(cause: Cause) -> tuple[int, int]:
     return _FOLD_ORDER.get(topic, len(_FOLD_ORDER)), int(offset)
 
 
-def seal(shard: ShardState, priority_of: Callable[[str], int] | None = None) -> None:
+def end_intake(shard: ShardState, priority_of: Callable[[str], int] | None = None) -> None:
     """End a turn's intake: append the touched keys to the queues in key order, behind left-over keys.
 
     With ``priority_of``, which returns the priority of a key, keys of higher priority come first.

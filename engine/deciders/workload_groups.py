@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from engine.deciders import record_sizes
-from engine.deciders.ledgers import Seat, WorkloadGroup
+from engine.deciders.ledgers import GroupMember, WorkloadGroup
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding, ShardState
 from engine.deciders.step_outputs import Outputs, View
@@ -160,7 +160,7 @@ def _clusters(binding: Binding) -> tuple[str, ...]:
 
 
 def _claim(
-    binding: Binding, group: Group, seat: Seat | None, requested: tuple[str, ...], view: View
+    binding: Binding, group: Group, seat: GroupMember | None, requested: tuple[str, ...], view: View
 ) -> Outputs[None]:
     yield from _report(binding.key, group, seat, _clusters(binding), requested, view)
 
@@ -168,7 +168,7 @@ def _claim(
 def _report(
     key: str,
     group: Group,
-    seat: Seat | None,
+    seat: GroupMember | None,
     placed: tuple[str, ...],
     requested: tuple[str, ...],
     view: View,

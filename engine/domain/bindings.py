@@ -65,7 +65,7 @@ class Claim(Struct, frozen=True, array_like=True, gc=False):
     @property
     def is_scheduled_here(self) -> bool:
         """Whether the engine schedules the workload, not another scheduler."""
-        return not not_scheduled_here(self.scheduler)
+        return not other_scheduler_reason(self.scheduler)
 
 
 class Mark(Struct, frozen=True, array_like=True, gc=False):
@@ -209,7 +209,7 @@ def apply(binding: Binding, data: shapes.Event) -> None:
             return
 
 
-def not_scheduled_here(scheduler: str) -> str:
+def other_scheduler_reason(scheduler: str) -> str:
     """Return why the engine does not schedule bindings whose policy names this scheduler; empty if it does."""
     if not scheduler or scheduler in SCHEDULERS:
         return ""

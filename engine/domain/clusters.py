@@ -168,7 +168,7 @@ def joined(data: clusters.ClusterJoined, at_ms: int) -> Spec:
         data.provider,
         data.region,
         data.zones,
-        tuple(_since(taint, at_ms) for taint in data.taints),
+        tuple(_with_time(taint, at_ms) for taint in data.taints),
         data.apis,
         data.resource_models,
         data.sync_mode,
@@ -194,7 +194,7 @@ def edited(spec: Spec, data: shapes.Event, at_ms: int) -> Spec:
         case clusters.ClusterApisReported(apis=apis):
             return replace(spec, apis=apis)
         case clusters.ClusterTainted(taint=taint):
-            edited_spec = replace(spec, taints=_with_taint(spec.taints, _since(taint, at_ms)))
+            edited_spec = replace(spec, taints=_with_taint(spec.taints, _with_time(taint, at_ms)))
         case clusters.ClusterUntainted(key=key, effect=effect):
             edited_spec = replace(spec, taints=_without_taint(spec.taints, key, effect))
         case _:
@@ -218,6 +218,6 @@ def _without_taint(taints: tuple[clusters.Taint, ...], key: str, effect: str) ->
     return tuple(old for old in taints if old.key != key or effect not in ("", old.effect))
 
 
-def _since(taint: clusters.Taint, at_ms: int) -> clusters.Taint:
+def _with_time(taint: clusters.Taint, at_ms: int) -> clusters.Taint:
     """Return the taint with a time: its own, else the given one."""
     return taint if taint.time_added_ms is not None else msgspec.structs.replace(taint, time_added_ms=at_ms)

@@ -88,7 +88,7 @@ def object_key(key: str) -> str:
     return keys.object_key(KIND, namespace, name.removesuffix(f"-{QUOTA[1].lower()}"))
 
 
-def with_own_parts(written: shapes.Object, stored: bytes) -> shapes.Object:
+def with_engine_fields(written: shapes.Object, stored: bytes) -> shapes.Object:
     """Return the status that a client wrote, with the parts of the stored status that only the engine writes."""
     own = _DECODE_FIELDS(stored) if stored else {}
     fields = {name: value for name, value in written.items() if name not in _OWN}

@@ -37,7 +37,7 @@ def warnings(value: KubeObject) -> tuple[str, ...]:
         return (f"{kind} is stored without effect: {missing}",)
     if api_version != known_kinds.POLICY_GROUP or kind not in policies.KINDS:
         return ()
-    reason = bindings.not_scheduled_here(value.text_at("spec", "schedulerName"))
+    reason = bindings.other_scheduler_reason(value.text_at("spec", "schedulerName"))
     return (f"spec.schedulerName: {reason}",) if reason else ()
 
 

@@ -41,7 +41,7 @@ class MemoryLog:
     async def level(self) -> None:
         """Return at once: no other process appends to this log."""
 
-    def moves(self) -> int:
+    def change_count(self) -> int:
         return self.last_number()
 
     async def newest(self) -> int:

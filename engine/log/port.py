@@ -116,12 +116,12 @@ class Log(Partitions, Protocol):
         """
         ...
 
-    def moves(self) -> int:
+    def change_count(self) -> int:
         """Return a counter that grows with each record that becomes visible to this process."""
         ...
 
     async def wait(self, after: int) -> None:
-        """Return as soon as ``moves`` is above ``after``."""
+        """Return as soon as ``change_count()`` is above ``after``."""
         ...
 
     async def aclose(self) -> None:
@@ -130,7 +130,7 @@ class Log(Partitions, Protocol):
 
 
 class NumberedLog(Log, Protocol):
-    """A log whose records are also numbered in one order; ``moves`` returns the number of the newest record."""
+    """A log whose records are also numbered in one order; ``change_count`` returns the number of the newest record."""
 
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
         """Return at most ``limit`` records of all partitions with a number above ``after``, in order.

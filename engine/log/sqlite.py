@@ -134,7 +134,7 @@ class SqliteLog:
     async def level(self) -> None:
         """Return at once: no other process appends to this log."""
 
-    def moves(self) -> int:
+    def change_count(self) -> int:
         return self.last_number()
 
     async def newest(self) -> int:
@@ -230,7 +230,7 @@ def _open(directory: Path, synchronous: str) -> _Files:
     path = directory / sqlite_table.FILE
     # Check before creating anything: the directory may belong to another program.
     sqlite_table.check_owner(path)
-    lock = _hold(directory)
+    lock = _lock_directory(directory)
     try:
         private_files.database(path)
         writing = sqlite_table.connect(path, synchronous)
@@ -245,7 +245,7 @@ def _open(directory: Path, synchronous: str) -> _Files:
         raise
 
 
-def _hold(directory: Path) -> IO[bytes]:
+def _lock_directory(directory: Path) -> IO[bytes]:
     """Lock the directory until the file is closed or the process ends for any reason."""
     private_files.directory(directory)
     lock = private_files.opened(directory / _LOCK_FILE)

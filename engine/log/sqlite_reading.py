@@ -59,7 +59,7 @@ class SqliteReader:
     async def level(self) -> None:
         """Return at once: the end of this log is fixed."""
 
-    def moves(self) -> int:
+    def change_count(self) -> int:
         return self.last_number()
 
     async def newest(self) -> int:

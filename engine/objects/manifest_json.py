@@ -87,12 +87,12 @@ def _check_depth_and_text(root: object, budget: Budget) -> None:
         if isinstance(value, str):
             _check_surrogates(value)
         elif isinstance(value, dict):
-            budget.deepen(depth)
+            budget.check_depth(depth)
             for key, child in cast("dict[str, object]", value).items():
                 _check_surrogates(key)
                 pending.append((child, depth + 1))
         elif isinstance(value, list):
-            budget.deepen(depth)
+            budget.check_depth(depth)
             pending.extend((child, depth + 1) for child in cast("list[object]", value))
 
 

@@ -51,14 +51,14 @@ class Budget:
         if self._documents > self.limits.documents_max:
             raise Unreadable("", f"more than {self.limits.documents_max} documents", "split the file")
 
-    def repeat(self, size: int, name: str) -> None:
+    def add_alias(self, size: int, name: str) -> None:
         """Count the bytes added by an alias; raises Unreadable if aliases add too many."""
         self._repeated += size
         if self._repeated > self.limits.repeated_bytes_max:
             reason = f"aliases (here *{name}) add more than {self.limits.repeated_bytes_max} bytes"
             raise Unreadable("", reason, "write the values out")
 
-    def deepen(self, depth: int) -> None:
+    def check_depth(self, depth: int) -> None:
         """Check the depth of a value; raises Unreadable if it is too deep."""
         if depth > self.limits.depth_max:
             raise Unreadable("", f"nested deeper than {self.limits.depth_max} levels", "flatten it")

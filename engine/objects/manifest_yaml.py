@@ -153,10 +153,10 @@ class _Composer:
             self._size += len(text)
             value = plain(text) if _is_plain(event) else text
         elif isinstance(event, events.MappingStartEvent):
-            self._budget.deepen(depth)
+            self._budget.check_depth(depth)
             value = self._mapping(depth, path)
         else:
-            self._budget.deepen(depth)
+            self._budget.check_depth(depth)
             value = self._sequence(depth, path)
         if event.anchor is not None:
             self._anchors[str(event.anchor)] = (value, self._size - size_before)
@@ -167,7 +167,7 @@ class _Composer:
             raise Unreadable("", f"the alias *{name} has no anchor before it, or is inside its own")
         value, size = self._anchors[name]
         self._size += size
-        self._budget.repeat(size, name)
+        self._budget.add_alias(size, name)
         return value
 
     def _sequence(self, depth: int, path: str) -> list[object]:

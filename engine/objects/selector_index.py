@@ -1,6 +1,6 @@
 """The resource selectors of one policy, indexed: a lookup for a template evaluates only selectors that may match.
 
-A selector is stored under its scope (namespace, API version, kind) and its handle, the narrowest property
+A selector is stored under its scope (namespace, API version, kind) and its index_key, the narrowest property
 that every matching template has: its name, one label with one value, or none.
 """
 
@@ -21,11 +21,11 @@ ANY: Final = ""
 Scope = tuple[str, str, str]
 """Namespace, API version and kind, each ``ANY`` for all. A plain tuple for speed: each lookup makes several."""
 
-Handle = tuple[int, str, str]
+IndexKey = tuple[int, str, str]
 """Closeness (``BY_NAME``, the narrowest, ``BY_LABELS`` or ``BY_KIND``), then the name, or the label's key and value."""
 
-OF_KIND: Final[Handle] = (BY_KIND, "", "")
-OF_LABELS: Final[Handle] = (BY_LABELS, "", "")
+OF_KIND: Final[IndexKey] = (BY_KIND, "", "")
+OF_LABELS: Final[IndexKey] = (BY_LABELS, "", "")
 """Handle of a label selector without an ``In`` requirement."""
 
 
@@ -56,9 +56,9 @@ class _Labels:
 
 
 Cell = list[_Labels | None]
-"""Selectors of a policy with one scope and handle: compiled labels, or None to match every template with the handle."""
+"""Selectors of a policy with one scope and index key: compiled labels, or None to match all templates of the key."""
 
-_Cells = dict[Handle, Cell]
+_Cells = dict[IndexKey, Cell]
 
 
 class Selection:
@@ -70,16 +70,18 @@ class Selection:
             by_labels = None if selector.name else selector.label_selector
             compiled = _Labels(by_labels) if by_labels is not None else None
             cells = self._scopes.setdefault(scope_of(selector.namespace, selector), {})
-            for handle in handles(selector):
-                entries = cells.setdefault(handle, [])
-                # None matches every template with this handle, so one such entry is enough.
+            for index_key in index_keys(selector):
+                entries = cells.setdefault(index_key, [])
+                # None matches every template with this index_key, so one such entry is enough.
                 if compiled is not None or None not in entries:
                     entries.append(compiled)
 
-    def cells(self) -> Iterator[tuple[Scope, Handle, Cell]]:
-        """Yield all selectors by scope and handle; a template matches only selectors of its own scopes and handles."""
+    def cells(self) -> Iterator[tuple[Scope, IndexKey, Cell]]:
+        """Yield all selectors by scope and index key; a template matches only those with its own scopes and keys."""
         return (
-            (scope, handle, cell) for scope, cells in self._scopes.items() for handle, cell in cells.items()
+            (scope, index_key, cell)
+            for scope, cells in self._scopes.items()
+            for index_key, cell in cells.items()
         )
 
     def closeness(self, template: Template) -> int:
@@ -97,9 +99,9 @@ class Selection:
 
     @staticmethod
     def _closest(cells: _Cells, template: Template) -> int:
-        for handle in handles_of(template):
-            if handle in cells and is_met(cells[handle], template):
-                return handle[0]
+        for index_key in template_index_keys(template):
+            if index_key in cells and is_met(cells[index_key], template):
+                return index_key[0]
         return UNSELECTED
 
 
@@ -107,7 +109,7 @@ NO_SELECTION: Final = Selection(())
 
 
 def is_met(cell: Cell, template: Template) -> bool:
-    """Whether a selector of the cell matches the template, which has the cell's handle."""
+    """Whether a selector of the cell matches the template, which has the cell's index_key."""
     return any(selector is None or selector.matches(template.labels) for selector in cell)
 
 
@@ -124,8 +126,8 @@ def scope_of(namespace: str, ref: shapes.WorkloadRef | ResourceSelector) -> Scop
     return (namespace, ref.api_version, ref.kind)
 
 
-def handles_of(template: Template) -> Iterator[Handle]:
-    """Yield the handles of a template, the closest first."""
+def template_index_keys(template: Template) -> Iterator[IndexKey]:
+    """Yield the index keys of a template, the closest first."""
     yield BY_NAME, template.ref.name, ""
     for key, value in template.labels.items():
         yield BY_LABELS, key, value
@@ -133,8 +135,8 @@ def handles_of(template: Template) -> Iterator[Handle]:
     yield OF_KIND
 
 
-def handles(selector: ResourceSelector) -> tuple[Handle, ...]:
-    """Return the handles of a selector; each template that it matches has at least one of them."""
+def index_keys(selector: ResourceSelector) -> tuple[IndexKey, ...]:
+    """Return the index keys of a selector; each template that it matches has at least one of them."""
     if selector.name:
         return ((BY_NAME, selector.name, ""),)
     if selector.label_selector is not None:
@@ -145,7 +147,7 @@ def handles(selector: ResourceSelector) -> tuple[Handle, ...]:
     return (OF_KIND,)
 
 
-def _labels(requirement: Requirement) -> tuple[Handle, ...]:
+def _labels(requirement: Requirement) -> tuple[IndexKey, ...]:
     return tuple((BY_LABELS, requirement.key, value) for value in sorted(set(requirement.values)))
 
 

@@ -26,7 +26,7 @@ def whole(api_version: str, kind: str, status: Json, reading: shapes.Reading | N
     return text if len(text) <= limits.STATUS_CHARS_MAX else ""
 
 
-def is_well(status: Json, reading: shapes.Reading | None, *, otherwise: bool) -> bool:
+def is_healthy(status: Json, reading: shapes.Reading | None, *, otherwise: bool) -> bool:
     """Return the health of an object by the rule of its kind; ``otherwise`` if there is no rule."""
     rule = reading.health if reading else None
     return otherwise if rule is None else json_paths.text(status, rule.path) in rule.values

@@ -85,7 +85,7 @@ class Observations:
         """Forget the observed versions of each kind: the control plane was restored from a backup."""
         self.newest.clear()
 
-    def recall(self, data: Observation) -> None:
+    def restore(self, data: Observation) -> None:
         """Fold an observation from the log, after ``Changes.read`` has added its group."""
         uid = ""
         if isinstance(data, observations.ObjectObserved):

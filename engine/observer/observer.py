@@ -109,7 +109,7 @@ class Observer:
 
     async def run(self) -> None:
         """Observe until cancelled; raises port.LogError if the log fails."""
-        await self._recall()
+        await self._restore()
         async with asyncio.TaskGroup() as tasks:
             while True:
                 await self._follow_kinds(tasks)
@@ -117,7 +117,7 @@ class Observer:
                 await asyncio.sleep(self._gather_s)
                 await self._append()
 
-    async def _recall(self) -> None:
+    async def _restore(self) -> None:
         """Rebuild the observed state from the log."""
         start, changes = 0, observation_records.Changes()
         self.report.clear()
@@ -129,7 +129,7 @@ class Observer:
                 match decoded.data:
                     case observations.ObjectObserved() | observations.ObjectVanished() as observation:
                         seen = changes.read(observation)
-                        self._observations.recall(seen)
+                        self._observations.restore(seen)
                         self._history.saw(str(seen.version))
                         self._learn(seen)
                         self._compare(seen)
@@ -145,8 +145,8 @@ class Observer:
                         pass
             start = batch[-1].offset + 1
         # The log has no final comparison of decisions that were doubtful when the observer was killed.
-        for decision in self._shadow.doubtful:
-            self._doubt(decision)
+        for decision in self._shadow.pending_comparisons:
+            self._queue_comparison(decision)
 
     async def _discover(self) -> None:
         """Request the kinds that the API serves, until it answers."""
@@ -193,7 +193,7 @@ class Observer:
         newest = self._observations.newest.get(full_kind, 0)
         version = str(newest) if newest else ""
         if version:
-            asyncio.get_running_loop().call_later(_RESUMED_S, self._knows, full_kind)
+            asyncio.get_running_loop().call_later(_RESUMED_S, self._mark_listed, full_kind)
         tasks.create_task(
             reflector.follow(
                 self._api, self._gate, self._history, resource, "", _Receiver(self, resource), version
@@ -224,9 +224,9 @@ class Observer:
         """Take the complete list of a kind."""
         for observation in self._observations.listed(group, kind, values):
             self.take(observation)
-        self._knows(observation_records.full_kind(group, kind))
+        self._mark_listed(observation_records.full_kind(group, kind))
 
-    def _knows(self, kind: str) -> None:
+    def _mark_listed(self, kind: str) -> None:
         """Record that all objects of a kind are known, as soon as the waiting changes are appended."""
         self._known_kinds.add(kind)
         self._arrived.set()
@@ -248,7 +248,7 @@ class Observer:
                 batch.append(self._record(observation, ""))
                 compared = self._compare(observation)
                 if compared is not None and compared.verdict == shadow.UNEXPLAINED:
-                    self._doubt(shadow.decided(compared))
+                    self._queue_comparison(shadow.decided(compared))
                 elif compared is not None:
                     batch.append(self._counted(compared))
             await self._log.append(batch)
@@ -258,7 +258,7 @@ class Observer:
         if is_complete:
             self.complete.set()
 
-    def _doubt(self, decision: shadow.Decided) -> None:
+    def _queue_comparison(self, decision: shadow.Decided) -> None:
         """Queue an unexplained decision to be compared again after ``_DOUBT_S``."""
         loop = asyncio.get_running_loop()
         self._doubtful.append((loop.time() + _DOUBT_S, decision))
@@ -270,7 +270,7 @@ class Observer:
         batch: list[Record] = []
         while self._doubtful and self._doubtful[0][0] <= now_s:
             _, decision = self._doubtful.popleft()
-            if (compared := self._shadow.reconsider(decision)) is not None:
+            if (compared := self._shadow.compare_again(decision)) is not None:
                 batch.append(self._counted(compared))
         if batch:
             await self._log.append(batch)

@@ -139,7 +139,7 @@ class Shadow:
             history.popleft()
         return compared
 
-    def reconsider(self, decision: Decided) -> observations.DecisionCompared | None:
+    def compare_again(self, decision: Decided) -> observations.DecisionCompared | None:
         """Compare an unexplained decision again; None if it was reconsidered before.
 
         Changes of clusters and of bindings come by different watches, so a decision may come before its cause.
@@ -153,7 +153,7 @@ class Shadow:
         return self._compare(decision[0], versions)
 
     @property
-    def doubtful(self) -> tuple[Decided, ...]:
+    def pending_comparisons(self) -> tuple[Decided, ...]:
         """The unexplained decisions that were not reconsidered yet, oldest first."""
         return tuple(self._doubtful)
 
@@ -201,7 +201,7 @@ class Shadow:
         verdict, why = (SAME, "") if _agrees(observed, first, is_success=is_success) else (UNEXPLAINED, "")
         for state in states if verdict != SAME else ():
             if _agrees(observed, schedule.schedule(*self._scheduling_request(state)), is_success=is_success):
-                verdict, why, best = RACE, _assumed(state, latest), state
+                verdict, why, best = RACE, _describe_basis(state, latest), state
                 break
         if verdict == UNEXPLAINED:
             why = _GROUPED if basis.is_grouped else ""
@@ -275,7 +275,7 @@ def decided(compared: observations.DecisionCompared) -> Decided:
     return compared.kind, compared.namespace, compared.name, compared.version
 
 
-def _assumed(state: _State, latest: _State) -> str:
+def _describe_basis(state: _State, latest: _State) -> str:
     """Describe the state from which a decision was made, and how it differs from the newest one before the decision."""
     which = f"on the binding of {state.binding} " if state.binding != latest.binding else ""
     text = f"decided {which}with the clusters of {state.clusters.version}"

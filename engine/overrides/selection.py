@@ -16,7 +16,7 @@ from engine.overrides.policies import OverridePolicy
 from engine.placement import fleet as fleets
 from events import shapes
 
-_CellKey = tuple[selector_index.Scope, selector_index.Handle]
+_CellKey = tuple[selector_index.Scope, selector_index.IndexKey]
 
 
 class KnownOverride(Struct, frozen=True):
@@ -114,7 +114,7 @@ class Overrides:
         """Return the selecting policies, each with its best selector's closeness: by name, by labels or by kind."""
         closeness_of: dict[shapes.PolicyRef, int] = {}
         for scope in selector_index.scopes_of(template):
-            for handle in selector_index.handles_of(template):
+            for handle in selector_index.template_index_keys(template):
                 for ref, cell in self._cells.get((scope, handle), {}).items():
                     if closeness_of.get(ref, selector_index.UNSELECTED) < handle[0] and selector_index.is_met(
                         cell, template

@@ -31,7 +31,7 @@ class DecisionCache:
     def decide(self, request: requests.Request) -> decisions.Decision:
         """Return `schedule.schedule(request, fleet)`, cached. The decision is shared: callers must not modify it."""
         fleet = self._fleet
-        if len(request.current) > encoded_columns.FEW:
+        if len(request.current) > encoded_columns.FEW_CLUSTERS:
             # Comparing a long previous assignment costs more than deciding again.
             return schedule.schedule(request, fleet)
         # ``changes`` also increases when capacity changes, because a decision reads free replicas.

@@ -14,7 +14,7 @@ import numpy as np
 
 from engine.placement import encoded_columns
 
-_A_LITTLE_LESS_THAN_HALF: Final = 0.5 * (1 - 1e-15)
+_JUST_BELOW_HALF: Final = 0.5 * (1 - 1e-15)
 """Slightly below 1/2: it removes more than three roundings can add, so the estimate of seats is never too high."""
 
 
@@ -33,7 +33,7 @@ def divide(votes: encoded_columns.Integers, seats: int, *, descending: bool) -> 
     Parties are in name order. Of parties with equal quotients and seats, the first one gets the next seat
     (``descending``: the last one).
     """
-    if len(votes) <= encoded_columns.FEW:
+    if len(votes) <= encoded_columns.FEW_CLUSTERS:
         return np.array(
             _divide_few(votes.astype(np.float64).tolist(), seats, descending=descending), dtype=np.int64
         )
@@ -47,7 +47,7 @@ def divide(votes: encoded_columns.Integers, seats: int, *, descending: bool) -> 
     if descending:
         strength = strength[::-1]
     shares, quotients, remaining = _above_bar(strength, seats)
-    _give_rest(strength, shares, quotients, remaining)
+    _assign_rest(strength, shares, quotients, remaining)
     if descending:
         shares = shares[::-1]
     if all_vote:
@@ -73,7 +73,7 @@ def _above_bar(
         # seat too low if a quotient is very close to ``bar``, so the quotient itself is compared below.
         shares = strength / bar
         shares += 1
-        shares *= _A_LITTLE_LESS_THAN_HALF
+        shares *= _JUST_BELOW_HALF
         np.floor(shares, out=shares)
         quotients = _next_quotients(strength, shares)
         reaching = quotients >= bar
@@ -110,7 +110,7 @@ def _next_quotients(
     return np.divide(strength, divisors, out=divisors)
 
 
-def _give_rest(
+def _assign_rest(
     strength: encoded_columns.Floats,
     shares: encoded_columns.Floats,
     quotients: encoded_columns.Floats,

@@ -18,7 +18,7 @@ Mask = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-FEW: Final = 24
+FEW_CLUSTERS: Final = 24
 """Up to this many clusters, plain Python is faster than array operations."""
 
 

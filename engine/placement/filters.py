@@ -15,8 +15,8 @@ from engine.placement import compiled, encoded_columns, requests
 from engine.placement import fleet as fleets
 
 EVICTED: Final = "cluster(s) is in the process of eviction"
-APART: Final = "cluster already has workload with the same anti-affinity group"
-TOGETHER: Final = "ResourceBinding with the same affinity group does not target this cluster"
+ANTI_AFFINITY_REASON: Final = "cluster already has workload with the same anti-affinity group"
+AFFINITY_REASON: Final = "ResourceBinding with the same affinity group does not target this cluster"
 
 
 class Candidates(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,8 +74,8 @@ def failures(pool: compiled.Pool, request: requests.Request, position: int, name
 def _of_neighbours(request: requests.Request, name: str) -> str:
     """Return why other workloads exclude a cluster; empty if they do not."""
     if request.together is not None and name not in request.together:
-        return TOGETHER
-    return APART if name in request.apart else ""
+        return AFFINITY_REASON
+    return ANTI_AFFINITY_REASON if name in request.apart else ""
 
 
 def _exclude_by_neighbours(

@@ -44,7 +44,7 @@ class Fleet:
         self._capacities: dict[str, capacity.Capacity] = {}
         self._ordered = True
         self._drop_compiled()
-        self._arrange()
+        self._sort_columns()
 
     def __len__(self) -> int:
         return len(self._manifests)
@@ -99,18 +99,18 @@ class Fleet:
 
     def names(self) -> tuple[str, ...]:
         """Return all clusters in bytewise name order."""
-        self._ensure_order()
+        self._ensure_sorted()
         return tuple(self.positions)
 
     def matches(self, affinity: placements.ClusterAffinity | None, name: str) -> bool:
         """Return whether a known cluster is selected by an affinity; no affinity selects all."""
-        self._ensure_order()
+        self._ensure_sorted()
         position = self.positions.get(name)
         return position is not None and (affinity is None or bool(self._mask(affinity)[position]))
 
     def compile(self, placement: placements.Placement) -> compiled.Compiled:
         """Return the masks of a placement, cached until a cluster fact other than capacity changes."""
-        self._ensure_order()
+        self._ensure_sorted()
         by_identity = self._by_identity.get(id(placement))
         if by_identity is not None:
             return by_identity[1]
@@ -131,7 +131,7 @@ class Fleet:
         self, fact: str, read: Callable[[clusters.ClusterManifest], Fact]
     ) -> encoded_columns.Column[Fact]:
         """Return one fact of all clusters as a column, cached under the name ``fact``."""
-        self._ensure_order()
+        self._ensure_sorted()
         column = self._columns.get(fact)
         if column is None:
             column = self._columns[fact] = encoded_columns.Column(map(read, self._in_order()))
@@ -143,21 +143,21 @@ class Fleet:
 
     def previous(self, pairs: previous_assignment.Pairs) -> previous_assignment.PreviousAssignment:
         """Return a previous assignment as columns in the current order of clusters."""
-        self._ensure_order()
+        self._ensure_sorted()
         return self._previous_assignments.columns(pairs)
 
-    def learn(
+    def cache_columns(
         self,
         pairs: previous_assignment.Pairs,
         positions: encoded_columns.Integers,
         replicas: encoded_columns.Integers,
     ) -> None:
         """Cache the columns of a new assignment. Call it before the fleet changes, which invalidates ``positions``."""
-        self._previous_assignments.learn(pairs, positions, replicas)
+        self._previous_assignments.cache_columns(pairs, positions, replicas)
 
     def nodes(self) -> resource_models.Models | None:
         """Return the nodes of all clusters with a resource model; None if no cluster has one."""
-        self._ensure_order()
+        self._ensure_sorted()
         if self._models is None and self._graded:
             self._models = resource_models.Models(self._graded)
         return self._models
@@ -177,10 +177,10 @@ class Fleet:
     def _in_order(self) -> list[clusters.ClusterManifest]:
         return [self._manifests[name] for name in self.positions]
 
-    def _ensure_order(self) -> None:
+    def _ensure_sorted(self) -> None:
         if not self._ordered:
             self._ordered = True
-            self._arrange()
+            self._sort_columns()
 
     def _drop_compiled(self) -> None:
         """Drop everything computed from facts other than capacity."""
@@ -190,7 +190,7 @@ class Fleet:
         self._by_digest: dict[bytes, compiled.Compiled] = {}
         self._masks: dict[int, tuple[placements.ClusterAffinity, encoded_columns.Mask]] = {}
 
-    def _arrange(self) -> None:
+    def _sort_columns(self) -> None:
         """Rebuild the capacity columns in name order."""
         ordered = sorted(self._manifests)
         capacities = [self._capacities[name] for name in ordered]

@@ -48,7 +48,7 @@ class PreviousAssignments:
 
     def columns(self, pairs: Pairs) -> PreviousAssignment:
         """Return the columns of a previous assignment; short ones are not cached, since computing them is cheaper."""
-        if len(pairs) <= encoded_columns.FEW:
+        if len(pairs) <= encoded_columns.FEW_CLUSTERS:
             return self._build(pairs)
         cached = self._cached.get(id(pairs))
         if cached is not None:
@@ -57,11 +57,11 @@ class PreviousAssignments:
         self._cache(pairs, assignment)
         return assignment
 
-    def learn(
+    def cache_columns(
         self, pairs: Pairs, positions: encoded_columns.Integers, replicas: encoded_columns.Integers
     ) -> None:
         """Cache the columns from which the pairs were made; neither may change afterwards."""
-        if len(pairs) > encoded_columns.FEW:
+        if len(pairs) > encoded_columns.FEW_CLUSTERS:
             self._cache(pairs, PreviousAssignment(positions, replicas, whole=True))
 
     def _build(self, pairs: Pairs) -> PreviousAssignment:

@@ -80,7 +80,7 @@ def _select_regions(
     Raises `failures.SpreadError` if there are too few regions, or too few clusters in every combination.
     """
     clusters = cluster_constraint or placements.SpreadConstraint(spread_by_field="cluster")
-    if len(context.index) <= encoded_columns.FEW:
+    if len(context.index) <= encoded_columns.FEW_CLUSTERS:
         by_region, regions = _score_few(context, constraint, clusters, ranks)
     else:
         by_region, regions = _score(context, constraint, clusters, ranks)

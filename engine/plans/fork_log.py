@@ -60,7 +60,7 @@ class ForkLog:
     async def level(self) -> None:
         """Return at once: no other process appends to a fork."""
 
-    def moves(self) -> int:
+    def change_count(self) -> int:
         return self.last_number()
 
     async def newest(self) -> int:

@@ -59,7 +59,7 @@ class Installation(replica.Replica):
         with anyio.move_on_after(DRAIN_SECONDS) as scope:
             while self.worker.is_behind():
                 await self.worker.turn()
-            await self.worker.keep()
+            await self.worker.store_snapshot()
             await self.views.wait_folded(self.log.last_number())
         if scope.cancelled_caught:
             _log.warning("stopped with unfinished work; the next start continues it")

@@ -52,7 +52,7 @@ class OwningWorker:
         self._is_assigned = True
         _log.info("shards assigned", shards=sorted(shards))
         self.worker.assign(shards)
-        self.log.nudge()
+        self.log.wake()
 
     def is_ready(self) -> bool:
         """Whether the worker has an assignment, owns all its shards, and its last turn succeeded."""
@@ -91,7 +91,7 @@ async def _keep(stopped: worker.Worker) -> None:
     """Store snapshots for the next owners of the shards, within a time limit."""
     with anyio.move_on_after(KEEP_SECONDS, shield=True):
         try:
-            await stopped.keep()
+            await stopped.store_snapshot()
         except port.LogError as error:
             _log.warning("snapshot at shutdown failed", reason=str(error))
 

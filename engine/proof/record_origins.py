@@ -175,7 +175,7 @@ class RecordOrigins:
         """
         if kept.position[0] in _INPUTS:
             return kept.position not in self._refused
-        return shard is not None and self.chains[shard].gave(kept.output)
+        return shard is not None and self.chains[shard].is_undeclared_output(kept.output)
 
     def _take_rejection(self, record: StoredRecord) -> None:
         decoded = codec.decode(record)

@@ -110,8 +110,8 @@ class ChangedLog:
     async def level(self) -> None:
         await self._log.level()
 
-    def moves(self) -> int:
-        return self._log.moves()
+    def change_count(self) -> int:
+        return self._log.change_count()
 
     async def wait(self, after: int) -> None:
         await self._log.wait(after)

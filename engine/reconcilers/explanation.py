@@ -130,7 +130,7 @@ def _take(newest: _Newest, step: recovery.RecordedStep, data: shapes.Event) -> N
             newest.refused = step, data.fault
         case decisions.BindingClaimed():
             newest.refused = None
-            reason = bindings.not_scheduled_here(data.scheduler)
+            reason = bindings.other_scheduler_reason(data.scheduler)
             newest.waits = (step, reason) if reason else None
         case decisions.BindingSuspended(scheduling=scheduling):
             newest.waits = (step, _SUSPENDED) if scheduling else None

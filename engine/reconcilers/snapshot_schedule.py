@@ -58,7 +58,7 @@ class SnapshotSchedule:
             snapshot = await snapshots.newest(self._log, store, store_shards, discards=self._keeps)
             if snapshot is not None:
                 newest_of.update(dict.fromkeys(store_shards, snapshot))
-                self._stored_moves = snapshot.number if self._storage.is_shared else self._log.moves()
+                self._stored_moves = snapshot.number if self._storage.is_shared else self._log.change_count()
         return newest_of
 
     def due_ms(self, *, is_storm: bool) -> int | None:
@@ -66,14 +66,14 @@ class SnapshotSchedule:
 
         At least ``SNAPSHOT_RECORDS_MIN`` are necessary; while keys wait (``is_storm``), ``SNAPSHOT_RECORDS_MAX``.
         """
-        new_records = self._log.moves() - self._stored_moves
+        new_records = self._log.change_count() - self._stored_moves
         if not self.is_on or new_records < SNAPSHOT_RECORDS_MIN:
             return None
         if new_records < SNAPSHOT_RECORDS_MAX and is_storm:
             return None
         return self._stored_ms + SNAPSHOT_INTERVAL_MS * (new_records < SNAPSHOT_RECORDS)
 
-    async def keep(
+    async def store(
         self, facts: Facts, folds: Sequence[tuple[shard_fold.ShardFold, int]], *, is_whole: bool
     ) -> None:
         """Store the shards, each given with the offset of its last step; ``is_whole``: no assigned shard is missing."""
@@ -81,12 +81,12 @@ class SnapshotSchedule:
             # An incomplete snapshot must not replace one that has all shards.
             return
         # Set before writing: if the storage fails, the next attempt waits until the next snapshot is due.
-        self._stored_moves, self._stored_ms = self._log.moves(), self._clock()
+        self._stored_moves, self._stored_ms = self._log.change_count(), self._clock()
         by_shard = {fold.state.shard: (fold, offset) for fold, offset in folds}
         for store, shards in self._storage.of(list(by_shard)):
             stored = [by_shard[shard] for shard in shards]
-            # On Kafka each process counts ``moves`` from its own start. Step numbers are used instead, which are the
-            # same for all workers.
+            # On Kafka each process counts ``change_count`` from its own start. Step numbers are used instead, which
+            # are the same for all workers.
             number = (
                 self._stored_moves
                 if self._storage.is_shared

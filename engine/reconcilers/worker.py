@@ -185,7 +185,7 @@ class Worker:
         await self._turn(keeps=False)
         return (await self._committed()).turn
 
-    async def keep(self) -> None:
+    async def store_snapshot(self) -> None:
         """Run a turn in which every shard takes a step, then store a snapshot; do nothing without snapshot storage.
 
         Raises LogError if the log fails.
@@ -206,7 +206,7 @@ class Worker:
         await self._owner.check()
         due_ms = self._snapshot_due_ms()
         keeps = keeps or (due_ms is not None and due_ms <= self._clock())
-        self.seen_number = self._log.moves()
+        self.seen_number = self._log.change_count()
         ends = await self._ends()
         # Facts before own inputs: a replay folds the inputs of each step in this order (``Replay._take_inputs``).
         for topic in topics.FACT_TOPICS:
@@ -239,7 +239,7 @@ class Worker:
         if keeps:
             committed = await self._committed()
             stored = [(fold, committed.offsets[fold.state.shard]) for fold in self.folds]
-            await self._snapshots.keep(self.facts, stored, is_whole=not self.unreadable())
+            await self._snapshots.store(self.facts, stored, is_whole=not self.unreadable())
 
     async def _commit(self, steps: Sequence[shard_fold.Step]) -> _CommittedTurn:
         """Commit the steps of a turn and count them; runs as a task beside the next turn."""
@@ -378,9 +378,9 @@ class Worker:
         delay_s = None if due_ms is None else times.wait_s(due_ms, self._clock())
         try:
             async with asyncio.timeout(delay_s):
-                # No await between this check and ``moves()``: a record that arrives there would not end the wait.
+                # No await between this check and ``change_count()``: a record in between would not end the wait.
                 while not self.is_behind():
-                    await self._log.wait(self._log.moves())
+                    await self._log.wait(self._log.change_count())
         except TimeoutError:
             return
 

@@ -205,7 +205,7 @@ class Members:
             return
 
     async def _recover(self) -> None:
-        self.seen_number = self._log.moves()
+        self.seen_number = self._log.change_count()
         # The count continues: a batch of unknown outcome may land later, and equal ids would make one of two
         # different reports a repetition.
         self._records.start = self.seen_number
@@ -246,7 +246,7 @@ class Members:
         # A work is judged once, and a report leaves its member before the log contains it. So if this method does not
         # complete, because a read or the append fails or the caller is cancelled, the next turn rebuilds the members.
         self._is_stale = True
-        self.seen_number = self._log.moves()
+        self.seen_number = self._log.change_count()
         ends = dict(self._log.ends())
         await self._follow_clusters(ends.get((topics.CLUSTERS, 0), 0))
         await self._apply(self._for_running_members(await self._counting.follow(ends)))

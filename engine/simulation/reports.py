@@ -160,7 +160,7 @@ def workload_report(state: MemberState, workload: Workload) -> health.WorkloadRe
         updated=workload.updated if workload.former_pods else count,
         ready=ready,
         available=ready,
-        healthy=status_fields.is_well(shown, reading, otherwise=is_ready),
+        healthy=status_fields.is_healthy(shown, reading, otherwise=is_ready),
         fault=workload.fault,
         values=status_fields.values(shown, reading),
         generation=generation,

@@ -76,7 +76,7 @@ def _fields(value: KubeObject) -> list[Json]:
     return [
         {name: item for name, item in entry.items() if name != "time"}
         for entry in value.objects_at("metadata", "managedFields")
-        if not field_owners.is_engines(entry)
+        if not field_owners.is_engine_entry(entry)
     ]
 
 

@@ -25,7 +25,7 @@ from msgspec import Struct, field
 
 from events.json_values import Json, object_at, objects_at, texts
 from events.validation import names
-from events.validation.schema import Fields, Flag, Form, Free, Many, Table, Text, Whole
+from events.validation.schema import AnyValue, Fields, Flag, Form, Integer, List, Table, Text
 
 _KUBERNETES: Final = "kubernetes.yaml"
 """File with the parts of Kubernetes' own types that forms need; ``types`` leaves it out."""
@@ -117,7 +117,7 @@ def _form(schema: Schema) -> Form:
         case "object":
             return _fields(schema)
         case "array" if schema.items is not None:
-            return Many(of=_form(schema.items), least=schema.min_items)
+            return List(of=_form(schema.items), least=schema.min_items)
         case _:
             return _scalar(schema)
 
@@ -137,11 +137,11 @@ def _scalar(schema: Schema) -> Form:
             return Text(choices=schema.enum, filled=schema.min_length > 0)
         case "integer":
             low, high = _RANGES[schema.format]
-            return Whole(
+            return Integer(
                 low=low if schema.minimum is None else schema.minimum,
                 high=high if schema.maximum is None else schema.maximum,
             )
         case "boolean":
             return Flag()
         case _:
-            return Free()
+            return AnyValue()

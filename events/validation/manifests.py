@@ -20,7 +20,7 @@ from events import imported_placements, kube_objects, limits, records
 from events.json_values import DECODING_ERRORS, as_list, as_object, object_at
 from events.validation import kind_schemas, names, spec_rules
 from events.validation import known_kinds as kinds
-from events.validation.schema import Fault, Fields, Form, Free, Text, canonical, faults, join, unknown
+from events.validation.schema import AnyValue, Fault, Fields, Form, Text, canonical, faults, join, unknown
 
 _Count = Annotated[int, Meta(ge=0, le=limits.REPLICAS_MAX)]
 _Quantity = str | int | float
@@ -109,12 +109,12 @@ _FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 def check(manifest: kube_objects.Manifest, raw: msgspec.Raw) -> None:
     """Raise ``kube_objects.Refusal`` for the first fault of an object."""
-    for fault in examine(manifest, raw):
+    for fault in object_faults(manifest, raw):
         remedy = f"; {fault.remedy}" if fault.remedy else ""
         raise kube_objects.Refusal(fault.field, fault.reason + remedy)
 
 
-def examine(manifest: kube_objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault]:
+def object_faults(manifest: kube_objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault]:
     """Yield all faults of an object, in the order of the form's fields."""
     kind = kinds.of(manifest.api_version, manifest.kind)
     if kind is None and (reason := kinds.refused(manifest.api_version, manifest.kind)):
@@ -178,9 +178,9 @@ def _form(value: dict[str, object]) -> Form | None:
     known: dict[str, Form] = {
         "apiVersion": Text(),
         "kind": Text(),
-        "metadata": Free(),
+        "metadata": AnyValue(),
         "spec": entry[0],
-        "status": Free(),
+        "status": AnyValue(),
     }
     return Fields(known=known)
 

@@ -24,7 +24,7 @@ class RecentIds(Struct):
     order: bytearray = bytearray()
     full_at: int = 0
 
-    def see(self, digest: bytes, offset: int) -> bool:
+    def add(self, digest: bytes, offset: int) -> bool:
         """Record the digest of an id at ``offset``, which must be higher than all before.
 
         Return whether the id was already in the window.

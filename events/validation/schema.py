@@ -38,7 +38,7 @@ class Text(Struct, frozen=True, kw_only=True):
     numeral: bool = False
 
 
-class Whole(Struct, frozen=True, kw_only=True):
+class Integer(Struct, frozen=True, kw_only=True):
     """An integer from ``low`` to ``high``, both included."""
 
     low: int = -INT32_MAX - 1
@@ -49,11 +49,11 @@ class Flag(Struct, frozen=True):
     """A boolean."""
 
 
-class Free(Struct, frozen=True):
+class AnyValue(Struct, frozen=True):
     """Any value; it is not checked."""
 
 
-class Many(Struct, frozen=True, kw_only=True):
+class List(Struct, frozen=True, kw_only=True):
     """A list with at least ``least`` items of one form."""
 
     of: "Form"
@@ -73,23 +73,23 @@ class Fields(Struct, frozen=True, kw_only=True):
     required: tuple[str, ...] = ()
 
 
-Form: TypeAlias = Text | Whole | Flag | Free | Many | Table | Fields
+Form: TypeAlias = Text | Integer | Flag | AnyValue | List | Table | Fields
 
 
 def faults(form: Form, value: object, path: str) -> Iterator[Fault]:
     """Yield all faults of a value; fields that the form does not have are ignored."""
     match form:
-        case Free():
+        case AnyValue():
             return
         case Fields():
             yield from _fields_faults(form, value, path)
         case Table():
             yield from _table_faults(form, value, path)
-        case Many():
+        case List():
             yield from _many_faults(form, value, path)
         case Text():
             yield from _text_faults(form, value, path)
-        case Whole():
+        case Integer():
             yield from _whole_faults(form, value, path)
         case Flag():
             if not isinstance(value, bool):
@@ -105,7 +105,7 @@ def unknown(form: Form, value: object, path: str) -> Iterator[str]:
                     yield join(path, name)
                 else:
                     yield from unknown(form.known[name], item, join(path, name))
-        case Many():
+        case List():
             for index, item in enumerate(list_at(value)):
                 yield from unknown(form.of, item, f"{path}[{index}]")
         case Table():
@@ -124,7 +124,7 @@ def canonical(form: Form, value: object, path: str, notes: list[str], *, prune: 
     match form:
         case Fields() if (fields := as_object(value)) is not None:
             return _canonical_fields(form, fields, path, notes, prune=prune)
-        case Many() if (items := as_list(value)) is not None:
+        case List() if (items := as_list(value)) is not None:
             return [
                 canonical(form.of, item, f"{path}[{index}]", notes, prune=prune)
                 for index, item in enumerate(items)
@@ -172,7 +172,7 @@ def _fields_faults(form: Fields, value: object, path: str) -> Iterator[Fault]:
             yield from faults(form.known[name], item, join(path, name))
 
 
-def _many_faults(form: Many, value: object, path: str) -> Iterator[Fault]:
+def _many_faults(form: List, value: object, path: str) -> Iterator[Fault]:
     items = as_list(value)
     if items is None:
         yield _wrong(path, value, "a list")
@@ -197,7 +197,7 @@ def _text_faults(form: Text, value: object, path: str) -> Iterator[Fault]:
         yield Fault(path, f"{shown(value)} is not {form.means}")
 
 
-def _whole_faults(form: Whole, value: object, path: str) -> Iterator[Fault]:
+def _whole_faults(form: Integer, value: object, path: str) -> Iterator[Fault]:
     if isinstance(value, bool) or not isinstance(value, int):
         yield _wrong(path, value, "a whole number")
     elif not form.low <= value <= form.high:

@@ -320,7 +320,7 @@ class PartitionFold:
 
     def _repeated(self, envelope: Envelope, offset: int) -> bool:
         text = f"{envelope.source}\0{envelope.id}"
-        return self.state.recent.see(
+        return self.state.recent.add(
             hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).digest(), offset
         )
 

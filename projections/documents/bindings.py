@@ -48,7 +48,7 @@ def binding_document(
     metadata = _metadata(binding, applied, dependents)
     spec, status = _spec(binding, placement, dependents), _status(binding)
     if managed:
-        metadata["managedFields"] = field_owners.all_of_engine(WORK_GROUP, spec, status)
+        metadata["managedFields"] = field_owners.engine_managed_fields(WORK_GROUP, spec, status)
     else:
         if "clusters" in spec:
             spec["clusters"] = msgspec.to_builtins(spec["clusters"])

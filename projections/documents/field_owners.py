@@ -12,7 +12,7 @@ import msgspec
 
 from events import shapes
 from events.json_values import DECODING_ERRORS, Json, object_at
-from events.kube_fields import ITSELF, ManagedFieldsEntry
+from events.kube_fields import SELF, ManagedFieldsEntry
 
 ENGINE: Final = "reballast"
 """Name of the manager of all fields that the engine derives."""
@@ -63,7 +63,7 @@ def of_entries(values: Sequence[object]) -> _Owners:
     for item in values:
         entry = cast("Json", item) if isinstance(item, dict) else {}
         fields = entry.get("fieldsV1")
-        if not isinstance(fields, dict) or is_engines(entry):
+        if not isinstance(fields, dict) or is_engine_entry(entry):
             continue
         names = ("manager", "operation", "apiVersion", "time", "subresource")
         manager, operation, api_version, time, subresource = (str(entry.get(name) or "") for name in names)
@@ -80,7 +80,7 @@ def of_entries(values: Sequence[object]) -> _Owners:
     return tuple(owners)
 
 
-def is_engines(entry: Mapping[str, object]) -> bool:
+def is_engine_entry(entry: Mapping[str, object]) -> bool:
     """Return whether an entry is the engine's own."""
     return (entry.get("manager"), entry.get("operation")) == (ENGINE, "Update")
 
@@ -90,9 +90,11 @@ def of_status(api_version: str, status: Mapping[str, object]) -> ManagedFieldsEn
     return _engines(api_version, STATUS, _shape(status), STATUS)
 
 
-def all_of_engine(api_version: str, spec: Mapping[str, object], status: Mapping[str, object]) -> msgspec.Raw:
+def engine_managed_fields(
+    api_version: str, spec: Mapping[str, object], status: Mapping[str, object]
+) -> msgspec.Raw:
     """Return the ``managedFields`` entries of an object that only the engine writes, as JSON."""
-    return _all_of_engine(api_version, _shape(spec), _shape(status))
+    return _engine_managed_fields(api_version, _shape(spec), _shape(status))
 
 
 def status_fields(owners: Iterable[ManagedFieldsEntry]) -> set[str]:
@@ -137,7 +139,7 @@ def _engines(api_version: str, part: str, shape: _Shape, subresource: str) -> Ma
 
 
 @lru_cache(maxsize=1_024)
-def _all_of_engine(api_version: str, spec: _Shape, status: _Shape) -> msgspec.Raw:
+def _engine_managed_fields(api_version: str, spec: _Shape, status: _Shape) -> msgspec.Raw:
     managed = [_engines(api_version, "spec", spec, "")]
     if status:
         managed.append(_engines(api_version, STATUS, status, STATUS))
@@ -145,7 +147,7 @@ def _all_of_engine(api_version: str, spec: _Shape, status: _Shape) -> msgspec.Ra
 
 
 def _written(below: tuple[str, ...]) -> Json:
-    return {ITSELF: {}, **{f"f:{name}": {} for name in below}} if below else {}
+    return {SELF: {}, **{f"f:{name}": {} for name in below}} if below else {}
 
 
 def _fields(raw: msgspec.Raw) -> Json:

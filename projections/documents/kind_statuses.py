@@ -64,7 +64,7 @@ def of_member(ref: shapes.WorkloadRef, values: dict[str, str]) -> KindStatus | N
     """Return the reported status of an object in one member; None for kinds without a rule here."""
     kind = ref.api_version, ref.kind
     if kind in _BALANCED:
-        return _balanced(_ingress(values))
+        return _load_balancer_status(_ingress(values))
     if kind == vocabulary.JOB:
         return _job_end(values)
     if kind == vocabulary.CRON_JOB:
@@ -75,12 +75,12 @@ def of_member(ref: shapes.WorkloadRef, values: dict[str, str]) -> KindStatus | N
     return None
 
 
-def over_all(ref: shapes.WorkloadRef, members: Sequence[decisions.MemberStatus]) -> KindStatus | None:
+def aggregate(ref: shapes.WorkloadRef, members: Sequence[decisions.MemberStatus]) -> KindStatus | None:
     """Return the status aggregated over all members; None for kinds without a rule here."""
     kind = ref.api_version, ref.kind
     reported = [member.values for member in members]
     if kind in _BALANCED:
-        return _balanced([entry for member in members for entry in _ingress(member.values)])
+        return _load_balancer_status([entry for member in members for entry in _ingress(member.values)])
     if kind == vocabulary.CRON_JOB:
         return _cron_job(ref, reported)
     if kind in _PHASES:
@@ -88,7 +88,7 @@ def over_all(ref: shapes.WorkloadRef, members: Sequence[decisions.MemberStatus])
     return None
 
 
-def _balanced(ingress: list[_Ingress]) -> KindStatus:
+def _load_balancer_status(ingress: list[_Ingress]) -> KindStatus:
     return {"loadBalancer": {"ingress": ingress}} if ingress else {}
 
 
@@ -107,9 +107,9 @@ def _ingress(values: dict[str, str]) -> list[_Ingress]:
 def _job_end(values: dict[str, str]) -> KindStatus | None:
     ends = (("Complete", job_statuses.COMPLETE), ("Failed", job_statuses.FAILED))
     conditions: list[Condition] = [
-        {"type": end, "status": job_statuses.IS_SO}
+        {"type": end, "status": job_statuses.TRUE}
         for end, path in ends
-        if values.get(path) == job_statuses.IS_SO
+        if values.get(path) == job_statuses.TRUE
     ]
     return {"conditions": conditions} if conditions else None
 

@@ -44,7 +44,7 @@ def aggregated(status: Status, binding: Binding) -> list[AggregatedItem]:
             member.applied,
             member.cluster,
             member.health,
-            applied_message=(member.message if member.applied else fault_of(member)) or UNSET,
+            applied_message=(member.message if member.applied else apply_failure_message(member)) or UNSET,
             status=member_status(member, binding.template, has_replicas=has_replicas)
             if _has_reported(member)
             else UNSET,
@@ -53,7 +53,7 @@ def aggregated(status: Status, binding: Binding) -> list[AggregatedItem]:
     ]
 
 
-def fault_of(member: decisions.MemberStatus) -> str:
+def apply_failure_message(member: decisions.MemberStatus) -> str:
     """Return Karmada's message for a Work whose only manifest was not applied; empty if no fault was reported."""
     return f"Failed to apply all manifests (0/1): {member.message}" if member.message else ""
 

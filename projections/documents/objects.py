@@ -172,7 +172,7 @@ def template_status(binding: Binding) -> Json:
     has_counts = binding.replicas is not None and kind != vocabulary.JOB
     if binding.status is None:
         return {}
-    kind_status = kind_statuses.over_all(binding.template, binding.status.members)
+    kind_status = kind_statuses.aggregate(binding.template, binding.status.members)
     if kind_status is not None:
         return {**kind_status}
     if not (has_counts or binding.status.fields):
@@ -204,7 +204,7 @@ def _with_start(status: Json) -> Json:
 def _job_end(members: Sequence[decisions.MemberStatus]) -> _JobEnd:
     """Conditions of a finished Job: failed if it failed in any cluster, complete once it is complete in all."""
     failed = [
-        member.cluster for member in members if member.values.get(job_statuses.FAILED) == job_statuses.IS_SO
+        member.cluster for member in members if member.values.get(job_statuses.FAILED) == job_statuses.TRUE
     ]
     if failed:
         message = f"The Job failed in {', '.join(failed)}"
@@ -212,7 +212,7 @@ def _job_end(members: Sequence[decisions.MemberStatus]) -> _JobEnd:
             "conditions": [{"type": "Failed", "status": "True", "reason": "JobFailed", "message": message}]
         }
     if not members or not all(
-        member.values.get(job_statuses.COMPLETE) == job_statuses.IS_SO for member in members
+        member.values.get(job_statuses.COMPLETE) == job_statuses.TRUE for member in members
     ):
         return {}
     last = kind_statuses.latest((member.values for member in members), job_statuses.COMPLETED)

@@ -74,7 +74,7 @@ def with_actions(cluster: KubeObject, remedies: list[Remedy]) -> KubeObject:
     actions = {
         action
         for remedy in remedies
-        if _is_called_for(remedy.spec, cluster.name, conditions)
+        if _is_required(remedy.spec, cluster.name, conditions)
         for action in remedy.spec.actions
     }
     if not actions:
@@ -82,7 +82,7 @@ def with_actions(cluster: KubeObject, remedies: list[Remedy]) -> KubeObject:
     return cluster.with_fields({"status": {**status, "remedyActions": sorted(actions)}})
 
 
-def _is_called_for(spec: _Spec, cluster: str, conditions: dict[str, str]) -> bool:
+def _is_required(spec: _Spec, cluster: str, conditions: dict[str, str]) -> bool:
     if spec.cluster_affinity is not None and cluster not in spec.cluster_affinity.cluster_names:
         return False
     return not spec.decision_matches or any(

@@ -17,7 +17,7 @@ from events.json_values import DECODING_ERRORS, Json
 from events.kube_fields import Condition, ObjectMeta, OwnerReference
 from events.kube_objects import KubeObject
 from projections.documents import field_owners
-from projections.documents.member_statuses import fault_of, member_status
+from projections.documents.member_statuses import apply_failure_message, member_status
 from projections.documents.objects import ObjectRow, identity, instant
 from projections.works import Work
 
@@ -125,7 +125,7 @@ def work_object(
     if template is not None or policies:
         if (owner := _owner(work, template)) is not None:
             metadata["ownerReferences"] = [owner]
-        metadata["managedFields"] = field_owners.all_of_engine(API_VERSION, spec, status)
+        metadata["managedFields"] = field_owners.engine_managed_fields(API_VERSION, spec, status)
     return KubeObject(
         {"apiVersion": API_VERSION, "kind": "Work", "metadata": metadata, "spec": spec, "status": status}
     )
@@ -253,7 +253,9 @@ def _status(work: Work) -> _Status:
         "type": "Applied",
         "status": "True" if member.applied else "False",
         "reason": "AppliedSuccessful" if member.applied else "AppliedFailed",
-        "message": "Manifest has been successfully applied" if member.applied else fault_of(member),
+        "message": "Manifest has been successfully applied"
+        if member.applied
+        else apply_failure_message(member),
         "lastTransitionTime": instant(work.applied_ms),
     }
     return {"conditions": [applied, dispatching], "manifestStatuses": [_manifest_status(work, member)]}

@@ -9,7 +9,7 @@ import pytest
 from engine.deciders import affected_keys, fact_changes, step_outputs, waiting_keys
 from engine.deciders.fact_changes import CapacityGrew
 from engine.deciders.facts import Facts
-from engine.deciders.ledgers import Seat, WorkloadGroup
+from engine.deciders.ledgers import GroupMember, WorkloadGroup
 from engine.deciders.shard_fold import ShardFold, Step
 from engine.deciders.state import GROUP, REQUESTED, Binding, Cause, Declared, ShardState, Waiting
 from engine.domain.bindings import Claim
@@ -173,9 +173,9 @@ def test_claims_on_a_large_group_are_judged_in_portions(portions: Portions) -> N
     state, group = ShardState(0), keys.group_key("default", "tier", "a", apart=True)
     names = [f"member{index}" for index in range(3_000)]
     state.groups[group] = WorkloadGroup(apart=True)
-    state.groups[group].seats = {key(name): Seat(1, (name,)) for name in names}
+    state.groups[group].seats = {key(name): GroupMember(1, (name,)) for name in names}
     for index in range(2_000):
-        state.groups[group].seats[key(f"new{index}")] = Seat(1, (), (names[index],))
+        state.groups[group].seats[key(f"new{index}")] = GroupMember(1, (), (names[index],))
         state.groups[group].open[key(f"new{index}")] = True
     state.waiting[group] = Waiting(GROUP, Cause(), 0)
     ends: dict[str, int] = dict.fromkeys((*topics.FACT_TOPICS, *topics.OWN_TOPICS), 0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.deciders.preemption_victims import HOLD_SECONDS
+from engine.deciders.preemption_victims import EXCLUSION_SECONDS
 from events import decisions, keys, links, policies, shapes, specs
 from events.json_values import Json
 from tests.builders.inputs import (
@@ -104,7 +104,7 @@ async def test_eviction_names_its_preemptor_and_reserves_the_capacity(story: Sto
     assert story.placed(LOW) == {"member2": 4}, "it does not take the room back"
     await story.report(LOW, "member2")
     assert len(story.binding(LOW).tasks) == 1, "however well it is elsewhere"
-    await story.pass_s(HOLD_SECONDS + 1)
+    await story.pass_s(EXCLUSION_SECONDS + 1)
     assert story.binding(LOW).tasks == ()
     assert story.placed(LOW) == {"member1": 4, "member2": 4}, "what was missing is placed once it may be"
 

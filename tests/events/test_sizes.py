@@ -54,4 +54,4 @@ def test_larger_objects_are_refused_with_field_and_limit(value: Json, field: str
 def test_fold_accepts_a_larger_object_already_in_the_log() -> None:
     large = raw(policy("p", None, *named(1_001), namespace="default"))
 
-    assert list(manifests.examine(kube_objects.read_head(large), large)) == []
+    assert list(manifests.object_faults(kube_objects.read_head(large), large)) == []

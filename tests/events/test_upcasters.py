@@ -74,4 +74,4 @@ def test_old_version_without_an_upcaster_is_unknown() -> None:
 
 
 def test_newest_version_is_unchanged() -> None:
-    assert codec.lift(NEWEST, {"name": "a"}, REGISTRY) == (NEWEST, {"name": "a"})
+    assert codec.upcast(NEWEST, {"name": "a"}, REGISTRY) == (NEWEST, {"name": "a"})

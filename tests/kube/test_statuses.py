@@ -101,7 +101,7 @@ def test_validation_faults_become_causes() -> None:
         },
     )
     raw = msgspec.Raw(msgspec.json.encode(value))
-    status_causes = causes.of_faults(manifests.examine(kube_objects.read_head(raw), raw), value)
+    status_causes = causes.of_faults(manifests.object_faults(kube_objects.read_head(raw), raw), value)
     assert [cause.text for cause in status_causes] == [
         "spec.workloads[0].name: Required value",
         "spec.ttlSecondsAfterFinished: Invalid value: \"x\": is the text 'x', not a whole number",

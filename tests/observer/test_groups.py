@@ -80,9 +80,9 @@ def test_objects_recorded_without_their_group_are_known_by_it() -> None:
         manifest=msgspec.Raw(msgspec.json.encode(gizmo)),
     )
     known, changes = Observations(), Changes()
-    known.recall(changes.read(older))
+    known.restore(changes.read(older))
     assert known.changed(KubeObject(gizmo), is_gone=False) is None
     assert known.newest == {"Gizmo.example.com": 7}
     ended: Observation = observations.ObjectVanished(kind="Gizmo", name="web", namespace="shop", version=8)
-    known.recall(changes.read(ended))
+    known.restore(changes.read(ended))
     assert known.changed(KubeObject(object_of("example.com/v1", "Gizmo", 9)), is_gone=False) is not None

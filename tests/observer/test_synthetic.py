@@ -108,12 +108,12 @@ def test_decision_before_the_change_that_it_follows_from_is_explained_later() ->
     ]
     assert [decision.verdict for decision in decisions] == [UNEXPLAINED]
     recordings.compare(shadow, late)
-    (doubtful,) = shadow.doubtful
+    (doubtful,) = shadow.pending_comparisons
     assert doubtful == (key[0], "", key[1], decisions[0].version)
-    again = shadow.reconsider(doubtful)
+    again = shadow.compare_again(doubtful)
     assert again is not None
     assert (again.verdict, again.version) == (SAME, decisions[0].version)
-    assert shadow.reconsider(doubtful) is None
+    assert shadow.compare_again(doubtful) is None
 
 
 @pytest.mark.slow

@@ -57,7 +57,7 @@ def test_rescale_with_cached_columns_equals_one_without(replicas: int, data: st.
         {name: position for position, name in enumerate(known.names())}
     ).columns(first.clusters)
     assert (made.positions.tolist(), made.replicas.tolist()) == (positions.tolist(), numbers.tolist())
-    known.learn(first.clusters, positions, numbers)
+    known.cache_columns(first.clusters, positions, numbers)
     for name in (None, *first.columns[0][:2]):
         if name is not None:
             # The removal invalidates the cached columns of the previous assignment.

@@ -129,7 +129,7 @@ def test_scores_of_regions_are_equal_in_plain_python_and_arrays(
     outcomes: list[tuple[object, ...]] = []
     for few in (0, fleet.CLUSTERS_MAX):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(encoded_columns, "FEW", few)
+            patch.setattr(encoded_columns, "FEW_CLUSTERS", few)
             decision = schedule.schedule(request, known, explain=True)
         outcomes.append((decision.clusters, decision.reason, decision.message, decision.explanation))
     assert outcomes[0] == outcomes[1]

@@ -63,8 +63,8 @@ def test_outputs_of_bare_steps_in_other_topics_are_matched_by_id() -> None:
     pen, chain = Pen(is_bare=True), Chain(SHARD)
     fold(chain, [*pen.step(SHARD, [WITHDRAWN], term=1), *pen.step(SHARD, [WITHDRAWN], term=5)])
 
-    assert chain.gave(ids.output_id(SHARD, 1, 1, 4))
-    assert chain.gave(ids.output_id(SHARD, 5, 2, 1))
-    assert not chain.gave(ids.output_id(SHARD, 1, 2, 1)), "step 2 was taken in term 5"
-    assert not chain.gave(ids.output_id(SHARD, 5, 3, 1)), "there is no step 3 yet"
-    assert not chain.gave("0b1e7d6e-1b7c-4b0e-9a51-5b0f3a0c7f11")
+    assert chain.is_undeclared_output(ids.output_id(SHARD, 1, 1, 4))
+    assert chain.is_undeclared_output(ids.output_id(SHARD, 5, 2, 1))
+    assert not chain.is_undeclared_output(ids.output_id(SHARD, 1, 2, 1)), "step 2 was taken in term 5"
+    assert not chain.is_undeclared_output(ids.output_id(SHARD, 5, 3, 1)), "there is no step 3 yet"
+    assert not chain.is_undeclared_output("0b1e7d6e-1b7c-4b0e-9a51-5b0f3a0c7f11")

@@ -6,7 +6,7 @@ import pytest
 from events import observations
 from events.records import Envelope
 from projections import client_events
-from projections.client_events import SHOWN_RECORDS, ClientEvents
+from projections.client_events import KEPT_RECORDS, ClientEvents
 from projections.store import Store
 
 
@@ -26,12 +26,12 @@ def _numbers(store: Store, number: int, **chosen: str) -> list[int]:
 
 def test_event_expires_with_its_records_and_is_a_new_one_when_it_is_written_again() -> None:
     store = Store()
-    for number in (1, 5, SHOWN_RECORDS + 3):
+    for number in (1, 5, KEPT_RECORDS + 3):
         with store.writing() as rows:
             view = ClientEvents(rows)
             view.take(number, _envelope(number), _written("a" if number != 5 else "b"))
             view.flush(rows)
-    newest = SHOWN_RECORDS + 3
+    newest = KEPT_RECORDS + 3
     assert _numbers(store, 20) == [5, newest]
     assert _numbers(store, newest + 1) == [5, newest]
     assert _numbers(store, newest + 2) == [newest]
@@ -45,8 +45,8 @@ def test_event_expires_with_its_records_and_is_a_new_one_when_it_is_written_agai
 def test_table_does_not_depend_on_batches(*, is_one_batch: bool) -> None:
     store = Store()
     odd = observations.KubernetesEventWritten(name="odd", namespace="default", manifest=msgspec.Raw(b"5"))
-    last = SHOWN_RECORDS + 7
-    story = [(1, _written("a")), (5, _written("b")), (SHOWN_RECORDS + 3, _written("a")), (last, odd)]
+    last = KEPT_RECORDS + 7
+    story = [(1, _written("a")), (5, _written("b")), (KEPT_RECORDS + 3, _written("a")), (last, odd)]
     for batch in [story] if is_one_batch else [[entry] for entry in story]:
         with store.writing() as rows:
             view = ClientEvents(rows)
@@ -54,11 +54,11 @@ def test_table_does_not_depend_on_batches(*, is_one_batch: bool) -> None:
                 view.take(number, _envelope(number), event)
             view.flush(rows)
     stored = store.select("SELECT number FROM client_events ORDER BY number")
-    assert stored == [(5,), (SHOWN_RECORDS + 3,)]
+    assert stored == [(5,), (KEPT_RECORDS + 3,)]
     with store.reading() as rows:
         again = client_events.named(rows, "default", "a", last)
     assert again is not None
-    assert again.first_number == SHOWN_RECORDS + 3
+    assert again.first_number == KEPT_RECORDS + 3
 
 
 def test_events_are_chosen_by_namespace_and_by_the_object_that_they_are_about() -> None:

@@ -15,7 +15,7 @@ from events import clusters, specs
 from events.records import StoredRecord
 from events.validation import manifests
 from projections.as_of_views import AsOfViews
-from projections.port import Found, ProjectionError
+from projections.port import ProjectionError, ResultRow
 from projections.runner import Projector
 from projections.store import FILE, Store
 from tests.background import background
@@ -24,7 +24,7 @@ from tests.builders.manifests import CLUSTER_ROLE, raw
 from tests.projections.logs import Pen
 from tests.projections.stories import Story, owner
 
-Dump = dict[str, list[Found]]
+Dump = dict[str, list[ResultRow]]
 
 
 async def a_log(seed: int, happenings: int = 60) -> MemoryLog:

@@ -8,13 +8,13 @@ import pytest
 from events.validation import manifests
 from projections.as_of_views import AsOfViews, number_at
 from projections.fold import Fold
-from projections.port import Found, NotKeptError, Rows
+from projections.port import NotKeptError, ResultRow, Rows
 from projections.runner import Projector
 from projections.store import Store
 from tests.projections.gaps import GappedLog
 from tests.projections.stories import Story
 
-Dump = dict[str, list[Found]]
+Dump = dict[str, list[ResultRow]]
 
 
 async def a_log(happenings: int) -> GappedLog:

@@ -26,7 +26,7 @@ from events.records import Record
 from events.validation import manifests
 from projections import changes
 from projections import works as works_view
-from projections.port import Found
+from projections.port import ResultRow
 from projections.runner import Projector
 from projections.store import FILE, Store
 from tests.members import examples
@@ -41,7 +41,7 @@ def work(replicas: int, step: int = 1) -> works.WorkApplied:
     return examples.applied("web", replicas, step=step)
 
 
-async def folded(*batches: Sequence[Record], path: Path | None = None) -> dict[str, list[Found]]:
+async def folded(*batches: Sequence[Record], path: Path | None = None) -> dict[str, list[ResultRow]]:
     """Return the tables after these records; with a path the views are reopened after each batch."""
     log = MemoryLog()
     for batch in batches:
@@ -51,7 +51,7 @@ async def folded(*batches: Sequence[Record], path: Path | None = None) -> dict[s
     return await _fold(log, path)
 
 
-async def _fold(log: MemoryLog, path: Path | None) -> dict[str, list[Found]]:
+async def _fold(log: MemoryLog, path: Path | None) -> dict[str, list[ResultRow]]:
     store = await asyncio.to_thread(Store, path)
     projector = Projector(log, store, manifests.check)
     await projector.fold_to(log.last_number())
@@ -61,7 +61,7 @@ async def _fold(log: MemoryLog, path: Path | None) -> dict[str, list[Found]]:
     return tables
 
 
-def shown(tables: dict[str, list[Found]]) -> list[tuple[int | None, int]]:
+def shown(tables: dict[str, list[ResultRow]]) -> list[tuple[int | None, int]]:
     """Return replicas and number of each work."""
     decoded = [works_view.decode(body) for *_, body in tables["works"]]
     return [(decoded_work.replicas, decoded_work.number) for decoded_work in decoded]
@@ -77,7 +77,7 @@ async def test_work_before_its_step_takes_effect_with_the_step(tmp_path: Path, *
 
     assert shown(tables) == [(2, 5)]
     numbers = [
-        int(str(stored_number)) // changes.PLACES
+        int(str(stored_number)) // changes.POSITIONS_PER_NUMBER
         for stored_number, kind, *_ in tables["changes"]
         if kind == changes.STORED[changes.WORK]
     ]
@@ -100,7 +100,7 @@ async def test_late_work_of_an_older_step_is_no_change() -> None:
     first, second = pen.step(SHARD, [work(1)]), pen.step(SHARD, [work(2, step=2)])
     tables = await folded([first[0], *second, first[1]])
     assert shown(tables) == [(2, 3)]
-    changed = [int(str(row[0])) // changes.PLACES for row in tables["changes"]]
+    changed = [int(str(row[0])) // changes.POSITIONS_PER_NUMBER for row in tables["changes"]]
     assert changed == [3]
 
 
@@ -200,7 +200,7 @@ async def test_log_with_outputs_before_steps_gives_the_same_views(seed: int) -> 
     assert [row[5:] for row in tables["early"]] == [row[5:] for row in expected["early"]]
 
 
-def _without_numbers(row: Found) -> object:
+def _without_numbers(row: ResultRow) -> object:
     decoded = works_view.decode(row[-1])
     fields = decoded.template, decoded.replicas, decoded.term, decoded.step
     return *fields, decoded.suspended, decoded.generation

@@ -53,7 +53,7 @@ async def test_since_a_snapshot_only_later_steps_are_computed(tmp_path: Path) ->
         store = snapshot_storage.SnapshotFiles(tmp_path)
         restarted = worker.Worker(log, story.clock, storage=snapshot_storage.SingleSnapshotStorage(store))
         await restarted.recover()
-        await restarted.keep()
+        await restarted.store_snapshot()
         await log.append([story.record(deployment("late", 3))])
         while restarted.is_behind():
             await restarted.turn()

@@ -156,7 +156,7 @@ async def test_running_shard_that_lost_unread_records_is_quarantined() -> None:
 async def test_deleted_facts_quarantine_only_shards_without_a_newer_snapshot() -> None:
     storage = ShardSnapshots()
     story = await begun(storage)
-    await story.worker.keep()
+    await story.worker.store_snapshot()
     storage.kept[SHARD].snapshots.clear()
     story.cutting.cut(topics.CLUSTERS, 0)
     story.replace_worker()
@@ -169,7 +169,7 @@ async def test_deleted_facts_quarantine_only_shards_without_a_newer_snapshot() -
 async def test_newer_snapshot_ends_the_quarantine() -> None:
     storage = ShardSnapshots()
     story = await begun(storage)
-    await story.worker.keep()
+    await story.worker.store_snapshot()
     lost = storage.kept[SHARD].snapshots
     storage.kept[SHARD].snapshots = {}
     story.cutting.cut(topics.SPECS, SHARD)
@@ -187,7 +187,7 @@ async def test_newer_snapshot_ends_the_quarantine() -> None:
 async def test_snapshot_before_the_first_stored_record_is_skipped_and_kept() -> None:
     storage = ShardSnapshots()
     story = await begun(storage)
-    await story.worker.keep()
+    await story.worker.store_snapshot()
     await story.submit(*(deployment(name, 3) for name in MINE))
     story.cutting.cut(topics.DECISIONS, SHARD)
     story.replace_worker()
@@ -204,13 +204,13 @@ async def test_snapshot_before_the_first_stored_record_is_skipped_and_kept() -> 
 async def test_snapshot_of_all_shards_is_not_replaced_by_an_incomplete_one() -> None:
     kept = MemorySnapshots()
     story = await begun(snapshot_storage.SingleSnapshotStorage(kept))
-    await story.worker.keep()
+    await story.worker.store_snapshot()
     before = dict(kept.snapshots)
     await story.write(*(deployment(name, 3) for name in NAMES))
     story.cutting.cut(topics.SPECS, SHARD)
     await story.settle()
 
-    await story.worker.keep()
+    await story.worker.store_snapshot()
 
     assert kept.snapshots == before
 
@@ -285,7 +285,7 @@ async def test_every_input_is_decided_once_after_random_cuts_and_restores(seed: 
                 story.replace_worker()
             case 3:
                 with suppress(port.LogError):
-                    await story.worker.keep()
+                    await story.worker.store_snapshot()
             case 4:
                 await story.write(tainted(chance.choice(["member1", "member2"]), "NoSchedule"))
             case _:

@@ -127,7 +127,7 @@ def test_state_from_a_snapshot_equals_that_of_the_whole_log(seed: int, count: in
         played = world.World(seed)
         await played.start()
         await playing.play(played, count)
-        await played.worker.keep()
+        await played.worker.store_snapshot()
         number = played.kept.numbers()[0]
         old = world.MemorySnapshots()
         old.write(number, [played.kept.read(number)])
@@ -145,7 +145,7 @@ async def test_waiting_keys_and_timers_are_restored() -> None:
     await story.submit(rebalancer("demo", ref("web1"), ref("web2"), ttl_s=60))
     names = [name for name in (f"late{index}" for index in range(4_000)) if shard_of(key(name)) == 0][:250]
     await story.write(*(deployment(name) for name in names))
-    await story.worker.keep()
+    await story.worker.store_snapshot()
     assert len(story.worker.folds[0].state.waiting) == len(names) - worker.BUDGET
     assert await differing(story.log, kept) == []
     await restarted(story, kept)
@@ -162,7 +162,7 @@ async def test_raw_placements_are_restored_byte_for_byte() -> None:
     spaced = policy("spaced", on("member1"))
     raw = msgspec.Raw(bytes(spaced.manifest).replace(b'"placement":{', b'"placement": {  '))
     await story.submit(msgspec.structs.replace(spaced, manifest=raw))
-    await story.worker.keep()
+    await story.worker.store_snapshot()
     loaded = await snapshots.newest(story.log, kept, range(topics.SHARDS))
     assert loaded is not None
     assert b'"placement":{  ' in msgspec.json.encode(loaded.facts.state)
@@ -192,7 +192,7 @@ async def test_restored_shards_drop_the_same_placements(
     for number in range(8):
         await story.submit(policy("p", on("member1", f"other{number}")))
         if number == stored_at:
-            await story.worker.keep()
+            await story.worker.store_snapshot()
     assert await differing(story.log, kept) == []
 
 
@@ -202,7 +202,7 @@ async def test_restored_shards_drop_the_same_placements(
 async def test_restart_reads_only_records_after_the_snapshot() -> None:
     log, kept = CountingLog(), world.MemorySnapshots()
     story = await begun(log, kept)
-    await story.worker.keep()
+    await story.worker.store_snapshot()
     tail_from = log.last_number()
     await story.submit(deployment("web1", 5))
     tail = log.last_number() - tail_from
@@ -213,7 +213,7 @@ async def test_restart_reads_only_records_after_the_snapshot() -> None:
 async def test_owner_continues_after_a_restart_from_a_snapshot() -> None:
     kept = world.MemorySnapshots()
     story = await begun(kept=kept)
-    await story.worker.keep()
+    await story.worker.store_snapshot()
     await story.submit(deployment("web1", 5))
     await restarted(story, kept)
     await story.submit(deployment("web2", 7))
@@ -226,7 +226,7 @@ async def test_redeclared_priority_class_has_equal_bytes_after_a_restart_from_a_
     kept = world.MemorySnapshots()
     story = await begun(kept=kept)
     await story.submit(priority_class("urgent", 1000))
-    await story.worker.keep()
+    await story.worker.store_snapshot()
     await restarted(story, kept)
     # A foreign event makes the owner declare the class again, from the values that the snapshot's decoder
     # created.
@@ -241,7 +241,7 @@ async def test_redeclared_priority_class_has_equal_bytes_after_a_restart_from_a_
 async def test_damaged_snapshot_is_discarded() -> None:
     kept = world.MemorySnapshots()
     story = await begun(kept=kept)
-    await story.worker.keep()
+    await story.worker.store_snapshot()
     (number,) = kept.numbers()
     good = kept.read(number)
     for at in (*range(120), *range(120, len(good), len(good) // 50), len(good) - 1):
@@ -259,7 +259,7 @@ async def test_older_snapshot_replaces_a_damaged_newest_one() -> None:
     story = await begun(log, kept)
     for index in range(3):
         await story.submit(deployment(f"web{index}", 9))
-        await story.worker.keep()
+        await story.worker.store_snapshot()
     newest, older = kept.numbers()
     kept.damage(newest, 1_000)
     assert await differing(log, kept) == []
@@ -272,7 +272,7 @@ async def test_snapshot_ahead_of_the_log_is_discarded() -> None:
     story = await begun(kept=kept)
     entries = await story.log.read_all(0, story.log.last_number())
     await story.submit(deployment("web1", 5))
-    await story.worker.keep()
+    await story.worker.store_snapshot()
     shorter = memory.MemoryLog()
     await shorter.append(
         [
@@ -287,7 +287,7 @@ async def test_snapshot_ahead_of_the_log_is_discarded() -> None:
 async def test_snapshot_of_another_log_is_discarded() -> None:
     kept = world.MemorySnapshots()
     story = await begun(kept=kept)
-    await story.worker.keep()
+    await story.worker.store_snapshot()
     other = await begun()
     await other.submit(*(deployment(f"other{index}", 2) for index in range(100)))
     assert await snapshots.newest(other.log, kept, OWNED) is None
@@ -296,7 +296,7 @@ async def test_snapshot_of_another_log_is_discarded() -> None:
 async def test_snapshot_of_another_release_is_discarded(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = world.MemorySnapshots()
     story = await begun(kept=kept)
-    await story.worker.keep()
+    await story.worker.store_snapshot()
     monkeypatch.setattr(release, "RELEASE", "another")
     assert await snapshots.newest(story.log, kept, OWNED) is None
 
@@ -305,7 +305,7 @@ async def test_snapshot_of_fewer_shards_is_discarded() -> None:
     kept = world.MemorySnapshots()
     log = memory.MemoryLog()
     few = worker.Worker(log, lambda: world.START_MS, range(3), storage_of(kept))
-    await few.keep()
+    await few.store_snapshot()
     assert await snapshots.newest(log, kept, range(3)) is not None
     assert await snapshots.newest(log, kept, OWNED) is None
 
@@ -315,7 +315,7 @@ async def test_snapshot_of_fewer_shards_is_discarded() -> None:
 
 async def test_full_disk_stops_nothing() -> None:
     story = await begun(kept=FullDisk())
-    await story.worker.keep()
+    await story.worker.store_snapshot()
     await story.submit(deployment("web1", 5))
     assert story.placed(key("web1")) == {"member1": 5, "member2": 5}
 

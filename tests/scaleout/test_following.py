@@ -54,7 +54,7 @@ async def test_records_deleted_before_they_were_read_are_reported_missing(kafka:
             while log.known_end((topics.SPECS, CUT)) <= first or log.known_end((topics.SPECS, OTHER)) < len(
                 rest
             ):
-                await log.wait(log.moves())
+                await log.wait(log.change_count())
         with pytest.raises(port.LogCutError, match=rf"specs/{CUT} no longer has offset {first - 1}"):
             await log.read(topics.SPECS, CUT, first - 1, 10)
         assert [record.value for record in await log.read(topics.SPECS, CUT, first, 10)] == [b"after 3"]

@@ -51,7 +51,7 @@ async def decided(log: KafkaLog, count: int, shard: int = SHARD) -> list[decisio
     """Return the schedule decisions of a shard once there are ``count``."""
     async with asyncio.timeout(WAIT_S):
         while True:
-            moves = log.moves()
+            moves = log.change_count()
             those = [
                 event
                 for event in await events_in(log, topics.DECISIONS, shard)
@@ -66,7 +66,7 @@ async def rejected(log: KafkaLog, verdicts: set[str]) -> list[rejections.InputRe
     """Return the rejections once each of these verdicts occurs."""
     async with asyncio.timeout(WAIT_S):
         while True:
-            moves = log.moves()
+            moves = log.change_count()
             those = [
                 event
                 for event in await events_in(log, topics.REJECTIONS, 0)

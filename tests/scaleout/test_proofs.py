@@ -35,7 +35,7 @@ async def test_log_on_kafka_is_proved_and_contains_its_checkpoints(kafka: str) -
             stored = checkpoints.read(await sink.lines(), key.public_key())
         assert stored[-1].number == replica.last_number()
         assert await checkpoints.differing(replica, stored) == []
-        await working.keep()
+        await working.store_snapshot()
         location = log_locations.parse(where)
         report = await asyncio.to_thread(proofs.verify, location, processes=2)
         assert (report.findings, report.notes) == ([], [])

@@ -185,7 +185,7 @@ def long_sequence(order: sequence.Sequence, count: int) -> None:
 def put_away(order: sequence.Sequence, shelf: extents.ExtentFile) -> None:
     state, rows = order.put(7, b"seven")
     shelf.put(state, rows)
-    order.was_put(len(rows))
+    order.mark_written(len(rows))
 
 
 @settings(max_examples=40)
@@ -263,10 +263,10 @@ def test_full_disk_keeps_the_extents_in_memory(tmp_path: Path) -> None:
             put_away(order, shelf)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert (shelf.state.count, order.to_put()) == (0, 20_000)
+    assert (shelf.state.count, order.unwritten_count()) == (0, 20_000)
 
     put_away(order, shelf)
-    assert (shelf.state.count, order.to_put()) == (20_000, 0)
+    assert (shelf.state.count, order.unwritten_count()) == (20_000, 0)
     shelf.close()
 
 

@@ -25,7 +25,7 @@ async def test_next_owner_reads_only_records_since_the_snapshot_and_decides_the_
             await replica.append([written(deployment(f"web{n}", 2), f"d{n}") for n in range(COUNT)])
             await log.level()
             await settle(first)
-            await first.keep()
+            await first.store_snapshot()
             late = [written(deployment(f"late{n}", 2), f"l{n}") for n in range(10)]
             await replica.append(late)
             await log.level()

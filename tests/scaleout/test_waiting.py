@@ -63,7 +63,7 @@ async def order(log: numbered_log.KafkaLog, count: int) -> list[StoredRecord]:
     """Return the records in order, once there are ``count``."""
     async with asyncio.timeout(WAIT_S):
         while len(records := await log.read_all(0, 1_000)) < count:
-            await log.wait(log.moves())
+            await log.wait(log.change_count())
     return records
 
 

@@ -40,5 +40,5 @@ async def test_preemption_of_equal_priorities_is_detected(
 
 
 async def test_hold_that_ends_too_early_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preemption_victims, "HOLD_SECONDS", 1)
+    monkeypatch.setattr(preemption_victims, "EXCLUSION_SECONDS", 1)
     assert await profiles.is_violated(profiles.PRIORITIES, "held:", _FIRST, _MOVES)

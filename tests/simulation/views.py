@@ -16,13 +16,13 @@ from engine.reconcilers import worker
 from events import codec, decisions, keys, specs, times, topics
 from events.validation import manifests, verdicts
 from projections import bindings, clusters, query
-from projections.port import Found, Rows
+from projections.port import ResultRow, Rows
 from projections.runner import Projector
 from projections.store import Store
 from tests.builders.documents import document_of
 from tests.simulation import world
 
-Dump = dict[str, list[Found]]
+Dump = dict[str, list[ResultRow]]
 Key = TypeVar("Key", str, tuple[str, str])
 
 _LOOKS = 4
@@ -128,7 +128,7 @@ def _numbers_grow(before: Dump, now: Dump, end: int) -> Iterator[str]:
                 yield f"8: view {table}: {row} has no higher number than {former}"
 
 
-def _shown(table: str, row: Found) -> object:
+def _shown(table: str, row: ResultRow) -> object:
     """Return the part of a row that clients see, without the time of a cluster's last report."""
     if table == "bindings":
         binding = bindings.decode(row[4])

@@ -20,7 +20,7 @@ from engine.log.sqlite_table import FILE
 from engine.process.views.remote import PATIENCE_S, RemoteViews
 from events.validation import manifests
 from projections import query, store
-from projections.port import Found
+from projections.port import ResultRow
 from projections.runner import Projector
 from projections.store import Store
 from tests.background import background
@@ -75,7 +75,7 @@ async def checkpoint(views: RemoteViews) -> int:
     return await asyncio.to_thread(read)
 
 
-async def dump(directory: Path) -> dict[str, list[Found]]:
+async def dump(directory: Path) -> dict[str, list[ResultRow]]:
     tables = await asyncio.to_thread(Store, directory / store.FILE)
     try:
         return await asyncio.to_thread(tables.dump)
@@ -87,7 +87,7 @@ def damage(path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"ce_source", b"ce_sourcf"))
 
 
-async def folded_here(log: SqliteLog) -> dict[str, list[Found]]:
+async def folded_here(log: SqliteLog) -> dict[str, list[ResultRow]]:
     tables = await asyncio.to_thread(Store)
     projector = Projector(log, tables, manifests.check)
     await projector.fold_to(log.last_number())

@@ -129,7 +129,7 @@ async def _explained(
                 pass
     if folded.explanation is None:
         return None, False
-    folded.reconsider(shadow.decided(folded.explanation.compared))
+    folded.compare_again(shadow.decided(folded.explanation.compared))
     return folded.explanation, folded.explanation.compared.basis in made
 
 

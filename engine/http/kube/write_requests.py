@@ -197,7 +197,7 @@ class WriteRequests:
         if value is None:
             return None
         for entry in managed_fields.entries(value):
-            if field_owners.is_engines(entry) and managed_fields.is_of_status(entry):
+            if field_owners.is_engine_entry(entry) and managed_fields.is_of_status(entry):
                 owned = object_at(entry, "fieldsV1", "f:status")
                 status = value.object_at("status")
                 values = {name: item for name, item in status.items() if f"f:{name}" in owned}

@@ -13,7 +13,7 @@ from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import resolved, schema_below
 from events import limits
-from events.json_values import Json, as_list, as_object, has_parts, object_at
+from events.json_values import Json, as_list, as_object, is_container, object_at
 from events.validation import kind_schemas
 
 _TYPES: Final[dict[str, tuple[str, tuple[type, ...]]]] = {
@@ -53,7 +53,7 @@ def _unknown(value: object, schema: Schema) -> list[str]:
             if isinstance(schema, Fields) and name not in schema.fields:
                 if not schema.open:
                     result.append(f".{name}")
-            elif has_parts(item) and (below := _unknown(item, schema_below(schema, name))):
+            elif is_container(item) and (below := _unknown(item, schema_below(schema, name))):
                 result += [f".{name}{path}" for path in below]
     elif items is not None and isinstance(schema, ListOf):
         item_schema = resolved(schema.item)

@@ -9,7 +9,7 @@ from typing import Final
 
 from engine.kubeapi.schema.schemas import Field, Fields, ListOf, MapOf, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import resolved, schema_below
-from events.json_values import Json, as_list, as_object, has_parts, object_at
+from events.json_values import Json, as_list, as_object, is_container, object_at
 
 _PLAIN: Final = frozenset({"str", "int", "float", "bool", "bytes"})
 
@@ -32,7 +32,7 @@ def _without(value: object, schema: Schema, *, keeps_empty: bool) -> object:
         is_same = True
         for name, item in fields.items():
             below = schema_below(schema, name)
-            kept = _without(item, below, keeps_empty=keeps_empty) if has_parts(item) else item
+            kept = _without(item, below, keeps_empty=keeps_empty) if is_container(item) else item
             field = schema.fields.get(name)
             if field is not None and (item is None or (not keeps_empty and _is_dropped(kept, field))):
                 is_same = False

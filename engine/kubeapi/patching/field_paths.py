@@ -11,7 +11,7 @@ from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.patching.managed_fields import FieldSet, Path, step_of
 from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import resolved, schema_below
-from events.json_values import Json, as_list, as_object, has_parts
+from events.json_values import Json, as_list, as_object, is_container
 
 HELD: Final = object()
 """Value in a ``survey`` for a list item or map entry: its path is owned, and so are the paths of its content."""
@@ -117,7 +117,7 @@ def _collect_object(collected: dict[Path, object], document: Json, schema: Schem
     known = schema if isinstance(schema, Fields) else None
     for name, value in document.items():
         below = (*path, managed_fields.field_step(name))
-        if not has_parts(value):
+        if not is_container(value):
             collected[below] = value  # a scalar is a leaf even where the schema expects an object
             continue
         if known is None or name not in known.fields:

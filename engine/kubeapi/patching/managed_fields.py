@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 from engine.kubeapi.schema.schemas import Fields, ListOf, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import resolved
 from events.json_values import DECODING_ERRORS, Json, as_list, as_object, list_at, object_at
-from events.kube_fields import ITSELF
+from events.kube_fields import SELF
 from events.kube_objects import KubeObject
 
 Path: TypeAlias = tuple[str, ...]
@@ -88,7 +88,7 @@ def fields_v1(fields: FieldSet) -> FieldsV1:
         for index, step in enumerate(path[:-1], 1):
             below = at.setdefault(step, {})
             if not below and path[:index] in fields:
-                below[ITSELF] = {}
+                below[SELF] = {}
             at = below
         at.setdefault(path[-1], {})
     return root
@@ -107,9 +107,9 @@ def field_set(value: object) -> FieldSet:
         if not fields and path:
             result.add(path)
         for step, below in fields.items():
-            if step == ITSELF and not path:
+            if step == SELF and not path:
                 continue  # the object itself always exists, so it has no owner
-            if step == ITSELF:
+            if step == SELF:
                 result.add(path)
             elif step.startswith(_KINDS):
                 waiting.append((below, (*path, step)))

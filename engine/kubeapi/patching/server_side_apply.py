@@ -29,8 +29,8 @@ from engine.kubeapi.patching.managed_fields import (
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.schema.schemas import ListOf, Schema
 from engine.kubeapi.schema.types.parsing import blank, resolved, schema_below
-from events.json_values import Json, as_list, as_object, has_parts, object_at
-from events.kube_fields import ITSELF
+from events.json_values import Json, as_list, as_object, is_container, object_at
+from events.kube_fields import SELF
 from events.kube_objects import KubeObject
 
 _PATHS_CHARS_MAX: Final = 2**20
@@ -203,7 +203,7 @@ def _first_owner(value: KubeObject, schema: Schema, write: Write) -> list[Json]:
     written["metadata"] = {name: item for name, item in metadata.items() if name not in _MAINTAINED_METADATA}
     fields = of_first_write(written, schema)
     of_metadata = fields.pop("f:metadata", {})
-    of_metadata.pop(ITSELF, None)
+    of_metadata.pop(SELF, None)
     if of_metadata:
         fields["f:metadata"] = of_metadata
     return [managed_fields.entry(write.manager, write.api_version, write.time, fields)] if fields else []
@@ -226,7 +226,7 @@ def _add_beyond(owned: FieldsV1, document: Json, schema: Schema, before: Json) -
         own: FieldsV1 = {}
         if name not in before:
             owned[step] = own
-            if has_parts(item):
+            if is_container(item):
                 _add(own, item, schema_below(schema, name))
             continue
         below = schema_below(schema, name)
@@ -237,7 +237,7 @@ def _add_beyond(owned: FieldsV1, document: Json, schema: Schema, before: Json) -
             _add(own, item, below)
             # ``blank`` already has this field, so the writer owns the content but not the field itself.
             # An empty list that is merged by item has no content to own.
-            own.pop(ITSELF, None)
+            own.pop(SELF, None)
             is_merged = isinstance(below, ListOf) and not below.atomic
             is_changed = before[name] != item and not (is_merged and item == [])
         if own or is_changed:
@@ -250,18 +250,18 @@ def _add(owned: FieldsV1, value: object, schema: Schema) -> None:
         return
     fields = as_object(value)
     if fields is not None:
-        owned[ITSELF] = {}
+        owned[SELF] = {}
         for name in sorted(fields):
             own: FieldsV1 = {}
             owned[f"f:{name}"] = own
-            if has_parts(fields[name]):
+            if is_container(fields[name]):
                 _add(own, fields[name], schema_below(schema, name))
     elif isinstance(schema, ListOf):
         items = as_list(value) or []
         steps = [step_of(item, schema) for item in items]
         if not items or None in steps:
             return
-        owned[ITSELF] = {}
+        owned[SELF] = {}
         below = resolved(schema.item)
         for step, item in sorted(zip(steps, items, strict=True), key=itemgetter(0)):
             own = owned.setdefault(str(step), {})

@@ -124,7 +124,7 @@ class Appender:
             for part in group:
                 part.outcome.set_result(error)
             if producer is not None:
-                await self._producer.give_up(producer)
+                await self._producer.drop(producer)
         else:
             for part in group:
                 part.outcome.set_result(list(itertools.islice(offsets, len(part.records))))

@@ -68,7 +68,7 @@ class _Waiting(Struct, frozen=True):
 
     ``before`` is the offset after the previous record; while the record waits, the partition is numbered up to
     there. Control records between ``before`` and ``offset`` are numbered together with the record, not before it in a
-    ``Stretch`` without records.
+    ``OffsetRange`` without records.
     """
 
     offset: int
@@ -83,7 +83,7 @@ class _Queue(Struct):
     waiting: deque[_Waiting] = field(default_factory=deque)
 
 
-class _Doubt(Struct):
+class _BlockingRecord(Struct):
     """The record at ``offset``, at which a partition waits.
 
     ``written`` has the ends of its causes' partitions, open transactions included, when the record was first seen.
@@ -93,7 +93,7 @@ class _Doubt(Struct):
     written: Mapping[Slot, int] = {}
 
 
-class Stretch(Struct, frozen=True):
+class OffsetRange(Struct, frozen=True):
     """A range of offsets of a partition that may be numbered next."""
 
     slot: Slot
@@ -108,9 +108,9 @@ class Ordering:
         self._log = log
         self._queues: dict[Slot, _Queue] = {}
         self._steps: dict[str, int] = {}
-        self._doubts: dict[Slot, _Doubt] = {}
+        self._doubts: dict[Slot, _BlockingRecord] = {}
 
-    async def plan(self, numbered: Callable[[Slot], int]) -> list[Stretch]:
+    async def plan(self, numbered: Callable[[Slot], int]) -> list[OffsetRange]:
         """Return the ranges to number next, in order; ``numbered`` returns a partition's first offset without a number.
 
         Raises LogError or KafkaError if the brokers do not answer.
@@ -123,7 +123,7 @@ class Ordering:
         for slot, end in ends.items():
             await self._scan(slot, start[slot], end)
         attempt = _Plan(self._queues, self._steps, self._doubts, start, passed, ends)
-        stretches = attempt.stretches()
+        stretches = attempt.ranges()
         await self._query_causes(attempt)
         return stretches
 
@@ -158,7 +158,7 @@ class Ordering:
             del self._steps[next(iter(self._steps))]
 
     async def _query_causes(self, attempt: "_Plan") -> None:
-        """For each newly waiting record, query the written ends of its causes' partitions (see ``_Doubt``)."""
+        """For each newly waiting record, query the written ends of its causes' partitions (see ``_BlockingRecord``)."""
         waiting = attempt.waiting()
         self._doubts = {
             slot: doubt
@@ -173,7 +173,9 @@ class Ordering:
         # it was committed, so the queried ends include them.
         written = dict(await self._log.written(slots))
         for slot, front in new.items():
-            self._doubts[slot] = _Doubt(front.offset, {need.slot: written[need.slot] for need in front.needs})
+            self._doubts[slot] = _BlockingRecord(
+                front.offset, {need.slot: written[need.slot] for need in front.needs}
+            )
 
 
 class _Plan:
@@ -183,7 +185,7 @@ class _Plan:
         self,
         queues: Mapping[Slot, _Queue],
         steps: Mapping[str, int],
-        doubts: Mapping[Slot, _Doubt],
+        doubts: Mapping[Slot, _BlockingRecord],
         start: Mapping[Slot, int],
         passed: Mapping[Slot, int],
         ends: Mapping[Slot, int],
@@ -197,29 +199,29 @@ class _Plan:
         self._ends = ends
         self._slots = sorted(start, key=lambda slot: (ORDER.index(slot[0]), slot[1]))
 
-    def stretches(self) -> list[Stretch]:
+    def ranges(self) -> list[OffsetRange]:
         """Return all stretches that can be numbered, in order."""
-        ordered: list[Stretch] = []
+        ordered: list[OffsetRange] = []
         while True:
             before = len(ordered)
             for slot in self._slots:
-                start, self._at[slot] = self._at[slot], self._reach(slot)
+                start, self._at[slot] = self._at[slot], self._range_end(slot)
                 if self._at[slot] > start:
-                    ordered.append(Stretch(slot, start, self._at[slot]))
-            if len(ordered) == before and not self._break_circle():
+                    ordered.append(OffsetRange(slot, start, self._at[slot]))
+            if len(ordered) == before and not self._break_cycle():
                 return ordered
 
     def waiting(self) -> dict[Slot, _Waiting]:
         """Return the first waiting record of each partition that has one."""
-        return {slot: front for slot in self._slots if (front := self._front(slot)) is not None}
+        return {slot: front for slot in self._slots if (front := self._first_waiting(slot)) is not None}
 
-    def _front(self, slot: Slot) -> _Waiting | None:
+    def _first_waiting(self, slot: Slot) -> _Waiting | None:
         queue = self._queues[slot]
         return queue.waiting[self._next[slot]] if self._next[slot] < len(queue.waiting) else None
 
-    def _reach(self, slot: Slot) -> int:
+    def _range_end(self, slot: Slot) -> int:
         """Return how far a partition can be numbered: to its first waiting record or its scanned end."""
-        while (front := self._front(slot)) is not None:
+        while (front := self._first_waiting(slot)) is not None:
             if self._missing(slot, front) is not None:
                 return max(front.before, self._at[slot])
             # Count the record as numbered: later records of the same partition may have it as a cause.
@@ -250,22 +252,22 @@ class _Plan:
         scanned = queue.scanned if queue is not None else 0
         return max(scanned, self._passed.get(slot, 0)) if scanned >= self._ends.get(slot, 0) else scanned
 
-    def _break_circle(self) -> bool:
+    def _break_cycle(self) -> bool:
         """Let one record pass if several wait for one another; genuine records never do, so one of them is forged."""
         for first in self._slots:
             slot: Slot | None = first
             visited: set[Slot] = set()
             while slot is not None and slot not in visited:
                 visited.add(slot)
-                slot = self._awaited(slot)
+                slot = self._blocking_partition(slot)
             if slot == first:
                 self._next[first] += 1
                 return True
         return False
 
-    def _awaited(self, slot: Slot) -> Slot | None:
+    def _blocking_partition(self, slot: Slot) -> Slot | None:
         """Return the partition of the cause that a partition waits for; None if the cause has not been read."""
-        front = self._front(slot)
+        front = self._first_waiting(slot)
         need = None if front is None else self._missing(slot, front)
         if need is None:
             return None

@@ -130,7 +130,7 @@ class SharedProducer:
                 self._producer = await started(producer(self._address))
             return self._producer
 
-    async def give_up(self, failed: Producer) -> None:
+    async def drop(self, failed: Producer) -> None:
         """Drop a producer that lost a batch.
 
         Its sequence numbers in the batch's partition have a gap, so brokers would refuse the next batch there.
@@ -159,7 +159,7 @@ async def started(client: _Client) -> _Client:
     return client
 
 
-async def introduce(consumer: Consumer, partitions: Iterable[TopicPartition]) -> None:
+async def load_metadata(consumer: Consumer, partitions: Iterable[TopicPartition]) -> None:
     """Load the metadata of all topics by parallel calls; in one call the consumer would pause after each new topic.
 
     Raises KafkaError if the brokers do not answer.

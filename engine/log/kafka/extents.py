@@ -91,7 +91,7 @@ class ExtentFile:
                 raise UnwritableError(f"{self._path} can't be written: {error}") from error
             self.state = state
 
-    def around(self, slot_index: int, offset: int) -> tuple[int, int]:
+    def extent_start(self, slot_index: int, offset: int) -> tuple[int, int]:
         """Return the first number and the first offset of the extent that contains ``offset`` of the partition."""
         with self._lock:
             first, start = self._connection.execute(

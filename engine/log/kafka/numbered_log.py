@@ -142,7 +142,7 @@ class KafkaLog:
             count = self.sequence_counts().unnumbered
             raise port.UnnumberedError(f"{count} records have no numbers; start an API replica") from None
 
-    def moves(self) -> int:
+    def change_count(self) -> int:
         return self._end.number
 
     def sequence_counts(self) -> sequence.Counts:
@@ -169,7 +169,7 @@ class KafkaLog:
 
     async def catch_up(self) -> int:
         """Apply the sequence up to its end and return its last number; wait for the brokers without a time limit."""
-        await self._followed.reach(await self._shared_ends.answer())
+        await self._followed.wait_until_read(await self._shared_ends.answer())
         await self._advance()
         end = self._fetched
         while self._read < end:
@@ -181,23 +181,23 @@ class KafkaLog:
 
     async def aclose(self) -> None:
         """Close the log, also if ``open`` failed; ``run`` must have ended."""
-        await self._put_away()
+        await self._flush_extents()
         await self._followed.aclose()
         if self._extent_file is not None:
             await asyncio.to_thread(self._extent_file.close)
 
     def _with_number(self, record: StoredRecord) -> StoredRecord:
-        return records.renumbered(
+        return records.with_number(
             record, self._sequence.number((record.topic, record.partition), record.offset)
         )
 
     async def _keep_level(self) -> None:
-        moves = 0
+        change_count = 0
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_UNSEEN_S if self._waiting else None):
-                    await self._followed.wait(moves)
-            moves = self._followed.moves()
+                    await self._followed.wait(change_count)
+            change_count = self._followed.change_count()
             try:
                 await self._advance()
                 await self._refuse()
@@ -219,8 +219,8 @@ class KafkaLog:
                 self._note_refused(record.offset, extents_read)
             # Do not apply the last records yet: a refusal follows the extents that it refuses.
             self._take(_REFUSED_WITHIN)
-            if self._sequence.to_put() >= _PUT_AWAY:
-                await self._put_away()
+            if self._sequence.unwritten_count() >= _PUT_AWAY:
+                await self._flush_extents()
         self._take(0)
 
     def _note_refused(self, at: int, refusing: sequence.Extents | None) -> None:
@@ -236,7 +236,7 @@ class KafkaLog:
             pending = self._waiting[0]
             current = pending.extents
             is_refused = current is not None and self._refused.get(pending.offset) == current.first
-            if current is not None and not is_refused and self._sequence.joins(current):
+            if current is not None and not is_refused and self._sequence.continues(current):
                 if any(
                     self._followed.known_end((extent.topic, extent.partition)) < extent.end
                     for extent in current.extents
@@ -246,11 +246,11 @@ class KafkaLog:
                 for extent in current.extents:
                     self._visible[extent.topic, extent.partition] = extent.end
                 number = current.last
-            self._pass()
+            self._remove_first()
         if self._read > read:
             self._end.move(number)
 
-    def _pass(self) -> None:
+    def _remove_first(self) -> None:
         """Remove the first waiting record and advance the position in the topic past it."""
         pending = self._waiting.popleft()
         self._refused.pop(pending.offset, None)
@@ -269,7 +269,7 @@ class KafkaLog:
         if any(written.get((extent.topic, extent.partition), 0) < extent.end for extent in forged.extents):
             _log.warning("extent ignored: its offsets do not exist", offset=pending.offset)
             self._refusing = (*self._refusing, pending.offset)[-_REFUSED_WITHIN:]
-            self._pass()
+            self._remove_first()
             self._end.move(self._end.number)
             await self._advance()
 
@@ -297,9 +297,9 @@ class KafkaLog:
         batch = await self._followed.read(*sequence.SLOT, state.read - 1, 1)
         return [(record.offset, record.value) for record in batch] == [(state.read - 1, state.record)]
 
-    async def _put_away(self) -> None:
+    async def _flush_extents(self) -> None:
         """Write those extents to the file that are only in memory."""
-        if self._extent_file is not None and not self._is_putting and self._sequence.to_put():
+        if self._extent_file is not None and not self._is_putting and self._sequence.unwritten_count():
             self._is_putting = True
             # Shielded: cancelling does not stop the thread, and to write the same extents again would fail.
             await asyncio.shield(asyncio.create_task(self._write_extents(self._extent_file)))
@@ -309,7 +309,7 @@ class KafkaLog:
             # The sequence may grow while the thread writes; only these rows count as stored afterwards.
             state, rows = self._sequence.put(self._read, self._record)
             await asyncio.to_thread(extent_file.put, state, rows)
-            self._sequence.was_put(len(rows))
+            self._sequence.mark_written(len(rows))
         except extents.UnwritableError as error:
             # The file is only a cache: continue with the extents in memory and write them with the next ones.
             _log.warning("sequence not saved", reason=str(error))
@@ -365,11 +365,11 @@ class KafkaLog:
     async def _until_read(self, offset: int) -> None:
         """Return when the record of the sequence at an offset was applied."""
         while True:
-            moves = self._followed.moves()
+            change_count = self._followed.change_count()
             await self._advance()
             if self._read > offset:
                 return
-            await self._followed.wait(moves)
+            await self._followed.wait(change_count)
 
 
 @contextlib.asynccontextmanager

@@ -86,7 +86,7 @@ class FollowedLog:
             try:
                 await self._poll()
             except OffsetOutOfRangeError as error:
-                await self._pass_over(error.args[0])
+                await self._skip_deleted(error.args[0])
             except KafkaError as error:
                 _log.warning("fetch failed; retrying", error=str(error))
                 await asyncio.sleep(clients.AFTER_FAILURE_S)
@@ -161,7 +161,7 @@ class FollowedLog:
 
     async def level_of(self, *slots: Slot) -> None:
         """Return when everything appended to these partitions before the call is visible here."""
-        await self.reach(await self.query_ends(*slots))
+        await self.wait_until_read(await self.query_ends(*slots))
 
     async def query_ends(self, *slots: Slot) -> dict[Slot, int]:
         """Return the current ends of partitions, control records included.
@@ -173,7 +173,7 @@ class FollowedLog:
         except KafkaError as error:
             raise clients.failed("the ends of the log are not known", error) from error
 
-    async def reach(self, ends: Mapping[Slot, int]) -> None:
+    async def wait_until_read(self, ends: Mapping[Slot, int]) -> None:
         """Return when followed partitions have been read up to these offsets, control records included."""
         self._levelling += 1
         try:
@@ -185,10 +185,10 @@ class FollowedLog:
         finally:
             self._levelling -= 1
 
-    def moves(self) -> int:
+    def change_count(self) -> int:
         return self._moves.number
 
-    def nudge(self) -> None:
+    def wake(self) -> None:
         """Wake all callers of ``wait`` without a new record, for other changes such as a new assignment of shards."""
         self._moves.move(self._moves.number + 1)
 
@@ -215,7 +215,7 @@ class FollowedLog:
     async def _find_last_records(self, slots: Sequence[Slot]) -> None:
         """Find the last record of each new partition; between it and the end there are only control records."""
         names = {clients.partition(self._address, slot): slot for slot in slots}
-        await clients.introduce(self._query_consumer, names)
+        await clients.load_metadata(self._query_consumer, names)
         ends = await self._ends(slots)
         firsts = await self._query_consumer.beginning_offsets(list(names)) if names else {}
         for at, slot in names.items():
@@ -262,7 +262,7 @@ class FollowedLog:
         # Yield once, so that a task that waits for the lock gets it before the next fetch.
         await asyncio.sleep(0)
 
-    async def _pass_over(self, deleted: Mapping[TopicPartition, int]) -> None:
+    async def _skip_deleted(self, deleted: Mapping[TopicPartition, int]) -> None:
         """Continue after records that brokers deleted before they were received; reading these raises LogCutError."""
         try:
             async with self._turn:
@@ -283,7 +283,7 @@ class FollowedLog:
         except KafkaError as error:
             _log.warning("fetch failed; retrying", error=str(error))
             await asyncio.sleep(clients.AFTER_FAILURE_S)
-        self.nudge()
+        self.wake()
 
     async def _query_positions(self, slots: Iterable[Slot]) -> None:
         for slot in slots:
@@ -294,8 +294,8 @@ class FollowedLog:
     def _moved(self, batch: Iterable[TopicPartition]) -> list[Slot]:
         """Return the partitions whose positions must be queried after a fetch: those with new records.
 
-        Return all partitions while ``reach`` has a caller: it also waits for control records, which advance the
-        position of a partition but are not in ``batch``.
+        Return all partitions while ``wait_until_read`` has a caller: it also waits for control records, which
+        advance the position of a partition but are not in ``batch``.
         """
         if self._levelling:
             return list(self._positions)

@@ -86,7 +86,8 @@ async def records_of(stretches: Iterable[Numbered], read: Read, limit: int) -> l
             if not within:
                 break
             numbered += [
-                records.renumbered(record, stretch.first + record.offset - stretch.start) for record in within
+                records.with_number(record, stretch.first + record.offset - stretch.start)
+                for record in within
             ]
             size += sum(len(record.value) for record in within)
             start = within[-1].offset + 1
@@ -163,7 +164,7 @@ class Sequence:
         """Return the offset before which all offsets of a partition have numbers."""
         return self._ends.get(slot, 0)
 
-    def joins(self, extents: Extents) -> bool:
+    def continues(self, extents: Extents) -> bool:
         """Whether extents follow the accepted ones without a gap."""
         if extents.first != self.next or not extents.extents:
             return False
@@ -177,7 +178,7 @@ class Sequence:
 
     def take(self, extents: Extents) -> bool:
         """Apply the next extents; return False if they have no effect."""
-        if not self.joins(extents):
+        if not self.continues(extents):
             return False
         self.by = extents.by
         for extent in extents.extents:
@@ -192,7 +193,7 @@ class Sequence:
             return firsts[index] + offset - starts[index]
         if self._extent_file is None:
             raise LookupError(f"{slot[0]}/{slot[1]} has no number at offset {offset}")
-        first, start = self._extent_file.around(self._slot_indexes[slot], offset)
+        first, start = self._extent_file.extent_start(self._slot_indexes[slot], offset)
         return first + offset - start
 
     def after(self, number: int) -> Iterator[Numbered]:
@@ -202,7 +203,7 @@ class Sequence:
                 yield stretch
                 number = stretch.first + stretch.end - stretch.start - 1
 
-    def to_put(self) -> int:
+    def unwritten_count(self) -> int:
         """Return how many extents the file does not have yet."""
         return len(self._firsts) - self._put
 
@@ -210,7 +211,7 @@ class Sequence:
         """Return the state of the sequence, and the extents that the file does not have yet, to be stored together.
 
         ``read`` is the next offset in the topic ``sequence``, ``record`` the value of the record before it. Call
-        ``was_put`` after storing them.
+        ``mark_written`` after storing them.
         """
         slots = tuple((slot, self._ends[slot]) for slot in self._slots)
         rows = zip(
@@ -218,7 +219,7 @@ class Sequence:
         )
         return State(self.next, self.by, read, record, len(self), slots), list(rows)
 
-    def was_put(self, count: int) -> None:
+    def mark_written(self, count: int) -> None:
         """Record that the file has ``count`` more extents; drop the oldest ones from memory if there are many."""
         self._put += count
         if self._put >= 2 * KEPT:

@@ -140,7 +140,7 @@ class Shards:
         # Raise this before an unknown outcome: the caller recovers all shards after either error, but only
         # this one names the shards that it must not claim again.
         if lost:
-            self._lose(lost)
+            self._raise_lost(lost)
         for error in unknown:
             if isinstance(error, (KafkaError, AssertionError, port.LogError)):
                 message = f"it is unknown whether the steps were appended: {type(error).__name__}: {error}"
@@ -164,7 +164,7 @@ class Shards:
             if end > self._owned[slot[1]].end and await self._is_followed(slot[1], end):
                 lost.append(slot[1])
         if lost:
-            self._lose(lost)
+            self._raise_lost(lost)
         await self._end_open_transactions(now_s)
 
     def check_due_ms(self) -> int | None:
@@ -216,7 +216,7 @@ class Shards:
         )
         failed = {shard: error for shard, error in zip(shards, outcomes, strict=True) if error is not None}
         if lost := [shard for shard, error in failed.items() if isinstance(error, _FENCED)]:
-            self._lose(lost)
+            self._raise_lost(lost)
         for error in failed.values():
             if isinstance(error, KafkaError):
                 raise clients.failed("transactions that brokers left open were not ended", error) from error
@@ -226,7 +226,7 @@ class Shards:
         """Release all shards."""
         await self.release(list(self._owned))
 
-    def _lose(self, shards: Sequence[int]) -> None:
+    def _raise_lost(self, shards: Sequence[int]) -> None:
         self.fences += len(shards)
         _log.warning("ownership ended by another owner", shards=shards)
         raise port.OwnershipLostError(shards)

@@ -72,7 +72,7 @@ class _Appender:
                 return (await producer.send_and_wait(topic, value, key, slot[1])).offset
         except (KafkaError, TimeoutError) as error:
             if producer is not None:
-                await self._producer.give_up(producer)
+                await self._producer.drop(producer)
             if isinstance(error, KafkaError):
                 raise
             raise KafkaTimeoutError(

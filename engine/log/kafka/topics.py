@@ -67,7 +67,7 @@ async def prepare(address: Address) -> None:
         await check_broker_limits(admin)
         await _make(admin, address, _expected_topics())
         await _check(admin, address)
-        await _until_led(address)
+        await _wait_for_leaders(address)
     except KafkaError as error:
         raise clients.failed(f"the topics at {address.servers} were not prepared", error) from error
     finally:
@@ -104,14 +104,14 @@ async def _make(admin: AIOKafkaAdminClient, address: Address, topics: Mapping[st
     be created meanwhile. Such errors are retried.
     """
     until_s = time.monotonic() + _FENCED_S_MAX
-    while (refused := await _try_to_make(admin, address, topics)) is not None:
+    while (refused := await _create_missing(admin, address, topics)) is not None:
         topic, code, message = refused
         if code not in _TRANSIENT or time.monotonic() > until_s:
             raise port.LogError(f"topic {topic} was not created: {message}")
         await asyncio.sleep(_POLL_S)
 
 
-async def _try_to_make(
+async def _create_missing(
     admin: AIOKafkaAdminClient, address: Address, topics: Mapping[str, _ExpectedTopic]
 ) -> tuple[str, int, str] | None:
     """Request missing topics once; return the first refused one, its error code and message; None without one."""
@@ -148,7 +148,7 @@ async def _check(admin: AIOKafkaAdminClient, address: Address) -> None:
         _check_settings(name, expected, settings[name])
 
 
-async def _until_led(address: Address) -> None:
+async def _wait_for_leaders(address: Address) -> None:
     """Wait until each partition has a leader that answers, which takes a while for new topics."""
     partitions = [
         clients.partition(address, (name, number))
@@ -159,7 +159,7 @@ async def _until_led(address: Address) -> None:
     try:
         await consumer.start()
         async with asyncio.timeout(_KNOWN_S_MAX):
-            while not await _are_led(consumer, partitions):
+            while not await _have_leaders(consumer, partitions):
                 pass
     except TimeoutError:
         raise port.LogError("some partitions have no leader; check the brokers' logs") from None
@@ -167,9 +167,9 @@ async def _until_led(address: Address) -> None:
         await clients.closed(consumer)
 
 
-async def _are_led(consumer: clients.Consumer, partitions: Sequence[TopicPartition]) -> bool:
+async def _have_leaders(consumer: clients.Consumer, partitions: Sequence[TopicPartition]) -> bool:
     try:
-        await clients.introduce(consumer, partitions)
+        await clients.load_metadata(consumer, partitions)
         await consumer.end_offsets(partitions)
     except KafkaTimeoutError:
         return False

@@ -342,7 +342,7 @@ def form_causes(changed: KubeObject) -> list[Cause]:
         field = dependencies.field_of(manifest.api_version, manifest.kind)
         reason = f"refers to {len(needed)} objects, more than {limits.DEPENDENCIES_MAX}"
         return [causes.invalid(field, causes.at(value, field), reason)]
-    wrong = list(manifests.examine(manifest, raw))
+    wrong = list(manifests.object_faults(manifest, raw))
     is_cluster = (manifest.api_version, manifest.kind) == (known_kinds.CLUSTER_GROUP, "Cluster")
     if not wrong and not is_cluster:
         return []

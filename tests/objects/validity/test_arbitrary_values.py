@@ -55,7 +55,7 @@ def test_arbitrary_values_cause_faults_only(value: dict[str, object], path: str,
         raw = msgspec.Raw(msgspec.json.encode(changed(value, path, new)))
     except OverflowError:
         return  # JSON allows such numbers, but msgspec does not encode them
-    for fault in manifests.examine(kube_objects.read_head(raw), raw):
+    for fault in manifests.object_faults(kube_objects.read_head(raw), raw):
         assert fault.reason
 
 

@@ -198,7 +198,7 @@ def test_all_violations_are_reported_with_each_field_once() -> None:
 
     assert [
         fault.field.removeprefix("spec.placement.")
-        for fault in manifests.examine(kube_objects.read_head(raw), raw)
+        for fault in manifests.object_faults(kube_objects.read_head(raw), raw)
     ] == [
         "clusterAffinity.labelSelector.matchExpressions[0].operator",
         "clusterAffinities[0].affinityName",

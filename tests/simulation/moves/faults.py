@@ -70,7 +70,7 @@ async def crash(world: World) -> str:
 
 
 async def keep_snapshot(world: World) -> str:
-    await world.worker.keep()
+    await world.worker.store_snapshot()
     return f"snapshot {world.kept.numbers()[0]}"
 
 

@@ -122,7 +122,7 @@ class Events:
     async def _records(self, namespace: str, fits: ObjectFilter, end: int) -> list[StoredRecord]:
         numbers = await self._reads.peek(lambda rows: _timeline(rows, namespace, fits))
         if numbers is None:
-            start = max(end - client_events.SHOWN_RECORDS, 0)
+            start = max(end - client_events.KEPT_RECORDS, 0)
             newest = reading.of_all(self._reads.log, start, end)
             return [record async for record in newest if _has_events(record)]
         records: list[StoredRecord] = []

@@ -182,7 +182,7 @@ def _messages(data: shapes.Event, binding: Binding) -> Iterator[_BindingMessage]
             yield _normal("ApplyPolicySucceed", text, _DETECTOR, of_binding=False)
             if data.preempted is not None:
                 yield _preempted(policy, data.preempted)
-            if text := domain.not_scheduled_here(data.scheduler):
+            if text := domain.other_scheduler_reason(data.scheduler):
                 yield _warning("NotScheduledHere", text, _DETECTOR)
         case decisions.TemplateMarked(policy=policy, preempted=preempted) if preempted is not None:
             yield _preempted(policy, preempted)
