@@ -1,6 +1,6 @@
 """Execution of the actions that ``reconciliation`` decides: apply objects, remove them, or release them to the cluster.
 
-An existing object without this agent's label and annotation (``is_marked``) is only changed if the work's conflict
+An existing object without this agent's label and annotation (``has_own_marks``) is only changed if the work's conflict
 resolution is Overwrite.
 """
 
@@ -43,7 +43,7 @@ class Scaled(Protocol):
         """Whether an autoscaler in the member controls the object's replicas."""
         ...
 
-    async def wait_listed(self) -> None:
+    async def wait_until_listed(self) -> None:
         """Wait until the member's autoscalers are known."""
         ...
 
@@ -82,22 +82,24 @@ class ActionExecutor:
         manifest, overwrites = await self._desired_object(entry)
         live: KubeObject | None = None
         # Before the first list, an apply would set replicas that an autoscaler has changed.
-        await self._scaled.wait_listed()
+        await self._scaled.wait_until_listed()
         is_scaled = self._scaled.scales(identity_of(ref))
-        retained = object_preparation.retained(
-            manifest, work.reading, is_scaled=is_scaled or object_preparation.retains(manifest)
+        retained = object_preparation.retained_paths(
+            manifest, work.reading, is_scaled=is_scaled or object_preparation.retains_replicas(manifest)
         )
         # Read the object before the apply only if it may belong to another client or has fields to retain.
         if entry.applied is None or is_drift or retained:
             live = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
             if live is not None and not self._has_our_marks(live, entry.applied) and not overwrites:
                 raise Fault(marks.conflict(ref, self._cluster))
-        manifest = object_preparation.retaining(manifest, live, retained)
+        manifest = object_preparation.with_retained_fields(manifest, live, retained)
         # Do not force the first apply where no object was seen: another client may have created it since. The API
         # answers with a conflict instead of overwriting.
         force = live is not None or entry.applied is not None
         done = await self._apply(resource, manifest, force=force)
-        seen = self.observe(done, ref, work.reading, is_retained=object_preparation.retains(manifest))
+        seen = self.observe(
+            done, ref, work.reading, is_retained=object_preparation.retains_replicas(manifest)
+        )
         entry.applied = Applied(
             ref=ref,
             term=work.term,
@@ -105,7 +107,7 @@ class ActionExecutor:
             content=reconciliation.content_of(work),
             uid=seen.uid,
             fields=seen.fields,
-            is_retained=object_preparation.retains(manifest),
+            is_retained=object_preparation.retains_replicas(manifest),
         )
         # A watch may have delivered a later change before this response.
         if entry.seen is None or not reconciliation.is_older(seen, entry.seen):
@@ -125,14 +127,14 @@ class ActionExecutor:
         # Discovery omits groups whose servers do not respond, so ask the group itself whether the kind is gone.
         resource = await self._kinds.find(ref.api_version, ref.kind)
         if resource is None:
-            resource = await self._kinds.find_alone(ref.api_version, ref.kind)
+            resource = await self._kinds.find_in_group_version(ref.api_version, ref.kind)
         if resource is None:
             return True
         live = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
         if live is None or not self._has_our_marks(live, entry.applied):
             return True
         if action.preserved:
-            change = object_preparation.unmarked()
+            change = object_preparation.mark_removal_patch()
             await self._gate.call(lambda: self._api.patch(resource, ref.namespace, ref.name, change))
             _log.info("object released to the cluster", cluster=self._cluster, key=entry.work.key)
             return True
@@ -152,7 +154,7 @@ class ActionExecutor:
         ``is_retained``: replicas are such a field, even if no autoscaler scales the object.
         """
         is_scaled = is_retained or self._scaled.scales(identity_of(ref))
-        without = object_preparation.retained(value, reading, is_scaled=is_scaled)
+        without = object_preparation.retained_paths(value, reading, is_scaled=is_scaled)
         return Observed(
             uid=value.uid,
             version=value.resource_version,
@@ -161,12 +163,12 @@ class ActionExecutor:
             state=statuses.object_state(value, reading),
         )
 
-    def is_marked(self, value: KubeObject) -> bool:
+    def has_own_marks(self, value: KubeObject) -> bool:
         """Whether an object has the label and annotation with which this cluster's agent marks what it manages."""
-        return object_preparation.has_our_marks(value, self._cluster)
+        return object_preparation.has_agent_marks(value, self._cluster)
 
     def _has_our_marks(self, live: KubeObject, applied: Applied | None) -> bool:
-        return self.is_marked(live) or (applied is not None and applied.uid == live.uid)
+        return self.has_own_marks(live) or (applied is not None and applied.uid == live.uid)
 
     async def _resource(self, ref: WorkloadRef) -> Resource:
         resource = await self._kinds.find(ref.api_version, ref.kind)

@@ -43,7 +43,7 @@ class Kinds:
             resource = self._found.get((api_version, kind))
         return resource
 
-    async def find_alone(self, api_version: str, kind: str) -> Resource | None:
+    async def find_in_group_version(self, api_version: str, kind: str) -> Resource | None:
         """Return the kind from the discovery document of its group version; None if it is not served.
 
         Raises ApiError.

@@ -57,7 +57,7 @@ _FAULT_FIRST_S: Final = 1.0
 _FAULT_LAST_S: Final = 60.0
 _MESSAGE_CHARS: Final = 1_000
 _LABELS: Final = f"{marks.MANAGED}=true"
-_BRING_KINDS: Final = frozenset({"CustomResourceDefinition", "APIService"})
+_KINDS_THAT_ADD_KINDS: Final = frozenset({"CustomResourceDefinition", "APIService"})
 _log = diagnostics.logger("agent")
 
 
@@ -95,9 +95,9 @@ class MemberAgent:
         self._gate = Gate(self._follow_health, counts)
         self._history = reflector.History()
         self._ledger = Ledger(kept, self._name)
-        self._reporter = Reporter(self._control, self._ledger, self._on_answer, counts)
+        self._reporter = Reporter(self._control, self._ledger, self._on_cluster_state, counts)
         self._kinds = kinds.Kinds(self._api, self._gate, self._reporter.report)
-        self._scalers = watch_receivers.Scalers(self._rescaled)
+        self._scalers = watch_receivers.Scalers(self._reapply_scaled)
         self._namespaces = NamespaceSync(self._name, self._control, self._api, self._gate, self._kinds)
         self._executor = ActionExecutor(
             self._name,
@@ -261,7 +261,7 @@ class MemberAgent:
             return
         self._reporter.binding_changed(key)
         self._refresh_kinds(entry)
-        if reconciliation.is_adrift(entry):
+        if reconciliation.has_drifted(entry):
             # Another controller may undo each correction; growing delays bound the number of applies.
             pace = self._paces.get(key)
             if pace is None or anyio.current_time() > pace.used_s + _CALM_S:
@@ -277,7 +277,7 @@ class MemberAgent:
         pace.used_s = anyio.current_time()
         return pace.backoff.next_delay_s()
 
-    def _rescaled(self, identity: Identity) -> None:
+    def _reapply_scaled(self, identity: Identity) -> None:
         """Apply an object again when an autoscaler starts or stops scaling it: the owner of its replicas changes."""
         key = self._ledger.at(identity)
         entry = self._ledger.get(key) if key is not None else None
@@ -296,7 +296,7 @@ class MemberAgent:
                 await anyio.sleep(_SERVED_SOON_S)
 
     def _refresh_kinds(self, entry: Entry) -> None:
-        if entry.ref is not None and entry.ref.kind in _BRING_KINDS:
+        if entry.ref is not None and entry.ref.kind in _KINDS_THAT_ADD_KINDS:
             self._kinds_change.set()
 
     def _follow_capacity(self) -> None:
@@ -348,11 +348,11 @@ class MemberAgent:
         """Report the health of the member's API four times per grace period, and when it changes."""
         while True:
             self._health = anyio.Event()
-            self._reporter.report(await self._healthy())
+            self._reporter.report(await self._ready_report())
             with anyio.move_on_after(self._settings.grace_seconds / 4):
                 await self._health.wait()
 
-    async def _healthy(self) -> messages.HealthReport:
+    async def _ready_report(self) -> messages.HealthReport:
         grace = self._settings.grace_seconds
         try:
             await self._api.probe(min(_PROBE_S, grace / 4))
@@ -369,7 +369,7 @@ class MemberAgent:
         message = "cluster is healthy and ready to accept workloads"
         return messages.HealthReport(ready=True, grace_seconds=grace, reason="ClusterReady", message=message)
 
-    def _on_answer(self, cluster: messages.Cluster) -> None:
+    def _on_cluster_state(self, cluster: messages.Cluster) -> None:
         """Handle the cluster's state from the gateway; end once the cluster has left and the ledger is empty."""
         if cluster.resource_models != self._models.resource_models:
             self._capacity_changed_event.set()

@@ -84,13 +84,13 @@ def report(
         allocatable=_texts(allocatable),
         allocated=_texts(allocated),
         allocating=_texts(allocating),
-        modelings=_graded(counted, taken, models),
+        modelings=_nodes_per_grade(counted, taken, models),
         nodes=len(nodes),
         nodes_ready=sum(node.is_ready for node in nodes.values()),
     )
 
 
-def _graded(
+def _nodes_per_grade(
     nodes: Mapping[str, Node],
     taken: Mapping[str, Mapping[str, int]],
     models: Sequence[clusters.ResourceGrade],

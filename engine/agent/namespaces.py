@@ -43,7 +43,7 @@ def plan(
 
     ``keeps_others``: delete none.
     """
-    managed = {value.name: value for value in live if object_preparation.has_our_marks(value, cluster)}
+    managed = {value.name: value for value in live if object_preparation.has_agent_marks(value, cluster)}
     applied = tuple(
         desired[name] for name in sorted(desired) if not _has_texts(managed.get(name), desired[name])
     )
@@ -138,7 +138,7 @@ class NamespaceSync:
         if resource is None:
             return
         live = await self._gate.call(lambda: self._api.get(resource, "", name))
-        if live is not None and not object_preparation.has_our_marks(live, self._cluster):
+        if live is not None and not object_preparation.has_agent_marks(live, self._cluster):
             return
         # Do not force if the namespace did not exist: another client may have created it since.
         await self._gate.call(lambda: self._api.apply(resource, manifest, force=live is not None))

@@ -54,10 +54,12 @@ def prepared(manifest: msgspec.Raw | bytes, owner: Owner) -> KubeObject:
     value.pop("status", None)
     _prune_kind(value)
     read = KubeObject(value)
-    return _marked(read.with_fields({"metadata": kept_metadata(read)}), owner)
+    return _with_marks(read.with_fields({"metadata": kept_metadata(read)}), owner)
 
 
-def retaining(manifest: KubeObject, current: KubeObject | None, paths: Sequence[Path]) -> KubeObject:
+def with_retained_fields(
+    manifest: KubeObject, current: KubeObject | None, paths: Sequence[Path]
+) -> KubeObject:
     """Return the manifest with the fields at these paths left to the member, if the member's object has them.
 
     A field that another manager owns is removed from the manifest. A field that only the agent owns gets its current
@@ -73,7 +75,7 @@ def retaining(manifest: KubeObject, current: KubeObject | None, paths: Sequence[
     return manifest
 
 
-def retained(value: KubeObject, reading: shapes.Reading | None, *, is_scaled: bool) -> tuple[Path, ...]:
+def retained_paths(value: KubeObject, reading: shapes.Reading | None, *, is_scaled: bool) -> tuple[Path, ...]:
     """Paths of fields left to the member: replicas if it scales the object, and those that an interpreter retains."""
     declared = reading.retained if reading else ()
     paths = tuple(tuple(path.removeprefix(".").split(".")) for path in declared)
@@ -92,7 +94,7 @@ def _with(value: Json, path: Path, new: object) -> Json:
     return {**value, name: new}
 
 
-def retains(manifest: KubeObject) -> bool:
+def retains_replicas(manifest: KubeObject) -> bool:
     """Whether the template leaves the number of replicas to the member."""
     return manifest.labels.get(marks.RETAIN_REPLICAS) == "true"
 
@@ -102,7 +104,7 @@ def replicas_path(value: KubeObject, reading: shapes.Reading | None) -> Path:
     return replica_fields.path_of(*value.type_meta, replica_fields.declared_path(reading))
 
 
-def has_our_marks(value: KubeObject, cluster: str) -> bool:
+def has_agent_marks(value: KubeObject, cluster: str) -> bool:
     """Whether an object has the label and annotation with which the agent of this cluster marks what it manages."""
     namespace = marks.work_namespace(cluster)
     return (
@@ -110,7 +112,7 @@ def has_our_marks(value: KubeObject, cluster: str) -> bool:
     )
 
 
-def unmarked() -> Json:
+def mark_removal_patch() -> Json:
     """A merge patch that removes the agent's labels and annotations, for an object that is released to the cluster."""
     return {
         "metadata": {
@@ -193,7 +195,7 @@ def _prune_kind(value: Json) -> None:
             pass
 
 
-def _marked(value: KubeObject, owner: Owner) -> KubeObject:
+def _with_marks(value: KubeObject, owner: Owner) -> KubeObject:
     """The object with the labels and annotations by which the agent finds its objects.
 
     The gateway has set all other labels and annotations of Karmada, since the agent does not know their values.

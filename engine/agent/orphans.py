@@ -164,7 +164,7 @@ class OrphanSearch:
                 name=item.name,
                 namespace=item.namespace,
             )
-            is_ours = object_preparation.has_our_marks(item, self._cluster)
+            is_ours = object_preparation.has_agent_marks(item, self._cluster)
             if not is_ours or self._ledger.at(identity_of(ref)) is not None:
                 continue
             key = ref.binding_key

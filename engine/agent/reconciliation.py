@@ -125,14 +125,14 @@ def decide(entry: Entry) -> Action:
                 return Remove(applied.ref, preserved=False, is_last=False)
             if applied.content != content_of(work):
                 return Apply(is_drift=False)
-            return Apply(is_drift=True) if is_adrift(entry) else "settled"
+            return Apply(is_drift=True) if has_drifted(entry) else "settled"
 
 
 def content_of(work: messages.Work) -> Content:
     return work.digest, work.replicas, work.overrides
 
 
-def is_adrift(entry: Entry) -> bool:
+def has_drifted(entry: Entry) -> bool:
     """Whether the applied object was changed by another client, is being deleted, or is gone."""
     # Compare owned fields, not values: defaulting and normalization by the API server are not drift.
     applied, seen = entry.applied, entry.seen

@@ -42,7 +42,7 @@ class History:
         self._apart: dict[Resource, int] = {}
         """The newest versions of kinds that do not share their versions with the others."""
 
-    def saw(self, version: str, resource: Resource | None = None) -> None:
+    def add_version(self, version: str, resource: Resource | None = None) -> None:
         """Remember a resourceVersion if it is numeric, as in Kubernetes, and the kind that has it."""
         number = resource_versions.number(version)
         if number is None:
@@ -130,14 +130,14 @@ async def follow(
             if not version:
                 restored = history.restored
                 version = await _list(api, gate, resource, labels, follower)
-                history.saw(version, resource)
+                history.add_version(version, resource)
                 refused.reset()
                 failed = 0
             async for change in api.watch(resource, version, labels):
                 backoff.reset()
                 failed = 0
                 version = change.object.resource_version or version
-                history.saw(version, resource)
+                history.add_version(version, resource)
                 if change.type != "BOOKMARK":
                     follower.changed(change.object, is_gone=change.type == "DELETED")
             # Pause also after a watch that ended normally: some servers end every watch at once.

@@ -58,14 +58,14 @@ class Reporter:
             await self._more.wait()
             await anyio.sleep(_GATHER_S)
             self._more = anyio.Event()
-            batch = self._gathered()
+            batch = self._next_batch()
             # More keys may be waiting than fit into one request.
             if self._keys:
                 self._more.set()
             if batch:
                 await self._send(batch)
 
-    def _gathered(self) -> list[messages.Report]:
+    def _next_batch(self) -> list[messages.Report]:
         batch: list[messages.Report] = list(self._own.values())
         self._own = {}
         for key in list(self._keys)[: messages.REPORTS_MAX - len(batch)]:

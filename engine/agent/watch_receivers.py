@@ -55,9 +55,12 @@ class Objects:
         applied = entry.applied
         if applied is None:
             # The response of the first apply may arrive later; ``apply`` then keeps the newer state.
-            if entry.ref is not None and not is_gone and self._executor.is_marked(value):
+            if entry.ref is not None and not is_gone and self._executor.has_own_marks(value):
                 entry.seen = self._executor.observe(
-                    value, entry.ref, entry.work.reading, is_retained=object_preparation.retains(value)
+                    value,
+                    entry.ref,
+                    entry.work.reading,
+                    is_retained=object_preparation.retains_replicas(value),
                 )
             return
         seen = self._executor.observe(value, applied.ref, entry.work.reading, is_retained=applied.is_retained)
@@ -140,7 +143,7 @@ class Scalers:
         """Whether an autoscaler controls the object's replicas."""
         return identity in self._targets
 
-    async def wait_listed(self) -> None:
+    async def wait_until_listed(self) -> None:
         """Wait until the autoscalers are listed, or the API has refused to list them."""
         await self._known.wait()
 

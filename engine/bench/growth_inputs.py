@@ -140,7 +140,7 @@ def _policies(count: int) -> Iterator[Events]:
     yield [policy_deleted(f"p{index}") for index in range(count)]
 
 
-def _rivals(count: int) -> Iterator[Events]:
+def _competing_policies(count: int) -> Iterator[Events]:
     """Many policies for one workload; once the claiming one is deleted, another takes over."""
     yield [policy(f"p{index}", [_named(0)]) for index in range(count)]
     yield [policy_deleted(f"p{index}") for index in range(count)]
@@ -151,7 +151,7 @@ def _overrides(count: int) -> Iterator[Events]:
         yield [override(f"o{index}", [_labelled(index)], {"clusterNames": ["member1"]})]
 
 
-def _stacked(count: int) -> Iterator[Events]:
+def _override_policies(count: int) -> Iterator[Events]:
     """Many override policies for one workload."""
     yield [override(f"o{index}", [_named(0)], {"clusterNames": ["member1"]}) for index in range(count)]
 
@@ -162,13 +162,13 @@ def _clusters(count: int) -> Iterator[Events]:
 
 def _failing(count: int) -> Iterator[Events]:
     """Clusters that fail together; a ClusterTaintPolicy gives failed clusters a NoExecute taint."""
-    yield _emptying()
+    yield _evict_all()
     yield list(_failures(count))
 
 
 def _failing_one_by_one(count: int) -> Iterator[Events]:
     """Half of all clusters fail one by one; the consequences of each failure are decided before the next."""
-    yield _emptying()
+    yield _evict_all()
     for failure in _failures(count // 2):
         yield [failure]
 
@@ -177,7 +177,7 @@ def _failures(count: int) -> Iterator[shapes.Event]:
     return (clusters.ClusterHealthChanged(name=f"member{index}", ready=False) for index in range(count))
 
 
-def _emptying() -> Events:
+def _evict_all() -> Events:
     condition: Json = {"conditionType": "Ready", "operator": "In"}
     fields: Json = {
         "addOnConditions": [{**condition, "statusValues": ["False"]}],
@@ -260,12 +260,12 @@ def _affinities(count: int) -> Iterator[Events]:
     yield [policy("all", placement={"replicaScheduling": scheduling})]
 
 
-def _wide(count: int) -> Iterator[Events]:
+def _many_data_keys(count: int) -> Iterator[Events]:
     yield [policy("all", [{"apiVersion": "v1", "kind": "ConfigMap"}])]
     yield [config_map(0, {f"key{index}": "x" for index in range(count)})]
 
 
-def _deep(count: int) -> Iterator[Events]:
+def _deeply_nested(count: int) -> Iterator[Events]:
     """Many nested values side by side in one manifest."""
     nest: object = "x"
     for _ in range(_NEST):
@@ -302,9 +302,9 @@ def _placed(count: int) -> Events:
 CASES: Final[dict[str, Case]] = {
     "selectors of a policy": Case(_world, _selectors),
     "policies": Case(_world, _policies),
-    "policies of one workload": Case(_world, _rivals),
+    "policies of one workload": Case(_world, _competing_policies),
     "overrides": Case(_placed_world, _overrides),
-    "overrides of one workload": Case(_placed_world, _stacked),
+    "overrides of one workload": Case(_placed_world, _override_policies),
     "clusters": Case(_placed_world, _clusters),
     "clusters that fail": Case(_members, _failing),
     "clusters that fail one by one": Case(_members, _failing_one_by_one),
@@ -315,8 +315,8 @@ CASES: Final[dict[str, Case]] = {
     "conditions of a label selector": Case(_world, _expressions),
     "taints and tolerations": Case(_placed_world, _tolerations),
     "affinities and weights": Case(_placed_world, _affinities),
-    "fields of a manifest": Case(_few_members, _wide),
-    "nested values of a manifest": Case(_few_members, _deep),
+    "fields of a manifest": Case(_few_members, _many_data_keys),
+    "nested values of a manifest": Case(_few_members, _deeply_nested),
     "workloads": Case(_policy_for_all, _templates),
 }
 """The kinds of input that are measured, named by what grows."""

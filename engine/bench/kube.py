@@ -83,7 +83,7 @@ async def _measured(bindings: int, directory: Path, progress: Progress, sizes: S
         progress("the list of all bindings")
         figures |= await _listed(server, bindings + sizes.paced)
         progress(f"{sizes.watchers} watchers")
-        figures |= await _fanned_out(server, sizes)
+        figures |= await _watch_fan_out(server, sizes)
     to_baseline = created["create_cpu_us"] / max(baseline["baseline_cpu_us"], 1.0)
     return figures | {"create_to_baseline": round(to_baseline, 1)}
 
@@ -144,7 +144,7 @@ async def _created(server: Server, count: int) -> dict[str, float]:
     bodies = [kube_requests.deployment(kube_requests.name(index)) for index in range(count)]
     path = kube_requests.DEPLOYMENTS + kube_requests.CREATING
     placed_s = 0.0
-    async with _deciding(server) as seen, server.connections() as connections:
+    async with _decision_times(server) as seen, server.connections() as connections:
         start = time.perf_counter()
 
         async def create() -> None:
@@ -168,7 +168,7 @@ async def _paced(server: Server, count: int) -> Figures:
     """Latency from sending a create to the watch event with its decision, at a hundred creates per second."""
     began: dict[bytes, float] = {}
     path = kube_requests.DEPLOYMENTS + kube_requests.CREATING
-    async with _deciding(server) as seen, server.connections() as connections:
+    async with _decision_times(server) as seen, server.connections() as connections:
         free = asyncio.Queue[Connection]()
         for connection in connections:
             free.put_nowait(connection)
@@ -205,7 +205,7 @@ async def _listed(server: Server, count: int) -> Figures:
     }
 
 
-async def _fanned_out(server: Server, sizes: Sizes) -> Figures:
+async def _watch_fan_out(server: Server, sizes: Sizes) -> Figures:
     """Latency from sending a create until each watch has its event, at fifty creates per second."""
     delays: list[float] = []
     async with server.connections(sizes.watchers) as watching, server.connections(1) as (only,):
@@ -243,7 +243,7 @@ async def _fanned_out(server: Server, sizes: Sizes) -> Figures:
 
 
 @asynccontextmanager
-async def _deciding(server: Server) -> AsyncGenerator[Mapping[bytes, float]]:
+async def _decision_times(server: Server) -> AsyncGenerator[Mapping[bytes, float]]:
     """Run a watch during the block; yield the ``perf_counter`` times when it shows decisions, by Deployment name."""
     seen: dict[bytes, float] = {}
     async with server.connections(1) as (only,):

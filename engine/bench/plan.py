@@ -86,7 +86,7 @@ async def _measured(fleet: _Fleet, directory: Path, progress: Progress) -> Figur
             await _append(directory, fleet.deployment(0, replicas=2))
             grown_s, _ = await plans.timed(_change(fleet.edit()))
         progress("the failure of each cluster")
-        drill_s = await plans.drilled(fleet.names, tainted.number + 1)
+        drill_s = await plans.drill_seconds(fleet.names, tainted.number + 1)
     progress("decisions without and during plans, then the same edit and taint, really made")
     async with installation.opened(directory, fleet.members) as running:
         while not running.members.names():  # noqa: ASYNC110  # nothing signals that the members are rebuilt
@@ -184,7 +184,7 @@ class _Plans:
         answer = await self._planner.predict(question, lambda _: None)
         return time.perf_counter() - start, msgspec.json.decode(answer, type=Prediction)
 
-    async def drilled(self, names: Sequence[str], number: int) -> float:
+    async def drill_seconds(self, names: Sequence[str], number: int) -> float:
         """Predict the failure of each cluster, ``AT_ONCE_MAX`` at a time as ``drill`` does; return the seconds."""
         limit = asyncio.Semaphore(questions.AT_ONCE_MAX)
 

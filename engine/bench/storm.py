@@ -40,7 +40,7 @@ async def measure(bindings: int, directory: Path, progress: Progress) -> Figures
         await running.log.append([inputs.policy()])
         await running.settled()
         progress("one Deployment at a time")
-        figures |= await bench.singles()
+        figures |= await bench.single_deployment_latency()
         progress(f"{bindings} Deployments at once")
         applied_s = await bench.apply(bindings)
         figures |= {"apply_s": round(applied_s, 3), "applied_per_s": round(bindings / applied_s, 1)}
@@ -79,7 +79,7 @@ class _Bench:
         self._running = running
         self._timing = timing.Timing(running)
 
-    async def singles(self) -> Figures:
+    async def single_deployment_latency(self) -> Figures:
         """Latency in an idle process: one Deployment at a time, until its decision is visible."""
         took_s: list[float] = []
         for index in range(SINGLE):
@@ -96,7 +96,7 @@ class _Bench:
         return await self._timing.timed(count, lambda: inputs.append(self._running.log, records))
 
     async def taint(self, count: int) -> float:
-        # The taint also affects the Deployments of ``singles``, so their decisions are counted too.
+        # The taint also affects the Deployments of ``single_deployment_latency``, so their decisions are counted too.
         return await self._timing.timed(
             count + SINGLE, lambda: self._running.log.append([inputs.taint("member1")])
         )

@@ -257,7 +257,7 @@ def _document(objects: KubeObjects, source: manifests.Document, namespace: str) 
 def _misfit(source: manifests.Document, problem: Problem) -> Result:
     kind = str(source.value.get("kind") or "object").lower()
     name = str(object_at(source.value, "metadata").get("name", ""))
-    return Result(resource=kind, name=name, problems=[kube_objects.located(source, problem)])
+    return Result(resource=kind, name=name, problems=[kube_objects.with_position(source, problem)])
 
 
 def _unreadable(fault: manifests.Fault) -> Result:

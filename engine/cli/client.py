@@ -246,5 +246,5 @@ def _failure(response: httpx.Response) -> failures.Failure:
         return failures.Failure(f"the server answered {response.status_code} {response.reason_phrase}")
     field, reason = str(error.get("field", "")), str(error.get("reason", ""))
     is_busy = response.status_code == HTTPStatus.TOO_MANY_REQUESTS
-    failure = failures.Busy if is_busy else failures.Failure
+    failure = failures.ServerBusy if is_busy else failures.Failure
     return failure(f"{field}: {reason}" if field else reason, str(error.get("remedy", "")))

@@ -94,7 +94,7 @@ def _sent(objects: KubeObjects, target: Target, before: KubeObject, after: Json)
     patch = three_way.difference(before.document, after)
 
     def compute(live: KubeObject) -> Json | None:
-        is_contested = three_way.is_contested(patch, before.document, _editable(live).document)
+        is_contested = three_way.is_conflict(patch, before.document, _editable(live).document)
         return None if is_contested else patch
 
     outcome = objects.change(target, "edited", compute)

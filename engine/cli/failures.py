@@ -28,7 +28,7 @@ class Failure(Exception):  # noqa: N818  # ends a command with a message; not an
         self.code = code
 
 
-class Busy(Failure):
+class ServerBusy(Failure):
     """The server cannot take the request now, since it carries out too many others; it may take it later."""
 
 

@@ -234,13 +234,13 @@ def result(target: Target, action: str, reply: Reply, source: manifests.Document
 def refused(target: Target, problems: list[Problem], source: manifests.Document | None = None) -> Result:
     """The result of a refused write."""
     if source is not None:
-        problems = [located(source, problem) for problem in problems]
+        problems = [with_position(source, problem) for problem in problems]
     return structs.replace(named(target, ""), problems=problems)
 
 
 def not_found(target: Target) -> Result:
     """The result for an object that does not exist."""
-    return refused(target, [_absence(target)])
+    return refused(target, [_not_found_problem(target)])
 
 
 def verdict(reply: Reply) -> str:
@@ -248,7 +248,7 @@ def verdict(reply: Reply) -> str:
     return _VERDICTS.get(reply.code, UNKNOWN) if reply.is_refusal else ""
 
 
-def located(source: manifests.Document, problem: Problem) -> Problem:
+def with_position(source: manifests.Document, problem: Problem) -> Problem:
     """The problem with its position in the file."""
     line = manifests.line_of(source, problem.field or "")
     return structs.replace(problem, file=source.file, document=source.index, line=line)
@@ -258,7 +258,7 @@ def _problems(target: Target, reply: Reply, *, is_file: bool) -> list[Problem]:
     """Problems of a refusal, one for each field that the server names; ``is_file``: the object is from a file."""
     status, refusal = msgspec.convert(reply.body, _Status), verdict(reply)
     if reply.code == HTTPStatus.NOT_FOUND and status.details.name == target.name:
-        return [_absence(target)]
+        return [_not_found_problem(target)]
     if reply.code == HTTPStatus.NOT_FOUND and status.details.name == target.namespace:
         reason = f'the namespace "{target.namespace}" does not exist'
         return [Problem(verdict=REFUSED, reason=reason, remedy="apply the Namespace first")]
@@ -288,7 +288,7 @@ def _problems(target: Target, reply: Reply, *, is_file: bool) -> list[Problem]:
     return caused or [Problem(verdict=refusal, reason=status.message, remedy=_REMEDIES.get(refusal))]
 
 
-def _absence(target: Target) -> Problem:
+def _not_found_problem(target: Target) -> Problem:
     where = f" in namespace {target.namespace}" if target.namespace else ""
     return Problem(
         verdict=NOT_FOUND,

@@ -58,7 +58,7 @@ def export(  # noqa: PLR0913  # the options of a command
         failures.convert((ExportError, port.LogError), "choose another directory, or check the log"),
         failures.convert(MissingPackageError, "pip install pyarrow"),
         failures.convert(OSError, "choose another directory", where=directory),
-        output.progressing(),
+        output.clear_progress_after(),
     ):
         manifest = asyncio.run(_export(log_checkpoint.place_of(log, server), directory, form, filters))
     if server.json:
@@ -94,7 +94,7 @@ def load(directory: Path, /, *, server: options.Server = options.SERVER) -> int:
     data = (server.data or server_location.default_directory()).absolute()
     try:
         remedy = "import into a new directory: --data DIRECTORY"
-        with failures.convert((ExportError, port.LogError), remedy), output.progressing():
+        with failures.convert((ExportError, port.LogError), remedy), output.clear_progress_after():
             count = asyncio.run(_load(directory, data))
     except OSError as error:
         raise failures.Failure(f"{error.filename or data}: {error.strerror}") from None

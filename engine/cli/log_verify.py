@@ -127,7 +127,7 @@ def progress_line() -> Generator[proofs.Show]:
             f"{progress.records:,} of {progress.until:,} records, {progress.steps:,} steps, {rate:,.0f} records/s"
         )
 
-    with output.progressing():
+    with output.clear_progress_after():
         yield show
 
 

@@ -154,10 +154,10 @@ def _run_command(arguments: list[str]) -> object:
     try:
         return make_app()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
-        raise _misuse(error) from None
+        raise _usage_failure(error) from None
 
 
-def _misuse(error: "CycloptsError") -> failures.Failure:
+def _usage_failure(error: "CycloptsError") -> failures.Failure:
     """The failure for words that a command does not take."""
     message = str(error).rstrip(".")
     remedy = f"see: {' '.join((PROGRAM, *(error.command_chain or ())))} --help"

@@ -103,7 +103,7 @@ def progress(text: str) -> None:
 
 
 @contextmanager
-def progressing() -> Generator[None]:
+def clear_progress_after() -> Generator[None]:
     """Remove the line of progress when the block ends."""
     try:
         yield

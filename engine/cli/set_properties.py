@@ -66,7 +66,7 @@ def label(
     labels: dict[str, str | None] = {}
     for key, value in map(read_label, changes):
         if (value is None) != (labels.setdefault(key, value) is None):
-            raise _contradiction(f"label {key}")
+            raise _conflicting_options(f"label {key}")
         labels[key] = value
 
     def relabelled(live: KubeObject) -> Json | None:
@@ -111,7 +111,7 @@ def tainting(cluster: str, texts: tuple[str, ...]) -> tuple[str, str, Retaint]:
     for index, taint in enumerate(added):
         name = f"{taint.key}:{taint.effect}"
         if any(_matches(taint, removal) for removal in removed):
-            raise _contradiction(f"taint {name}")
+            raise _conflicting_options(f"taint {name}")
         if any(_matches(taint, other) for other in added[:index]):
             raise failures.usage(f"the taint {name} is given twice", "leave out one of the two")
     action = ("modified" if removed else "tainted") if added else "untainted"
@@ -218,7 +218,7 @@ def read_taint(text: str) -> Taint:
     return Taint(key=key, value=value, effect=effect)
 
 
-def _contradiction(subject: str) -> failures.Failure:
+def _conflicting_options(subject: str) -> failures.Failure:
     return failures.usage(f"can not both set and remove the {subject}", "leave out one of the two")
 
 

@@ -65,14 +65,14 @@ def difference(old: Json, new: Json) -> Json:
     return patch(old, new, old)
 
 
-def is_contested(changes: Json, before: Json, now: Json) -> bool:
+def is_conflict(changes: Json, before: Json, now: Json) -> bool:
     """Whether a field that a merge patch sets has changed since ``before``."""
     for name, value in changes.items():
         old, new = before.get(name), now.get(name)
         parts = as_object(value), as_object(old), as_object(new)
         if None not in parts:
             deeper, older, newer = parts
-            if is_contested(deeper or {}, older or {}, newer or {}):
+            if is_conflict(deeper or {}, older or {}, newer or {}):
                 return True
         elif old != new:
             return True

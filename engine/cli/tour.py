@@ -126,7 +126,7 @@ class _Check(Struct, frozen=True, rename="camel"):
     took_ms: int
 
 
-class _Stage(NamedTuple):
+class _TourServer(NamedTuple):
     """The server on which the tour runs, its description, and a hint on how to view the history afterwards."""
 
     directory: Path
@@ -140,7 +140,7 @@ def tour(
     as_json: Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")] = False,
 ) -> int:
     say = _print_nothing if as_json else output.print_line
-    with _stage(data) as stage, Client(stage.directory) as client:
+    with _tour_server(data) as stage, Client(stage.directory) as client:
         say(stage.words)
         tourist = _Tour(client, say)
         tourist.refuse_if_used()
@@ -171,11 +171,11 @@ def _print_nothing(line: str) -> None:
 
 
 @contextlib.contextmanager
-def _stage(data: Path | None) -> Generator[_Stage]:
+def _tour_server(data: Path | None) -> Generator[_TourServer]:
     """The running server that ``data`` or the environment names, or one started for the tour."""
     if data is None and (server := os.environ.get(server_location.SERVER_VARIABLE)):
         after = "See what happened: reballast timeline deploy foo"
-        yield _Stage(
+        yield _TourServer(
             server_location.default_directory(),
             f"Running on {server} ({server_location.SERVER_VARIABLE}).",
             after,
@@ -185,7 +185,9 @@ def _stage(data: Path | None) -> Generator[_Stage]:
         text = (
             f"Running on the server of {data}; its log keeps the records, the objects are deleted at the end."
         )
-        yield _Stage(data, text, f"See what happened: reballast timeline deploy foo --data {_quoted(data)}")
+        yield _TourServer(
+            data, text, f"See what happened: reballast timeline deploy foo --data {_quoted(data)}"
+        )
         return
     with running_server(
         data or Path(tempfile.mkdtemp(prefix="reballast-tour-")), is_kept=data is not None
@@ -194,7 +196,7 @@ def _stage(data: Path | None) -> Generator[_Stage]:
 
 
 @contextlib.contextmanager
-def running_server(directory: Path, *, is_kept: bool) -> Generator[_Stage]:
+def running_server(directory: Path, *, is_kept: bool) -> Generator[_TourServer]:
     """Start a server for the tour and stop it afterwards; removes its directory unless ``is_kept``."""
     if is_kept:
         # A killed server leaves its endpoint file; remove it, so that it is not mistaken for the new
@@ -210,25 +212,25 @@ def running_server(directory: Path, *, is_kept: bool) -> Generator[_Stage]:
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def _stage_started(directory: Path, took_s: float, *, is_kept: bool) -> _Stage:
+def _stage_started(directory: Path, took_s: float, *, is_kept: bool) -> _TourServer:
     ready = f"with three simulated clusters, ready after {took_s:.1f} s"
     if is_kept:
         name = _quoted(directory)
         text = f"Running on a server of {directory} that was started for the tour, {ready}."
         hint = f"reballast up --data {name}, then: reballast timeline deploy foo --data {name}"
-        return _Stage(directory, text, f"The server is stopped again. See what happened: {hint}")
+        return _TourServer(directory, text, f"The server is stopped again. See what happened: {hint}")
     usual = server_location.default_directory()
     text = f"Running on a temporary server {ready}; it is removed at the end."
     if is_served(usual):
         text += f"\nThe server of {usual} is not changed."
         again = f"reballast tour --data {_quoted(usual)}"
-        return _Stage(
+        return _TourServer(
             directory,
             text,
             f"The temporary server is removed. To keep the records, use your own server: {again}",
         )
     again = "reballast up, and in another terminal: reballast tour --data " + _quoted(usual)
-    return _Stage(directory, text, f"The temporary server is removed. To keep the records: {again}")
+    return _TourServer(directory, text, f"The temporary server is removed. To keep the records: {again}")
 
 
 def _quoted(directory: Path) -> str:
@@ -278,15 +280,15 @@ class _Tour:
             "Step 1: create a Deployment with 3 replicas, and a policy that divides them by free capacity"
         )
         self._apply(DEPLOYMENT)
-        self._expect("2 replicas run in member1, 1 in member2", {"member1": 2, "member2": 1})
+        self._wait_for_replicas("2 replicas run in member1, 1 in member2", {"member1": 2, "member2": 1})
 
         self._title("Step 2: a NoExecute taint on member1 simulates its failure")
         self._is_tainted = True
         self._retaint("tainted", [_TAINT], [])
-        self._expect("all replicas run in member2", {"member2": 3})
+        self._wait_for_replicas("all replicas run in member2", {"member2": 3})
         self._retaint("untainted", [], [_TAINT])
         self._is_tainted = False
-        self._expect("the taint is removed, and no replica moves back", {"member2": 3})
+        self._wait_for_replicas("the taint is removed, and no replica moves back", {"member2": 3})
 
         self._title("Step 3: a WorkloadRebalancer requests a decision from scratch")
         self._apply(REBALANCER)
@@ -295,7 +297,9 @@ class _Tour:
         self._check("deployment/foo was rescheduled: Successful", self._is_rebalanced)
 
         self._title("Step 5: its effect")
-        self._expect("2 replicas are back in member1, 1 stays in member2", {"member1": 2, "member2": 1})
+        self._wait_for_replicas(
+            "2 replicas are back in member1, 1 stays in member2", {"member1": 2, "member2": 1}
+        )
         self._print_reasons()
 
         self._title("Step 6: it is deleted some time after it is finished")
@@ -341,7 +345,7 @@ class _Tour:
             raise failures.Failure("; ".join(problem.reason for problem in result.problems))
         self._print(f"  {result.label} {result.action}")
 
-    def _expect(self, text: str, expected: Mapping[str, int]) -> None:
+    def _wait_for_replicas(self, text: str, expected: Mapping[str, int]) -> None:
         """Wait until the replicas run as expected, then print them."""
         self._check(text, lambda: self._running() == expected)
         for cluster in ("member1", "member2", "member3"):

@@ -22,12 +22,12 @@ class _Dumper(yaml.SafeDumper):
 
 def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     resolve = cast("Callable[..., str]", dumper.resolve)  # pyright: ignore[reportUnknownMemberType]
-    plain = resolve(yaml.ScalarNode, text, (True, False)) == _TEXT and _stays_text(text)
+    plain = resolve(yaml.ScalarNode, text, (True, False)) == _TEXT and _is_read_as_text(text)
     style = "|" if "\n" in text else None if plain else '"'
     return dumper.represent_scalar(_TEXT, text, style)  # pyright: ignore[reportUnknownMemberType]
 
 
-def _stays_text(text: str) -> bool:
+def _is_read_as_text(text: str) -> bool:
     """Whether this project's YAML reader, which differs from YAML 1.1, reads the unquoted text as a string."""
     try:
         return isinstance(manifest_yaml.plain(text), str)

@@ -130,7 +130,7 @@ class Observer:
                     case observations.ObjectObserved() | observations.ObjectVanished() as observation:
                         seen = changes.read(observation)
                         self._observations.restore(seen)
-                        self._history.saw(str(seen.version))
+                        self._history.add_version(str(seen.version))
                         self._learn(seen)
                         self._compare(seen)
                     case observations.ControlPlaneRestored(version=version):

@@ -80,10 +80,10 @@ WORK = messages.Work(key="default/web-deployment", state="applied", term=1, step
 def test_arbitrary_templates_are_prepared(value: dict[str, object]) -> None:
     owner = object_preparation.Owner(cluster="one", work=WORK)
     prepared = object_preparation.prepared(msgspec.json.encode(value), owner)
-    assert object_preparation.has_our_marks(prepared, "one")
+    assert object_preparation.has_agent_marks(prepared, "one")
     assert "status" not in prepared.document
-    retained = object_preparation.retained(prepared, None, is_scaled=True)
-    kept = object_preparation.retaining(prepared, KubeObject(value), retained).document
+    retained = object_preparation.retained_paths(prepared, None, is_scaled=True)
+    kept = object_preparation.with_retained_fields(prepared, KubeObject(value), retained).document
     assert kept.keys() == prepared.document.keys() | {"spec"} or "spec" not in prepared.document
 
 

@@ -64,8 +64,8 @@ def test_prepared_object_has_managed_marks_and_no_server_fields() -> None:
     }
     assert deployment.at("spec") == {"replicas": 3}
     assert "status" not in deployment.document
-    assert object_preparation.has_our_marks(deployment, "one")
-    assert not object_preparation.has_our_marks(deployment, "two")
+    assert object_preparation.has_agent_marks(deployment, "one")
+    assert not object_preparation.has_agent_marks(deployment, "two")
 
 
 @pytest.mark.parametrize(
@@ -126,25 +126,29 @@ def test_member_replicas_are_applied_until_another_manager_owns_them() -> None:
             "spec": {"replicas": 6},
         }
     )
-    scaled = object_preparation.retained(manifest, None, is_scaled=True)
+    scaled = object_preparation.retained_paths(manifest, None, is_scaled=True)
     assert (
-        object_preparation.retaining(
-            manifest, owned_by_agent, object_preparation.retained(manifest, None, is_scaled=False)
+        object_preparation.with_retained_fields(
+            manifest, owned_by_agent, object_preparation.retained_paths(manifest, None, is_scaled=False)
         )
         == manifest
     )
-    assert object_preparation.retaining(manifest, owned_by_agent, scaled).at("spec") == {"replicas": 6}
-    assert object_preparation.retaining(manifest, owned_by_hpa, scaled).at("spec") == {}
-    assert object_preparation.retaining(manifest, None, scaled).at("spec") == {"replicas": 2}
+    assert object_preparation.with_retained_fields(manifest, owned_by_agent, scaled).at("spec") == {
+        "replicas": 6
+    }
+    assert object_preparation.with_retained_fields(manifest, owned_by_hpa, scaled).at("spec") == {}
+    assert object_preparation.with_retained_fields(manifest, None, scaled).at("spec") == {"replicas": 2}
 
 
 def test_replicas_of_a_custom_kind_are_at_the_path_of_its_interpreter() -> None:
     manifest = KubeObject(named("flink.example.io/v1", "FlinkJob", spec={"job": {"size": 2}}))
-    scaled = object_preparation.retained(manifest, shapes.Reading(replicas=".spec.job.size"), is_scaled=True)
+    scaled = object_preparation.retained_paths(
+        manifest, shapes.Reading(replicas=".spec.job.size"), is_scaled=True
+    )
     assert scaled == (("spec", "job", "size"),)
-    assert object_preparation.retaining(manifest, KubeObject({"spec": {"job": {"size": 6}}}), scaled).at(
-        "spec"
-    ) == {"job": {"size": 6}}
+    assert object_preparation.with_retained_fields(
+        manifest, KubeObject({"spec": {"job": {"size": 6}}}), scaled
+    ).at("spec") == {"job": {"size": 6}}
 
 
 def test_fields_retained_by_an_interpreter_are_not_reset() -> None:
@@ -152,15 +156,17 @@ def test_fields_retained_by_an_interpreter_are_not_reset() -> None:
         named("flink.example.io/v1", "FlinkJob", spec={"job": {"state": "running", "size": 2}})
     )
     reading = shapes.Reading(retained=("spec.job.state", "spec.savepoint"))
-    retained = object_preparation.retained(manifest, reading, is_scaled=False)
+    retained = object_preparation.retained_paths(manifest, reading, is_scaled=False)
     stands = KubeObject({"spec": {"job": {"state": "suspended", "size": 1}}})
-    kept = object_preparation.retaining(manifest, stands, retained)
+    kept = object_preparation.with_retained_fields(manifest, stands, retained)
     assert kept.at("spec") == {"job": {"state": "suspended", "size": 2}}
 
     owned: Json = {"f:spec": {"f:job": {"f:state": {}}}}
     by_others: Json = {"manager": "operator", "operation": "Update", "fieldsV1": owned}
     theirs = stands.with_metadata({"managedFields": [by_others]})
-    assert object_preparation.retaining(manifest, theirs, retained).at("spec") == {"job": {"size": 2}}
+    assert object_preparation.with_retained_fields(manifest, theirs, retained).at("spec") == {
+        "job": {"size": 2}
+    }
 
     def digest(fields: Json) -> str:
         entry: Json = {"manager": "reballast", "operation": "Apply", "fieldsV1": fields}

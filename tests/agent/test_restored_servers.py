@@ -48,7 +48,7 @@ async def test_kind_with_versions_of_its_own_is_no_sign_of_a_restore(
     for _ in range(2):
         for resource in (PODS, NODES, GIZMOS):
             version = versions.newest[resource.plural]
-            history.saw(str(version), resource)
+            history.add_version(str(version), resource)
             assert await continued(history, versions, resource, version) == str(version)
     assert restores == []
     versions.newest["gizmos"] = gizmos - 2
@@ -62,15 +62,15 @@ async def test_kind_with_versions_of_its_own_is_no_sign_of_a_restore(
 async def test_restore_shows_at_a_kind_without_the_newest_version(
     history: reflector.History, restores: list[tuple[int, int]]
 ) -> None:
-    history.saw("90", NODES)
-    history.saw("100", PODS)
+    history.add_version("90", NODES)
+    history.add_version("100", PODS)
     assert not await continued(history, Versions(pods=95, nodes=95), NODES, 90)
     assert restores == [(100, 95)]
 
 
 async def test_huge_versions_are_ignored(history: reflector.History, restores: list[tuple[int, int]]) -> None:
-    history.saw("100", PODS)
-    history.saw("9" * 5_000, PODS)
+    history.add_version("100", PODS)
+    history.add_version("9" * 5_000, PODS)
     assert history.newest == 100
     for newest in ("9" * 5_000, "a1"):
         assert await continued(history, Versions(pods=newest), PODS, 100) == "100"

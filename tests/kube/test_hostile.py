@@ -139,15 +139,17 @@ def test_first_writer_owns_what_a_blank_object_does_not_have(
     data: st.DataObject, resource: resources.Resource
 ) -> None:
     value, schema = data.draw(objects(resource)), resource.schema
-    before = field_paths.survey(parsing.blank(schema), schema)
+    before = field_paths.content_by_path(parsing.blank(schema), schema)
     owned = frozenset(
-        path for path, current in field_paths.survey(value, schema).items() if _is_new(before, path, current)
+        path
+        for path, current in field_paths.content_by_path(value, schema).items()
+        if _is_new(before, path, current)
     )
     assert server_side_apply.of_first_write(value, schema) == managed_fields.fields_v1(owned)
 
 
 def _is_new(before: Mapping[managed_fields.Path, object], path: managed_fields.Path, current: object) -> bool:
-    inner = (field_paths.HELD, field_paths.INNER)
+    inner = (field_paths.OWNED_ENTRY, field_paths.CONTAINER)
     if path not in before:
         return True
     was = before[path]

@@ -189,14 +189,14 @@ def test_permissions_beyond_the_own_ones_cannot_be_granted() -> None:
     ]
     known = parsing.rights(values)
     fine = parsing.rules(KubeObject({"rules": [rule("get", "pods"), rule("get", "secrets", names="a")]}))
-    assert known.beyond(ALICE, fine, "shop") == []
-    assert known.beyond(ALICE, fine, "other") != []
+    assert known.missing_rules(ALICE, fine, "shop") == []
+    assert known.missing_rules(ALICE, fine, "other") != []
     wild = parsing.rules(KubeObject({"rules": [rule("*", "pods"), rule("get", "secrets")]}))
-    assert known.beyond(ALICE, wild, "shop") == [
+    assert known.missing_rules(ALICE, wild, "shop") == [
         Rule(verbs=("*",), groups=("",), resources=("pods",)),
         Rule(verbs=("get",), groups=("",), resources=("secrets",)),
     ]
-    assert known.beyond(MASTER, wild, "shop") == []
+    assert known.missing_rules(MASTER, wild, "shop") == []
 
 
 _DAMAGED: list[Json] = [
@@ -238,5 +238,5 @@ def test_grantable_rules_permit_nothing_new(own: list[Rule], requested: list[Rul
         name="b", role="own", of_cluster=True, subjects=(rbac.Subject(kind="User", name="alice"),)
     )
     known = rbac.Rights([role], [bound])
-    if not known.beyond(ALICE, requested, "") and any(rule.allows(act) for rule in requested):
+    if not known.missing_rules(ALICE, requested, "") and any(rule.allows(act) for rule in requested):
         assert known.may(ALICE, act)

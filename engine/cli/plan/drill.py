@@ -59,7 +59,7 @@ def _results(
                     client, [], [], horizon_ms, lambda _: None, start, outage=outage
                 )
                 break
-            except failures.Busy:
+            except failures.ServerBusy:
                 time.sleep(_BUSY_PAUSE_S)
         done += 1
         output.progress(f"drill: {done} of {len(outages)} failures")

@@ -108,7 +108,7 @@ class PlanningClient(Client):
     ) -> Reply:
         """Answer a read from the start of the plan, and send a write as a dry run; see ``Client.kubernetes``."""
         if method in _READS:
-            planned = self._changes.read(path) or self._past(path)
+            planned = self._changes.read(path) or self._as_of_reply(path)
             return planned or self._changes.with_kinds(
                 path, super().kubernetes(method, path, body, query=query, headers=headers)
             )
@@ -136,12 +136,12 @@ class PlanningClient(Client):
         """
         if not request.version:
             return {}
-        live = (self._past(request.object_path) or super().kubernetes("GET", request.object_path)).body
+        live = (self._as_of_reply(request.object_path) or super().kubernetes("GET", request.object_path)).body
         if request.method != "PATCH":
             return {"metadata": {"generation": at(live, "metadata", "generation")}}
         return _set_fields(object_at(request.unversioned().body), live)
 
-    def _past(self, path: str) -> Reply | None:
+    def _as_of_reply(self, path: str) -> Reply | None:
         """Return the answer to a read of an object as of the earlier state; None for other reads and other plans."""
         parsed = parse_path(path) if self.as_of else None
         if parsed is None or not parsed.name:

@@ -13,11 +13,11 @@ from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import resolved, schema_below
 from events.json_values import Json, as_list, as_object, is_container
 
-HELD: Final = object()
-"""Value in a ``survey`` for a list item or map entry: its path is owned, and so are the paths of its content."""
+OWNED_ENTRY: Final = object()
+"""Value in ``content_by_path`` for a list item or map entry: its path is owned, and so are the paths of its content."""
 
-INNER: Final = object()
-"""Value in a ``survey`` for an object or list with content: an update that adds it owns its path, an apply does not."""
+CONTAINER: Final = object()
+"""Value in ``content_by_path`` for an object or list with content: only an update that adds it owns its path."""
 
 
 _WORDS: Final[Mapping[type, str]] = {
@@ -57,8 +57,8 @@ class TypingError(ValueError):
         self.reason = reason
 
 
-def survey(value: object, schema: Schema) -> dict[Path, object]:
-    """Return every path of an object: leaves with their value, others with HELD or INNER.
+def content_by_path(value: object, schema: Schema) -> dict[Path, object]:
+    """Return every path of an object: leaves with their value, others with OWNED_ENTRY or CONTAINER.
 
     Values that do not conform to the schema are leaves.
     """
@@ -70,7 +70,9 @@ def survey(value: object, schema: Schema) -> dict[Path, object]:
 
 def owned(value: object, schema: Schema) -> FieldSet:
     """Return the paths that an applier of this object owns."""
-    return frozenset(path for path, content in survey(value, schema).items() if content is not INNER)
+    return frozenset(
+        path for path, content in content_by_path(value, schema).items() if content is not CONTAINER
+    )
 
 
 def same(value: object, other: object) -> bool:
@@ -113,7 +115,7 @@ def _collect(collected: dict[Path, object], value: object, schema: Schema, path:
 
 
 def _collect_object(collected: dict[Path, object], document: Json, schema: Schema, path: Path) -> None:
-    collected.setdefault(path, INNER if document else document)
+    collected.setdefault(path, CONTAINER if document else document)
     known = schema if isinstance(schema, Fields) else None
     for name, value in document.items():
         below = (*path, managed_fields.field_step(name))
@@ -121,7 +123,7 @@ def _collect_object(collected: dict[Path, object], document: Json, schema: Schem
             collected[below] = value  # a scalar is a leaf even where the schema expects an object
             continue
         if known is None or name not in known.fields:
-            collected[below] = HELD
+            collected[below] = OWNED_ENTRY
         _collect(collected, value, schema_below(schema, name), below)
 
 
@@ -131,11 +133,11 @@ def _collect_list(collected: dict[Path, object], items: list[object], schema: Sc
         # If some items cannot be identified, the list is owned as a whole.
         collected[path] = items
         return
-    collected.setdefault(path, INNER)
+    collected.setdefault(path, CONTAINER)
     item_schema = resolved(schema.item)
     for step, item in zip(steps, items, strict=True):
         below = (*path, step or "")
-        collected[below] = HELD
+        collected[below] = OWNED_ENTRY
         if schema.relation == "map":
             _collect(collected, item, item_schema, below)
 

@@ -33,7 +33,7 @@ class FieldSetError(ValueError):
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
-ANCIENT: Final = "ancient-changes"
+ANCIENT_CHANGES: Final = "ancient-changes"
 _UPDATERS_MAX: Final = 10
 """Maximum number of Update entries per object; if there are more, the oldest are merged into one, as in Kubernetes."""
 
@@ -124,7 +124,7 @@ def with_parents(fields: FieldSet) -> FieldSet:
     return fields | {parent for parent in parents if parent[-1].startswith("f:")}
 
 
-def beyond(fields: FieldSet, roots: Iterable[Path]) -> FieldSet:
+def without_subtrees(fields: FieldSet, roots: Iterable[Path]) -> FieldSet:
     """Return the set without ``roots`` and all paths below them."""
     cut = frozenset(roots)
     if not cut:
@@ -305,7 +305,7 @@ def _capped(owners: Owners) -> Owners:
     # Only update entries are merged; an applier needs its own entry to find fields that it no longer applies.
     for manager in updaters[: len(updaters) - _UPDATERS_MAX + 1]:
         owned = kept.pop(manager)
-        bucket = Manager(name=ANCIENT, operation=UPDATE)
+        bucket = Manager(name=ANCIENT_CHANGES, operation=UPDATE)
         kept[bucket] = _joined(kept[bucket], owned) if bucket in kept else owned
     return kept
 

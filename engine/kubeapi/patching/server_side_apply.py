@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 
 from engine.kubeapi.patching import empty_values, managed_fields
 from engine.kubeapi.patching.apply_merge import merged, without
-from engine.kubeapi.patching.field_paths import HELD, INNER, check, owned, same, survey
+from engine.kubeapi.patching.field_paths import CONTAINER, OWNED_ENTRY, check, content_by_path, owned, same
 from engine.kubeapi.patching.managed_fields import (
     NO_FIELDS,
     FieldSet,
@@ -133,16 +133,16 @@ def applied(
     current: Json = {} if live is None else managed_fields.replaced(live, None).document
     owners = {} if live is None else managed_fields.read(live)
     if live is not None and not owners:
-        fields = managed_fields.beyond(owned(current, schema), write.untouched) - _UNOWNED
+        fields = managed_fields.without_subtrees(owned(current, schema), write.untouched) - _UNOWNED
         # Fields written before the first apply get an owner, so that the apply conflicts with them instead of
         # silently taking them over.
         before_it = structs.replace(BEFORE_FIRST_APPLY, subresource=write.manager.subresource)
         owners = {before_it: Owned(fields=fields, api_version=write.api_version, time=write.time)}
     before = owners.get(write.manager)
-    claimed = managed_fields.beyond(owned(applied_fields, schema), write.untouched) - _UNOWNED
+    claimed = managed_fields.without_subtrees(owned(applied_fields, schema), write.untouched) - _UNOWNED
     now = Owned(fields=claimed, api_version=write.api_version, time=write.time)
     after = {**owners, write.manager: now}
-    result = _merge(current, _touchable(applied_fields, write), schema)
+    result = _merge(current, _without_untouched(applied_fields, write), schema)
     if before is not None:
         result = _without_unowned(result, schema, before.fields, after)
     changes = _filtered(_changes(current, result, schema), write)
@@ -178,8 +178,8 @@ def owners_after_update(live: KubeObject | None, new: KubeObject, schema: Schema
     if not owners and live is not None and live.uid:
         return []
     earlier = blank(schema) if live is None else managed_fields.replaced(live, None).document
-    before_it = survey(earlier, schema)
-    after_it = survey(managed_fields.replaced(new, None).document, schema)
+    before_it = content_by_path(earlier, schema)
+    after_it = content_by_path(managed_fields.replaced(new, None).document, schema)
     changes = _filtered(_differences(before_it, after_it), write)
     owners = _taken(owners, write.manager, changes, force=True)
     touched = (changes.added | changes.modified) - _UNOWNED
@@ -212,7 +212,8 @@ def _first_owner(value: KubeObject, schema: Schema, write: Write) -> list[Json]:
 def of_first_write(value: Json, schema: Schema) -> FieldsV1:
     """Return the fields that the first writer of an object owns, as FieldsV1.
 
-    The writer owns the paths whose values in ``survey`` differ from those of ``blank``, the object before the write.
+    The writer owns the paths whose values in ``content_by_path`` differ from those of the object before the write,
+    ``blank``.
     """
     result: FieldsV1 = {}
     _add_beyond(result, value, resolved(schema), blank(schema))
@@ -280,7 +281,7 @@ def _merge(standing: Json, applied: Json, schema: Schema) -> Json:
     return object_at(merged(standing, applied, schema))
 
 
-def _touchable(applied: Json, write: Write) -> Json:
+def _without_untouched(applied: Json, write: Write) -> Json:
     """Return the object without the fields below ``write.untouched``, which the endpoint must not change."""
     result = applied
     for root in write.untouched:
@@ -314,7 +315,7 @@ def _without_unowned(result: Json, schema: Schema, before: FieldSet, owners: Own
 
 
 def _changes(old: Json, new: Json, schema: Schema) -> _Changes:
-    return _differences(survey(old, schema), survey(new, schema))
+    return _differences(content_by_path(old, schema), content_by_path(new, schema))
 
 
 def _differences(first: Mapping[Path, object], second: Mapping[Path, object]) -> _Changes:
@@ -329,14 +330,16 @@ def _differences(first: Mapping[Path, object], second: Mapping[Path, object]) ->
 
 def _is_changed(old: object, new: object) -> bool:
     """Whether the value of a leaf changed; False for containers, because their parts are compared instead."""
-    return not (old is HELD or old is INNER or new is HELD or new is INNER or same(old, new))
+    return not (
+        old is OWNED_ENTRY or old is CONTAINER or new is OWNED_ENTRY or new is CONTAINER or same(old, new)
+    )
 
 
 def _filtered(changes: _Changes, write: Write) -> _Changes:
     return _Changes(
-        added=managed_fields.beyond(changes.added, write.untouched),
-        modified=managed_fields.beyond(changes.modified, write.untouched),
-        removed=managed_fields.beyond(changes.removed, write.untouched),
+        added=managed_fields.without_subtrees(changes.added, write.untouched),
+        modified=managed_fields.without_subtrees(changes.modified, write.untouched),
+        removed=managed_fields.without_subtrees(changes.removed, write.untouched),
     )
 
 

@@ -102,7 +102,7 @@ def _of_other_version(resource: Resource, api_version: str, kind: str) -> status
     )
 
 
-class _Noting(dict[str, object]):
+class _ObjectWithDuplicates(dict[str, object]):
     """A decoded object that remembers its duplicate keys."""
 
     repeated: tuple[str, ...] = ()
@@ -119,7 +119,7 @@ def repeated_fields(text: bytes, value: object) -> list[str]:
     if _STRING.sub(b"", text).count(b":") == _count(value):
         return []
     try:
-        result: object = json.loads(text, object_pairs_hook=_noted)
+        result: object = json.loads(text, object_pairs_hook=_decode_object)
     except (ValueError, RecursionError):
         return []
     return list(itertools.islice(_paths(result, ""), limits.LISTED_FIELDS_MAX))
@@ -144,8 +144,8 @@ def _count(value: object) -> int:
     return count
 
 
-def _noted(pairs: list[tuple[str, object]]) -> _Noting:
-    result = _Noting(pairs)
+def _decode_object(pairs: list[tuple[str, object]]) -> _ObjectWithDuplicates:
+    result = _ObjectWithDuplicates(pairs)
     if len(result) < len(pairs):
         counts = Counter(name for name, _value in pairs)
         result.repeated = tuple(name for name, count in counts.items() if count > 1)
@@ -153,7 +153,7 @@ def _noted(pairs: list[tuple[str, object]]) -> _Noting:
 
 
 def _paths(value: object, path: str) -> Iterator[str]:
-    if isinstance(value, _Noting):
+    if isinstance(value, _ObjectWithDuplicates):
         for name in value.repeated:
             yield f"{path}.{name}" if path else name
         for name, item in cast("Json", value).items():

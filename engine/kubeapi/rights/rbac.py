@@ -215,7 +215,7 @@ class Rights:
         """Return the rules of a Role, or of a ClusterRole if the namespace is empty; None if it does not exist."""
         return self._roles.get((namespace, role))
 
-    def beyond(self, user: User, rules: Iterable[Rule], namespace: str) -> list[Rule]:
+    def missing_rules(self, user: User, rules: Iterable[Rule], namespace: str) -> list[Rule]:
         """Return the parts of ``rules`` that the user does not have and so must not grant (escalation check)."""
         if user.is_master:
             return []

@@ -152,7 +152,7 @@ def _check_rules(
 ) -> None:
     if known.may(user, act):
         return
-    beyond = known.beyond(user, rules, act.namespace)
+    beyond = known.missing_rules(user, rules, act.namespace)
     if not beyond:
         return
     shown = "\n".join(msgspec.json.encode(parsing.shown(rule)).decode() for rule in beyond[:_SHOWN_MAX])

@@ -99,15 +99,15 @@ def _subjects(name: str, kind: str) -> Column:
 
 
 def _event_object(value: KubeObject, _now: int) -> str:
-    regarded = _regarded(value)
+    regarded = _event_reference(value)
     return f"{str(regarded.get('kind', '')).lower()}/{regarded.get('name', '')}"
 
 
 def _event_field(value: KubeObject, _now: int) -> str:
-    return as_text(_regarded(value).get("fieldPath"))
+    return as_text(_event_reference(value).get("fieldPath"))
 
 
-def _regarded(value: KubeObject) -> Json:
+def _event_reference(value: KubeObject) -> Json:
     """Return the reference of an Event to its object; each API version has its own field for it."""
     return value.object_at("involvedObject") or value.object_at("regarding")
 
