@@ -30,6 +30,8 @@ def _shared(value: Hashable) -> Hashable:
 
 def compact_shard(state: ShardState, inputs: Iterable[PartitionState]) -> None:
     """Replace equal values in a decoded shard by one object; decoding made an object for each occurrence."""
+    # Copies: a decoded Raw is a view of the whole encoded shard and would keep it in memory.
+    state.placements = {digest: placement.copy() for digest, placement in state.placements.items()}
     for binding in state.bindings.values():
         if binding.template is not None:
             binding.template = compact_template(binding.template)

@@ -198,8 +198,6 @@ def _load(store: snapshot_storage.SnapshotStore, number: int) -> Snapshot:
 def _shard(part: memoryview) -> ShardSnapshot:
     """Decode a shard and share its equal values; call it shard by shard, so that memory holds one decompressed part."""
     shard = _decode(_decompressed(part), ShardSnapshot)
-    # Copies: a Raw is a view of the snapshot's buffer and would keep all of it in memory.
-    shard.state.placements = {name: raw.copy() for name, raw in shard.state.placements.items()}
     sharing.compact_shard(shard.state, shard.inputs)
     return shard
 
