@@ -103,7 +103,9 @@ class Tunnels:
                 result: tuple[str, Call] | None = None
                 with anyio.move_on_after(QUIET_S):
                     result = await connection.receive.receive()
-                yield result
+                # A client that got an error, or left, may have sent its request again elsewhere.
+                if result is None or (cluster, result[0]) in self._open:
+                    yield result
         finally:
             if self._agents.get(cluster) is connection:
                 del self._agents[cluster]

@@ -85,6 +85,23 @@ async def test_request_that_a_closed_connection_did_not_read_fails_at_once() -> 
     await asyncio.gather(*asking, return_exceptions=True)
 
 
+async def test_request_whose_client_has_left_is_not_sent_to_the_agent() -> None:
+    open_calls = Tunnels()
+    async with aclosing(open_calls.calls(CLUSTER)) as calls:
+        following = asyncio.ensure_future(anext(calls))
+        await asyncio.sleep(0)
+        deletion = Call("DELETE", "/api/v1/pods/web", "", "", b"")
+        asking = [asyncio.create_task(open_calls.call(CLUSTER, call)) for call in (CALL, deletion, CALL)]
+        assert await following is not None
+        asking[1].cancel()
+        await asyncio.wait([asking[1]])
+        async with asyncio.timeout(5):
+            assert ((await anext(calls)) or ("", deletion))[1] == CALL
+    asking[0].cancel()
+    asking[2].cancel()
+    await asyncio.gather(*asking, return_exceptions=True)
+
+
 @pytest.mark.parametrize(
     ("path", "target"),
     [
