@@ -20,6 +20,7 @@ from engine.agent import messages
 from engine.domain import replica_fields
 from engine.http import member_namespaces
 from engine.http.agents import tokens, work_messages
+from engine.http.agents.followers import NDJSON, WorksFeed
 from engine.http.agents.reports import Reporting
 from engine.http.errors import RefusalError
 from engine.http.member_namespaces import NamespaceChanges
@@ -41,7 +42,6 @@ _BATCH_RECORDS: Final = 512
 _QUIET_SECONDS: Final = 15
 """Longest silence of the feed; after it a line with the position is sent, so that both ends notice a dead peer."""
 
-NDJSON: Final = "application/x-ndjson"
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _Answer = Callable[[Request, str, Cluster | None], Awaitable[Response]]
 
@@ -156,7 +156,7 @@ class _Agents:
         self._reporting = Reporting(write_api)
         self._maker = manifests.Renderer(reads.log)
         self._namespace_changes = NamespaceChanges(reads)
-        self._followers = 0
+        self._followers: set[Response] = set()
 
     def route(self, route: ApiRoute, answer: _Answer) -> Route:
         async def guarded(request: Request) -> Response:
@@ -189,12 +189,12 @@ class _Agents:
 
     async def works(self, request: Request, name: str, cluster: Cluster | None) -> Response:
         query = read_query(request, FollowQuery)
-        if self._followers >= FOLLOWERS_MAX:
+        if len(self._followers) >= FOLLOWERS_MAX:
             raise RefusalError(
                 429, "works", f"the limit of {FOLLOWERS_MAX} agent streams is reached", "try again later"
             )
         is_leaving = cluster is not None and cluster.leaving_ms is not None
-        return StreamingResponse(self._follow(name, query.after, is_leaving=is_leaving), media_type=NDJSON)
+        return WorksFeed(self._follow(name, query.after, is_leaving=is_leaving), self._followers)
 
     async def manifest(self, request: Request, name: str, _cluster: Cluster | None) -> Response:
         query = read_query(request, ManifestQuery)
@@ -281,25 +281,20 @@ class _Agents:
                 yield _encode(line) + b"\n"
 
     async def _follow(self, name: str, after: int | None, *, is_leaving: bool) -> AsyncGenerator[bytes]:
-        self._followers += 1
-        try:
-            # A position beyond the end is that of a log that was restored from a backup since: works at lower
-            # positions would not reach the agent.
-            if after is None or after > self._end(name):
-                # Sample the end before listing: changes made during the list are then repeated by the feed,
-                # not lost.
-                after = self._end(name)
-                async for line in self._list(name):
-                    yield line
-                if is_leaving:
-                    # A leaving cluster must report every work as removed, also works that the agent has
-                    # forgotten; so replay the partition from its beginning.
-                    after = 0
-                yield _line(messages.Line(position=after, is_listed=True))
-            async for line in self._feed(name, after):
+        # A position beyond the end is that of a log that was restored from a backup since: works at lower positions
+        # would not reach the agent.
+        if after is None or after > self._end(name):
+            # Sample the end before listing: changes made during the list are then repeated by the feed, not lost.
+            after = self._end(name)
+            async for line in self._list(name):
                 yield line
-        finally:
-            self._followers -= 1
+            if is_leaving:
+                # A leaving cluster must report every work as removed, also works that the agent has forgotten; so
+                # replay the partition from its beginning.
+                after = 0
+            yield _line(messages.Line(position=after, is_listed=True))
+        async for line in self._feed(name, after):
+            yield line
 
     async def _list(self, name: str) -> AsyncGenerator[bytes]:
         """Yield a line for each current work; the feed that follows repeats changes made meanwhile."""
