@@ -16,12 +16,12 @@ from events.shapes import WorkloadRef
 from tests.speed import slowness
 
 REF = WorkloadRef(api_version="apps/v1", kind="Deployment", name="web", namespace="default")
-Told = Literal["applied", "removed", "suspended"]
+Reported = Literal["applied", "removed", "suspended"]
 
 
 def work(
     step: int,
-    state: Told = "applied",
+    state: Reported = "applied",
     *,
     digest: str = "d1",
     replicas: int | None = 2,
@@ -40,7 +40,7 @@ def work(
     )
 
 
-def done(entry: Entry) -> Entry:
+def applied(entry: Entry) -> Entry:
     """Mark the work of an entry as applied, as the shell does."""
     now = entry.work
     assert now.template is not None
@@ -67,7 +67,7 @@ def taken(entry: Entry | None, work: messages.Work) -> Entry:
 def test_work_is_applied_once() -> None:
     entry = taken(None, work(1))
     assert reconciliation.decide(entry) == Apply(is_drift=False)
-    assert reconciliation.decide(done(entry)) == "settled"
+    assert reconciliation.decide(applied(entry)) == "settled"
 
 
 def test_older_and_equal_works_are_ignored() -> None:
@@ -77,7 +77,7 @@ def test_older_and_equal_works_are_ignored() -> None:
 
 
 def test_same_content_with_a_newer_version_is_reported_and_not_applied() -> None:
-    entry = taken(done(taken(None, work(1))), work(2))
+    entry = taken(applied(taken(None, work(1))), work(2))
     assert reconciliation.decide(entry) == "settled"
     report = reconciliation.report(entry)
     assert report is not None
@@ -85,7 +85,7 @@ def test_same_content_with_a_newer_version_is_reported_and_not_applied() -> None
 
 
 def test_scaled_work_is_applied_and_reports_name_the_former_one_until_then() -> None:
-    entry = taken(done(taken(None, work(1))), work(2, replicas=3))
+    entry = taken(applied(taken(None, work(1))), work(2, replicas=3))
     assert reconciliation.decide(entry) == Apply(is_drift=False)
     report = reconciliation.report(entry)
     assert report is not None
@@ -94,13 +94,13 @@ def test_scaled_work_is_applied_and_reports_name_the_former_one_until_then() -> 
 
 def test_changed_or_removed_object_is_drift() -> None:
     for seen in (Observed(), Observed(uid="other", fields="f"), Observed(uid="u", fields="g")):
-        entry = done(taken(None, work(1)))
+        entry = applied(taken(None, work(1)))
         entry.seen = seen
         assert reconciliation.decide(entry) == Apply(is_drift=True)
 
 
 def test_suspended_work_is_left_unchanged_until_the_next_work() -> None:
-    entry = taken(done(taken(None, work(1))), work(2, "suspended"))
+    entry = taken(applied(taken(None, work(1))), work(2, "suspended"))
     entry.seen = Observed(uid="u", fields="g")
     assert reconciliation.decide(entry) == "settled"
     entry = taken(entry, work(3, replicas=9))
@@ -117,7 +117,7 @@ def test_removed_work_is_deleted_even_if_its_application_is_unknown() -> None:
 
 
 def test_preserved_removal_is_marked_preserved() -> None:
-    entry = taken(done(taken(None, work(1))), work(2, "removed", preserved=True))
+    entry = taken(applied(taken(None, work(1))), work(2, "removed", preserved=True))
     assert reconciliation.decide(entry) == Remove(REF, preserved=True, is_last=True)
 
 

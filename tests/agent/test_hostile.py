@@ -58,7 +58,7 @@ FIELDS = st.sampled_from(
         "cpu",
     ]
 )
-LEAVES: st.SearchStrategy[object] = st.one_of(
+SCALARS: st.SearchStrategy[object] = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**40), 2**40), st.text(max_size=4), st.just("Apply")
 )
 
@@ -71,7 +71,7 @@ def named(kind: tuple[str, str], fields: dict[str, object]) -> dict[str, object]
     return {**fields, "apiVersion": kind[0], "kind": kind[1]}
 
 
-ANYTHING = st.recursive(LEAVES, nested, max_leaves=8)
+ANYTHING = st.recursive(SCALARS, nested, max_leaves=8)
 OBJECTS = st.builds(named, KINDS, st.dictionaries(FIELDS, ANYTHING, max_size=5))
 WORK = messages.Work(key="default/web-deployment", state="applied", term=1, step=1, name="web-x")
 

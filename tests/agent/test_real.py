@@ -151,11 +151,11 @@ def test_workloads_of_each_kind_run_and_report_their_status(real: Real) -> None:
     # The shown status equals the cluster's own status of the DaemonSet.
     numbers = ("desiredNumberScheduled", "numberReady")
 
-    def is_told() -> bool:
+    def is_reported() -> bool:
         reported, live = shown("apps", "daemonsets", "each"), cluster.get("daemonset", "each")["status"]
         return [reported.get(name) for name in numbers] == [live[name] for name in numbers]
 
-    eventually(is_told, "the numbers of the DaemonSet")
+    eventually(is_reported, "the numbers of the DaemonSet")
 
 
 def test_unschedulable_workload_moves_to_the_next_cluster(

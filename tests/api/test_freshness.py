@@ -11,7 +11,7 @@ from engine.log import port, shared_waits
 from engine.log.memory import MemoryLog
 from events.records import Record, StoredRecord
 from tests.api.servers import TOKEN, client, kube_client, serving
-from tests.proof.logs import as_new
+from tests.proof.logs import to_append
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 HEADERS = {"authorization": f"Bearer {TOKEN}"}
@@ -66,11 +66,11 @@ class Replica:
 
     async def written_elsewhere(self, path: str, body: dict[str, Any]) -> None:
         """Create an object as another replica that does not notify this one."""
-        async with serving(as_new(await self.log.read_all(0, 1_000))) as services:
+        async with serving(to_append(await self.log.read_all(0, 1_000))) as services:
             before = services.log.last_number()
             async with kube_client(services) as kube:
                 assert (await kube.post(path, json=body)).status_code == 201
-            await self.log.elsewhere(as_new(await services.log.read_all(before, 1_000)))
+            await self.log.elsewhere(to_append(await services.log.read_all(before, 1_000)))
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ NO_BROKER: Final = 3
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that use the fixture."""
     for item in items:
-        if _asks(item):
+        if _needs_kafka(item):
             item.add_marker("kafka")
 
 
@@ -51,12 +51,12 @@ def kafka() -> Generator[str]:
 
 def _need_local(items: Sequence[pytest.Item]) -> bool:
     marked = [item for item in items if item.get_closest_marker("kafka") is not None]
-    if all(_asks(item) for item in marked):
+    if all(_needs_kafka(item) for item in marked):
         return bool(marked) and choosing.way() is choosing.Way.LOCAL
     return True
 
 
-def _asks(item: pytest.Item) -> bool:
+def _needs_kafka(item: pytest.Item) -> bool:
     return isinstance(item, pytest.Function) and "kafka" in item.fixturenames
 
 

@@ -80,13 +80,13 @@ def send_large_policy_if_running(server: Server) -> None:
 def test_no_input_blocks_the_event_loop_or_the_shutdown(tmp_path: Path) -> None:
     holding: dict[str, float] = {}
     for attempt in range(ATTEMPTS):
-        holding = held_by(tmp_path / str(attempt))
+        holding = blocking_inputs(tmp_path / str(attempt))
         if not holding:
             break
     assert holding == {}
 
 
-def held_by(directory: Path) -> dict[str, float]:
+def blocking_inputs(directory: Path) -> dict[str, float]:
     """Return the inputs that blocked the loop of a new server for too long, and for how long in seconds."""
     with running(directory) as process, Server(directory) as server:
         held_s = server.held_s()

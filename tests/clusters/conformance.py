@@ -58,7 +58,7 @@ def main(words: list[str]) -> int:
         with servers.running(directory / "data"):
             report = _run(where, directory, chosen)
         specs = list(_specs(json.loads(report.read_text())))
-    return _tell(specs, excused)
+    return _print_failures(specs, excused)
 
 
 def _excused() -> dict[str, str]:
@@ -116,7 +116,7 @@ def _specs(report: Sequence[Mapping[str, Any]]) -> Iterator[Spec]:
             )
 
 
-def _tell(specs: Sequence[Spec], excused: Mapping[str, str]) -> int:
+def _print_failures(specs: Sequence[Spec], excused: Mapping[str, str]) -> int:
     """Print what failed, and the tests that pass and cannot pass; return the exit code."""
     reasons: Counter[str] = Counter()
     states: Counter[str] = Counter()

@@ -96,7 +96,7 @@ _POD: Final = {
 }
 QUOTA: Final = ("v1", "ResourceQuota")
 GROUP: Final = keys.group_key("default", "a", "b", apart=True)
-SAID: Final[list[shapes.Event]] = [
+EVENTS: Final[list[shapes.Event]] = [
     policy(
         "web",
         on("member1", "member2", scheduling=DYNAMIC, clusterTolerations=[_TOLERATION]),
@@ -282,8 +282,8 @@ def changed(value: object, path: Path, new: object) -> object:
 @st.composite
 def wrong(draw: st.DrawFn) -> tuple[int, bytes]:
     """One of the inputs with a wrong value at one path, or now and then a valid input."""
-    which = draw(st.integers(0, len(SAID) - 1))
-    value: object = msgspec.json.decode(msgspec.json.encode(SAID[which]))
+    which = draw(st.integers(0, len(EVENTS) - 1))
+    value: object = msgspec.json.decode(msgspec.json.encode(EVENTS[which]))
     for _ in range(draw(st.integers(0, 2))):
         if item_paths := paths(value):
             new = draw(st.sampled_from([_GONE, _TWICE]) | _ANYTHING)
@@ -310,7 +310,7 @@ async def run_inputs(inputs: list[tuple[int, bytes]]) -> None:
     """Feed these inputs to the engine among valid ones; verify its state afterwards."""
     story = await world()
     for which, value in inputs:
-        right = story.record(SAID[which])
+        right = story.record(EVENTS[which])
         await story.log.append(
             [records.record(right.topic, right.partition, right.key, right.headers, value)]
         )
@@ -353,7 +353,7 @@ async def test_repeated_and_unreadable_fields_of_manifests_are_left_out(before: 
     await run_inputs(
         [
             (which, value.replace(before, before + odd, 1))
-            for which, event in enumerate(SAID)
+            for which, event in enumerate(EVENTS)
             if before in (value := codec.encode_data(event))
         ]
     )

@@ -35,7 +35,7 @@ async def placed_alone(
     await story.report(WEB, "member1")
 
 
-async def ended(story: Story) -> list[str]:
+async def finished_evictions(story: Story) -> list[str]:
     return [eviction.reason for eviction in await story.recorded(decisions.EvictionFinished)]
 
 
@@ -48,7 +48,7 @@ async def test_workload_without_policy_survives_a_short_taint(story: Story) -> N
     await story.pass_s(GRACE_S + 1)
     assert await story.replicas(WEB) == {"member1": 2}
     assert story.placed(WEB) == {"member1": 2}
-    assert await ended(story) == [eviction_rules.EndReason.RECOVERED]
+    assert await finished_evictions(story) == [eviction_rules.EndReason.RECOVERED]
     assert story.binding(WEB).condition == "Success"
 
 
@@ -71,7 +71,7 @@ async def test_claimed_workload_that_fits_nowhere_else_keeps_running_and_recover
     assert story.placed(WEB) == {}
     await story.submit(untainted("member1"))
     assert story.placed(WEB) == {"member1": 2}
-    assert await ended(story) == [eviction_rules.EndReason.RECOVERED]
+    assert await finished_evictions(story) == [eviction_rules.EndReason.RECOVERED]
 
 
 async def test_recovered_workload_gets_back_the_capacity_that_it_uses(story: Story) -> None:
@@ -79,7 +79,7 @@ async def test_recovered_workload_gets_back_the_capacity_that_it_uses(story: Sto
     await story.submit(capacity("member1", 0))
     await story.submit(tainted("member1", "NoExecute"))
     await story.submit(untainted("member1"))
-    assert await ended(story) == [eviction_rules.EndReason.RECOVERED]
+    assert await finished_evictions(story) == [eviction_rules.EndReason.RECOVERED]
     assert story.placed(WEB) == {"member1": 2}
     assert len(await story.recorded(works.WorkApplied, "member1")) == 1
 
@@ -174,7 +174,7 @@ async def test_copy_that_does_not_run_is_deleted_after_the_grace_period(story: S
     await story.submit(tainted("member1", "NoExecute"))
     await story.pass_s(GRACE_S + 1)
     assert await story.replicas(WEB) == {}
-    assert await ended(story) == [eviction_rules.EndReason.GRACE_PERIOD_OVER]
+    assert await finished_evictions(story) == [eviction_rules.EndReason.GRACE_PERIOD_OVER]
 
 
 async def test_unclaimed_workload_whose_cluster_left_is_reported_as_running_nowhere(story: Story) -> None:
@@ -182,7 +182,7 @@ async def test_unclaimed_workload_whose_cluster_left_is_reported_as_running_nowh
     await story.submit(policy_deleted("p"))
     await story.submit(tainted("member1", "NoExecute"))
     await story.submit(clusters.ClusterLeft(name="member1"))
-    assert await ended(story) == [eviction_rules.EndReason.CLUSTER_LEFT]
+    assert await finished_evictions(story) == [eviction_rules.EndReason.CLUSTER_LEFT]
     assert await story.replicas(WEB) == {}
     failed = (await story.recorded(decisions.ScheduleFailed))[-1]
     assert failed.reason == last_copy.UNCLAIMED
@@ -198,4 +198,4 @@ async def test_annotation_restores_the_deletion_after_the_grace_period(story: St
     await story.submit(tainted("member1", "NoExecute"))
     await story.pass_s(GRACE_S + 1)
     assert await story.replicas(WEB) == {}
-    assert await ended(story) == [eviction_rules.EndReason.GRACE_PERIOD_OVER]
+    assert await finished_evictions(story) == [eviction_rules.EndReason.GRACE_PERIOD_OVER]

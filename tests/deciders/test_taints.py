@@ -30,7 +30,7 @@ def tolerating(seconds: int | None, **placement: object) -> Json:
     return on(*MEMBERS, scheduling=DYNAMIC, clusterTolerations=[toleration], **placement)
 
 
-async def ended(story: Story) -> list[str]:
+async def finished_evictions(story: Story) -> list[str]:
     return [eviction.reason for eviction in await story.recorded(decisions.EvictionFinished)]
 
 
@@ -160,7 +160,7 @@ async def test_evicted_replicas_run_until_the_replacement_is_healthy(story: Stor
     assert await story.replicas(WEB) == {"member1": 2, "member2": 4}
     await story.report(WEB, "member2")
     assert await story.replicas(WEB) == {"member2": 4}
-    assert await ended(story) == [eviction_rules.EndReason.REPLACEMENT_HEALTHY]
+    assert await finished_evictions(story) == [eviction_rules.EndReason.REPLACEMENT_HEALTHY]
 
 
 async def test_report_of_the_former_work_does_not_make_the_replacement_healthy(story: Story) -> None:
@@ -168,7 +168,7 @@ async def test_report_of_the_former_work_does_not_make_the_replacement_healthy(s
     before = (await story.running(WEB))["member2"]
     await story.submit(tainted("member1", "NoExecute"))
     await story.report(WEB, "member2", of=before)
-    assert await ended(story) == []
+    assert await finished_evictions(story) == []
 
 
 async def test_grace_period_ends_an_eviction_with_an_unhealthy_replacement(story: Story) -> None:
@@ -178,7 +178,7 @@ async def test_grace_period_ends_an_eviction_with_an_unhealthy_replacement(story
     assert await story.replicas(WEB) == {"member1": 2, "member2": 4}
     await story.pass_ms(1)
     assert await story.replicas(WEB) == {"member2": 4}
-    assert await ended(story) == [eviction_rules.EndReason.GRACE_PERIOD_OVER]
+    assert await finished_evictions(story) == [eviction_rules.EndReason.GRACE_PERIOD_OVER]
 
 
 async def test_grace_period_continues_over_a_restart(story: Story) -> None:
@@ -187,9 +187,9 @@ async def test_grace_period_continues_over_a_restart(story: Story) -> None:
     await story.pass_s(GRACE_S // 2)
     await story.restart()
     await story.pass_s(GRACE_S - GRACE_S // 2)
-    assert await ended(story) == []
+    assert await finished_evictions(story) == []
     await story.pass_ms(1)
-    assert await ended(story) == [eviction_rules.EndReason.GRACE_PERIOD_OVER]
+    assert await finished_evictions(story) == [eviction_rules.EndReason.GRACE_PERIOD_OVER]
 
 
 async def test_eviction_without_need_of_a_replacement_ends_at_once(story: Story) -> None:
@@ -198,7 +198,7 @@ async def test_eviction_without_need_of_a_replacement_ends_at_once(story: Story)
     await story.report(WEB, "member2")
     await story.submit(tainted("member1", "NoExecute"))
     assert await story.replicas(WEB) == {"member2": 2}
-    assert await ended(story) == [eviction_rules.EndReason.REPLACEMENT_HEALTHY]
+    assert await finished_evictions(story) == [eviction_rules.EndReason.REPLACEMENT_HEALTHY]
 
 
 async def test_cluster_is_not_chosen_again_during_its_eviction(story: Story) -> None:
@@ -225,9 +225,9 @@ async def test_directly_purged_cluster_is_emptied_at_once_and_not_chosen_again(s
     assert await story.replicas(WEB) == {"member2": 4}
     await story.submit(untainted("member1"), deployment("web", 6))
     assert story.placed(WEB) == {"member2": 6}
-    assert await ended(story) == []
+    assert await finished_evictions(story) == []
     await story.pass_s(GRACE_S + 1)
-    assert await ended(story) == [eviction_rules.EndReason.GRACE_PERIOD_OVER]
+    assert await finished_evictions(story) == [eviction_rules.EndReason.GRACE_PERIOD_OVER]
     await story.submit(deployment("web", 10))
     assert story.placed(WEB) == {"member1": 2, "member2": 8}
 
@@ -253,7 +253,7 @@ async def test_unclaimed_workload_is_evicted_without_a_replacement(story: Story)
     await story.pass_s(GRACE_S)
     assert await story.replicas(WEB) == {"member1": 2, "member2": 2}, "it runs on for as long as it may"
     await story.pass_s(1)
-    assert await ended(story) == [eviction_rules.EndReason.GRACE_PERIOD_OVER]
+    assert await finished_evictions(story) == [eviction_rules.EndReason.GRACE_PERIOD_OVER]
     assert await story.replicas(WEB) == {"member2": 2}
 
 
@@ -275,7 +275,9 @@ async def test_reclaimed_workload_is_scheduled_from_scratch(story: Story, second
     await story.pass_s(seconds)
     await story.submit(policy("q", ANYWHERE))
     assert story.placed(WEB) == {"member2": 4}
-    assert await ended(story) == ([] if seconds == 1 else [eviction_rules.EndReason.GRACE_PERIOD_OVER])
+    assert await finished_evictions(story) == (
+        [] if seconds == 1 else [eviction_rules.EndReason.GRACE_PERIOD_OVER]
+    )
 
 
 # --- removed clusters ---

@@ -48,7 +48,7 @@ async def test_imported_log_has_the_same_bytes_and_is_proved(tmp_path: Path) -> 
     assert manifest.number == log.last_number()
     async with logs.opened(tmp_path / "copy") as copy:
         await imported(tmp_path / "archive", copy)
-        assert await logs.everything(copy) == await logs.everything(log)
+        assert await logs.all_records(copy) == await logs.all_records(log)
         assert (await verification.verify(copy)).steps == (await verification.verify(log)).steps
 
 
@@ -61,7 +61,7 @@ async def test_later_export_appends_new_records(tmp_path: Path) -> None:
     second = await exported(story.log, tmp_path)
     assert second.files[: len(first.files)] == first.files
     assert second.files[-1].first == first.number + 1
-    assert await logs.everything(await imported(tmp_path)) == await logs.everything(story.log)
+    assert await logs.all_records(await imported(tmp_path)) == await logs.all_records(story.log)
 
 
 async def test_export_does_not_continue_with_another_log(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ async def test_interrupted_export_continues_behind_its_last_whole_file(
     log = await logs.played()
     monkeypatch.setattr(log_files, "_FILE_RECORDS", 10)
     monkeypatch.setattr(port, "READ_RECORDS", 5)
-    broken = _Broken(await logs.everything(log))
+    broken = _Broken(await logs.all_records(log))
     with pytest.raises(port.LogError):
         await exported(broken, tmp_path)
     manifest = await asyncio.to_thread(log_files.read_manifest, tmp_path)
@@ -93,7 +93,7 @@ async def test_interrupted_export_continues_behind_its_last_whole_file(
     assert len(manifest.files) > 1
     (tmp_path / "records-000000000031.jsonl.part").write_bytes(b"half of a file")
     await exported(log, tmp_path)
-    assert await logs.everything(await imported(tmp_path)) == await logs.everything(log)
+    assert await logs.all_records(await imported(tmp_path)) == await logs.all_records(log)
 
 
 class _Broken(memory.MemoryLog):
@@ -123,7 +123,7 @@ async def test_manifest_has_the_digest_of_each_file_and_a_changed_one_is_refused
 
 
 async def test_line_whose_content_was_changed_is_refused_although_the_manifest_fits() -> None:
-    history = await logs.everything(await logs.played())
+    history = await logs.all_records(await logs.played())
     line = json.loads(formats.encode_line(history[0]))
     line["value"] = line["value"].replace("member1", "member9")
     with pytest.raises(ExportError, match=r"line 1 .* its checksum differs"):
@@ -147,7 +147,7 @@ async def test_only_a_whole_export_is_imported_and_only_into_an_empty_log(tmp_pa
 
 
 async def test_log_with_gaps_is_not_imported(tmp_path: Path) -> None:
-    gappy = _Gappy(await logs.everything(await logs.played()))
+    gappy = _Gappy(await logs.all_records(await logs.played()))
     await exported(gappy, tmp_path)
     with pytest.raises(ExportError, match="number 5 is missing"):
         await imported(tmp_path)
@@ -170,7 +170,7 @@ class _Gappy(memory.MemoryLog):
 async def test_filters_choose_topics_namespaces_and_times(tmp_path: Path) -> None:
     story = Story()
     await logs.play(story)
-    history = await logs.everything(story.log)
+    history = await logs.all_records(story.log)
     await exported(story.log, tmp_path / "specs", filters=Filters(topics=("specs", "works")))
     assert {line["topic"] for line in lines(tmp_path / "specs")} == {"specs", "works"}
     await exported(story.log, tmp_path / "default", filters=Filters(namespaces=("default",)))
@@ -196,7 +196,7 @@ async def test_namespace_selects_its_quotas_and_groups(tmp_path: Path) -> None:
 
 async def test_cloudevents_are_read_by_another_library(tmp_path: Path) -> None:
     log = await logs.played()
-    history = await logs.everything(log)
+    history = await logs.all_records(log)
     await log.append([records.record(topics.SPECS, 0, "no event", {}, b"\xff")])
     await exported(log, tmp_path, "cloudevents")
     exported_lines = lines(tmp_path)
@@ -262,7 +262,7 @@ async def test_parquet_has_every_record(tmp_path: Path) -> None:
     manifest = await exported(log, tmp_path, "parquet")
     table = cast("Any", pyarrow.parquet).read_table(tmp_path / manifest.files[0].name)
     rows: list[dict[str, Any]] = table.to_pylist()
-    for row, record in zip(rows, await logs.everything(log), strict=True):
+    for row, record in zip(rows, await logs.all_records(log), strict=True):
         assert (row["number"], row["topic"], row["offset"]) == (record.number, record.topic, record.offset)
         assert (row["value"], row["checksum"]) == (record.value, record.checksum)
         assert row["type"] == record.headers["ce_type"]

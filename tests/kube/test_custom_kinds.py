@@ -60,7 +60,7 @@ def _definition(**spec: object) -> KubeObject:
     return KubeObject({"metadata": {"name": "houses.example.com"}, "spec": {**defaults, **spec}})
 
 
-def _house(**spec: object) -> Json:
+def _house_manifest(**spec: object) -> Json:
     return manifest("example.com/v1", "House", "one", spec=spec)
 
 
@@ -128,7 +128,7 @@ def test_lists_with_keys_are_merged_by_key() -> None:
             time="",
             untouched=server_side_apply.untouched(house),
         )
-        desired = KubeObject(_house(doors=[{"name": name}], labels={name: "x"}))
+        desired = KubeObject(_house_manifest(doors=[{"name": name}], labels={name: "x"}))
         live = server_side_apply.applied(live, desired, house.schema, write)
     assert live
     spec = live.object_at("spec")
@@ -138,9 +138,11 @@ def test_lists_with_keys_are_merged_by_key() -> None:
 
 def test_unknown_fields_are_found_and_pruned() -> None:
     house = custom_kinds.read(_definition())[0]
-    wrong = _house(size=1, colour="red", doors=[{"name": "a", "knob": 1}], free={"any": {"thing": 1}})
+    wrong = _house_manifest(
+        size=1, colour="red", doors=[{"name": "a", "knob": 1}], free={"any": {"thing": 1}}
+    )
     assert schema_validation.unknown_fields(wrong, house.schema) == ["spec.colour", "spec.doors[0].knob"]
-    assert schema_validation.pruned(wrong, house.schema) == _house(
+    assert schema_validation.pruned(wrong, house.schema) == _house_manifest(
         size=1, doors=[{"name": "a"}], free={"any": {"thing": 1}}
     )
 
@@ -196,7 +198,7 @@ def test_unknown_fields_are_listed_up_to_a_number() -> None:
     schema: Json = {"type": "object", "properties": {"spec": spec}}
     house = custom_kinds.read(_definition(versions=[{**VERSION, "schema": {"openAPIV3Schema": schema}}]))[0]
     rooms: Json = {f"room{index}": {"x": 1, "y": 1} for index in range(60)}
-    listed = schema_validation.unknown_fields(_house(**rooms), house.schema)
+    listed = schema_validation.unknown_fields(_house_manifest(**rooms), house.schema)
     assert listed == [f"spec.room{index}.{field}" for index in range(50) for field in "xy"]
 
 

@@ -169,7 +169,7 @@ def _member_statuses(kubectl: Kubectl) -> list[object]:
     return [member.get("status") for member in items]
 
 
-def _crews(kubectl: Kubectl) -> dict[str, dict[str, object]]:
+def _crew_by_boat(kubectl: Kubectl) -> dict[str, dict[str, object]]:
     """Return the crew field of the object that each member received."""
     crews: dict[str, dict[str, object]] = {}
     for name in MEMBERS:
@@ -190,8 +190,8 @@ def test_custom_kind_is_divided_and_its_status_is_aggregated(ships: Kubectl) -> 
     def bindings() -> str:
         return kubectl("get", "rb", "-o", "yaml")
 
-    kubectl.until_true(lambda: len(_crews(kubectl)) == len(MEMBERS), bindings)
-    assert _crews(kubectl) == {
+    kubectl.until_true(lambda: len(_crew_by_boat(kubectl)) == len(MEMBERS), bindings)
+    assert _crew_by_boat(kubectl) == {
         "member1": {"size": 4, "captain": "Jason"},
         "member2": {"size": 2, "captain": "Jason"},
     }
@@ -205,8 +205,8 @@ def test_custom_kind_is_divided_and_its_status_is_aggregated(ships: Kubectl) -> 
     kubectl.until_true(lambda: health() == {"Healthy"}, bindings)
     # The scale subresource writes the interpreter's field, and the members are updated.
     kubectl("scale", "ships", "argo", "--replicas", "3")
-    kubectl.until_true(lambda: [crew["size"] for crew in _crews(kubectl).values()] == [2, 1], bindings)
+    kubectl.until_true(lambda: [crew["size"] for crew in _crew_by_boat(kubectl).values()] == [2, 1], bindings)
     kubectl("apply", "-f", "-", stdin=SHIP % "Sunk")
     kubectl.until_true(lambda: health() == {"Unhealthy"}, bindings)
     kubectl("delete", "ships", "argo")
-    kubectl.until_true(lambda: _crews(kubectl) == {}, bindings)
+    kubectl.until_true(lambda: _crew_by_boat(kubectl) == {}, bindings)

@@ -92,7 +92,7 @@ def change(known: fleet.Fleet, kind: str, cluster: clusters.ClusterManifest) -> 
             raise ValueError(kind)
 
 
-def roomy(name: str) -> clusters.ClusterManifest:
+def with_large_capacity(name: str) -> clusters.ClusterManifest:
     """Return a cluster without taints and with capacity for all requests of the tests."""
     return clusters.ClusterManifest(
         metadata=clusters.ClusterMetadata(name=name),
@@ -146,7 +146,7 @@ def _affinity(
 def preferences() -> st.SearchStrategy[placements.ReplicaSchedulingStrategy | None]:
     rules = st.lists(st.builds(_rule, affinities(), st.integers(0, 9)), max_size=3)
     duplicated = st.just(placements.ReplicaSchedulingStrategy(replica_scheduling_type="Duplicated"))
-    return st.none() | duplicated | st.builds(_weighted, st.none() | rules) | by_room()
+    return st.none() | duplicated | st.builds(_weighted, st.none() | rules) | divided_by_capacity()
 
 
 def _rule(affinity: placements.ClusterAffinity, weight: int) -> placements.StaticClusterWeight:
@@ -163,7 +163,7 @@ def _weighted(rules: list[placements.StaticClusterWeight] | None) -> placements.
     )
 
 
-def by_room() -> st.SearchStrategy[placements.ReplicaSchedulingStrategy]:
+def divided_by_capacity() -> st.SearchStrategy[placements.ReplicaSchedulingStrategy]:
     """The two strategies that depend on free capacity and on running replicas."""
     return st.sampled_from(
         [

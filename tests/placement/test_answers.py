@@ -22,7 +22,7 @@ def test_cached_decision_equals_a_fresh_one(
     drawn_requests: list[requests.Request],
 ) -> None:
     remembering = decision_cache.DecisionCache(known)
-    for kind, cluster in [("put", strategies.roomy("a")), *changed]:
+    for kind, cluster in [("put", strategies.with_large_capacity("a")), *changed]:
         strategies.change(known, kind, cluster)
         for request in [*drawn_requests, *drawn_requests]:
             cached, fresh = remembering.decide(request), schedule.schedule(request, known)
@@ -47,7 +47,7 @@ def test_workloads_that_differ_only_by_name_share_a_decision(
 
 def test_number_of_cached_decisions_is_limited() -> None:
     known = fleet.Fleet()
-    known.put(strategies.roomy("a"))
+    known.put(strategies.with_large_capacity("a"))
     remembering = decision_cache.DecisionCache(known)
     resource = requests.Resource(api_version="apps/v1", kind="Deployment")
     for replicas in range(1, decision_cache.DECISIONS_MAX + 2):

@@ -38,7 +38,7 @@ def test_changed_fleet_decides_as_a_rebuilt_one(
 
 def test_report_changes_capacity_and_no_compiled_placements() -> None:
     known = fleet.Fleet()
-    known.put(strategies.roomy("a"))
+    known.put(strategies.with_large_capacity("a"))
     masks = known.compile(placements.Placement())
     revision = known.revision
     known.report("a", clusters.ResourceSummary(allocatable={"pods": "7"}))
@@ -52,34 +52,34 @@ def test_report_changes_capacity_and_no_compiled_placements() -> None:
 
 def test_cluster_with_the_same_facts_keeps_the_revision() -> None:
     known = fleet.Fleet()
-    known.put(strategies.roomy("a"))
+    known.put(strategies.with_large_capacity("a"))
     revision = known.revision
-    known.put(strategies.roomy("a"))
+    known.put(strategies.with_large_capacity("a"))
     assert known.revision == revision
 
 
 def test_taint_changes_the_revision() -> None:
     known = fleet.Fleet()
-    known.put(strategies.roomy("a"))
+    known.put(strategies.with_large_capacity("a"))
     revision = known.revision
     spec = clusters.ClusterSpec(taints=(strategies.TAINTS[0],))
-    known.put(msgspec.structs.replace(strategies.roomy("a"), spec=spec))
+    known.put(msgspec.structs.replace(strategies.with_large_capacity("a"), spec=spec))
     assert known.revision > revision
 
 
 def test_names_are_in_bytewise_order() -> None:
     known = fleet.Fleet()
     for name in ("m2", "m10", "M3", "m-1"):
-        known.put(strategies.roomy(name))
+        known.put(strategies.with_large_capacity(name))
     assert known.names() == ("M3", "m-1", "m10", "m2")
 
 
 def test_malformed_report_changes_nothing() -> None:
     known = fleet.Fleet()
-    known.put(strategies.roomy("a"))
+    known.put(strategies.with_large_capacity("a"))
     with pytest.raises(quantity.QuantityError, match="'4 apples'"):
         known.report("a", clusters.ResourceSummary(allocatable={"pods": "4 apples"}))
-    assert known.get("a") == strategies.roomy("a")
+    assert known.get("a") == strategies.with_large_capacity("a")
     request = requests.Request(
         resource=requests.Resource(api_version="apps/v1", kind="Deployment"),
         placement=placements.Placement(),
@@ -95,7 +95,7 @@ def test_report_of_an_unknown_cluster_raises() -> None:
 
 def test_decision_keeps_its_numbers_when_the_fleet_changes() -> None:
     known = fleet.Fleet()
-    known.put(strategies.roomy("a"))
+    known.put(strategies.with_large_capacity("a"))
     request = requests.Request(
         resource=requests.Resource(api_version="apps/v1", kind="Deployment"),
         placement=placements.Placement(),
@@ -103,7 +103,7 @@ def test_decision_keeps_its_numbers_when_the_fleet_changes() -> None:
     )
     decision = schedule.schedule(request, known)
     known.report("a", None)
-    known.put(strategies.roomy("0"))
+    known.put(strategies.with_large_capacity("0"))
     assert decision.available == {"a": 400}
     assert decision.clusters == (("a", 3),)
 
@@ -111,10 +111,10 @@ def test_decision_keeps_its_numbers_when_the_fleet_changes() -> None:
 def test_cluster_beyond_the_fleet_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet, "CLUSTERS_MAX", 1)
     known = fleet.Fleet()
-    known.put(strategies.roomy("a"))
-    known.put(strategies.roomy("a"))
+    known.put(strategies.with_large_capacity("a"))
+    known.put(strategies.with_large_capacity("a"))
     with pytest.raises(fleet.FleetFullError, match="cluster b"):
-        known.put(strategies.roomy("b"))
+        known.put(strategies.with_large_capacity("b"))
 
 
 def test_decisions_are_equal_after_compiled_placements_are_evicted(
@@ -122,7 +122,7 @@ def test_decisions_are_equal_after_compiled_placements_are_evicted(
 ) -> None:
     known = fleet.Fleet()
     for name in ("a", "b"):
-        known.put(strategies.roomy(name))
+        known.put(strategies.with_large_capacity(name))
     questions = [
         requests.Request(
             resource=requests.Resource(api_version="apps/v1", kind="Deployment"),

@@ -85,12 +85,12 @@ def _means(affinity: placements.ClusterAffinity, cluster: clusters.ClusterManife
 def settled(draw: st.DrawFn) -> tuple[fleet.Fleet, requests.Request]:
     """A fleet and a binding with a decision on it; at least one cluster has capacity for all."""
     known = draw(strategies.fleets())
-    known.put(strategies.roomy("home"))
+    known.put(strategies.with_large_capacity("home"))
     request = requests.Request(
         resource=requests.Resource(
             api_version="apps/v1", kind="Deployment", name="web", uid=draw(st.sampled_from(["", "a", "b"]))
         ),
-        placement=placements.Placement(replica_scheduling=draw(strategies.by_room())),
+        placement=placements.Placement(replica_scheduling=draw(strategies.divided_by_capacity())),
         replicas=draw(st.integers(1, 60)),
         requests=draw(st.sampled_from([None, (), (("cpu", 100),), (("cpu", 250), ("memory", 100 << 20))])),
     )

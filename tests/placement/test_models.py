@@ -170,7 +170,7 @@ def test_cluster_without_free_nodes_by_grade_leaves_the_columns() -> None:
     reported = summary(400, [])
     known.report("a", reported)
     assert known.nodes() is None
-    known.put(strategies.roomy("b"))
+    known.put(strategies.with_large_capacity("b"))
     assert known.nodes() is None
 
 

@@ -35,7 +35,7 @@ def test_other_tuple_has_its_own_columns() -> None:
 
 def uneven() -> fleet.Fleet:
     """Forty clusters with capacity, each for another number of pods."""
-    known = strategies.filled([strategies.roomy(name) for name in strategies.NAMES])
+    known = strategies.filled([strategies.with_large_capacity(name) for name in strategies.NAMES])
     for number, name in enumerate(strategies.NAMES):
         known.report(name, strategies.summary(400_000, 400_000, 10 + number * 7 % 31, 0))
     return known
@@ -46,7 +46,7 @@ def test_rescale_with_cached_columns_equals_one_without(replicas: int, data: st.
     known, stranger = uneven(), uneven()
     request = requests.Request(
         resource=strategies.resource(data.draw(st.sampled_from(["", "a", "b"]))),
-        placement=placements.Placement(replica_scheduling=data.draw(strategies.by_room())),
+        placement=placements.Placement(replica_scheduling=data.draw(strategies.divided_by_capacity())),
         replicas=replicas,
         fresh=data.draw(st.booleans()),
     )

@@ -99,7 +99,7 @@ def test_search_of_very_many_regions_is_bounded() -> None:
 
 def spread_by_region() -> st.SearchStrategy[placements.Placement]:
     """Placements that spread by region and cluster, for divided and other replicas."""
-    preferences = st.none() | strategies.by_room()
+    preferences = st.none() | strategies.divided_by_capacity()
     return st.builds(_spread, st.integers(0, 3), st.integers(0, 3), st.integers(0, 4), preferences)
 
 

@@ -32,7 +32,7 @@ async def test_every_difference_between_lists_has_a_number_and_an_event(seed: in
     played = world.World(seed)
     await played.start()
     await playing.play(played, 25)
-    assert await listing_checker.check(await checks.everything(played.log)) == []
+    assert await listing_checker.check(await checks.all_records(played.log)) == []
 
 
 @pytest.mark.parametrize("seed", range(3))

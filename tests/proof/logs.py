@@ -31,21 +31,21 @@ async def played(replicas: int | None = None) -> memory.MemoryLog:
     """Return the log of a played history."""
     story = Story()
     await play(story, replicas)
-    return await copied(await everything(story.log))
+    return await copied(await all_records(story.log))
 
 
-async def everything(log: port.NumberedLog) -> list[StoredRecord]:
+async def all_records(log: port.NumberedLog) -> list[StoredRecord]:
     return await log.read_all(0, log.last_number())
 
 
 async def copied(history: Iterable[StoredRecord]) -> memory.MemoryLog:
     """Return a log with these records, appended as they are."""
     log = memory.MemoryLog()
-    await log.append(as_new(history))
+    await log.append(to_append(history))
     return log
 
 
-def as_new(stored: Iterable[StoredRecord]) -> list[records.Record]:
+def to_append(stored: Iterable[StoredRecord]) -> list[records.Record]:
     """Return stored records as they are appended."""
     return [
         records.record(record.topic, record.partition, record.key, record.headers, record.value)
@@ -62,7 +62,7 @@ async def opened(directory: Path) -> AsyncGenerator[sqlite.SqliteLog]:
         await log.aclose()
 
 
-def careless(_: Request) -> str:
+def changed_mode(_: Request) -> str:
     """A changed rule, to replace ``scheduling._mode``: every decision gets another mode."""
     return "Careless"
 

@@ -20,7 +20,7 @@ from tests.builders.log_records import record, structured
 from tests.builders.manifests import DYNAMIC, on
 from tests.deciders.story import Story
 from tests.proof import logs
-from tests.proof.logs import careless
+from tests.proof.logs import changed_mode
 
 BOTH = on("member1", "member2", scheduling=DYNAMIC)
 P = PolicyRef(kind="PropagationPolicy", name="p", namespace="default")
@@ -35,7 +35,7 @@ def reasons(report: audit.Audit) -> dict[str, int]:
 
 
 async def count(story: Story, kind: type[decisions.ScheduleDecided]) -> int:
-    decoded = [codec.decode(record) for record in await logs.everything(story.log)]
+    decoded = [codec.decode(record) for record in await logs.all_records(story.log)]
     return sum(isinstance(event, codec.Decoded) and isinstance(event.data, kind) for event in decoded)
 
 
@@ -61,7 +61,7 @@ async def test_each_decision_of_a_changed_rule_differs_once_and_no_other(
     story = Story()
     await logs.play(story)
     expected = await count(story, decisions.ScheduleDecided)
-    monkeypatch.setattr(scheduling, "_mode", careless)
+    monkeypatch.setattr(scheduling, "_mode", changed_mode)
     report = await audited(story)
     by_mode = [group for group in report.groups if "mode" in group.reason]
     assert sum(group.count for group in by_mode) == report.differing >= expected > 1
@@ -131,7 +131,7 @@ async def test_range_limits_the_compared_steps_but_not_the_replayed_ones(
 ) -> None:
     story = Story()
     await logs.play(story)
-    monkeypatch.setattr(scheduling, "_mode", careless)
+    monkeypatch.setattr(scheduling, "_mode", changed_mode)
     whole = await audited(story)
     middle = story.log.last_number() // 2
     parts = [

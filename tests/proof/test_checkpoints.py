@@ -61,7 +61,7 @@ def named(findings: list[verification.Finding]) -> dict[int, int]:
 
 async def test_log_contains_its_own_checkpoints() -> None:
     log = await logs.played()
-    half = await logs.copied((await logs.everything(log))[:40])
+    half = await logs.copied((await logs.all_records(log))[:40])
     first = await computed(half)
     series = [*first, *await computed(log, first[-1])]
     assert [checkpoint.number for checkpoint in series] == [40, log.last_number()]
@@ -78,7 +78,7 @@ async def test_checkpoints_of_one_history_are_equal_however_often_they_are_made(
     log = await logs.played()
     once = (await computed(log))[-1]
     last: Checkpoint | None = None
-    history = await logs.everything(log)
+    history = await logs.all_records(log)
     for end in range(10, len(history) + 10, 10):
         (last,) = await computed(await logs.copied(history[:end]), last)
     assert last is not None
@@ -91,7 +91,7 @@ async def test_checkpoints_of_one_history_are_equal_however_often_they_are_made(
 @pytest.mark.parametrize("lost", [1, 3, 8])
 async def test_log_without_its_last_steps_is_found_with_the_first_missing_one(lost: int) -> None:
     log = await logs.played()
-    history = await logs.everything(log)
+    history = await logs.all_records(log)
     end = sorted(step.number for step in steps_of(history).values())[-lost] - 1
     cut = await logs.copied(history[:end])
     assert (await verification.verify(cut)).is_clean
@@ -104,19 +104,19 @@ async def test_rewritten_history_with_right_digests_is_detected_with_its_first_s
     log, anew = await logs.played(replicas=6), await logs.played(replicas=9)
     assert (await verification.verify(anew)).is_clean
     findings = await checkpoints.differing(anew, await computed(log))
-    expected = first_differing(await logs.everything(log), await logs.everything(anew))
+    expected = first_differing(await logs.all_records(log), await logs.all_records(anew))
     assert expected
     assert named(findings) == expected
 
 
 async def test_first_of_several_checkpoints_that_differs_names_the_step() -> None:
     log, anew = await logs.played(replicas=6), await logs.played(replicas=9)
-    history = await logs.everything(log)
+    history = await logs.all_records(log)
     series: list[Checkpoint] = []
     for end in (20, 40, 60, len(history)):
         series += await computed(await logs.copied(history[:end]), series[-1] if series else None)
     findings = await checkpoints.differing(anew, series)
-    expected = first_differing(history, await logs.everything(anew))
+    expected = first_differing(history, await logs.all_records(anew))
     named_steps = named(findings)
     assert named_steps
     assert all(expected[shard] == number for shard, number in named_steps.items())
@@ -124,19 +124,19 @@ async def test_first_of_several_checkpoints_that_differs_names_the_step() -> Non
 
 async def test_spliced_logs_are_found() -> None:
     log, other = await logs.played(replicas=6), await logs.played(replicas=9)
-    records, others = await logs.everything(log), await logs.everything(other)
+    records, others = await logs.all_records(log), await logs.all_records(other)
     spliced = await logs.copied([*records[:30], *others[30:]])
     assert await checkpoints.differing(spliced, await computed(log))
 
 
 async def test_input_that_no_step_took_is_covered_too() -> None:
     log = await logs.played()
-    history = await logs.everything(log)
-    (waiting,) = logs.as_new([history[0]])
+    history = await logs.all_records(log)
+    (waiting,) = logs.to_append([history[0]])
     await log.append([waiting])
     series = await computed(log)
     without = await logs.copied(history)
-    await without.append(logs.as_new([history[1]]))
+    await without.append(logs.to_append([history[1]]))
     (finding,) = await checkpoints.differing(without, series)
     assert finding.where == f"number {log.last_number()}"
     assert "although no step differs" in finding.message
@@ -148,7 +148,7 @@ async def test_log_that_lacks_the_last_checkpoint_gets_no_further_ones() -> None
     with pytest.raises(checkpoints.CheckpointError, match="rewritten"):
         await computed(anew, series[-1])
     with pytest.raises(checkpoints.CheckpointError, match="records are missing"):
-        await computed(await logs.copied((await logs.everything(log))[:-5]), series[-1])
+        await computed(await logs.copied((await logs.all_records(log))[:-5]), series[-1])
 
 
 def signed(series: list[Checkpoint]) -> list[bytes]:
@@ -156,7 +156,7 @@ def signed(series: list[Checkpoint]) -> list[bytes]:
 
 
 async def three_checkpoints() -> list[Checkpoint]:
-    history = await logs.everything(await logs.played())
+    history = await logs.all_records(await logs.played())
     series: list[Checkpoint] = []
     for end in (20, 40, 60):
         series += await computed(await logs.copied(history[:end]), series[-1] if series else None)
@@ -199,7 +199,7 @@ def test_invalid_private_key_is_refused(pem: bytes) -> None:
 async def test_file_continues_after_a_crash_in_the_middle_of_a_line(tmp_path: Path) -> None:
     path = tmp_path / "signed.jsonl"
     log = await logs.played()
-    history = await logs.everything(log)
+    history = await logs.all_records(log)
     sink = checkpointing.FileSink(path)
     await checkpointing.extend(await logs.copied(history[:30]), sink, PRIVATE, 1)
     whole = path.read_bytes()
@@ -213,16 +213,16 @@ async def test_file_continues_after_a_crash_in_the_middle_of_a_line(tmp_path: Pa
 async def test_schedule_signs_new_records_and_once_more_at_the_stop(tmp_path: Path) -> None:
     path = tmp_path / "signed.jsonl"
     log = memory.MemoryLog()
-    history = await logs.everything(await logs.played())
+    history = await logs.all_records(await logs.played())
     stopping = asyncio.Event()
     schedule = checkpointing.Schedule(PRIVATE, 0.01, str(path))
-    await log.append(logs.as_new(history[:20]))
+    await log.append(logs.to_append(history[:20]))
     running = asyncio.create_task(
         checkpointing.run(schedule, lambda: contextlib.nullcontext(log), lambda: 1, stopping)
     )
     while not path.exists() or not path.read_bytes():  # noqa: ASYNC110  # a file cannot be awaited
         await asyncio.sleep(0.005)
-    await log.append(logs.as_new(history[20:]))
+    await log.append(logs.to_append(history[20:]))
     stopping.set()
     await running
     series = checkpoints.read(await checkpointing.FileSink(path).lines(), PUBLIC)

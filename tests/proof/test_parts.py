@@ -14,7 +14,7 @@ from events import topics
 from tests.builders.inputs import deployment
 from tests.deciders.story import Story
 from tests.proof import logs
-from tests.proof.logs import careless
+from tests.proof.logs import changed_mode
 
 
 async def test_separately_proved_shards_give_the_report_of_the_whole_log() -> None:
@@ -36,7 +36,7 @@ async def test_steps_outside_the_range_are_replayed_and_not_computed(monkeypatch
     assert 0 < early.steps < whole.steps
     assert early.steps + late.steps == whole.steps
     # With a changed rule, only the part that has the steps that it changes is refuted.
-    monkeypatch.setattr(scheduling, "_mode", careless)
+    monkeypatch.setattr(scheduling, "_mode", changed_mode)
     refuted = {finding.where for finding in (await verification.verify(log)).findings}
     assert refuted
     refuted_alone: set[str] = set()

@@ -35,7 +35,7 @@ async def recorded(directory: Path) -> list[StoredRecord]:
             ]
         )
         await story.settle()
-        return await logs.everything(log)
+        return await logs.all_records(log)
 
 
 async def proved(directory: Path) -> tuple[Report, Report]:

@@ -14,13 +14,15 @@ from events.records import StoredRecord
 from tests.builders.inputs import deployment
 from tests.deciders.story import Story
 from tests.proof import logs
-from tests.proof.logs import WEB, careless
+from tests.proof.logs import WEB, changed_mode
 
 
 async def without(story: Story, lost: StoredRecord) -> memory.MemoryLog:
     """Return a copy of the story's log without one record."""
     log = memory.MemoryLog()
-    await log.append(logs.as_new(record for record in await logs.everything(story.log) if record is not lost))
+    await log.append(
+        logs.to_append(record for record in await logs.all_records(story.log) if record is not lost)
+    )
     return log
 
 
@@ -58,11 +60,11 @@ class GrowingLog(memory.MemoryLog):
 async def test_log_that_grows_during_the_proof_is_clean() -> None:
     story = Story()
     await logs.play(story)
-    history = await logs.everything(story.log)
+    history = await logs.all_records(story.log)
     steps = [record for record in history if is_event(record, decisions.StepTaken)]
     for count, step in enumerate(steps[-12:], len(steps) - 11):
         log = GrowingLog(step.number)
-        await log.append(logs.as_new(history))
+        await log.append(logs.to_append(history))
         report = await verification.verify(log)
         assert (report.steps, report.findings, report.notes) == (count, [], [])
 
@@ -70,10 +72,10 @@ async def test_log_that_grows_during_the_proof_is_clean() -> None:
 async def test_step_with_an_output_without_a_number_is_noted_as_unproved() -> None:
     story = Story()
     await logs.play(story)
-    history = await logs.everything(story.log)
+    history = await logs.all_records(story.log)
     output = await newest(story, works.WorkApplied)
     log = GrowingLog(output.number - 1, refusal="2 records have no numbers")
-    await log.append(logs.as_new(history))
+    await log.append(logs.to_append(history))
     report = await verification.verify(log)
     assert report.is_clean
     (note,) = report.notes
@@ -126,7 +128,7 @@ async def test_removed_step_is_found() -> None:
     shard = keys.shard_of(WEB)
     steps = [
         record
-        for record in await logs.everything(story.log)
+        for record in await logs.all_records(story.log)
         if record.topic == topics.DECISIONS and is_step(record, shard)
     ]
     report = await verification.verify(await without(story, steps[-2]))
@@ -137,7 +139,7 @@ async def test_removed_step_is_found() -> None:
 async def test_removed_input_is_found() -> None:
     story = Story()
     await logs.play(story)
-    lost = next(record for record in await logs.everything(story.log) if record.topic == topics.CLUSTERS)
+    lost = next(record for record in await logs.all_records(story.log) if record.topic == topics.CLUSTERS)
     report = await verification.verify(await without(story, lost))
     assert not report.is_clean
 
@@ -198,10 +200,10 @@ async def test_output_before_its_step_is_found() -> None:
     await logs.play(story)
     moved = await newest(story, works.WorkApplied)
     shard, _term, number = ids.step_of(moved.headers["ce_id"])
-    kept = [record for record in await logs.everything(story.log) if record is not moved]
+    kept = [record for record in await logs.all_records(story.log) if record is not moved]
     index = next(i for i, record in enumerate(kept) if is_step(record, shard) and _number(record) == number)
     log = memory.MemoryLog()
-    await log.append(logs.as_new([*kept[:index], moved, *kept[index:]]))
+    await log.append(logs.to_append([*kept[:index], moved, *kept[index:]]))
     (finding,) = [finding for finding in (await verification.verify(log)).findings if finding.kind == "order"]
     assert finding.message.startswith(f"output {moved.headers['ce_id']} has a smaller number than its step")
 
@@ -210,10 +212,10 @@ async def test_step_before_its_inputs_is_found() -> None:
     story = Story()
     await logs.play(story)
     shard = keys.shard_of(WEB)
-    all_ = await logs.everything(story.log)
+    all_ = await logs.all_records(story.log)
     moved = [record for record in all_ if (record.topic, record.partition) == (topics.SPECS, shard)][-1]
     log = memory.MemoryLog()
-    await log.append(logs.as_new([*(record for record in all_ if record is not moved), moved]))
+    await log.append(logs.to_append([*(record for record in all_ if record is not moved), moved]))
     findings = [finding for finding in (await verification.verify(log)).findings if finding.kind == "order"]
     assert {finding.where.rpartition("/")[0] for finding in findings} == {f"decisions/{shard}"}
     assert all("the last input of specs" in finding.message for finding in findings)
@@ -227,11 +229,11 @@ async def test_changed_rule_is_found_at_its_first_effect(monkeypatch: pytest.Mon
     story = Story()
     await logs.play(story)
     first = next(
-        record for record in await logs.everything(story.log) if is_event(record, decisions.ScheduleDecided)
+        record for record in await logs.all_records(story.log) if is_event(record, decisions.ScheduleDecided)
     )
     shard, _term, step = ids.step_of(first.headers["ce_id"])
 
-    monkeypatch.setattr(scheduling, "_mode", careless)
+    monkeypatch.setattr(scheduling, "_mode", changed_mode)
     report = await verification.verify(story.log)
     assert {finding.kind for finding in report.findings} == {"recomputed"}
     assert any(finding.where.startswith(f"shard {shard} step {step} ") for finding in report.findings)
@@ -267,7 +269,7 @@ async def test_other_release_with_another_rule_reports_a_difference_and_no_findi
     story = Story()
     await logs.play(story)
     monkeypatch.setattr(release, "RELEASE", "9.9.9")
-    monkeypatch.setattr(scheduling, "_mode", careless)
+    monkeypatch.setattr(scheduling, "_mode", changed_mode)
     report = await verification.verify(story.log)
     assert report.is_clean
     assert {difference.kind for difference in report.differences} == {"recomputed"}
@@ -280,7 +282,7 @@ async def test_steps_after_a_difference_are_noted_as_unproved_and_can_be_proved(
     await logs.play(story)
     with monkeypatch.context() as former:
         former.setattr(release, "RELEASE", "9.9.9")
-        former.setattr(scheduling, "_mode", careless)
+        former.setattr(scheduling, "_mode", changed_mode)
         await story.restart()
         await story.submit(deployment("web", 7))
     await story.restart()
@@ -296,7 +298,7 @@ async def test_steps_after_a_difference_are_noted_as_unproved_and_can_be_proved(
 
 
 async def newest(story: Story, kind: type[shapes.Event]) -> StoredRecord:
-    return [record for record in await logs.everything(story.log) if is_event(record, kind)][-1]
+    return [record for record in await logs.all_records(story.log) if is_event(record, kind)][-1]
 
 
 def is_event(record: StoredRecord, kind: type[shapes.Event]) -> bool:

@@ -29,7 +29,7 @@ async def test_proof_keeps_nothing_of_outputs_that_were_computed_and_of_rejectio
         await story.submit(
             deployment("web", 6, expects=999), rebalancer(f"r{index}", ref("web"), ref("nobody"))
         )
-    history = await logs.everything(story.log)
+    history = await logs.all_records(story.log)
     assert sum(record.topic == topics.REJECTIONS for record in history) >= 30
     assert sum(record.topic == topics.LINKS for record in history) >= 30
     origins = RecordOrigins(story.log.last_number())
@@ -46,7 +46,7 @@ async def test_proof_keeps_nothing_of_steps_that_came_after_it_began() -> None:
     for index in range(30):
         await story.submit(deployment("web", 6 + index % 2))
     origins = RecordOrigins(number)
-    for record in await logs.everything(story.log):
+    for record in await logs.all_records(story.log):
         origins.take(record)
         if record.number <= number:
             origins.output(record.headers["ce_id"], record.checksum)

@@ -47,7 +47,7 @@ class Contested:
         await self._sole.release(shards)
 
 
-class Team:
+class Workers:
     """Workers on one log that run in turn."""
 
     def __init__(self, log: memory.MemoryLog | None = None) -> None:

@@ -47,7 +47,7 @@ async def slot(log: memory.MemoryLog) -> tuple[int, list[StoredRecord]]:
 async def test_replay_of_small_steps_reads_batches() -> None:
     log = CountingLog()
     await edited(log, *map(str, range(150)))
-    steps = sum(chain.may_be_step(record) for record in await logs.everything(log))
+    steps = sum(chain.may_be_step(record) for record in await logs.all_records(log))
     log.reads.clear()
     await replay.rebuild(log, range(topics.SHARDS))
     assert steps > 150

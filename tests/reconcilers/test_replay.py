@@ -11,7 +11,7 @@ from engine.reconcilers import replay
 from events import topics
 from tests.builders.inputs import deployment, joined, policy, tainted
 from tests.builders.manifests import on
-from tests.reconcilers.teams import EVEN, ODD, Team
+from tests.reconcilers.teams import EVEN, ODD, Workers
 
 NAMES = [f"web{index}" for index in range(24)]
 
@@ -27,13 +27,13 @@ class LaggingLog(memory.MemoryLog):
         return {slot: min(end, self.ends_seen.get(slot[0], end)) for slot, end in super().ends().items()}
 
 
-async def team_with_crossing_views() -> tuple[Team, LaggingLog]:
+async def team_with_crossing_views() -> tuple[Workers, LaggingLog]:
     """Return two workers that have often seen the fact topics in opposite orders.
 
     At some steps the first worker had seen more clusters than the second one, but fewer policies.
     """
     log = LaggingLog()
-    team = Team(log)
+    team = Workers(log)
     first, second = team.workers
     first.assign(EVEN)
     second.assign(ODD)
@@ -80,7 +80,7 @@ async def test_log_of_crossing_views_is_proved() -> None:
 
 
 async def test_shards_of_one_worker_share_their_facts() -> None:
-    team = Team()
+    team = Workers()
     team.workers[0].assign(range(topics.SHARDS))
     await team.story.write(joined("member1"), policy("p", on("member1")))
     await team.story.write(*(deployment(name, 2) for name in NAMES))

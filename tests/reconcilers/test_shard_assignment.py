@@ -12,13 +12,13 @@ from events import topics
 from tests.background import background
 from tests.builders.inputs import deployment, joined, key, policy, tainted
 from tests.builders.manifests import on
-from tests.reconcilers.teams import EVEN, ODD, Team
+from tests.reconcilers.teams import EVEN, ODD, Workers
 
 NAMES = [f"web{index}" for index in range(40)]
 
 
-async def begun() -> Team:
-    team = Team()
+async def begun() -> Workers:
+    team = Workers()
     first, second = team.workers
     first.assign(EVEN)
     second.assign(ODD)

@@ -200,7 +200,7 @@ def _acknowledged(history: History) -> Iterator[Finding]:
         entry = standing.get(position) if position else None
         if position is None:
             yield Finding(UNSEEN, f"number {write.number}", f"{write.text} has a number that stands nowhere")
-        elif (entry is None or not _has(entry, write.text)) and not _stands_before(history, write):
+        elif (entry is None or not _has(entry, write.text)) and not _is_numbered_before(history, write):
             yield Finding(LOST, "/".join(map(str, position)), f"{write.text} was acknowledged here")
 
 
@@ -208,7 +208,7 @@ def _has(entry: Entry, text: str) -> bool:
     return text.encode() in entry.id.encode() + entry.value
 
 
-def _stands_before(history: History, known: Acknowledged) -> bool:
+def _is_numbered_before(history: History, known: Acknowledged) -> bool:
     """Whether an input with this text has a number up to the acknowledged one.
 
     The Kubernetes API returns the object's number, which a later record about the same object may have
@@ -277,7 +277,7 @@ def _shown(history: History) -> Iterator[Finding]:
         name = _name(entry)
         for index, shown in enumerate(history.shown):
             text = shown.get(name)
-            is_right = text is None if entry.kind == "template-deleted" else _says(entry, text)
+            is_right = text is None if entry.kind == "template-deleted" else _has_value(entry, text)
             if not is_right:
                 yield Finding(UNSEEN, entry.position, f"replica {index} shows {text!r} for {name}")
     first, *others = history.shown or [{}]
@@ -294,5 +294,5 @@ def _name(entry: Entry) -> str:
     return str(data.get("template", data.get("manifest", {}).get("metadata", {})).get("name", ""))
 
 
-def _says(entry: Entry, text: str | None) -> bool:
+def _has_value(entry: Entry, text: str | None) -> bool:
     return text is not None and text.encode() in entry.value

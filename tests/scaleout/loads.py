@@ -141,13 +141,13 @@ class Outsider(threading.Thread):
                 async with producer.Producer(self._servers, source=SOURCE, prefix=self._prefix) as sender:
                     while not self.stopping.is_set():
                         count += 1
-                        await self._say(sender, f"{_OUTSIDE}-{count}")
+                        await self._append_until_known(sender, f"{_OUTSIDE}-{count}")
                         await asyncio.sleep(_PAUSE_S)
             except producer.ProducerError:
                 # The producer could not connect; nothing was sent.
                 await asyncio.sleep(_AFTER_FAILURE_S)
 
-    async def _say(self, sender: producer.Producer, event_id: str) -> None:
+    async def _append_until_known(self, sender: producer.Producer, event_id: str) -> None:
         manifest = load_objects.deployment(
             self._chance.choice(self._names), self._chance.randint(1, 3), event_id
         )

@@ -20,7 +20,7 @@ _NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 
 class Proxy:
-    """Runs in its own thread; ``swallow``, ``answer`` and ``reset`` are safe to call from other threads."""
+    """Runs in its own thread; ``drop_responses``, ``answer`` and ``reset`` are safe to call from other threads."""
 
     def __init__(self, chance: random.Random) -> None:
         self.port = 0
@@ -47,7 +47,7 @@ class Proxy:
         """Set the broker's port."""
         self._target = port
 
-    def swallow(self, share: float) -> None:
+    def drop_responses(self, share: float) -> None:
         """Drop the responses on this share (0 to 1) of the connections, until ``answer`` is called."""
 
         def mute() -> None:

@@ -18,7 +18,7 @@ _NONE: Final = "0\n0\n"
 """Checkpoint file of format 0 with no entries: every partition starts at the first record in its files."""
 
 
-async def throw_away(servers: str, topic: str, partition: int, before: int = ALL) -> None:
+async def delete_records(servers: str, topic: str, partition: int, before: int = ALL) -> None:
     """Delete the records of a partition before an offset; by default all."""
     admin = AIOKafkaAdminClient(bootstrap_servers=servers)
     await admin.start()

@@ -44,7 +44,7 @@ def test_unknown_outcomes_of_dropped_responses_are_resolved(tmp_path: Path) -> N
 def silence(proxy: Proxy, share: float, seconds: float) -> None:
     """Drop the responses on a share of the connections for some seconds, and at least one of them."""
     before, until_s = proxy.swallowed, time.monotonic() + _SWALLOWED_S
-    proxy.swallow(share)
+    proxy.drop_responses(share)
     time.sleep(seconds)
     while proxy.swallowed == before:
         assert time.monotonic() < until_s, "no response came"

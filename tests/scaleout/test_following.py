@@ -43,7 +43,7 @@ async def test_records_deleted_before_they_were_read_are_reported_missing(kafka:
         await log.append([spec_record("next 4", OTHER)])
         for number in range(clients.FETCH_BYTES // limits.RECORD_BYTES_MAX + 1):
             await log.append([large_record(number)])
-        await retention.throw_away(kafka, address.topic(topics.SPECS), CUT)
+        await retention.delete_records(kafka, address.topic(topics.SPECS), CUT)
         first = await begin(address)
         assert first > 1
         running = asyncio.create_task(log.run())

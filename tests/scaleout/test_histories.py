@@ -52,7 +52,7 @@ _ALL: Final = 1_000
 _PLACES: Final = ("resourceVersion", "number", "position", "offset")
 _encode: Final = msgspec.json.Encoder(order="sorted", enc_hook=document_of).encode
 
-Told = list[records.Record]
+Appended = list[records.Record]
 Level = Callable[[], Awaitable[None]]
 
 
@@ -66,14 +66,14 @@ class Clock:
         return self.now_ms
 
 
-async def inputs(seed: int) -> list[Told]:
+async def inputs(seed: int) -> list[Appended]:
     """Return the inputs of a simulated world, by users and members, in parts."""
     played = world.World(seed)
     await played.start()
     await playing.play(played, _MOVES)
     input_records = [
         records.record(record.topic, record.partition, record.key, record.headers, record.value)
-        for record in await checks.everything(played.log)
+        for record in await checks.all_records(played.log)
         if record.topic in checks.INPUTS
         and not record.headers.get("ce_source", "").startswith(ids.SHARD_SOURCE)
     ]
@@ -81,7 +81,7 @@ async def inputs(seed: int) -> list[Told]:
 
 
 async def append_history(
-    log: port.Log, worker: Worker, clock: Clock, history: Sequence[Told], level: Level
+    log: port.Log, worker: Worker, clock: Clock, history: Sequence[Appended], level: Level
 ) -> None:
     """Append a history to a log in parts; after each part time passes and the worker decides."""
     await worker.recover()
@@ -98,7 +98,7 @@ async def append_history(
 
 
 @asynccontextmanager
-async def leveller(address: Address, log: partition_followers.FollowedLog) -> AsyncGenerator[Level]:
+async def visibility_waits(address: Address, log: partition_followers.FollowedLog) -> AsyncGenerator[Level]:
     """Yield a function that waits until all appended records are visible.
 
     Brokers show a transaction in one partition before they show it in another; a history cut there would
@@ -210,7 +210,7 @@ async def test_history_ends_on_kafka_as_on_sqlite(seed: int, kafka: str, tmp_pat
         await sqlite_log.aclose()
 
     address = await prepared(kafka)
-    async with owned(address) as (shards, kafka_log), leveller(address, kafka_log) as level:
+    async with owned(address) as (shards, kafka_log), visibility_waits(address, kafka_log) as level:
         clock = Clock()
         other = Worker(kafka_log, clock, owner=shards)
         await append_history(kafka_log, other, clock, history, level)

@@ -67,7 +67,9 @@ async def owner(
 
 
 @asynccontextmanager
-async def rival(address: Address) -> AsyncGenerator[tuple[Worker, partition_followers.FollowedLog]]:
+async def worker_without_ownership(
+    address: Address,
+) -> AsyncGenerator[tuple[Worker, partition_followers.FollowedLog]]:
     """A worker that writes the same shard's steps without ownership: no transactional id, no check for other owners."""
     async with followed(address) as log:
         await log.follow([*INPUTS, (names.DECISIONS, SHARD)])
@@ -337,7 +339,10 @@ async def test_owner_fenced_between_two_batches_gets_only_the_fencing_error(
 
 
 async def test_fold_alone_accepts_the_first_rival_and_the_owner_notices(address: Address) -> None:
-    async with owner(address) as (worker, shards, log), rival(address) as (other, rival_log):
+    async with (
+        owner(address) as (worker, shards, log),
+        worker_without_ownership(address) as (other, rival_log),
+    ):
         await worker.recover()
         await log.append([log_records.record(POLICY), log_records.record(inputs.deployment("foo"), key=KEY)])
         await log.level()
@@ -359,7 +364,10 @@ async def test_fold_alone_accepts_the_first_rival_and_the_owner_notices(address:
 
 
 async def test_fold_alone_ignores_a_late_rival(address: Address) -> None:
-    async with owner(address) as (worker, shards, log), rival(address) as (other, rival_log):
+    async with (
+        owner(address) as (worker, shards, log),
+        worker_without_ownership(address) as (other, rival_log),
+    ):
         await other.recover()
         await worker.recover()
         await log.append([log_records.record(POLICY), log_records.record(inputs.deployment("foo"), key=KEY)])

@@ -129,7 +129,7 @@ def take_over_without(
         shard, number, lost = next(candidate for candidate in candidates if taken_up_to(candidate[2]))
         snapshots.forget(shard)
         end = taken_up_to(lost)
-        asyncio.run(retention.throw_away(running.servers, f"{running.prefix}.specs", shard, end))
+        asyncio.run(retention.delete_records(running.servers, f"{running.prefix}.specs", shard, end))
     finally:
         heir.resume()
     return shard, (number, lost)
@@ -137,7 +137,7 @@ def take_over_without(
 
 def refuse_views(running: Installation) -> None:
     """New views cannot be built without the first record, which all running replicas have read."""
-    asyncio.run(retention.throw_away(running.servers, f"{running.prefix}.clusters", 0, before=1))
+    asyncio.run(retention.delete_records(running.servers, f"{running.prefix}.clusters", 0, before=1))
     data = running.directory / "new" / "data"
     projector = Process("new", running.log, running.directory, "projector", "--data", str(data))
     projector.launch()

@@ -182,7 +182,7 @@ def long_sequence(order: sequence.Sequence, count: int) -> None:
         assert order.take(Extents(order.next, "a", (Extent(*slot, start, start + 1 + index % 3),)))
 
 
-def put_away(order: sequence.Sequence, shelf: extents.ExtentFile) -> None:
+def write_extents(order: sequence.Sequence, shelf: extents.ExtentFile) -> None:
     state, rows = order.put(7, b"seven")
     shelf.put(state, rows)
     order.mark_written(len(rows))
@@ -206,9 +206,9 @@ def test_numbers_are_the_same_in_memory_and_in_the_file(
             long_sequence(whole, count)
             long_sequence(order, count)
             if is_put:
-                put_away(order, shelf)
+                write_extents(order, shelf)
         if is_restarted:
-            put_away(order, shelf)
+            write_extents(order, shelf)
             shelf.close()
             shelf = extents.ExtentFile(path)
             order = sequence.Sequence(shelf)
@@ -228,7 +228,7 @@ def test_invalid_extent_file_is_rebuilt(tmp_path: Path) -> None:
     shelf = extents.ExtentFile(path)
     order = sequence.Sequence(shelf)
     long_sequence(order, 10)
-    put_away(order, shelf)
+    write_extents(order, shelf)
     shelf.close()
 
     again = extents.ExtentFile(path)
@@ -241,7 +241,7 @@ def test_extent_file_with_a_damaged_page_is_rebuilt(tmp_path: Path) -> None:
     shelf = extents.ExtentFile(path)
     order = sequence.Sequence(shelf)
     long_sequence(order, 10_000)
-    put_away(order, shelf)
+    write_extents(order, shelf)
     shelf.close()
     content = path.read_bytes()
     middle = len(content) // 2
@@ -260,12 +260,12 @@ def test_full_disk_keeps_the_extents_in_memory(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (65_536, before[1]))
     try:
         with pytest.raises(extents.UnwritableError, match="can't be written"):
-            put_away(order, shelf)
+            write_extents(order, shelf)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert (shelf.state.count, order.unwritten_count()) == (0, 20_000)
 
-    put_away(order, shelf)
+    write_extents(order, shelf)
     assert (shelf.state.count, order.unwritten_count()) == (20_000, 0)
     shelf.close()
 

@@ -57,14 +57,14 @@ class BindingRecord(msgspec.Struct):
     """The violation by a recovered assignment with former replicas, unless another decision follows it."""
 
 
-async def everything(log: port.NumberedLog) -> list[StoredRecord]:
+async def all_records(log: port.NumberedLog) -> list[StoredRecord]:
     return await log.read_all(0, log.last_number())
 
 
 async def check(played: world.World) -> list[str]:
     """Check all invariants of a stable world."""
     log = played.log
-    records = await everything(log)
+    records = await all_records(log)
     judged = list(_judged(records))
     violations = _inputs_are_accounted_for(records, judged)
     violations += _decisions_keep_their_promises(records)

@@ -172,7 +172,7 @@ async def calm(world: World) -> str:
     return f"{names} are ready"
 
 
-async def sign_of_life(world: World) -> str:
+async def promise_report(world: World) -> str:
     """Report a cluster as ready with a promise of another report, which may never come."""
     name, grace_s = world.chance.choice(world.names), world.chance.choice([5, 40])
     await _report_health(world, name, ready=True, grace_s=grace_s)
@@ -186,7 +186,7 @@ async def slow_start(world: World) -> str:
     return f"{name} is slow"
 
 
-async def losing(world: World) -> str:
+async def lose_reports(world: World) -> str:
     name = world.chance.choice(world.names)
     await world.members.fault(name, "losing")
     return f"{name} loses reports"
@@ -233,7 +233,7 @@ async def _is_over(world: World, record: records.StoredRecord) -> bool:
             return False
 
 
-async def all_again(world: World) -> str:
+async def repeat_all_reports(world: World) -> str:
     """Repeat all reports of a member, as an agent without its checkpoint does."""
     name = world.chance.choice(world.names)
     state = world.members.state_of(name)
@@ -294,14 +294,14 @@ WEIGHTS: dict[Move, int] = {
     flap: 3,
     storm: 4,
     calm: 5,
-    sign_of_life: 2,
+    promise_report: 2,
     slow_start: 2,
-    losing: 1,
+    lose_reports: 1,
     faults.heal: 3,
     hold: 3,
     arrive: 4,
     again: 3,
-    all_again: 1,
+    repeat_all_reports: 1,
     cluster_moves.leave: 1,
     cluster_moves.depart: 1,
     cluster_moves.join: 2,

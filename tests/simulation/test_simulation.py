@@ -43,7 +43,7 @@ async def test_run_is_repeated_by_its_seed() -> None:
         played = world.World(7)
         await played.start()
         await playing.play(played, _MOVES)
-        logs.append([record.checksum for record in await checks.everything(played.log)])
+        logs.append([record.checksum for record in await checks.all_records(played.log)])
     assert logs[0] == logs[1]
 
 

@@ -71,12 +71,12 @@ async def check(played: world.World, taken: Sequence[verdicts.Taken]) -> list[st
     whole = await asyncio.to_thread(Store)
     await _fold(played, whole, played.log.last_number(), 4_096)
     violations = await _however_they_were_folded(played, await asyncio.to_thread(whole.dump), taken)
-    violations += await asyncio.to_thread(_what_they_say, whole, played.worker)
+    violations += await asyncio.to_thread(_decision_differences, whole, played.worker)
     await asyncio.to_thread(whole.close)
     return violations
 
 
-def _what_they_say(store: Store, live: worker.Worker) -> list[str]:
+def _decision_differences(store: Store, live: worker.Worker) -> list[str]:
     """Invariant 1: the views contain every decision exactly once."""
     with store.reading() as rows:
         return [

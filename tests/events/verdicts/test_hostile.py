@@ -65,7 +65,7 @@ def with_value(value: object, path: tuple[str, ...], new: object) -> object:
     return copied if isinstance(value, dict) else list(copied.values())
 
 
-def likes_of(value: object, path: tuple[str, ...]) -> st.SearchStrategy[object]:
+def same_type_values(value: object, path: tuple[str, ...]) -> st.SearchStrategy[object]:
     """Values of the type at a path."""
     for name in path:
         value = items(value)[name]
@@ -115,7 +115,7 @@ def hostile_records(draw: st.DrawFn) -> StoredRecord:
     topic = catalogue.BY_TYPE[event_type].topic
     path = draw(st.sampled_from(paths_of(SAMPLES[event_type])))
     data = with_value(
-        SAMPLES[event_type], path, draw(st.just(...) | likes_of(SAMPLES[event_type], path) | VALUES)
+        SAMPLES[event_type], path, draw(st.just(...) | same_type_values(SAMPLES[event_type], path) | VALUES)
     )
     head = {
         "specversion": "1.0",

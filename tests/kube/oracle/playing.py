@@ -39,7 +39,7 @@ Story = Callable[[Ask, str], Awaitable[None]]
 """Sends requests by ``ask`` (method, path, body); the second argument is its own namespace."""
 
 
-class Teller:
+class Recorder:
     """Sends the requests of one story, and records the responses."""
 
     def __init__(self, client: httpx.AsyncClient, story: str) -> None:
@@ -134,7 +134,7 @@ def _without_texts(table: Json) -> Json:
 
 async def play(client: httpx.AsyncClient, name: str, story: Story) -> list[Answer]:
     """Return the answers to a story, played in its own namespace."""
-    teller = Teller(client, name)
+    teller = Recorder(client, name)
     namespace = f"story-{name.replace('_', '-')}"
     made = manifest("v1", "Namespace", namespace)
     await teller.ask("POST", "/api/v1/namespaces", made, quiet=True)

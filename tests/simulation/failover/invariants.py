@@ -116,7 +116,7 @@ class _Model:
             case decisions.EvictionFinished(key=key, cluster=name):
                 yield from self._end(now, now.bindings[key], data)
             case decisions.BindingDispatched(key=key, works=works):
-                yield from self._tell(now, key, works)
+                yield from self._apply_works(now, key, works)
             case _:
                 if isinstance(data, _MOVES):
                     now.moved.add(data.key)
@@ -261,7 +261,7 @@ class _Model:
         if report is not None:
             report.unhealthy_ms = 0
 
-    def _tell(self, now: Shard, key: str, works: Iterable[decisions.DispatchedWork]) -> Iterator[str]:
+    def _apply_works(self, now: Shard, key: str, works: Iterable[decisions.DispatchedWork]) -> Iterator[str]:
         binding = now.bindings[key]
         version = (now.step.term, now.step.number)
         for work in works:

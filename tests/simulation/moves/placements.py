@@ -4,7 +4,7 @@ from tests.builders.manifests import EVEN
 from tests.simulation.world import World
 
 
-def varied(world: World, fields: dict[str, object]) -> dict[str, object]:
+def with_random_field(world: World, fields: dict[str, object]) -> dict[str, object]:
     """Return the placement, in half of all cases with one of these fields."""
     chance = world.chance
     if chance.random() < 0.5:

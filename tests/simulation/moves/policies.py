@@ -47,7 +47,7 @@ def placement(world: World) -> dict[str, object]:
     if chance.random() < 0.5:
         seconds = chance.choice([{}, {"tolerationSeconds": 0}, {"tolerationSeconds": 30}])
         fields["clusterTolerations"] = [{"key": chance.choice(TAINTS), "operator": "Exists", **seconds}]
-    return placements.varied(world, fields) if world.scope.is_varied else fields
+    return placements.with_random_field(world, fields) if world.scope.is_varied else fields
 
 
 def divided(preference: str, weights: dict[str, str] | None = None) -> dict[str, object]:

@@ -31,7 +31,7 @@ def story(path: str, wrong: list[tuple[Change, ...]], updates: list[Json]) -> St
     """Try each invalid object; then create a valid one, and try each update."""
     good = objects.KINDS[path]
 
-    async def tell(ask: Ask, ns: str) -> None:
+    async def send_updates(ask: Ask, ns: str) -> None:
         at = path.format(ns=ns)
         for changes in wrong:
             await ask("POST", f"{at}?dryRun=All", changed(good, *changes))
@@ -40,4 +40,4 @@ def story(path: str, wrong: list[tuple[Change, ...]], updates: list[Json]) -> St
         for patch in updates:
             await ask("PATCH", f"{at}/{name}", patch, MERGE)
 
-    return tell
+    return send_updates
