@@ -130,13 +130,11 @@ class Observer:
                     case observations.ObjectObserved() | observations.ObjectVanished() as observation:
                         seen = changes.read(observation)
                         self._observations.restore(seen)
-                        self._history.add_version(str(seen.version))
                         self._learn(seen)
                         self._compare(seen)
-                    case observations.ControlPlaneRestored(version=version):
+                    case observations.ControlPlaneRestored():
                         self._observations.restored()
                         self._shadow.restored()
-                        self._history.newest = version
                         self._restores += 1
                     case observations.DecisionCompared() as compared:
                         self.report.take(compared)
@@ -193,6 +191,8 @@ class Observer:
         newest = self._observations.newest.get(full_kind, 0)
         version = str(newest) if newest else ""
         if version:
+            # With its kind: an aggregated API may have versions of its own, far above those of the other kinds.
+            self._history.add_version(version, resource)
             asyncio.get_running_loop().call_later(_RESUMED_S, self._mark_listed, full_kind)
         tasks.create_task(
             reflector.follow(
