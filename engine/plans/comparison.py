@@ -211,14 +211,14 @@ def decoded(records: Sequence[StoredRecord]) -> tuple[list[codec.Decoded], int]:
     return result, omitted
 
 
-def settled_ms(records: Sequence[StoredRecord], began_ms: int) -> int:
+def settled_ms(records: Sequence[StoredRecord], began_ms: int, before: Mapping[str, Workload]) -> int:
     """Return the virtual time in milliseconds until a decision or work last changed a binding; 0 if none did.
 
     Aggregated statuses are ignored, since that of a CronJob changes forever. Replicas start after their work arrives,
-    so reports that change the number of ready replicas are included.
+    so reports that change the number of ready replicas are included; ``before`` has those that were ready at first.
     """
     last = 0
-    ready: dict[tuple[str, str], int] = {}
+    ready = {(name, key): count for key, workload in before.items() for name, count in workload.ready.items()}
     for record in records:
         if record.topic in _SETTLED_BY and record.headers["ce_type"] not in _UNCOUNTED:
             last = max(last, times.from_text(record.headers["ce_time"]) - began_ms)

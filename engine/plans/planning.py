@@ -65,7 +65,7 @@ async def predict_on(
         number=number,
         time=times.to_text(began_ms),
         horizon_ms=question.horizon_ms,
-        settled_ms=comparison.settled_ms(added, began_ms),
+        settled_ms=comparison.settled_ms(added, began_ms, before),
         is_settled=is_settled,
         workloads=count + len(after.keys() - before.keys()),
         changed=comparison.with_needed_capacity(changed, fork.worker.folds, fork.worker.facts, failed),

@@ -6,6 +6,7 @@ from engine.plans import planning, questions, summaries
 from engine.plans.predictions import Prediction
 from engine.plans.questions import Failure, Input
 from events import clusters, codec, health, keys, records, shapes, specs, times, topics
+from events.json_values import Json
 from tests.builders import inputs, manifests
 from tests.simulation import storms, world
 from tests.simulation.moves import policies
@@ -68,6 +69,25 @@ async def test_scaling_starts_replicas() -> None:
     assert (sum(change.before.values()), sum(change.after.values())) == (6, 10)
     assert (change.stopped, change.started, change.ready_min, change.ready_after) == (0, 4, 6, 10)
     assert all(int(cluster.after["pods"]) >= int(cluster.before["pods"]) for cluster in prediction.clusters)
+    assert 0 < prediction.settled_ms < 1_000
+
+
+async def test_runs_of_a_cron_job_delay_no_end_of_a_plan() -> None:
+    played = await running(6)
+    selector = {"apiVersion": "batch/v1", "kind": "CronJob"}
+    await policies.submit_policy(played, "p2", {"resourceSelectors": [selector], "placement": {}})
+    template = {"spec": {"containers": [{"name": "tick", "image": "tick"}]}}
+    cron_job: Json = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "tick", "namespace": "default"},
+        "spec": {"schedule": "*/10 * * * *", "jobTemplate": {"spec": {"template": template}}},
+    }
+    key = keys.binding_key("CronJob", "default", "tick")
+    await played.submit(inputs.applied(cron_job), key, keys.shard_of(key))
+    await played.settle()
+    prediction = await planned(played, record(web(10), WEB))
+    assert any(event.subject == key and event.after_ms > 1_000 for event in prediction.events)
     assert 0 < prediction.settled_ms < 1_000
 
 
