@@ -120,8 +120,9 @@ def changes(
             ready_before=ready,
             ready_min=min(lowest.get(key, ready), ready),
             ready_after=sum(_without(new.ready, failed).values()) if new else 0,
-            missing=(missing := _missing(new, failed)),
-            missing_requests=_multiplied(known.requests, missing),
+            missing=_missing(new, failed),
+            # Replicas that stay assigned to a failed cluster need no capacity elsewhere: nothing evicts them.
+            missing_requests=_multiplied(known.requests, _missing(new, ())),
         )
         if change.before != change.after or change.ready_min < ready or _condition(old) != _condition(new):
             result.append(change)

@@ -47,9 +47,9 @@ class Remedy(Struct, frozen=True, rename="camel"):
 class Result(Struct, frozen=True, rename="camel"):
     """The predicted effect of an outage.
 
-    ``missing`` replicas are in no working cluster at the end, and need ``needed`` more capacity in clusters that their
-    policies allow; ``remedies`` say where. ``recovered_ms`` is the virtual time until the engine was stable; None if
-    replicas are missing.
+    ``missing`` replicas are in no working cluster at the end. Those of them that do not stay assigned to a failed
+    cluster need ``needed`` more capacity in clusters that their policies allow; ``remedies`` say where.
+    ``recovered_ms`` is the virtual time until the engine was stable; None if replicas are missing.
     """
 
     outage: Outage

@@ -10,9 +10,9 @@ class WorkloadChange(Struct, frozen=True, kw_only=True, rename="camel"):
     """A workload before and after; ``ready_min`` is the smallest number of ready replicas in between.
 
     ``stopped`` and ``started`` are the numbers of replicas removed from and added to clusters. A workload that
-    does not exist has no clusters. ``missing`` replicas of its template are in no working cluster at the end, and
-    request ``missing_requests``, as Kubernetes quantities; more capacity in a cluster in ``needed_in`` would
-    place them.
+    does not exist has no clusters. ``missing`` replicas of its template are in no working cluster at the end. Those
+    of them that are not assigned to a failed cluster either request ``missing_requests``, as Kubernetes quantities;
+    more capacity in a cluster in ``needed_in`` would place them.
     """
 
     key: str

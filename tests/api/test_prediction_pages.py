@@ -244,6 +244,7 @@ async def test_drill_page_shows_failures_that_cost_most_first() -> None:
     assert page.index("cluster member1") < page.index("cluster member2") < page.index("cluster empty")
     assert f'<a href="/bindings/{key("web")}">{key("web")}</a>' in page
     assert "replicas not placed" in page
+    assert "needs " not in page, "nothing evicts the replicas, so capacity elsewhere would not help"
     assert '<span class="badge scheduled">absorbed</span>' in page
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from engine.plans import planning, questions, summaries
+from engine.plans import drills, planning, questions, summaries
 from engine.plans.predictions import Prediction
 from engine.plans.questions import Failure, Input
 from events import clusters, codec, health, keys, records, shapes, specs, times, topics
@@ -120,6 +120,14 @@ async def test_too_many_replicas_are_reported_as_unplaced() -> None:
     assert change.before == change.after
     assert (change.missing, change.missing_requests) == (994, {"cpu": "99400m"})
     assert change.needed_in == ["member1", "member2", "member3", "member4"]
+
+
+async def test_replicas_that_nothing_evicts_from_a_failed_cluster_need_no_capacity() -> None:
+    prediction = await planned(await running(6), Failure(member="member2"))
+    (change,) = prediction.changed
+    assert change.missing == change.after["member2"]
+    assert change.missing_requests == {}
+    assert drills.result(drills.Outage("cluster", "member2", ("member2",)), prediction).needed == {}
 
 
 async def test_replicas_in_a_failed_cluster_count_as_lost_at_once() -> None:

@@ -82,8 +82,9 @@ class Outage(Struct, frozen=True, kw_only=True):
     """A failure that the newest drill predicted, and its effect.
 
     ``moved`` and ``disturbed`` are numbers of workloads. ``missing`` is the number of replicas that no working cluster
-    runs at the end, ``needed`` the capacity that these replicas need. ``recovered`` is the time until the last change
-    of a binding or of its ready replicas, or "never" if replicas are missing.
+    runs at the end, ``needed`` what those of them need that do not stay assigned to a failed cluster.
+    ``recovered`` is the time until the last change of a binding or of its ready replicas, or "never" if replicas are
+    missing.
     """
 
     domain: str
@@ -228,9 +229,20 @@ def _outage(result: drills.Result) -> Outage:
         moved=result.moved,
         disturbed=len(result.suffering),
         missing=result.missing,
-        needed=", ".join(f"{name} {text}" for name, text in result.needed.items()),
+        needed=_needed(result),
         recovered="never" if result.recovered_ms is None else summaries.duration(result.recovered_ms),
         remedies=[remedy.text for remedy in result.remedies],
         missing_capacity=missing_capacity[:_SUFFERING_MAX],
         more_missing_capacity=max(len(missing_capacity) - _SUFFERING_MAX, 0),
     )
+
+
+def _needed(result: drills.Result) -> str:
+    """The needs of missing replicas, as text; empty if all of them stay assigned to failed clusters."""
+    failed = result.outage.clusters
+    is_unassigned = any(
+        workload.missing > sum(workload.after.get(name, 0) for name in failed)
+        for workload in result.suffering
+    )
+    capacity = ", ".join(f"{name} {text}" for name, text in result.needed.items())
+    return capacity or ("a cluster that the policies allow" if is_unassigned else "")
