@@ -98,11 +98,12 @@ class Resting(Protocol):
 class History(Struct):
     """One member according to the log.
 
-    ``down_since`` is the number of the record that reported the member as down (0: it is up). ``writes`` are not
-    folded yet; ``unmanaged`` and ``ages`` are the objects of the member's own clients, and the ages of their
-    replicas. ``replaced`` are the slots of deleted pods, by the key of the object; ``orphans`` as in
-    ``MemberState``. ``reports`` has the last report on each workload, ``running`` the last WorkloadReported with
-    its record number. ``resting`` workloads are restored when a work comes for them.
+    ``down_since`` is the number of the record that reported the member as down (0: it is up), ``unreachable_since``
+    that of the record which gave its cluster another address (0: it has its own). ``writes`` are not folded yet;
+    ``unmanaged`` and ``ages`` are the objects of the member's own clients, and the ages of their replicas.
+    ``replaced`` are the slots of deleted pods, by the key of the object; ``orphans`` as in ``MemberState``.
+    ``reports`` has the last report on each workload, ``running`` the last WorkloadReported with its record number.
+    ``resting`` workloads are restored when a work comes for them.
     """
 
     workloads: dict[str, WorkloadHistory] = {}
@@ -118,7 +119,7 @@ class History(Struct):
     was_joined: bool = False
     ready: bool | None = None
     down_since: int = 0
-    is_reachable: bool = True
+    unreachable_since: int = 0
     capacity: clusters.CapacityReported | None = None
     apis: tuple[clusters.ApiKind, ...] | None = None
 
@@ -135,7 +136,13 @@ def take_cluster(history: History, data: object, number: int, source: str) -> No
     match data:
         case clusters.ClusterJoined():
             history.joined = history.was_joined = True
-            history.is_reachable = faults.is_reachable(data)
+            if not faults.is_reachable(data):
+                history.unreachable_since = history.unreachable_since or number
+            else:
+                # The member was down only because its cluster had another address.
+                if 0 < history.unreachable_since < history.down_since:
+                    history.down_since = 0
+                history.unreachable_since = 0
         case clusters.ClusterLeft():
             history.joined = False
             history.capacity = history.ready = history.apis = None

@@ -45,8 +45,8 @@ def restore(
     state.reported_capacity = history.capacity
     state.reported_ready = history.ready
     state.reported_apis = history.apis
-    state.faults.unreachable = not history.is_reachable
-    state.faults.down = history.down_since > 0 and history.is_reachable
+    state.faults.unreachable = history.unreachable_since > 0
+    state.faults.down = history.down_since > 0 and not state.faults.unreachable
     for key, item in history.unmanaged.items():
         if item.ref.kind == quota_manifests.KIND:
             quotas.record(state, key, item.ref, quota_manifests.read(item.manifest))

@@ -106,8 +106,8 @@ def test_throttled_and_failing_apis_refuse_each_nth_request() -> None:
     assert [faults.refusal(state.faults, number) for number in range(1, 4)] == [0, 0, 0]
 
 
-@pytest.mark.parametrize("restarts", [False, True])
-async def test_member_whose_cluster_has_another_address_is_not_reachable(restarts: bool) -> None:
+@pytest.mark.parametrize("restart", ["never", "while it is not reachable", "before it follows"])
+async def test_member_whose_cluster_has_another_address_is_not_reachable(restart: str) -> None:
     stage = await _stage()
     own = clusters.ClusterJoined(name="member1", api_endpoint="https://localhost/clusters/member1/proxy")
     await stage.submit(structs.replace(own, api_endpoint="https://172.19.1.3:6443"), "member1")
@@ -115,10 +115,12 @@ async def test_member_whose_cluster_has_another_address_is_not_reachable(restart
     assert isinstance(report, clusters.ClusterHealthChanged)
     assert (report.ready, report.reason) == (False, "ClusterNotReachable")
     await stage.work(examples.applied("nginx", 2))
-    if restarts:
+    if restart == "while it is not reachable":
         stage = stage.restarted()
     assert await stage.turn(after_ms=1000) == []
     await stage.submit(own, "member1")
+    if restart == "before it follows":
+        stage = stage.restarted()
     report = (await stage.turn())[0]
     assert isinstance(report, clusters.ClusterHealthChanged)
     assert report.ready
