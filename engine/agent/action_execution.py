@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Final, Protocol
 
+import anyio
 import msgspec
 
 from engine import diagnostics
@@ -25,6 +26,9 @@ from events.kube_objects import KubeObject
 from events.shapes import WorkloadRef
 
 _OVERWRITE: Final = "Overwrite"
+_AUTOSCALERS_S: Final = 30.0
+"""Seconds to wait for the first list of autoscalers before works are reported as not applied."""
+
 _log = diagnostics.logger("agent")
 
 
@@ -43,8 +47,8 @@ class Scaled(Protocol):
         """Whether an autoscaler in the member controls the object's replicas."""
         ...
 
-    async def wait_until_listed(self) -> None:
-        """Wait until the member's autoscalers are known."""
+    async def wait_until_listed(self, until_s: float) -> bool:
+        """Wait until the member's autoscalers are known, or until a time of the event loop; return whether they are."""
         ...
 
 
@@ -68,6 +72,7 @@ class ActionExecutor:
         self._kinds = known_kinds
         self._scaled = scaled
         self._create_namespace = create_namespace
+        self._autoscalers_due_s: float | None = None
 
     async def apply(self, entry: Entry, *, is_drift: bool) -> Resource:
         """Apply the work of an entry and record the result in the entry; return the object's kind.
@@ -79,10 +84,11 @@ class ActionExecutor:
         if ref is None:
             raise Fault("the work names no template")
         resource = await self._resource(ref)
+        await self._wait_for_autoscalers()
+        if entry.work is not work:
+            raise SupersededError("a newer work arrived")
         manifest, overwrites = await self._desired_object(entry)
         live: KubeObject | None = None
-        # Before the first list, an apply would set replicas that an autoscaler has changed.
-        await self._scaled.wait_until_listed()
         is_scaled = self._scaled.scales(identity_of(ref))
         retained = object_preparation.retained_paths(
             manifest, work.reading, is_scaled=is_scaled or object_preparation.retains_replicas(manifest)
@@ -169,6 +175,16 @@ class ActionExecutor:
 
     def _has_our_marks(self, live: KubeObject, applied: Applied | None) -> bool:
         return self.has_own_marks(live) or (applied is not None and applied.uid == live.uid)
+
+    async def _wait_for_autoscalers(self) -> None:
+        """Wait for the first list of autoscalers: before it, an apply would set replicas that one has changed."""
+        if self._autoscalers_due_s is None:
+            self._autoscalers_due_s = anyio.current_time() + _AUTOSCALERS_S
+        # One time limit for all works: removals must not wait for the limits of many works.
+        if not await self._scaled.wait_until_listed(self._autoscalers_due_s):
+            raise Fault(
+                "the cluster does not list its HorizontalPodAutoscalers, which may control the replicas"
+            )
 
     async def _resource(self, ref: WorkloadRef) -> Resource:
         resource = await self._kinds.find(ref.api_version, ref.kind)

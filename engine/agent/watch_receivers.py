@@ -143,9 +143,11 @@ class Scalers:
         """Whether an autoscaler controls the object's replicas."""
         return identity in self._targets
 
-    async def wait_until_listed(self) -> None:
-        """Wait until the autoscalers are listed, or the API has refused to list them."""
-        await self._known.wait()
+    async def wait_until_listed(self, until_s: float) -> bool:
+        """Wait until the autoscalers are listed, or the API has refused to list them; False if ``until_s`` passes."""
+        with anyio.CancelScope(deadline=until_s):
+            await self._known.wait()
+        return self._known.is_set()
 
     def begin(self) -> None:
         """Do nothing: this receiver needs no preparation."""

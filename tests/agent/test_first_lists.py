@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from engine.agent import action_execution
 from engine.bench import karmada_api
 from tests.agent import in_process
 from tests.agent.in_process import Gateway, Member, key_of, running, until
@@ -105,6 +107,42 @@ async def test_works_are_applied_without_the_right_to_list_autoscalers(tmp_path:
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.send("web", 1, 2)
         await until(lambda: key_of("web") in gateway.reports)
+
+
+async def test_works_that_wait_for_the_list_of_autoscalers_are_reported_and_do_not_delay_removals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(action_execution, "_AUTOSCALERS_S", _SOON_S)
+    gateway, member = Gateway(), Listing()
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("old", 1, 2)
+        await until(lambda: key_of("old") in gateway.reports)
+    member.held[_SCALERS] = asyncio.Event()
+    names = [f"web{count}" for count in range(20)]
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        for name in names:
+            gateway.send(name, 1, 2)
+        gateway.send("old", 2, None)
+        await until(lambda: gateway.gone and all(key_of(name) in gateway.reports for name in names), 5)
+        assert all("HorizontalPodAutoscalers" in gateway.reports[key_of(name)].fault for name in names)
+        assert not member.objects
+        member.held[_SCALERS].set()
+        await until(lambda: not any(gateway.reports[key_of(name)].fault for name in names))
+    assert member.objects.keys() == set(names)
+
+
+async def test_removed_work_is_not_applied_after_the_list_of_autoscalers(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Listing()
+    member.held[_SCALERS] = asyncio.Event()
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        gateway.send("other", 1, 2)
+        await asyncio.sleep(_SOON_S)
+        gateway.send("web", 2, None)
+        await asyncio.sleep(_SOON_S)
+        member.held[_SCALERS].set()
+        await until(lambda: gateway.gone and key_of("other") in gateway.reports)
+    assert member.writes == [("PATCH", "other")]
 
 
 async def test_capacity_is_reported_once_nodes_and_pods_are_listed(tmp_path: Path) -> None:
