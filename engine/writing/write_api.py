@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Generic, Protocol, TypeVar, cast
 
+import anyio
 import anyio.to_thread
 from msgspec import Struct
 
@@ -20,7 +21,7 @@ from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port
 from engine.writing import tracing
 from engine.writing.execution import Answer, Appending, Report, Turn, Views, WriteExecution, Writing, raised
-from engine.writing.mutations import Mutation, Problem, Target, Written
+from engine.writing.mutations import Mutation, Problem, Target, Verdict, Written
 from engine.writing.planned_writes import PlannedWrites
 from events import shapes
 from events.records import Record
@@ -44,6 +45,8 @@ GROUPS_MAX: Final = 2
 """Maximum number of groups of writes at once: one is computed while the other waits for the log and the views."""
 
 MEMBERS_MAX: Final = 256
+
+_TRIES_MAX: Final = 5
 
 _AT_ONCE_MAX: Final = 64
 """Maximum number of objects that are read on the event loop (in less than a millisecond), not in a thread."""
@@ -183,6 +186,20 @@ class WriteApi:
             carried_out = await self._execution.carry_out(turns, dry_run=False, source=source)
             answers |= {turn.answer_index: answer for turn, answer in zip(turns, carried_out, strict=True)}
         return [answer for _, answer in sorted(answers.items())]
+
+
+async def change_known(write_api: WriteApi, mutation: Mutation, source: str) -> Written | Problem:
+    """Carry out a mutation that may be repeated; repeat it while its outcome is unknown, at most ``_TRIES_MAX`` times.
+
+    Raises StatusError if the mutation is refused, and the log's errors if the append fails.
+    """
+    answer = await write_api.change(mutation, source=source)
+    for _ in range(_TRIES_MAX - 1):
+        if not isinstance(answer, Problem) or answer.verdict != Verdict.UNKNOWN:
+            break
+        await anyio.sleep(port.AFTER_FAILURE_S)
+        answer = await write_api.change(mutation, source=source)
+    return answer
 
 
 def cluster_target(name: str) -> Target:

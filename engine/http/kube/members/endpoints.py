@@ -17,10 +17,10 @@ from engine.identity import kubeconfig
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.log.port import LogError
-from engine.writing.mutations import Edited, Target
+from engine.writing.mutations import Edited, Problem, Target
 from engine.writing.object_changes import Change
 from engine.writing.read_side import ReadSide
-from engine.writing.write_api import SERVER_SOURCE, StoredViews, WriteApi, cluster_target
+from engine.writing.write_api import SERVER_SOURCE, StoredViews, WriteApi, change_known, cluster_target
 from events.json_values import Json
 from events.kube_objects import KubeObject
 from projections.clusters import Cluster
@@ -58,16 +58,19 @@ async def _register(write_api: WriteApi, cluster: Cluster, endpoint: str, author
     references: Json = {}
     for field, suffix in _SUFFIXES.items():
         secret = _secret(cluster, cluster.name + suffix, authority)
-        await _write(write_api, secret)
+        target = Target(api_version="v1", kind="Secret", namespace=MEMBERS_NAMESPACE, name=secret.name)
+        await _write(write_api, Change(target=target, edit=_Whole(secret)))
         references[field] = {"namespace": MEMBERS_NAMESPACE, "name": cluster.name + suffix}
 
     edit = _EndpointEdit(cluster.name, {"apiEndpoint": endpoint, **references})
-    await write_api.change(Change(target=cluster_target(cluster.name), edit=edit), source=SERVER_SOURCE)
+    await _write(write_api, Change(target=cluster_target(cluster.name), edit=edit))
 
 
-async def _write(write_api: WriteApi, value: KubeObject) -> None:
-    target = Target(api_version="v1", kind="Secret", namespace=MEMBERS_NAMESPACE, name=value.name)
-    await write_api.change(Change(target=target, edit=_Whole(value)), source=SERVER_SOURCE)
+async def _write(write_api: WriteApi, change: Change) -> None:
+    """Carry out a change; raises StatusError if its outcome stays unknown."""
+    answer = await change_known(write_api, change, SERVER_SOURCE)
+    if isinstance(answer, Problem):
+        raise status_objects.unavailable(answer.reason)
 
 
 class _EndpointEdit(Struct, frozen=True):
