@@ -48,7 +48,8 @@ class WorkloadHistory(Struct):
       first. Before the workload is restored, ``choose_work`` replaces ``applied`` by the work that runs, if any.
     - ``newest`` and ``fault``: the newest work, and the reason why it cannot be applied; set by a conflict or by
       ``choose_work``.
-    - ``ages`` are the replicas as (count, created_ms), oldest first.
+    - ``ages`` are the replicas as (count, created_ms), oldest first. ``assigned`` is the number of replicas of a later
+      work, with its time, while the last edit of a client decides the number if the template leaves it to members.
     - ``first`` is the version of the work that created the object.
     - ``edited`` is the record number of the last edit of the object by a client of the member.
     """
@@ -61,6 +62,7 @@ class WorkloadHistory(Struct):
     fault: str = ""
     created_ms: int = 0
     ages: list[tuple[int, int]] = []
+    assigned: tuple[int, int] | None = None
     suspended: bool = False
     removed: bool = False
     preserved: bool = False
@@ -205,7 +207,7 @@ def take_work(history: History, work: works.Work, at_ms: int, cause: ReportCause
             past.applied = work
             past.suspended = past.removed = past.preserved = False
             past.cause = cause
-            _scale(past.ages, work.replicas or 0, at_ms)
+            _assign(past, work.replicas or 0, at_ms)
         case works.WorkRemoved(preserved=preserved):
             past.removed, past.preserved = True, preserved
             past.cause = cause
@@ -224,7 +226,15 @@ def choose_work(
 ) -> None:
     """Set a workload's running work (None: no work can be applied), its newest work, and the newest work's fault."""
     past.newest, past.applied, past.fault = newest, running_work, fault
-    _scale(past.ages, (running_work.replicas or 0) if running_work else 0, past.created_ms)
+    _assign(past, (running_work.replicas or 0) if running_work else 0, past.created_ms)
+
+
+def ages_of(past: WorkloadHistory, *, retains: bool) -> list[tuple[int, int]]:
+    """Return a workload's replicas as (count, created_ms); ``retains``: its template leaves their number to members."""
+    if past.assigned is not None and not retains:
+        _scale(past.ages, *past.assigned)
+        past.assigned = None
+    return past.ages
 
 
 def take_report(history: History, report: Report, number: int) -> None:
@@ -248,8 +258,10 @@ def _take_object(history: History, manifest: bytes, write: ObjectWrite) -> None:
     past = history.workloads.get(key)
     if past is not None and past.applied is not None and not past.preserved:
         past.kept, past.edited = kept_fields.read(manifest), write.number
+        ages = ages_of(past, retains=past.kept.replicas is not None)
         if past.kept.replicas is not None:
-            _scale(past.ages, past.kept.replicas, write.at_ms)
+            _scale(ages, past.kept.replicas, write.at_ms)
+            past.assigned = None
         return
     old = history.unmanaged.get(key)
     if old is None and past is not None and past.applied is not None:
@@ -273,7 +285,7 @@ def _take_deletion(history: History, deletion: clusters.MemberObjectDeleted, at_
         past.created_ms, past.uid, past.kept = at_ms, "", KeptFields()
         if not deletion.orphans:
             past.ages = []
-        _scale(past.ages, past.applied.replicas or 0, at_ms)
+        _assign(past, past.applied.replicas or 0, at_ms)
         return
     if past is not None and past.preserved:
         past.applied, past.preserved = None, False
@@ -360,6 +372,15 @@ def _take_pod_deletion(history: History, key: str, slot: int, at_ms: int) -> Non
             ages.append((1, at_ms))
             return
         position -= count
+
+
+def _assign(past: WorkloadHistory, replicas: int, at_ms: int) -> None:
+    """Let a work change the number of replicas, at once unless a client may have decided it."""
+    if past.kept.replicas is None:
+        _scale(past.ages, replicas, at_ms)
+        past.assigned = None
+    else:
+        past.assigned = replicas, at_ms
 
 
 def _scale(ages: list[tuple[int, int]], replicas: int, at_ms: int) -> None:

@@ -150,7 +150,7 @@ def _restore_workload(
     replicas.run(state, workload, count, template, at_ms)
     if count < (workload.replicas or 0):
         quotas.defer(state, workload)
-    replicas.resume(state, workload, past.ages, ready)
+    replicas.resume(state, workload, member_history.ages_of(past, retains=template.retains), ready)
 
 
 def _retained(

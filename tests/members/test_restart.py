@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.domain import marks
 from engine.log.memory import MemoryLog
 from engine.log.port import LogError, OutcomeUnknownError
 from engine.simulation import reports
 from events import clusters, health, records, shapes
+from tests.builders import manifests
 from tests.members import examples
 
 NGINX = examples.key_of("nginx")
@@ -84,6 +86,31 @@ async def test_pods_keep_their_names_and_ages() -> None:
     await stage.turn(after_ms=1000)
     assert [(pod.name, pod.created_ms) for pod in stage.members.pods()] == before
     assert before[1][1] - before[0][1] == 60_200 + reports.SHIFT_MS
+
+
+@pytest.mark.parametrize("retains", [True, False])
+async def test_pods_whose_number_the_member_decided_keep_their_ages(retains: bool) -> None:
+    stage = examples.Stage(examples.member())
+    value = manifests.deployment("nginx", 2, "default")
+    metadata = {"name": "nginx", "namespace": "default"}
+    value["metadata"] = {**metadata, "labels": {marks.RETAIN_REPLICAS: "true"}}
+    offset = await stage.submit_template(value, NGINX)
+    await stage.work(examples.applied("nginx", 2, offset=offset))
+    scaled = {**value, "metadata": metadata, "spec": {"replicas": 4}}
+    write = clusters.MemberObjectApplied(name="member1", manifest=manifests.raw(scaled))
+    for step, replicas in ((2, 3), (3, 7)):
+        await stage.settle()
+        await stage.members.write("member1", write)
+        stage.now_ms += 60_000
+        if step == 3 and not retains:
+            offset = await stage.template("nginx", replicas)
+        await stage.work(examples.applied("nginx", replicas, step=step, offset=offset))
+    await stage.settle()
+    before = [(pod.name, pod.created_ms) for pod in stage.members.pods()]
+    assert len(before) == (4 if retains else 7)
+    stage = stage.restarted()
+    await stage.settle()
+    assert [(pod.name, pod.created_ms) for pod in stage.members.pods()] == before
 
 
 async def test_preserved_workload_keeps_its_capacity_and_suspended_one_stays_suspended() -> None:
