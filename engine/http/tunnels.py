@@ -6,7 +6,7 @@ a request must reach the one to which the agent is connected.
 """
 
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from typing import Final, NamedTuple
 
 import anyio
@@ -86,10 +86,13 @@ class Tunnels:
         self._agents: dict[str, _Connection] = {}
         self._open: dict[tuple[str, str], _Open] = {}
 
-    async def calls(self, cluster: str) -> AsyncGenerator[tuple[str, Call] | None]:
+    async def calls(
+        self, cluster: str, may_read: Callable[[], Awaitable[bool]]
+    ) -> AsyncGenerator[tuple[str, Call] | None]:
         """Yield the requests for a cluster to its agent, as (id, request).
 
-        Yield None after each ``QUIET_S`` seconds without a request.
+        Yield None after each ``QUIET_S`` seconds without a request. ``may_read`` is asked before each request; the
+        connection ends if it returns False.
         """
         connection = _Connection()
         # A later connection replaces this one: the agent reconnected. The requests that it has not read from the
@@ -103,17 +106,19 @@ class Tunnels:
                 result: tuple[str, Call] | None = None
                 with anyio.move_on_after(QUIET_S):
                     result = await connection.receive.receive()
-                # A client that got an error, or left, may have sent its request again elsewhere.
-                if result is None or (cluster, result[0]) in self._open:
-                    yield result
+                if result is not None:
+                    if not await self._may_read(cluster, result[0], may_read):
+                        return
+                    # A client that got an error, or left, may have sent its request again elsewhere.
+                    if (cluster, result[0]) not in self._open:
+                        continue
+                yield result
         finally:
             if self._agents.get(cluster) is connection:
                 del self._agents[cluster]
             # Nothing will read these requests; fail them now instead of at their time limit.
             for number, _call in connection.unread():
-                if opened := self._open.get((cluster, number)):
-                    opened.is_lost = True
-                    opened.answered.set()
+                self._lose(cluster, number)
             connection.send.close()
             connection.receive.close()
 
@@ -174,6 +179,22 @@ class Tunnels:
                 raise IncompleteError(f"the agent of cluster {key[0]} did not complete its response")
         finally:
             self._close(key, opened)
+
+    async def _may_read(self, cluster: str, number: str, may_read: Callable[[], Awaitable[bool]]) -> bool:
+        """Return whether the agent may read a request; fail the request if not, or if that is not known."""
+        is_permitted = False
+        try:
+            is_permitted = await may_read()
+        finally:
+            if not is_permitted:
+                self._lose(cluster, number)
+        return is_permitted
+
+    def _lose(self, cluster: str, number: str) -> None:
+        """Fail a request that the agent has not read."""
+        if opened := self._open.get((cluster, number)):
+            opened.is_lost = True
+            opened.answered.set()
 
     def _close(self, key: tuple[str, str], opened: _Open) -> None:
         opened.left.set()

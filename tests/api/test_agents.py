@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import httpx
@@ -15,6 +15,7 @@ from engine.agent import messages
 from engine.agent.gateway_client import Control
 from engine.http.agents import routes
 from engine.http.services import Services
+from engine.http.tunnels import Call, NotReachableError
 from engine.kubeapi.rights import service_tokens
 from engine.log import port
 from engine.log.memory import MemoryLog
@@ -299,6 +300,30 @@ async def test_report_of_kinds_whose_append_has_an_unknown_outcome_is_requested_
             patched.setattr(services.log, "append", failing)
             assert (await agent.post("/api/v1/agents/one/reports", content=body)).status_code == 503
         assert (await agent.post("/api/v1/agents/one/reports", content=body)).status_code == 200
+
+
+async def test_connected_agent_of_an_earlier_cluster_gets_no_requests_to_its_successor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with serving(opening()) as services, agent_of(services, "one") as agent:
+        connected, calls = asyncio.Event(), services.tunnels.calls
+
+        def connect(
+            cluster: str, may_read: Callable[[], Awaitable[bool]]
+        ) -> AsyncGenerator[tuple[str, Call] | None]:
+            connected.set()
+            return calls(cluster, may_read)
+
+        monkeypatch.setattr(services.tunnels, "calls", connect)
+        feed = asyncio.create_task(agent.get("/api/v1/agents/one/calls"))
+        await connected.wait()
+        await asyncio.sleep(0.1)
+        successor = [(clusters.ClusterLeft(name="one"), 30), (clusters.ClusterJoined(name="one"), 31)]
+        await services.log.append([record(event, "one", count) for event, count in successor])
+        async with asyncio.timeout(5):
+            with pytest.raises(NotReachableError, match="does not respond"):
+                await services.tunnels.call("one", Call("DELETE", "/api/v1/nodes/n", "", "", b""))
+            assert not (await feed).content
 
 
 async def test_agent_of_a_removed_cluster_learns_it_and_cannot_report() -> None:

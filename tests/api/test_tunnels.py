@@ -21,11 +21,15 @@ SCOPE = {"type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}}
 CALL = Call("GET", "/api/v1/pods", "", "", b"")
 
 
+async def always() -> bool:
+    return True
+
+
 async def answered(
     open_calls: Tunnels, chunks: AsyncGenerator[bytes]
 ) -> tuple[tunnels.Reply, asyncio.Task[bool]]:
     """A request that the agent answers with these chunks, and the agent's upload."""
-    async with aclosing(open_calls.calls(CLUSTER)) as calls:
+    async with aclosing(open_calls.calls(CLUSTER, always)) as calls:
         following = asyncio.ensure_future(anext(calls))
         await asyncio.sleep(0)
         asking = asyncio.create_task(open_calls.call(CLUSTER, CALL))
@@ -58,7 +62,10 @@ async def test_response_that_the_agent_does_not_complete_is_not_shown_as_complet
 
 async def test_requests_that_a_replaced_connection_did_not_read_are_moved() -> None:
     open_calls = Tunnels()
-    async with aclosing(open_calls.calls(CLUSTER)) as former, aclosing(open_calls.calls(CLUSTER)) as later:
+    async with (
+        aclosing(open_calls.calls(CLUSTER, always)) as former,
+        aclosing(open_calls.calls(CLUSTER, always)) as later,
+    ):
         following = asyncio.ensure_future(anext(former))
         await asyncio.sleep(0)
         asking = [asyncio.create_task(open_calls.call(CLUSTER, CALL)) for _ in range(3)]
@@ -73,7 +80,7 @@ async def test_requests_that_a_replaced_connection_did_not_read_are_moved() -> N
 
 async def test_request_that_a_closed_connection_did_not_read_fails_at_once() -> None:
     open_calls = Tunnels()
-    async with aclosing(open_calls.calls(CLUSTER)) as calls:
+    async with aclosing(open_calls.calls(CLUSTER, always)) as calls:
         following = asyncio.ensure_future(anext(calls))
         await asyncio.sleep(0)
         asking = [asyncio.create_task(open_calls.call(CLUSTER, CALL)) for _ in range(2)]
@@ -87,7 +94,7 @@ async def test_request_that_a_closed_connection_did_not_read_fails_at_once() -> 
 
 async def test_request_whose_client_has_left_is_not_sent_to_the_agent() -> None:
     open_calls = Tunnels()
-    async with aclosing(open_calls.calls(CLUSTER)) as calls:
+    async with aclosing(open_calls.calls(CLUSTER, always)) as calls:
         following = asyncio.ensure_future(anext(calls))
         await asyncio.sleep(0)
         deletion = Call("DELETE", "/api/v1/pods/web", "", "", b"")
@@ -116,7 +123,7 @@ async def test_request_names_the_same_object_behind_the_agent(path: str, target:
     async with api() as (client, services):
         cluster = manifest("cluster.karmada.io/v1alpha1", "Cluster", "one", "", spec={"syncMode": "Pull"})
         assert (await client.post(clusters, json=cluster)).status_code == 201
-        async with aclosing(services.tunnels.calls(CLUSTER)) as calls:
+        async with aclosing(services.tunnels.calls(CLUSTER, always)) as calls:
             following = asyncio.ensure_future(anext(calls))
             await asyncio.sleep(0)
             asking = asyncio.create_task(client.get(f"{clusters}/one/proxy/{path}"))

@@ -252,8 +252,15 @@ class _Agents:
         await self._reporting.report(name, parsed, is_member=cluster is not None)
         return _json(_cluster_message(cluster))
 
-    async def calls(self, _request: Request, name: str, _cluster: Cluster | None) -> Response:
-        return StreamingResponse(self._calls(name), media_type=NDJSON)
+    async def calls(self, request: Request, name: str, _cluster: Cluster | None) -> Response:
+        uid = tokens.read(self._servers_token, request, name)
+
+        async def may_read() -> bool:
+            # Another cluster may have taken the name since the agent connected.
+            cluster = await self._reads.read(lambda rows: clusters.stored(rows, name))
+            return uid is None or cluster is None or cluster.head.uid == uid
+
+        return StreamingResponse(self._calls(name, may_read), media_type=NDJSON)
 
     async def replies(self, request: Request, name: str, cluster: Cluster | None) -> Response:
         query = read_query(request, ReplyQuery)
@@ -263,8 +270,8 @@ class _Agents:
             raise RefusalError(404, "id", "no client waits for this response", "drop it")
         return _json(_cluster_message(cluster))
 
-    async def _calls(self, name: str) -> AsyncGenerator[bytes]:
-        async with aclosing(self._tunnels.calls(name)) as calls:
+    async def _calls(self, name: str, may_read: Callable[[], Awaitable[bool]]) -> AsyncGenerator[bytes]:
+        async with aclosing(self._tunnels.calls(name, may_read)) as calls:
             async for result in calls:
                 if result is None:
                     yield _encode(messages.Call()) + b"\n"
