@@ -124,10 +124,7 @@ def _written(
         value: Json = msgspec.json.decode(item.manifest, type=dict[str, object])
         path = replica_fields.path_of(item.ref.api_version, item.ref.kind)
     elif workload is not None:
-        value = kept_fields.manifest_of_kept(workload)
-        path = replica_fields.path_of(
-            workload.ref.api_version, workload.ref.kind, replica_fields.declared_path(workload.reading)
-        )
+        value, path = kept_fields.manifest_of_kept(workload), kept_fields.REPLICAS
     else:
         return []
     if replicas is not None:

@@ -1,11 +1,16 @@
 """Labels, annotations, status and replicas that an object in a member keeps when the control plane manages it."""
 
+from typing import Final
+
 import msgspec
 from msgspec import structs
 
 from engine.simulation.state import KeptFields, Unmanaged, Workload
 from engine.works import templates
 from events.json_values import Json, as_object, at, object_at
+
+REPLICAS: Final = ("spec", "replicas")
+"""Path of the replicas in manifests for ``read``, also for kinds whose objects have them in another field."""
 
 
 def taken_over(item: Unmanaged) -> KeptFields:
@@ -27,7 +32,7 @@ def read(manifest: bytes) -> KeptFields:
     value: Json = msgspec.json.decode(manifest, type=dict[str, object])
     metadata = object_at(value, "metadata")
     status = as_object(value.get("status"))
-    count = at(value, "spec", "replicas")
+    count = at(value, *REPLICAS)
     return KeptFields(
         labels=_texts(metadata.get("labels")),
         annotations=_texts(metadata.get("annotations")),

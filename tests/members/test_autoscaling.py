@@ -64,6 +64,28 @@ async def _started() -> examples.Stage:
     return stage
 
 
+async def test_target_of_a_kind_with_replicas_in_another_field_is_scaled_once() -> None:
+    stage = await _started()
+    metadata = {"name": "game", "namespace": "default", "labels": {marks.RETAIN_REPLICAS: "true"}}
+    game: Json = {
+        "apiVersion": "example.com/v1",
+        "kind": "Game",
+        "metadata": metadata,
+        "spec": {"size": 1},
+    }
+    key = examples.key_of("game", "Game")
+    work = examples.applied("game", 1, kind="Game", offset=await stage.submit_template(game, key))
+    ref = structs.replace(work.template, api_version="example.com/v1")
+    await stage.work(structs.replace(work, template=ref, reading=shapes.Reading(replicas=".spec.size")))
+    await stage.settle()
+    target = {"apiVersion": "example.com/v1", "kind": "Game", "name": "game"}
+    await _write(stage, _scaler(3, 4, scaleTargetRef=target))
+    await stage.settle()
+    assert stage.members.state_of("member1").workloads[key].replicas == 3
+    events = await stage.turn() + await stage.turn()
+    assert not [event for event in events if isinstance(event, clusters.MemberObjectApplied)]
+
+
 async def test_target_is_brought_between_the_limits() -> None:
     stage = await _started()
     await _write(stage, _deployment(1))
