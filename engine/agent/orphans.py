@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from http import HTTPStatus
 
 import anyio
 from anyio.abc import TaskGroup
@@ -153,7 +154,9 @@ class OrphanSearch:
 
         try:
             return (await self._gate.call(marked)).items
-        except RefusedError:
+        except RefusedError as error:
+            if error.code == HTTPStatus.UNAUTHORIZED:
+                raise  # the token has expired; the next attempt uses a new one
             return ()  # the agent may not list this kind, so it cannot have applied objects of it
 
     async def _take(self, resource: Resource, listed: Sequence[KubeObject]) -> None:

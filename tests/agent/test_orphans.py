@@ -24,6 +24,7 @@ class Broken(Member):
     def __init__(self) -> None:
         super().__init__()
         self.is_broken = True
+        self.fault: tuple[int, str] = (500, "InternalError")
         self.lists = 0
         self.widget: Json | None = {
             "metadata": {
@@ -42,7 +43,7 @@ class Broken(Member):
     async def _widgets(self, _request: Request) -> Response:
         self.lists += 1
         if self.is_broken:
-            return karmada_api.status(500, "InternalError")
+            return karmada_api.status(*self.fault)
         items = [] if self.widget is None else [self.widget]
         return JSONResponse({"metadata": {"resourceVersion": "1"}, "items": items})
 
@@ -57,8 +58,12 @@ class Broken(Member):
         return in_process.groups({group: [(*kind, ["list", "watch"])] for group, kind in kinds.items()})
 
 
-async def test_works_are_applied_although_the_list_of_a_kind_fails(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fault", [(500, "InternalError"), (401, "Unauthorized")])
+async def test_works_are_applied_although_the_list_of_a_kind_fails(
+    tmp_path: Path, fault: tuple[int, str]
+) -> None:
     gateway, member = Gateway(), Broken()
+    member.fault = fault
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.send("web", 1, 2)
         await until(lambda: key_of("web") in gateway.reports)
