@@ -178,6 +178,21 @@ def test_members_may_own_the_replicas_of_a_template(kubectl: Kubectl) -> None:
     member.until(["NAME READY UP-TO-DATE AVAILABLE", "web 4/4 4 4"], "deploy")
 
 
+def test_members_may_own_the_parallelism_of_a_job(kubectl: Kubectl) -> None:
+    retaining = JOB.replace(
+        "metadata:\n", "metadata:\n  labels: {resourcetemplate.karmada.io/retain-replicas: 'true'}\n", 1
+    )
+    slow = retaining.replace('run-seconds: "1"', 'run-seconds: "600"').replace(
+        "completions: 2", "completions: 8"
+    )
+    kubectl("apply", "-f", "-", stdin=f"{slow}---{ALL_IN_MEMBER1}")
+    member = kubectl.on("member1")
+    parallelism = ("get", "job", "once", "-o", "jsonpath={.spec.parallelism}/{.status.active}")
+    member.until_true(lambda: member(*parallelism) == "2/2", lambda: member(*parallelism))
+    member("patch", "job", "once", "-p", '{"spec":{"parallelism":4}}')
+    member.until_true(lambda: member(*parallelism) == "4/4", lambda: member(*parallelism))
+
+
 JOB = """
 apiVersion: batch/v1
 kind: Job

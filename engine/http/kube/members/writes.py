@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from engine import loop_share
-from engine.domain import marks, namespaces
+from engine.domain import marks, namespaces, replica_fields
 from engine.http.kube import bodies, bootstrap_objects, list_responses, rendering, requests
 from engine.http.kube.members.plane import MemberPlane
 from engine.http.kube.write_parsing import Parsing, WriteRequest
@@ -25,7 +25,7 @@ from engine.kubeapi.errors.status_objects import Status, StatusDetails, StatusEr
 from engine.kubeapi.rights.rbac import Rights, User
 from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.simulation import disruption_budgets, garbage_collection, lists, quotas, unmanaged
-from engine.simulation.state import KeptFields, MemberState, Unmanaged
+from engine.simulation.state import MemberState, Unmanaged, Workload
 from engine.works import templates
 from engine.writing import object_changes
 from engine.writing.edits.authorized import Permission
@@ -177,7 +177,7 @@ class MemberWrites:
         workload = unmanaged.managed(state, key)
         event: clusters.MemberObjectApplied | clusters.MemberObjectDeleted
         if workload is not None and live is not None:
-            event = _written_managed(self._plane.name, workload.kept, live, value, has_status=has_status)
+            event = _written_managed(self._plane.name, workload, live, value, has_status=has_status)
         elif live is not None and object_changes.is_finalized(value):
             event = clusters.MemberObjectDeleted(name=self._plane.name, object=ref)
         else:
@@ -366,12 +366,10 @@ def _written_unmanaged(
 
 
 def _written_managed(
-    cluster: str, before: KeptFields, live: KubeObject, value: KubeObject, *, has_status: bool
+    cluster: str, workload: Workload, live: KubeObject, value: KubeObject, *, has_status: bool
 ) -> clusters.MemberObjectApplied:
-    """Return the event of an edit of a managed object.
-
-    ``before`` are the parts that earlier edits recorded, ``live`` is the rendered object, ``value`` the edited one.
-    """
+    """Return the event of an edit of a managed object; ``live`` is the rendered object, ``value`` the edited one."""
+    before = workload.kept
     metadata: Json = {name: live.metadata[name] for name in ("name", "namespace") if name in live.metadata}
     for field, own in (("labels", dict(before.labels)), ("annotations", dict(before.annotations))):
         shown, texts = (metadata_field.object_at("metadata", field) for metadata_field in (live, value))
@@ -383,8 +381,9 @@ def _written_managed(
     elif before.status:
         manifest["status"] = msgspec.json.decode(before.status)
     if live.labels.get(marks.RETAIN_REPLICAS) == "true":
-        count = value.at("spec", "replicas")
-        manifest["spec"] = {"replicas": count}
+        declared = replica_fields.declared_path(workload.reading)
+        path = replica_fields.path_of(live.api_version, live.kind, declared)
+        manifest["spec"] = {"replicas": value.at(*path)}
     return _event(cluster, KubeObject(manifest))
 
 
