@@ -9,7 +9,6 @@ import httpx
 import msgspec
 import pytest
 from msgspec import structs
-from starlette.types import ASGIApp, Message
 
 from engine.agent import messages
 from engine.agent.gateway_client import Control
@@ -21,6 +20,7 @@ from engine.log import port
 from engine.log.memory import MemoryLog
 from events import clusters, codec, health, keys, records, shapes, specs, topics, works
 from projections import query
+from tests.api import feeds
 from tests.api.servers import TOKEN, application, client, on_a_port, serving
 from tests.projections.logs import Pen
 
@@ -117,33 +117,11 @@ async def test_feeds_of_agents_that_connect_together_do_not_exceed_the_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(routes, "FOLLOWERS_MAX", 2)
-    headers = [(b"authorization", f"Bearer {TOKEN}".encode()), (b"host", b"127.0.0.1")]
-    path = "/api/v1/agents/one/works"
-    scope = {"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": headers}
-
-    async def follow(app: ASGIApp, ended: asyncio.Event, statuses: list[int]) -> None:
-        async def receive() -> Message:
-            await ended.wait()
-            return {"type": "http.disconnect"}
-
-        async def send(message: Message) -> None:
-            await asyncio.sleep(0.05)  # a slow client
-            if message["type"] == "http.response.start":
-                statuses.append(message["status"])
-
-        await app(dict(scope), receive, send)
-
     async with serving(opening()) as services:
         app = application(services)
         for _ in range(2):
-            ended, statuses = asyncio.Event(), list[int]()
-            async with asyncio.TaskGroup() as feeds:
-                for _ in range(5):
-                    feeds.create_task(follow(app, ended, statuses))
-                while len(statuses) < 5:  # noqa: ASYNC110  # the application shows nothing else
-                    await asyncio.sleep(0.01)
-                ended.set()
-            assert sorted(statuses) == [200, 200, 429, 429, 429]
+            statuses = await feeds.statuses(app, "/api/v1/agents/one/works", 5, send_s=0.05)
+            assert statuses == [200, 200, 429, 429, 429]
 
 
 @pytest.mark.parametrize(("after", "is_listed"), [(2, False), (3, True)])

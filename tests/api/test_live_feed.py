@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 from httpx_sse import ServerSentEvent, connect_sse
-from starlette.types import ASGIApp, Message
 
 from engine.http.query import live_feed
+from tests.api import feeds
 from tests.api.servers import TOKEN, Served, application, client, on_a_port, serving
 from tests.builders.inputs import deployment
 from tests.projections.logs import Pen
@@ -67,31 +67,10 @@ def test_feed_is_filtered_by_key(server: Served) -> None:
 
 async def test_feeds_that_are_opened_at_once_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_feed, "READERS_MAX", 2)
-    headers = [(b"authorization", f"Bearer {TOKEN}".encode()), (b"host", b"127.0.0.1")]
-    scope = {"type": "http", "method": "GET", "path": "/api/v1/live", "query_string": b"", "headers": headers}
-
-    async def open_feed(app: ASGIApp, ended: asyncio.Event, statuses: list[int]) -> None:
-        async def receive() -> Message:
-            await ended.wait()
-            return {"type": "http.disconnect"}
-
-        async def send(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                statuses.append(message["status"])
-
-        await app(dict(scope), receive, send)
-
     async with serving() as services:
         app = application(services)
         for _ in range(2):
-            ended, statuses = asyncio.Event(), list[int]()
-            async with asyncio.TaskGroup() as feeds:
-                for _ in range(5):
-                    feeds.create_task(open_feed(app, ended, statuses))
-                while len(statuses) < 5:  # noqa: ASYNC110  # the application shows nothing else
-                    await asyncio.sleep(0.01)
-                ended.set()
-            assert sorted(statuses) == [200, 200, 429, 429, 429]
+            assert await feeds.statuses(app, "/api/v1/live", 5) == [200, 200, 429, 429, 429]
 
 
 async def test_slow_reader_is_cut_off_with_a_bookmark(pen: Pen, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,8 +20,8 @@ from engine.agent import messages
 from engine.domain import replica_fields
 from engine.http import member_namespaces
 from engine.http.agents import tokens, work_messages
-from engine.http.agents.followers import NDJSON, WorksFeed
 from engine.http.agents.reports import Reporting
+from engine.http.counted_responses import CountedStream
 from engine.http.errors import RefusalError
 from engine.http.member_namespaces import NamespaceChanges
 from engine.http.query import parameters
@@ -42,6 +42,7 @@ _BATCH_RECORDS: Final = 512
 _QUIET_SECONDS: Final = 15
 """Longest silence of the feed; after it a line with the position is sent, so that both ends notice a dead peer."""
 
+NDJSON: Final = "application/x-ndjson"
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _Answer = Callable[[Request, str, Cluster | None], Awaitable[Response]]
 
@@ -194,7 +195,8 @@ class _Agents:
                 429, "works", f"the limit of {FOLLOWERS_MAX} agent streams is reached", "try again later"
             )
         is_leaving = cluster is not None and cluster.leaving_ms is not None
-        return WorksFeed(self._follow(name, query.after, is_leaving=is_leaving), self._followers)
+        lines = self._follow(name, query.after, is_leaving=is_leaving)
+        return CountedStream(lines, NDJSON, self._followers)
 
     async def manifest(self, request: Request, name: str, _cluster: Cluster | None) -> Response:
         query = read_query(request, ManifestQuery)

@@ -8,6 +8,7 @@ from typing import Final
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from engine.http.counted_responses import CountedResponse
 from engine.http.server import SEND_SECONDS
 from events import records
 
@@ -68,20 +69,12 @@ class Parts(Response):
                 await send({"type": "http.response.body", "body": part, "more_body": True})
 
 
-class Lines(Parts):
+class Lines(CountedResponse, Parts):
     """The response to a watch: each part is a line. It is one of the ``open_watches`` while it is sent."""
 
     def __init__(self, parts: AsyncGenerator[bytes], seconds: float, open_watches: set[Response]) -> None:
         super().__init__(parts, seconds)
-        self._open_watches = open_watches
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # Count it before the first await: otherwise requests that arrive together would exceed the limit.
-        self._open_watches.add(self)
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._open_watches.discard(self)
+        self.open_responses = open_watches
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:

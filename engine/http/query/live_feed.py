@@ -13,8 +13,8 @@ from sse_starlette.sse import EventSourceResponse
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
+from engine.http.counted_responses import CountedResponse
 from engine.http.errors import RefusalError
 from engine.http.query import parameters, record_pages
 from engine.http.query.api_routes import feed_route, read_query
@@ -54,19 +54,12 @@ def route(reads: ReadSide) -> Route:
     return feed_route("/live", live)
 
 
-class _Feed(EventSourceResponse):
-    """A response that is one of the ``readers`` from its creation on, before its stream starts, until it ends."""
+class _Feed(CountedResponse, EventSourceResponse):
+    """A live feed; it is one of the ``readers`` while it is sent."""
 
     def __init__(self, events: AsyncGenerator[ServerSentEvent], readers: set[Response]) -> None:
         super().__init__(events, ping=_PING_SECONDS, send_timeout=SEND_SECONDS)  # pyright: ignore[reportUnknownMemberType]
-        self._readers = readers
-        readers.add(self)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._readers.discard(self)
+        self.open_responses = readers
 
 
 async def follow(reads: ReadSide, after: int, topic: str, key: str) -> AsyncGenerator[ServerSentEvent]:

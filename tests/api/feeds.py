@@ -1,0 +1,37 @@
+"""Feeds that several clients open at the same time."""
+
+import asyncio
+
+from starlette.types import ASGIApp, Message
+
+from tests.api.servers import TOKEN
+
+
+async def statuses(app: ASGIApp, path: str, count: int, *, send_s: float = 0.0) -> list[int]:
+    """Open feeds at once, end them when each has a response, and return the sorted HTTP statuses.
+
+    Each client takes ``send_s`` seconds to receive a part of a response.
+    """
+    ended, received = asyncio.Event(), list[int]()
+    headers = [(b"authorization", f"Bearer {TOKEN}".encode()), (b"host", b"127.0.0.1")]
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": headers}
+
+    async def receive() -> Message:
+        await ended.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        await asyncio.sleep(send_s)
+        if message["type"] == "http.response.start":
+            received.append(message["status"])
+
+    async def open_feed() -> None:
+        await app(dict(scope), receive, send)
+
+    async with asyncio.TaskGroup() as feeds:
+        for _ in range(count):
+            feeds.create_task(open_feed())
+        while len(received) < count:  # noqa: ASYNC110  # the application shows nothing else
+            await asyncio.sleep(0.01)
+        ended.set()
+    return sorted(received)
