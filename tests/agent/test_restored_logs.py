@@ -5,11 +5,17 @@ from pathlib import Path
 from tests.agent.in_process import Gateway, Member, key_of, running, until
 
 
-async def test_listed_work_replaces_a_newer_one_of_a_lost_part_of_the_log(tmp_path: Path) -> None:
+async def member_of_lost_part(directory: Path) -> Member:
+    """Return a member whose agent has applied the work of step 20, with 5 replicas, and has stored its checkpoint."""
     gateway, member = Gateway(), Member()
-    async with running(gateway, member, tmp_path / "agent.sqlite"):
+    async with running(gateway, member, directory / "agent.sqlite"):
         gateway.send("web", 20, 5)
         await until(lambda: key_of("web") in gateway.reports)
+    return member
+
+
+async def test_listed_work_replaces_a_newer_one_of_a_lost_part_of_the_log(tmp_path: Path) -> None:
+    member = await member_of_lost_part(tmp_path)
     restored = Gateway()
     restored.add_to_list("web", 10, 2)
     async with running(restored, member, tmp_path / "agent.sqlite"):
@@ -18,10 +24,7 @@ async def test_listed_work_replaces_a_newer_one_of_a_lost_part_of_the_log(tmp_pa
 
 
 async def test_work_is_applied_although_the_lost_part_of_the_log_had_a_newer_one(tmp_path: Path) -> None:
-    gateway, member = Gateway(), Member()
-    async with running(gateway, member, tmp_path / "agent.sqlite"):
-        gateway.send("web", 20, 5)
-        await until(lambda: key_of("web") in gateway.reports)
+    member = await member_of_lost_part(tmp_path)
     restored = Gateway()
     async with running(restored, member, tmp_path / "agent.sqlite"):
         await until(lambda: not member.objects)

@@ -22,7 +22,7 @@ from tests.proof.logs import opened
 _ANSWER_S: Final = 60.0
 """Time limit of an append; one that is never answered would hang."""
 _NOBODY: Final = 65_534
-"""User id of ``nobody``. File permissions restrict this user; they do not restrict root."""
+"""Id of an unprivileged user: file permissions restrict this user, but not root."""
 
 
 def tamper(directory: Path, statement: str) -> None:
