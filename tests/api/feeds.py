@@ -1,4 +1,4 @@
-"""Feeds that several clients open at the same time."""
+"""Feeds and watches that several clients open at the same time."""
 
 import asyncio
 
@@ -7,14 +7,21 @@ from starlette.types import ASGIApp, Message
 from tests.api.servers import TOKEN
 
 
-async def statuses(app: ASGIApp, path: str, count: int, *, send_s: float = 0.0) -> list[int]:
+async def statuses(app: ASGIApp, address: str, count: int, *, send_s: float = 0.0) -> list[int]:
     """Open feeds at once, end them when each has a response, and return the sorted HTTP statuses.
 
-    Each client takes ``send_s`` seconds to receive a part of a response.
+    ``address`` is a path, perhaps with a query. Each client takes ``send_s`` seconds to receive a part of a response.
     """
     ended, received = asyncio.Event(), list[int]()
     headers = [(b"authorization", f"Bearer {TOKEN}".encode()), (b"host", b"127.0.0.1")]
-    scope = {"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": headers}
+    path, _, query = address.partition("?")
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "query_string": query.encode(),
+        "headers": headers,
+    }
 
     async def receive() -> Message:
         await ended.wait()
