@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from events import catalogue, codec, keys, kube_objects, records, shapes, times, topics
+from events import catalogue, codec, keys, kube_objects, limits, records, shapes, times, topics
 from events.records import Envelope
 from events.validation import manifests, verdicts
 
@@ -42,9 +42,17 @@ def record_of(statement: Statement, source: str, now_ms: int, new_id: str) -> re
     """Return the record of a statement, with the right key and partition.
 
     ``now_ms`` is used if the statement has no time, ``new_id`` if it has neither a time nor an id. Raises
-    kube_objects.Refusal for an event that every reader would refuse, and TypeError for an event that only the engine
-    writes.
+    kube_objects.Refusal for an event that every reader would refuse or that has no form as a record, and TypeError for
+    an event that only the engine writes.
     """
+    try:
+        return _record_of(statement, source, now_ms, new_id)
+    except UnicodeEncodeError as error:
+        text = str(error.object)[: limits.SHOWN_CHARS_MAX]
+        raise kube_objects.Refusal("data", f"{text!r} has a surrogate, which UTF-8 cannot encode") from None
+
+
+def _record_of(statement: Statement, source: str, now_ms: int, new_id: str) -> records.Record:
     data = statement.data
     entry = catalogue.BY_STRUCT[type(data)]
     if entry.topic not in INPUT_TOPICS:
@@ -53,7 +61,7 @@ def record_of(statement: Statement, source: str, now_ms: int, new_id: str) -> re
     raw = getattr(data, "manifest", None)
     manifest = kube_objects.read_head(raw) if isinstance(raw, msgspec.Raw) else None
     key = verdicts.key_of(data, manifest)
-    time = times.to_text(now_ms if statement.at_ms is None else statement.at_ms)
+    time = _time(now_ms if statement.at_ms is None else statement.at_ms)
     event_id = statement.id or (
         new_id
         if statement.at_ms is None
@@ -73,6 +81,15 @@ def record_of(statement: Statement, source: str, now_ms: int, new_id: str) -> re
     record = codec.encode(data, head, partition=partition, key=key)
     _check(record, data, manifest)
     return record
+
+
+def _time(at_ms: int) -> str:
+    """Return a time as RFC 3339; raises Refusal outside of the years 1 to 9999, for example for microseconds."""
+    try:
+        return times.to_text(at_ms)
+    except OverflowError:
+        reason = f"{at_ms} is outside of the years 1 to 9999; give milliseconds since 1970"
+        raise kube_objects.Refusal("at_ms", reason) from None
 
 
 def derived_id(source: str, event_type: str, key: str, time: str, data: bytes) -> str:

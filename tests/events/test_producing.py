@@ -1,5 +1,7 @@
 """Producers' events become valid records; invalid ones are refused before they are sent."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -87,6 +89,23 @@ def test_valid_event_of_each_input_type_becomes_a_record(name: str) -> None:
 def test_invalid_event_is_refused_with_field_and_reason(data: shapes.Event, words: str) -> None:
     with pytest.raises(kube_objects.Refusal) as caught:
         record_of(data)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ({"at_ms": 1_716_630_591_120_000}, "at_ms: 1716630591120000 is outside of the years 1 to 9999"),
+        ({"at_ms": -(10**15)}, "at_ms: -1000000000000000 is outside"),
+        ({"id": "build-\ud800"}, "data: 'build-\\ud800' has a surrogate"),
+        ({"data": clusters.ClusterJoined(name="m\ud800")}, "data: 'm\\ud800' has a surrogate"),
+    ],
+    ids=["microseconds", "ancient", "id", "name"],
+)
+def test_event_that_no_record_can_contain_is_refused(statement: dict[str, Any], words: str) -> None:
+    event = {"data": inputs.deployment("foo"), **statement}
+    with pytest.raises(kube_objects.Refusal) as caught:
+        statements.record_of(statements.Statement(**event), "/pipelines/shop", 0, "new-1")
     assert words in str(caught.value)
 
 
