@@ -128,9 +128,9 @@ class Producer:
         self._watching: asyncio.Task[None] | None = None
         self._failed = False
         self._checked: set[str] = set()
-        # Events that wait for their acknowledgement, oldest first, with the loop time at which they were
-        # sent.
-        self._pending: dict[asyncio.Future[records.Position], float] = {}
+        # aiokafka's futures of the events that wait for their acknowledgement, oldest first, with the loop
+        # time at which they were sent. A caller that is cancelled cancels its own future, not these.
+        self._pending: dict[asyncio.Future[RecordMetadata], float] = {}
         # Random prefix and counter for the ids of events that have neither an id nor a time.
         self._name = uuid.uuid4().hex
         self._count = 0
@@ -173,7 +173,7 @@ class Producer:
         return await self._enqueue(self._record(event))
 
     async def flush(self) -> None:
-        """Wait until no event is pending; each event's result is in its future."""
+        """Wait until each event that was sent so far is durable or has failed; its result is in its future."""
         if self._pending:
             await asyncio.wait(list(self._pending))
 
@@ -219,10 +219,10 @@ class Producer:
         """
         loop = asyncio.get_running_loop()
         appended: asyncio.Future[records.Position] = loop.create_future()
-        self._pending[appended] = loop.time()
+        self._pending[sent] = loop.time()
 
         def settle(done: asyncio.Future[RecordMetadata]) -> None:
-            del self._pending[appended]
+            del self._pending[done]
             self._buffer.give(size)
             error = done.exception()
             if error is not None:

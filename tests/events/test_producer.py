@@ -97,6 +97,14 @@ async def test_full_buffer_delays_and_loses_nothing(kafka: str, prefix: str) -> 
     assert len(await clients.read_all(kafka, f"{prefix}specs", topics.SHARDS)) == 300
 
 
+async def test_flush_waits_for_events_whose_callers_were_cancelled(kafka: str, prefix: str) -> None:
+    async with producer.Producer(kafka, source=SOURCE, prefix=prefix, options={"linger_ms": 500}) as shop:
+        for _ in range(2):
+            (await shop.enqueue(TAINTED)).cancel()
+        await shop.flush()
+        assert len(await clients.read_all(kafka, f"{prefix}clusters", 1)) == 2
+
+
 async def test_largest_object_is_accepted(kafka: str, prefix: str, shop: producer.Producer) -> None:
     manifest = manifests.raw(
         manifests.manifest("v1", "ConfigMap", "large", "default", data={"text": "x" * 1_000_000})
