@@ -11,6 +11,8 @@ import pytest
 from engine.http.plans import jobs
 from engine.http.plans.routes import BODY_BYTES_MAX, FAILURES_BYTES_MAX
 from engine.plans.questions import PlanError, Question
+from events import records, topics
+from tests.api import story_records
 from tests.api.servers import client, serving
 from tests.builders.manifests import definition, deployment, manifest
 
@@ -298,3 +300,20 @@ async def test_plan_may_have_as_many_requests_as_the_limit_allows() -> None:
     async with running() as caller:
         answer = await make(caller, requests=[request] * 1_000)
         assert (answer.status_code, answer.json()["error"]["field"][:11]) == (422, "requests[0]")
+
+
+async def test_plan_starts_at_a_number_long_after_the_last_step() -> None:
+    inputs = [records.record(topics.SPECS, 0, f"input-{count}", {}, b"") for count in range(2_100)]
+    async with serving([*await story_records.moved(), *inputs]) as services, client(services) as caller:
+        number = services.log.last_number()
+        plan = await finished(caller, await make(caller, asOf=str(number)))
+        assert (plan["state"], plan["prediction"]["number"]) == ("done", number)
+
+
+async def test_plan_at_a_number_before_all_steps_is_refused() -> None:
+    async with (
+        serving([records.record(topics.SPECS, 0, "input", {}, b"")]) as services,
+        client(services) as caller,
+    ):
+        answer = await make(caller, asOf="1")
+        assert (answer.status_code, answer.json()["error"]["field"]) == (400, "asOf")

@@ -37,7 +37,7 @@ FAILURES_BYTES_MAX: Final = 1 << 20
 
 _NANOS: Final = 1_000_000
 _LOOK_BACK: Final = 2_000
-"""How many records before a sequence number are searched for a step."""
+"""How many records before a sequence number are searched for a step at first."""
 
 
 class PlanRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -182,14 +182,18 @@ class _Plans:
 
         The times of inputs come from their producers' clocks, so they are not used.
         """
-        time_ms: int | None = None
-        async for record in reading.of_all(self._log, max(number - _LOOK_BACK, 0), number):
-            decoded = codec.decode(record) if record.topic == topics.DECISIONS else None
-            if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, decisions.StepTaken):
-                time_ms = decoded.data.time_ms
-        if time_ms is not None:
-            return time_ms
-        raise RefusalError(400, "asOf", "no step is recorded near this number", "use another number")
+        end, portion = number, _LOOK_BACK
+        while end > 0:
+            start, time_ms = max(end - portion, 0), None
+            async for record in reading.of_all(self._log, start, end):
+                decoded = codec.decode(record) if record.topic == topics.DECISIONS else None
+                if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, decisions.StepTaken):
+                    time_ms = decoded.data.time_ms
+            if time_ms is not None:
+                return time_ms
+            # Larger portions, since many inputs, or the outputs of a large step, may follow the last step.
+            end, portion = start, portion * 2
+        raise RefusalError(400, "asOf", "no step is recorded before this number", "use a later number")
 
     async def _list(self, _request: Request) -> Response:
         items = [msgspec.structs.replace(plan, prediction=msgspec.UNSET) for plan in self._jobs.all()]
