@@ -3,9 +3,13 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from engine.bench import inputs, storm
+from engine.log import port, reading, sqlite
+from engine.log.sqlite_reading import SqliteReader
 from events.json_values import Json
 
 pytestmark = pytest.mark.slow
@@ -31,6 +35,23 @@ def test_storm_benchmark_reports_its_figures_and_a_baseline() -> None:
     assert all(
         figures(report, "applied_per_s", "taint_s", "rebalance_s", "single_p50_ms", "baseline_s", "ratio")
     )
+
+
+async def test_storm_baseline_appends_all_records_of_the_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(port, "READ_BYTES_MAX", 20_000)
+    log = await sqlite.SqliteLog.open(tmp_path / "run")
+    await inputs.append(log, [inputs.deployment(index) for index in range(200)])
+    await log.aclose()
+    count, _ = await storm.append_alone(tmp_path / "run", tmp_path / "baseline")
+    assert count == 200
+    run, baseline = (SqliteReader(tmp_path / name) for name in ("run", "baseline"))
+    assert [record async for record in reading.of_all(run)] == [
+        record async for record in reading.of_all(baseline)
+    ]
+    for reader in (run, baseline):
+        await reader.aclose()
 
 
 def test_failover_benchmark_moves_the_workloads_of_a_tenth_of_the_clusters() -> None:
