@@ -24,8 +24,11 @@ _PART: Final = 10
 def run(clusters: int, bindings: int, progress: Progress = lambda _: None) -> Figures:
     """Measure with a tenth of the bindings, then with all of them; return the figures.
 
-    Uses temporary directories. Raises ValueError if the number of clusters is not a multiple of ten.
+    Uses temporary directories. Raises ValueError if the number of clusters is not a multiple of ten, or for too few
+    bindings.
     """
+    if bindings < _PART:
+        raise ValueError(f"bindings: a tenth of {bindings} can't be measured; use {_PART} or more")
     if clusters % inputs.GROUP:
         raise ValueError(f"clusters: {clusters} can't be grouped by {inputs.GROUP}; use a multiple of it")
     figures: Figures = {"clusters": clusters, "clusters_failed": clusters // inputs.GROUP}

@@ -88,6 +88,12 @@ def test_failover_benchmark_refuses_a_cluster_count_not_divisible_by_ten() -> No
     assert "15 can't be grouped by 10" in str(report["error"])
 
 
+def test_failover_benchmark_refuses_fewer_than_ten_workloads() -> None:
+    report = measured("failover", "--clusters", "10", "--bindings", "9", code=2)
+
+    assert "a tenth of 9 can't be measured" in str(report["error"])
+
+
 def test_verify_benchmark_proves_a_tenth_and_a_hundredth_too() -> None:
     report = measured("verify", "--records", "2000", "--processes", "1")
 
