@@ -54,7 +54,8 @@ class Filters(Struct, frozen=True, kw_only=True):
             at_ms = times.from_text(attributes.get(record, "time"))
         except ValueError:
             return False
-        return (self.since_ms or 0) <= at_ms and (self.until_ms is None or at_ms < self.until_ms)
+        is_from_then_on = self.since_ms is None or self.since_ms <= at_ms
+        return is_from_then_on and (self.until_ms is None or at_ms < self.until_ms)
 
 
 EVERYTHING: Final = Filters()

@@ -183,6 +183,14 @@ async def test_filters_choose_topics_namespaces_and_times(tmp_path: Path) -> Non
     assert len(lines(tmp_path / "all")) == len(history)
 
 
+async def test_range_without_a_begin_has_events_from_before_1970(tmp_path: Path) -> None:
+    log = memory.MemoryLog()
+    head = records.Envelope(id="1", source="/clock", type="example.started.v1", time="1969-12-31T23:59:59Z")
+    await log.append([records.record(topics.SPECS, 0, "old", records.to_headers(head), b"{}")])
+    await exported(log, tmp_path, filters=Filters(until_ms=0))
+    assert [line["key"] for line in lines(tmp_path)] == ["old"]
+
+
 async def test_namespace_selects_its_quotas_and_groups(tmp_path: Path) -> None:
     story = Story()
     affinity: Json = {"workloadAffinity": {"affinity": {"groupByLabelKey": "example.com/team"}}}
