@@ -205,15 +205,13 @@ async def load(log: port.NumberedLog, directory: Path, progress: Progress) -> in
     if log.last_number():
         raise ExportError(f"the log is not empty: it contains {log.last_number()} records")
     # Before the first append, since an imported record cannot be taken back.
-    for file in manifest.files:
-        await asyncio.to_thread(read_file, directory, file)
+    await asyncio.to_thread(_check_files, directory, manifest)
     count = 0
     for file in manifest.files:
         content = await asyncio.to_thread(read_file, directory, file)
         pairs = await asyncio.to_thread(formats.read, content)
         for start in range(0, len(pairs), _BATCH):
             batch = pairs[start : start + _BATCH]
-            # Checked before the append: an imported record cannot be taken back.
             _check_numbers([stored.number for stored, _ in batch], count)
             appended = await log.append([record for _, record in batch])
             for (stored, _), now in zip(batch, appended, strict=True):
@@ -223,6 +221,18 @@ async def load(log: port.NumberedLog, directory: Path, progress: Progress) -> in
             count += len(batch)
             progress(count, count)
     return count
+
+
+def _check_files(directory: Path, manifest: Manifest) -> None:
+    """Raise ExportError if a file was changed, or if the files lack a number up to that of the manifest."""
+    count = 0
+    for file in manifest.files:
+        content = read_file(directory, file)
+        if (file.first, file.last) != (count + 1, count + file.records):
+            _check_numbers([stored.number for stored, _ in formats.read(content)], count)
+        count += file.records
+    if count < manifest.number:
+        raise ExportError(f"number {count + 1} is missing: {MANIFEST} names no file that contains it")
 
 
 def _check_numbers(numbers: list[int], before: int) -> None:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 import pyarrow.parquet  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 from cloudevents.core.v1.event import CloudEvent
@@ -296,6 +297,33 @@ async def test_export_with_a_changed_file_is_not_imported_in_part(
         file.write(b" ")
     log = memory.MemoryLog()
     with pytest.raises(ExportError, match="was changed"):
+        await imported(tmp_path, log)
+    assert log.last_number() == 0
+
+
+async def test_export_without_its_last_file_is_not_imported_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_files, "_FILE_BYTES", 2_000)
+    monkeypatch.setattr(port, "READ_RECORDS", 5)
+    manifest = await exported(await logs.played(), tmp_path)
+    cut = msgspec.structs.replace(manifest, files=manifest.files[:-1])
+    (tmp_path / log_files.MANIFEST).write_bytes(msgspec.json.encode(cut))
+    log = memory.MemoryLog()
+    with pytest.raises(ExportError, match=f"number {manifest.files[-1].first} is missing"):
+        await imported(tmp_path, log)
+    assert log.last_number() == 0
+
+
+async def test_export_with_a_gap_in_a_later_file_is_not_imported_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_files, "_FILE_BYTES", 500)
+    monkeypatch.setattr(port, "READ_RECORDS", 3)
+    gappy = _Gappy(await logs.all_records(await logs.played()))
+    assert (await exported(gappy, tmp_path)).files[0].last < 5
+    log = memory.MemoryLog()
+    with pytest.raises(ExportError, match="number 5 is missing"):
         await imported(tmp_path, log)
     assert log.last_number() == 0
 
