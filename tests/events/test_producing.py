@@ -103,7 +103,7 @@ def test_invalid_event_is_refused_with_field_and_reason(data: shapes.Event, word
     ids=["microseconds", "ancient", "id", "name"],
 )
 def test_event_that_no_record_can_contain_is_refused(statement: dict[str, Any], words: str) -> None:
-    event = {"data": inputs.deployment("foo"), **statement}
+    event: dict[str, Any] = {"data": inputs.deployment("foo"), **statement}
     with pytest.raises(kube_objects.Refusal) as caught:
         statements.record_of(statements.Statement(**event), "/pipelines/shop", 0, "new-1")
     assert words in str(caught.value)
