@@ -183,14 +183,9 @@ async def differing(log: port.NumberedLog, checkpoints: Sequence[Checkpoint]) ->
 
 
 async def _differing(log: port.NumberedLog, checkpoints: Sequence[Checkpoint]) -> list[Finding]:
-    start = None
-    if checkpoints and checkpoints[0].previous:
-        start, checkpoints = checkpoints[0], checkpoints[1:]
-        try:
-            await _check_end(log, start)
-        except CheckpointError as error:
-            return [Finding(kind="checkpoint", where=f"number {start.number}", message=str(error))]
-    history = _History(start)
+    # From the first record on, also if the checkpoints before the first one are missing: each has a digest over
+    # all records.
+    history = _History(None)
     for checkpoint in checkpoints:
         last = min(checkpoint.number, log.last_number())
         async for record in reading.of_all(log, history.number, last):
@@ -214,7 +209,10 @@ def _compare(checkpoint: Checkpoint, recomputed: Checkpoint) -> list[Finding]:
         elif step > head.step:
             message = f"the log has this step before number {checkpoint.number}; {of} does not"
         else:
-            message = f"the step differs from the one in {of}, so the log was rewritten from here on"
+            began = (
+                "from here on" if step > _begun(head) + 1 or _begun(own) == _begun(head) else "here or before"
+            )
+            message = f"the step differs from the one in {of}, so the log was rewritten {began}"
         findings.append(Finding(kind="checkpoint", where=f"shard {head.shard} step {step}", message=message))
     if recomputed.number < checkpoint.number:
         message = f"the log ends at number {recomputed.number}; {of} has {checkpoint.number}"
@@ -228,11 +226,18 @@ def _compare(checkpoint: Checkpoint, recomputed: Checkpoint) -> list[Finding]:
 def _first_differing(head: Head, own: Head) -> int:
     """Return the number of the first step that differs or is missing; ``own`` is the head recomputed from the log."""
     expected, recorded = base64.b64decode(head.marks), base64.b64decode(own.marks)
-    begun = head.step - len(expected) // _MARK_BYTES
+    begun = _begun(head)
+    # ``own`` has more marks if the checkpoint before the first one is missing.
+    recorded = recorded[max(begun - _begun(own), 0) * _MARK_BYTES :]
     for at in range(0, max(len(expected), len(recorded)), _MARK_BYTES):
         if expected[at : at + _MARK_BYTES] != recorded[at : at + _MARK_BYTES]:
             return begun + at // _MARK_BYTES + 1
     return head.step
+
+
+def _begun(head: Head) -> int:
+    """Return the number of the last step before those of the marks."""
+    return head.step - len(base64.b64decode(head.marks)) // _MARK_BYTES
 
 
 async def _check_end(log: port.NumberedLog, checkpoint: Checkpoint) -> None:

@@ -142,6 +142,39 @@ async def test_input_that_no_step_took_is_covered_too() -> None:
     assert "although no step differs" in finding.message
 
 
+async def test_checkpoint_without_the_ones_before_it_covers_all_records() -> None:
+    log = await logs.played()
+    history = await logs.all_records(log)
+    waiting, other = logs.to_append(history[:2])
+    await log.append([waiting])
+    first = await computed(log)
+    await log.append([waiting])
+    (last,) = await computed(log, first[-1])
+    changed = await logs.copied(history)
+    await changed.append([other, waiting])
+    (finding,) = await checkpoints.differing(changed, [last])
+    assert finding.where == f"number {log.last_number()}"
+    assert "although no step differs" in finding.message
+
+
+@pytest.mark.parametrize("end", [40, 60])
+async def test_checkpoint_without_the_ones_before_it_names_a_step_that_differs(end: int) -> None:
+    log, anew = await logs.played(replicas=6), await logs.played(replicas=9)
+    history = await logs.all_records(log)
+    first = await computed(await logs.copied(history[:end]))
+    (last,) = await computed(log, first[-1])
+    findings = await checkpoints.differing(anew, [last])
+    before = {head.shard: head.step for head in first[-1].heads}
+    ends = {head.shard: head.step for head in last.heads}
+    expected = first_differing(history, await logs.all_records(anew))
+    assert named(findings) == {
+        shard: max(number, min(before[shard] + 1, ends[shard])) for shard, number in expected.items()
+    }
+    for finding in findings:
+        shard = int(finding.where.split()[1])
+        assert "from here on" not in finding.message or expected[shard] > before[shard]
+
+
 async def test_log_that_lacks_the_last_checkpoint_gets_no_further_ones() -> None:
     log, anew = await logs.played(replicas=6), await logs.played(replicas=9)
     series = await computed(log)
