@@ -95,19 +95,21 @@ def changes(
     after: Mapping[str, Workload],
     happened: Sequence[codec.Decoded],
     failed: Collection[str] = (),
+    unready: Collection[str] = (),
 ) -> list[WorkloadChange]:
     """Return the workloads that differ or that lost ready replicas in between, sorted by key.
 
-    Replicas in ``failed`` clusters are not ready from the beginning, even if the clusters reported them as ready.
+    ``failed`` are the clusters that fail or are not ready at the end, ``unready`` those that were not ready before.
+    Replicas in these are not ready, whatever the clusters reported last.
     """
-    lowest = _lowest_ready(before, happened, failed)
+    lowest = _lowest_ready(before, happened, {*failed, *unready})
     result: list[WorkloadChange] = []
     for key in sorted(before.keys() | after.keys()):
         old, new = before.get(key), after.get(key)
         known = new or old
         if known is None:
             continue
-        ready = sum(old.ready.values()) if old else 0
+        ready = sum(_without(old.ready, unready).values()) if old else 0
         change = WorkloadChange(
             key=key,
             template=known.template,

@@ -54,13 +54,15 @@ async def predict_on(
     began_ms = fork.begin(question.began_ms, question.faults)
     await fork.take_over()
     first, count = len(forked.added), len(fork.before.workloads)
+    unready = frozenset(fork.worker.facts.troubled)
     is_settled = await fork.run(question.inputs, question.failures, question.horizon_ms, progress)
-    failed = {failure.member for failure in question.failures if failure.kind == "down"}
+    failing = {failure.member for failure in question.failures if failure.kind == "down"}
+    failed = failing | fork.worker.facts.troubled
     added = forked.added[first:]
-    before, after = comparison.compared(fork.before, fork.worker.folds, added, failed)
+    before, after = comparison.compared(fork.before, fork.worker.folds, added, failing)
     happened, omitted = comparison.decoded(added)
     listed = happened[: comparison.EVENTS_MAX]
-    changed = comparison.changes(before, after, happened, failed)
+    changed = comparison.changes(before, after, happened, failed, unready)
     return Prediction(
         number=number,
         time=times.to_text(began_ms),
@@ -76,7 +78,7 @@ async def predict_on(
         refused=_refused(happened),
         assumptions=[
             *fork.assumptions,
-            *_without_eviction(failed, fork),
+            *_without_eviction(failing, fork),
             *_autoscaled({change.key for change in changed} & set(_scaled(question.autoscaled, fork))),
         ],
     )

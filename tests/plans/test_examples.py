@@ -47,11 +47,14 @@ async def running(replicas: int, cpu: str = "100m") -> world.World:
     return played
 
 
-async def planned(played: world.World, *changes: Input | Failure) -> Prediction:
+async def planned(
+    played: world.World, *changes: Input | Failure, faults: tuple[Failure, ...] = ()
+) -> Prediction:
     question = questions.Question(
         began_ms=played.now_ms,
         inputs=tuple(change for change in changes if isinstance(change, Input)),
         failures=tuple(change for change in changes if isinstance(change, Failure)),
+        faults=faults,
         simulated=tuple(played.specs),
     )
     return await planning.predict(played.log, question)
@@ -139,6 +142,18 @@ async def test_replicas_in_a_failed_cluster_count_as_lost_at_once() -> None:
     assert change.ready_min <= 6 - change.before["member2"]
     assert "member2" not in change.after
     assert change.ready_after == 6
+
+
+async def test_replicas_in_a_cluster_that_is_down_already_are_not_ready() -> None:
+    played = await running(6)
+    await played.members.fault("member1", "down")
+    await played.settle()
+    prediction = await planned(played, Failure(member="member2"), faults=(Failure(member="member1"),))
+    (change,) = prediction.changed
+    others = change.before["member3"] + change.before["member4"]
+    assert change.ready_before == others + change.before["member2"]
+    assert change.ready_after == change.ready_min == others
+    assert change.missing == 6 - others
 
 
 async def test_cluster_without_a_simulation_is_modelled_by_its_reports() -> None:
