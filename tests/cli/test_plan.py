@@ -200,6 +200,12 @@ def test_objects_of_a_file_build_on_the_ones_before(shell: Shell, tmp_path: Path
     assert shell("plan", "check", str(out)).splitlines()[-1].startswith("1 of 1 workload is as predicted")
 
 
+def test_plan_of_refused_objects_reports_no_write(shell: Shell, tmp_path: Path) -> None:
+    invalid = OBJECTS.replace("replicas: 9", "replicas: many")
+    assert shell("plan", "-f", written(tmp_path / "objects.yaml", invalid), code=1) == ""
+    assert "deployment.apps/web: spec.replicas: is of type string, must be of type int32" in shell.errors
+
+
 def test_change_is_planned_as_of_an_earlier_time(shell: Shell, tmp_path: Path) -> None:
     run(shell, written(tmp_path / "objects.yaml", OBJECTS))
     number = str(json.loads(shell("timeline", "deploy", "web", "--json"))[-1]["number"])
