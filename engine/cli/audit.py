@@ -93,7 +93,8 @@ def _specs(names: list[str]) -> dict[PolicyRef, Json]:
     for name, content in apply.read(names):
         for entry in manifests.read(content, file=name, limits=apply.LIMITS):
             if isinstance(entry, manifests.Fault):
-                raise failures.Failure(f"{name}: {entry.field}: {entry.reason}", entry.remedy)
+                field = f"{entry.field}: " if entry.field else ""
+                raise failures.Failure(f"{name}: {field}{entry.reason}", entry.remedy)
             ref, policy = _policy(name, KubeObject(entry.value))
             result[ref] = policy.object_at("spec")
     return result

@@ -183,6 +183,10 @@ def split(kind: str, name: str) -> tuple[str, str]:
         raise failures.usage(f"unexpected argument: {name}", "name one object: KIND NAME, or KIND/NAME")
     if not name:
         kind, _slash, name = kind.partition("/")
+    if not kind:
+        raise failures.usage(
+            "missing kind", f"KIND {name}, or KIND/{name}" if name else "KIND NAME, or KIND/NAME"
+        )
     if not name:
         raise failures.usage(f"missing name of the {kind}", f"{kind} NAME, or {kind}/NAME")
     return kind, name

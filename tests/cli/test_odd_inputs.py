@@ -167,6 +167,7 @@ def test_all_objects_of_a_name_are_printed(shell: Shell, tmp_path: Path) -> None
 def test_missing_kinds_and_works_are_reported(shell: Shell) -> None:
     shell("get", "", code=2)
     shell("get", ",", "-w", code=2)
+    shell("get", "/web", code=2)
     for form in ("table", "json"):
         shell("get", "works", "absent", "-o", form, code=1)
         assert shell.errors == 'error: works "absent" not found\n'
