@@ -146,7 +146,7 @@ def _watch(client: Client, requested: dict[str, list[str]], selection: Selection
     number = live_feed.last_number(client)
     tables = read()
     _show(tables, style)
-    last_kind = 0 if len(tables) == 1 else None
+    last_kind = 0 if len(tables) == 1 and tables[0].rows else None
     for event in live_feed.events(client, number):
         if event.number <= number:
             continue  # the tables included this change already

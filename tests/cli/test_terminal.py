@@ -136,13 +136,16 @@ MEMBERS = ("member1", "member2", "member3")
 
 
 @pytest.mark.slow
-def test_watch_prints_changed_rows(shell: Shell, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "engine.cli", "get", "cm,clusters", "-w", "--data", str(shell.directory)]
+@pytest.mark.parametrize(("kinds", "first"), [("cm,clusters", ["NAME", *MEMBERS]), ("cm", [])])
+def test_watch_prints_changed_rows(shell: Shell, tmp_path: Path, kinds: str, first: list[str]) -> None:
+    command = [sys.executable, "-m", "engine.cli", "get", kinds, "-w", "--data", str(shell.directory)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watch:
         assert watch.stdout is not None
         assert watch.stderr is not None
         try:
-            assert [watch.stdout.readline().split()[0] for _ in range(4)] == ["NAME", *MEMBERS]
+            assert [watch.stdout.readline().split()[0] for _ in first] == first
+            if not first:
+                assert watch.stderr.readline() == "No resources found.\n"
             path = tmp_path / "watched.yaml"
             path.write_text(CONFIG.format(name="watched"))
             shell("apply", "-f", str(path))
