@@ -89,13 +89,13 @@ def timeline(
         known_kind = server_reads.kind_of(kind, client)
         key = server_reads.key_of(known_kind, scope.namespace, name)
         entries = read_timeline(client, key, as_of)
-    if server.json:
-        output.json(entries)
-        return
     if not entries:
         if not known_kind.api_version and not _is_observer(server):
             raise server_reads.unknown_kind(kind)
         raise failures.Failure(f"no event about {key}", "check kind, name and namespace")
+    if server.json:
+        output.json(entries)
+        return
     show_entries(entries, is_named=False)
 
 

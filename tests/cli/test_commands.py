@@ -83,6 +83,11 @@ def test_input_mistakes_are_reported_with_a_hint(shell: Shell) -> None:
     assert "spec.resourceSelectors: Required value" in shell.errors
 
 
+def test_timeline_of_a_missing_object_is_an_error_also_as_json(shell: Shell) -> None:
+    assert shell("timeline", "deploy", "absent", "--json", code=1) == ""
+    assert json.loads(shell.errors)["error"]["message"] == "no event about default/absent-deployment"
+
+
 def test_directories_and_standard_input_are_applied(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
