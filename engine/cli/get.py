@@ -193,6 +193,11 @@ def _matching(
     """The objects with these names, or all; raises Failure if a named one does not exist, unless ``is_awaited``."""
     now_ms = _reference_time_ms(client, selection.as_of)
     if kind_name.lower() in _PODS:
+        if selection.as_of:
+            raise failures.Failure(
+                "--as-of: the log has no pods",
+                f"see the replicas in each cluster: reballast get works --as-of {selection.as_of}",
+            )
         from engine.cli import pod_tables  # noqa: PLC0415  # loads the simulation; most kinds do not need it
 
         pods = pod_tables.pods(client, names, namespace=selection.namespace, labels=selection.labels)

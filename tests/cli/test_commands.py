@@ -225,6 +225,8 @@ def test_as_of_views_and_log_are_printed(shell: Shell) -> None:
     assert "asOf: 'yesterday' is neither a duration, nor a time, nor a number or position" in shell.errors
     shell("get", "deploy", "--as-of", "2999-01-01T00:00:00Z", code=1)
     assert "2999-01-01T00:00:00Z is in the future" in shell.errors
+    shell("get", "pods", "--as-of", "1m", code=1)
+    assert shell.errors.startswith("error: --as-of: the log has no pods\n")
     for word in ("explain", "get"):
         shell(word, "deploy", "four", "--as-of", "0", code=1)
         assert 'deployment.apps "four" not found in namespace default as of 0\n' in shell.errors
