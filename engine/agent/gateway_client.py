@@ -57,14 +57,12 @@ class Control:
         """The namespaces that are propagated to the cluster."""
         return await self._request("GET", "/namespaces", messages.Namespaces)
 
-    async def removal(self, key: str) -> messages.Work:
-        """The removal of a binding's work; of version 0 if the control plane knows none, as in a restored log."""
-        try:
-            return await self._request("GET", "/removal", messages.Work, query={"key": key})
-        except RefusedError as error:
-            if error.code != HTTPStatus.NOT_FOUND:
-                raise
-            return messages.Work(key=key, state="removed", term=0, step=0)
+    async def newest_work(self, key: str) -> messages.Work:
+        """The newest work of a binding; a removal of version 0 if the control plane knows none, as in a restored log.
+
+        A response 404 raises RefusedError: a proxy may have sent it, so it must not remove an object.
+        """
+        return await self._request("GET", "/work", messages.Work, query={"key": key})
 
     async def report(self, batch_id: str, reports: Sequence[messages.Report]) -> messages.Cluster:
         """Send reports, and return the cluster's state; a repeated ``batch_id`` has no second effect."""

@@ -27,10 +27,11 @@ _log = diagnostics.logger("agent")
 
 
 class OrphanSearch:
-    """Searches all kinds of one member; puts an entry whose work is ``removed`` into the ledger for each orphan.
+    """Searches all kinds of one member; puts an entry with the binding's newest work into the ledger for each orphan.
 
-    The control plane is asked for each removal: only it knows whether the policy preserves the object. The search
-    ``is_needed`` once, if the agent starts without a stored position.
+    The control plane is asked for that work: only it knows whether the policy preserves the object, and whether the
+    binding was placed again since the list of works. The search ``is_needed`` once, if the agent starts without a
+    stored position.
     """
 
     def __init__(
@@ -90,18 +91,17 @@ class OrphanSearch:
         while unlisted:
             key, work = next(iter(unlisted.items()))
             try:
-                removal = await self._control.removal(key)
+                newest = await self._control.newest_work(key)
             except ApiError as error:
                 _log.warning("removal not known; retrying", cluster=self._cluster, key=key, error=str(error))
                 await anyio.sleep(backoff.next_delay_s())
                 continue
             del unlisted[key]
             entry = self._ledger.get(key)
-            if entry is not None and entry.work is work:
-                # Not with the version of the known work, which is higher if it was in a part of the log that a restore
-                # from a backup lost: the binding's next works would have no effect.
-                entry.work = removal
-                self._put(entry)
+            # The newest work is no removal if the binding was placed again. Its version is lower than that of the known
+            # work if that was in a part of the log that a restore from a backup lost.
+            if entry is not None and entry.work is work and self._ledger.take(newest, is_listed=True):
+                self._waiting.put(key)
         self._ledger.release_position()
 
     async def _run(self) -> None:
@@ -172,7 +172,7 @@ class OrphanSearch:
                 continue
             key = ref.binding_key
             if self._ledger.get(key) is None:
-                removal = await self._control.removal(key)
+                newest = await self._control.newest_work(key)
                 # Meanwhile a work of this binding may have come.
                 if self._ledger.get(key) is None:
-                    self._put(Entry(work=removal, ref=ref))
+                    self._put(Entry(work=newest, ref=ref))

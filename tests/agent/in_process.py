@@ -61,18 +61,20 @@ class Gateway:
         """Seconds after which the next feeds of works end without their end marker."""
         self.feed_times: list[tuple[float, float]] = []
         """When the broken feeds of works began and ended."""
-        self.removals: dict[str, messages.Work] = {}
-        """Removed works that are not in the list of works."""
+        self.newest: dict[str, messages.Work] = {}
+        """The newest works of bindings that are not in the list of works."""
+        self.work_faults: list[int] = []
+        """The statuses of the next answers to requests for a newest work, before others."""
         self._lines = [messages.Line(is_listed=True, position=0)]
         self._changed = asyncio.Event()
 
     def add_to_list(self, name: str, step: int, replicas: int) -> None:
         """Add a work to the list of works; a Deployment with this number of replicas."""
-        self._lines.insert(0, messages.Line(work=_work(name, step, replicas)))
+        self._lines.insert(0, messages.Line(work=work(name, step, replicas)))
 
     def send(self, name: str, step: int, replicas: int | None) -> None:
         """Send a work: a Deployment with this number of replicas, or its removal (None)."""
-        self._send(messages.Line(work=_work(name, step, replicas), position=len(self._lines)))
+        self._send(messages.Line(work=work(name, step, replicas), position=len(self._lines)))
 
     def change_namespaces(self, number: int) -> None:
         """Announce a change of a namespace."""
@@ -88,7 +90,7 @@ class Gateway:
             Route(f"{_ROOT}/works", self._works),
             Route(f"{_ROOT}/calls", self._calls),
             Route(f"{_ROOT}/manifest", self._manifest),
-            Route(f"{_ROOT}/removal", self._removal),
+            Route(f"{_ROOT}/work", self._work),
             Route(f"{_ROOT}/namespaces", self._namespaces),
             Route(f"{_ROOT}/reports", self._reports, methods=["POST"]),
         ]
@@ -124,21 +126,22 @@ class Gateway:
 
     async def _manifest(self, request: Request) -> Response:
         key, step = request.query_params["key"], int(request.query_params["step"])
-        work = next(
-            line.work for line in self._lines if line.work and (line.work.key, line.work.step) == (key, step)
-        )
-        assert work.template is not None
+        known = [*self.newest.values(), *(line.work for line in self._lines if line.work)]
+        placed = next(placed for placed in known if (placed.key, placed.step) == (key, step))
+        assert placed.template is not None
         manifest = {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
-            "metadata": {"name": work.template.name, "namespace": "default"},
-            "spec": {"replicas": work.replicas},
+            "metadata": {"name": placed.template.name, "namespace": "default"},
+            "spec": {"replicas": placed.replicas},
         }
         return _json(messages.Manifest(manifest=msgspec.Raw(msgspec.json.encode(manifest))))
 
-    async def _removal(self, request: Request) -> Response:
-        removal = self.removals.get(request.query_params["key"])
-        return karmada_api.status(404, "NotFound") if removal is None else _json(removal)
+    async def _work(self, request: Request) -> Response:
+        if self.work_faults:
+            return karmada_api.status(self.work_faults.pop(0), "Fault")
+        key = request.query_params["key"]
+        return _json(self.newest.get(key) or messages.Work(key=key, state="removed", term=0, step=0))
 
     async def _namespaces(self, _request: Request) -> Response:
         self.namespaces_read.append(200 if self.namespaces_read else 500)
@@ -264,7 +267,7 @@ async def running(gateway: Gateway, member: Member, checkpoint: Path) -> AsyncGe
         assert isinstance(result, asyncio.CancelledError), result
 
 
-def _work(name: str, step: int, replicas: int | None) -> messages.Work:
+def work(name: str, step: int, replicas: int | None) -> messages.Work:
     ref = WorkloadRef(api_version="apps/v1", kind="Deployment", name=name, namespace="default")
     return messages.Work(
         key=key_of(name),

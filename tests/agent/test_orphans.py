@@ -111,9 +111,41 @@ async def test_workload_is_preserved_although_the_agent_missed_its_removal(
         await asyncio.sleep(0.1)
     later, member.is_broken = Gateway(), False
     removal = messages.Work(key=key_of("web"), state="removed", term=1, step=2, preserved=True)
-    later.removals[removal.key] = removal
+    later.newest[removal.key] = removal
     async with running(later, member, tmp_path / checkpoint):
         await until(
             lambda: any((report.key, report.step) == (removal.key, removal.step) for report in later.gone)
         )
     assert not member.objects["web"]["metadata"]["labels"][marks.MANAGED]
+
+
+@pytest.mark.parametrize("checkpoint", ["agent.sqlite", "new.sqlite"], ids=["without position", "lost"])
+async def test_workload_that_is_placed_again_after_the_list_is_not_removed(
+    checkpoint: str, tmp_path: Path
+) -> None:
+    gateway, member = Gateway(), Broken()
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until(lambda: key_of("web") in gateway.reports)
+        await asyncio.sleep(0.1)
+    later, member.is_broken = Gateway(), False
+    later.newest[key_of("web")] = in_process.work("web", 3, 2)
+    async with running(later, member, tmp_path / checkpoint):
+        await until(lambda: (report := later.reports.get(key_of("web"))) and report.step == 3)
+    assert ("DELETE", "web") not in member.writes
+
+
+@pytest.mark.parametrize("checkpoint", ["agent.sqlite", "new.sqlite"], ids=["without position", "lost"])
+async def test_no_object_is_removed_while_a_proxy_answers_for_the_control_plane(
+    checkpoint: str, tmp_path: Path
+) -> None:
+    gateway, member = Gateway(), Broken()
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until(lambda: key_of("web") in gateway.reports)
+        await asyncio.sleep(0.1)
+    later, member.is_broken, member.widget = Gateway(), False, None
+    later.work_faults = [404, 404]
+    async with running(later, member, tmp_path / checkpoint):
+        await until(lambda: ("DELETE", "web") in member.writes)
+    assert not later.work_faults

@@ -143,11 +143,15 @@ async def test_removal_of_a_work_is_found_after_it_has_left_the_list() -> None:
     removed = works.WorkRemoved(cluster="one", key=KEY, term=1, step=2, preserved=True)
     steps = [*pen.step(shard, [applied("one", 1)]), *pen.step(shard, [removed])]
     async with serving([*opening(), *steps]) as services, agent_of(services, "one") as agent:
-        answer = await agent.get("/api/v1/agents/one/removal", params={"key": KEY})
-        unknown = await agent.get("/api/v1/agents/one/removal", params={"key": "default/other-deployment"})
-    expected = messages.Work(key=KEY, state="removed", term=1, step=2, preserved=True)
-    assert msgspec.json.decode(answer.content, type=messages.Work) == expected
-    assert unknown.status_code == 404
+        removal = await _newest_work(agent, KEY)
+        unknown = await _newest_work(agent, "default/other-deployment")
+    assert removal == messages.Work(key=KEY, state="removed", term=1, step=2, preserved=True)
+    assert (unknown.state, unknown.term, unknown.step) == ("removed", 0, 0)
+
+
+async def _newest_work(agent: httpx.AsyncClient, key: str) -> messages.Work:
+    answer = await agent.get("/api/v1/agents/one/work", params={"key": key})
+    return msgspec.json.decode(answer.content, type=messages.Work)
 
 
 class CountingLog(MemoryLog):
@@ -177,18 +181,22 @@ async def test_removal_is_found_without_reading_later_reports() -> None:
     async with serving(history, log) as services, agent_of(services, "one") as agent:
         timeline = await services.read(lambda rows: query.newest(rows, KEY, limit=1_000))
         log.reads = 0
-        answer = await agent.get("/api/v1/agents/one/removal", params={"key": KEY})
+        removal = await _newest_work(agent, KEY)
 
-    assert msgspec.json.decode(answer.content, type=messages.Work).state == "removed"
+    assert (removal.state, removal.step) == ("removed", 2)
     assert len(timeline) > len(reports)
     assert log.reads == 1
 
 
-async def test_removal_of_a_current_work_is_not_found() -> None:
-    steps = Pen().step(keys.shard_of(KEY), [applied("one", 1)])
+async def test_newest_work_of_a_workload_that_was_placed_again_is_no_removal() -> None:
+    pen, shard = Pen(), keys.shard_of(KEY)
+    removed = works.WorkRemoved(cluster="one", key=KEY, term=1, step=2, preserved=True)
+    steps = [
+        step for event in (applied("one", 1), removed, applied("one", 3)) for step in pen.step(shard, [event])
+    ]
     async with serving([*opening(), *steps]) as services, agent_of(services, "one") as agent:
-        answer = await agent.get("/api/v1/agents/one/removal", params={"key": KEY})
-    assert answer.status_code == 404
+        newest = await _newest_work(agent, KEY)
+    assert (newest.state, newest.step, newest.template) == ("applied", 3, REF)
 
 
 async def test_feed_with_line_separators_in_a_name_is_read() -> None:

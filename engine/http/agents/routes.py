@@ -61,8 +61,8 @@ class ManifestQuery(parameters.Query, frozen=True, kw_only=True):
     step: parameters.Number
 
 
-class RemovalQuery(parameters.Query, frozen=True, kw_only=True):
-    """Binding key of the removed work."""
+class WorkQuery(parameters.Query, frozen=True, kw_only=True):
+    """Binding key of the work."""
 
     key: messages.Key
 
@@ -101,10 +101,10 @@ ROUTES: Final = (
         query=ManifestQuery,
     ),
     _route(
-        path="/agents/{name}/removal",
-        summary="The removal of a work that is not in the list of works.",
+        path="/agents/{name}/work",
+        summary="The newest work of a binding, also if it is removed; a removal of version 0 if there was none.",
         gives=messages.Work,
-        query=RemovalQuery,
+        query=WorkQuery,
     ),
     _route(
         path="/agents/{name}/namespaces", summary="The namespaces of a cluster.", gives=messages.Namespaces
@@ -140,7 +140,7 @@ def routes(services: Services) -> list[Route]:
         agents.token,
         agents.works,
         agents.manifest,
-        agents.removal,
+        agents.work,
         agents.namespaces,
         agents.reports,
         agents.calls,
@@ -219,16 +219,16 @@ class _Agents:
         )
         return _json(message)
 
-    async def removal(self, request: Request, name: str, _cluster: Cluster | None) -> Response:
-        work = await self._newest_work(name, read_query(request, RemovalQuery).key)
-        if work is None or work.state != "removed":
-            raise RefusalError(
-                404, "key", "the cluster has no removed work of this binding", "list the works again"
-            )
-        return _json(work)
+    async def work(self, request: Request, name: str, _cluster: Cluster | None) -> Response:
+        key = read_query(request, WorkQuery).key
+        current = await self._reads.read(lambda rows: agent_queries.placed(rows, name, key))
+        if current is not None:
+            return _json(work_messages.of_current(key, current.work))
+        removal = await self._newest_removal(name, key)
+        return _json(removal or messages.Work(key=key, state="removed", term=0, step=0))
 
-    async def _newest_work(self, name: str, key: str) -> messages.Work | None:
-        """Return the newest work of a binding in a cluster that the log contains."""
+    async def _newest_removal(self, name: str, key: str) -> messages.Work | None:
+        """Return the newest removal of a binding's work in a cluster that the log contains."""
         before = queries.NUMBER_MAX
         while numbers := await self._reads.read(
             lambda rows, before=before: agent_queries.newest_works(rows, key, before)
@@ -311,7 +311,7 @@ class _Agents:
         while True:
             page = await self._reads.read(lambda rows, after=after: agent_queries.works_of(rows, name, after))
             for placed in page:
-                yield _line(messages.Line(work=work_messages.of_placed(placed)))
+                yield _line(messages.Line(work=work_messages.of_current(placed.key, placed.work)))
                 after = placed.id
             if len(page) < agent_queries.PAGE:
                 return

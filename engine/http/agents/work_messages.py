@@ -14,7 +14,6 @@ from engine.works.manifests import Rendered
 from events import codec, shapes, works
 from events.kube_objects import KubeObject
 from events.records import StoredRecord
-from projections import agent_queries
 from projections.works import Work
 
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
@@ -26,11 +25,10 @@ def of_record(record: StoredRecord) -> messages.Work | None:
     return _of_event(decoded.data) if isinstance(decoded, codec.Decoded) else None
 
 
-def of_placed(placed: agent_queries.CurrentWork) -> messages.Work:
-    """Convert a work of the projection to the message for its agent."""
-    work = placed.work
+def of_current(key: str, work: Work) -> messages.Work:
+    """Convert a binding's work of the projection to the message for its agent."""
     return messages.Work(
-        key=placed.key,
+        key=key,
         state="suspended" if work.suspended else "applied",
         term=work.term,
         step=work.step,
