@@ -94,8 +94,11 @@ class OrphanSearch:
                 newest = await self._control.newest_work(key)
             except ApiError as error:
                 _log.warning("removal not known; retrying", cluster=self._cluster, key=key, error=str(error))
+                # The others come first: the control plane may fail to answer for one binding only.
+                unlisted[key] = unlisted.pop(key)
                 await anyio.sleep(backoff.next_delay_s())
                 continue
+            backoff.reset()
             del unlisted[key]
             entry = self._ledger.get(key)
             # The newest work is no removal if the binding was placed again. Its version is lower than that of the known
@@ -137,11 +140,12 @@ class OrphanSearch:
             if resource in searched or not resource.watched or is_namespace:
                 continue
             try:
-                await self._take(resource, await self._listed(resource))
+                failed = await self._take(resource, await self._listed(resource))
             except ApiError as error:
-                failure = error
-                continue
-            searched.add(resource)
+                failed = error
+            if failed is None:
+                searched.add(resource)
+            failure = failed or failure
         return failure
 
     def _put(self, entry: Entry) -> None:
@@ -159,7 +163,9 @@ class OrphanSearch:
                 raise  # the token has expired; the next attempt uses a new one
             return ()  # the agent may not list this kind, so it cannot have applied objects of it
 
-    async def _take(self, resource: Resource, listed: Sequence[KubeObject]) -> None:
+    async def _take(self, resource: Resource, listed: Sequence[KubeObject]) -> ApiError | None:
+        """Put the orphans among these objects into the ledger; return the last failure to get the work of one."""
+        failure: ApiError | None = None
         for item in listed:
             ref = WorkloadRef(
                 api_version=resource.api_version,
@@ -171,8 +177,14 @@ class OrphanSearch:
             if not is_ours or self._ledger.at(identity_of(ref)) is not None:
                 continue
             key = ref.binding_key
-            if self._ledger.get(key) is None:
+            if self._ledger.get(key) is not None:
+                continue
+            try:
                 newest = await self._control.newest_work(key)
-                # Meanwhile a work of this binding may have come.
-                if self._ledger.get(key) is None:
-                    self._put(Entry(work=newest, ref=ref))
+            except ApiError as error:
+                failure = error
+                continue
+            # Meanwhile a work of this binding may have come.
+            if self._ledger.get(key) is None:
+                self._put(Entry(work=newest, ref=ref))
+        return failure

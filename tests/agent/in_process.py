@@ -65,6 +65,8 @@ class Gateway:
         """The newest works of bindings that are not in the list of works."""
         self.work_faults: list[int] = []
         """The statuses of the next answers to requests for a newest work, before others."""
+        self.unreadable: set[str] = set()
+        """Keys of bindings whose newest works the control plane fails to read."""
         self._lines = [messages.Line(is_listed=True, position=0)]
         self._changed = asyncio.Event()
 
@@ -141,6 +143,8 @@ class Gateway:
         if self.work_faults:
             return karmada_api.status(self.work_faults.pop(0), "Fault")
         key = request.query_params["key"]
+        if key in self.unreadable:
+            return karmada_api.status(500, "Fault")
         return _json(self.newest.get(key) or messages.Work(key=key, state="removed", term=0, step=0))
 
     async def _namespaces(self, _request: Request) -> Response:

@@ -149,3 +149,22 @@ async def test_no_object_is_removed_while_a_proxy_answers_for_the_control_plane(
     async with running(later, member, tmp_path / checkpoint):
         await until(lambda: ("DELETE", "web") in member.writes)
     assert not later.work_faults
+
+
+@pytest.mark.parametrize("checkpoint", ["agent.sqlite", "new.sqlite"], ids=["without position", "lost"])
+async def test_object_is_removed_although_the_work_of_another_is_not_known(
+    checkpoint: str, tmp_path: Path
+) -> None:
+    gateway, member = Gateway(), Broken()
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        for count, name in enumerate(("api", "web"), 1):
+            gateway.send(name, 1, 2)
+            await until(lambda count=count: len(gateway.reports) == count)
+        await asyncio.sleep(0.1)
+    later, member.is_broken, member.widget = Gateway(), False, None
+    later.unreadable.add(key_of("api"))
+    async with running(later, member, tmp_path / checkpoint):
+        await until(lambda: ("DELETE", "web") in member.writes)
+        assert "api" in member.objects
+        later.unreadable.clear()
+        await until(lambda: ("DELETE", "api") in member.writes)
