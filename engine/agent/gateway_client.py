@@ -19,7 +19,7 @@ with optional_imports.without("httpx._main"):
 
 _TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)
 _QUIET_SECONDS: Final = 60.0
-"""The feed sends a line at least every 15 s (``http.agents.routes``); a silence this long means a dead connection."""
+"""The feed sends a line at least every 15 s (``agents.work_feed``); a silence this long means a dead connection."""
 
 _FOLLOW_TIMEOUT: Final = httpx.Timeout(10.0, read=_QUIET_SECONDS)
 _REPLY_TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0, write=None)

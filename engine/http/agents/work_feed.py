@@ -1,0 +1,145 @@
+"""The feed of works of one cluster, for its agent.
+
+Without a position, the feed lists all works and then sends each change; with a position in the log it sends only the
+changes after it.
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Final
+
+import anyio
+import msgspec
+
+from engine.agent import messages
+from engine.http.agents import work_messages
+from engine.http.member_namespaces import NamespaceChanges
+from engine.writing.read_side import ReadSide
+from events import keys, records, topics
+from projections import agent_queries
+from projections import query as queries
+from projections.steps import foreign_works
+
+_BATCH_RECORDS: Final = 512
+_QUIET_SECONDS: Final = 15
+"""Longest silence of the feed; after it a line with the position is sent, so that both ends notice a dead peer."""
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class WorkFeed:
+    """Reads the works of clusters from the views and the log."""
+
+    def __init__(self, reads: ReadSide) -> None:
+        self._reads = reads
+        self._namespace_changes = NamespaceChanges(reads)
+
+    async def follow(self, name: str, after: int | None, *, is_leaving: bool) -> AsyncGenerator[bytes]:
+        """Yield the lines of the feed of a cluster after a position in the log; with None, first a list."""
+        # A position beyond the end is that of a log that was restored from a backup since: works at lower positions
+        # would not reach the agent.
+        if after is None or after > self._end(name):
+            # Sample the end before listing: changes made during the list are then repeated by the feed, not lost.
+            after = self._end(name)
+            async for line in self._list(name):
+                yield line
+            if is_leaving:
+                # A leaving cluster must report every work as removed, also works that the agent has forgotten; so
+                # replay the partition from its beginning.
+                after = 0
+            yield _line(messages.Line(position=after, is_listed=True))
+        async for line in self._feed(name, after):
+            yield line
+
+    async def newest_removal(self, name: str, key: str) -> messages.Work | None:
+        """Return the newest removal of a binding's work in a cluster that the log contains."""
+        before = queries.NUMBER_MAX
+        while numbers := await self._reads.read(
+            lambda rows, before=before: agent_queries.newest_works(rows, key, before)
+        ):
+            for number in numbers:
+                batch = await self._reads.log.read_all(number - 1, 1)
+                if works := await self._counting(name, batch):
+                    return works[0][1]
+            before = numbers[-1]
+        return None
+
+    async def _list(self, name: str) -> AsyncGenerator[bytes]:
+        """Yield a line for each current work; the feed that follows repeats changes made meanwhile."""
+        after = 0
+        while True:
+            page = await self._reads.read(lambda rows, after=after: agent_queries.works_of(rows, name, after))
+            for placed in page:
+                yield _line(messages.Line(work=work_messages.of_current(placed.key, placed.work)))
+                after = placed.id
+            if len(page) < agent_queries.PAGE:
+                return
+
+    async def _feed(self, name: str, after: int) -> AsyncGenerator[bytes]:
+        """Yield a line for each new version of a work and each change of namespaces.
+
+        After ``_QUIET_SECONDS`` without a line, yield a line with only the position.
+        """
+        partition = keys.shard_of(name)
+        sent_s = anyio.current_time()
+        namespaces: int | None = None
+        while True:
+            seen = self._reads.views.folded
+            if (last := await self._namespace_changes.last()) != namespaces:
+                namespaces, sent_s = last, anyio.current_time()
+                yield _line(messages.Line(position=after, namespaces=namespaces))
+            while after < self._end(name):
+                batch = await self._reads.log.read(topics.WORKS, partition, after, _BATCH_RECORDS)
+                if not batch:
+                    break
+                for position, work in await self._counting(name, batch):
+                    sent_s = anyio.current_time()
+                    yield _line(messages.Line(position=position, work=work))
+                after = batch[-1].offset + 1
+            # Records of other clusters wake this loop too, so check the elapsed time.
+            if anyio.current_time() >= sent_s + _QUIET_SECONDS:
+                sent_s = anyio.current_time()
+                yield _line(messages.Line(position=after))
+            with anyio.move_on_after(sent_s + _QUIET_SECONDS - anyio.current_time()):
+                if not await self._reads.is_more(seen):
+                    return
+
+    async def _counting(
+        self, name: str, batch: Sequence[records.StoredRecord]
+    ) -> list[tuple[int, messages.Work]]:
+        """Return the valid works of a cluster among these records, each with the offset of the next record.
+
+        Works recorded by a fenced owner have no effect and are left out, as are works that a later record removed.
+        """
+        works = [
+            (record.offset + 1, work)
+            for record in batch
+            if record.key == name and (work := work_messages.of_record(record)) is not None
+        ]
+        if not works:
+            return []
+        work_keys = {work.key for _, work in works}
+        current = await self._reads.read(
+            lambda rows: {key: agent_queries.placed(rows, name, key) for key in work_keys}
+        )
+        foreign = await self._reads.read(
+            lambda rows: foreign_works(rows, batch[0].partition, batch[0].offset, batch[-1].offset)
+        )
+        return [
+            (position, work)
+            for position, work in works
+            if position - 1 not in foreign and _is_current(work, current[work.key])
+        ]
+
+    def _end(self, name: str) -> int:
+        return self._reads.log.ends().get((topics.WORKS, keys.shard_of(name)), 0)
+
+
+def _is_current(work: messages.Work, current: agent_queries.Placed | None) -> bool:
+    """Whether the projection has a work or a later version of it: ``current``, None if the work is removed."""
+    if current is None:
+        return work.state == "removed"
+    return current.version >= work.version
+
+
+def _line(line: messages.Line) -> bytes:
+    return _encode(line) + b"\n"
