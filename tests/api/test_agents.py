@@ -312,6 +312,22 @@ async def test_connected_agent_of_an_earlier_cluster_gets_no_requests_to_its_suc
             assert not (await feed).content
 
 
+async def test_connected_agent_of_an_earlier_cluster_gets_no_works_of_its_successor() -> None:
+    pen, shard = Pen(), keys.shard_of(KEY)
+    history = [*opening(), *pen.step(shard, [applied("one", 1)])]
+    successor = [(clusters.ClusterLeft(name="one"), 30), (clusters.ClusterJoined(name="one"), 31)]
+    later = [
+        *(record(event, "one", count) for event, count in successor),
+        *pen.step(shard, [applied("one", 2)]),
+    ]
+    async with serving(history) as services, agent_of(services, "one") as agent, asyncio.timeout(10):
+        feed = asyncio.create_task(agent.get("/api/v1/agents/one/works"))
+        await asyncio.sleep(0.3)
+        await services.log.append(later)
+        lines = [msgspec.json.decode(line, type=messages.Line) for line in (await feed).content.splitlines()]
+    assert [line.work.step for line in lines if line.work is not None] == [1]
+
+
 async def test_agent_of_a_removed_cluster_learns_it_and_cannot_report() -> None:
     async with serving(opening()) as services, agent_of(services, "one") as agent:
         await services.log.append([record(clusters.ClusterLeft(name="one"), "one", 20)])

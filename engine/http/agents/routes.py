@@ -196,7 +196,9 @@ class _Agents:
                 429, "works", f"the limit of {FOLLOWERS_MAX} agent streams is reached", "try again later"
             )
         is_leaving = caller.cluster is not None and caller.cluster.leaving_ms is not None
-        lines = self._feed.follow(caller.name, query.after, is_leaving=is_leaving)
+        lines = self._feed.follow(
+            caller.name, query.after, partial(self._may_read, caller), is_leaving=is_leaving
+        )
         return CountedStream(lines, NDJSON, self._followers)
 
     async def manifest(self, request: Request, caller: _Caller) -> Response:
@@ -243,12 +245,8 @@ class _Agents:
         return _json(_cluster_message(caller.cluster))
 
     async def calls(self, _request: Request, caller: _Caller) -> Response:
-        async def may_read() -> bool:
-            # Another cluster may have taken the name since the agent connected.
-            cluster = await self._reads.read(lambda rows: clusters.stored(rows, caller.name))
-            return caller.uid is None or cluster is None or cluster.head.uid == caller.uid
-
-        return StreamingResponse(self._calls(caller.name, may_read), media_type=NDJSON)
+        calls = self._calls(caller.name, partial(self._may_read, caller))
+        return StreamingResponse(calls, media_type=NDJSON)
 
     async def replies(self, request: Request, caller: _Caller) -> Response:
         query = read_query(request, ReplyQuery)
@@ -257,6 +255,11 @@ class _Agents:
         if not await self._tunnels.reply(caller.name, query.id, query.status, content_type, chunks):
             raise RefusalError(404, "id", "no client waits for this response", "drop it")
         return _json(_cluster_message(caller.cluster))
+
+    async def _may_read(self, caller: _Caller) -> bool:
+        """Whether no other cluster has taken the name since the agent connected."""
+        cluster = await self._reads.read(lambda rows: clusters.stored(rows, caller.name))
+        return caller.uid is None or cluster is None or cluster.head.uid == caller.uid
 
     async def _calls(self, name: str, may_read: Callable[[], Awaitable[bool]]) -> AsyncGenerator[bytes]:
         async with aclosing(self._tunnels.calls(name, may_read)) as calls:

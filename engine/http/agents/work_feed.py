@@ -4,7 +4,8 @@ Without a position, the feed lists all works and then sends each change; with a 
 changes after it.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from typing import Final
 
 import anyio
@@ -33,22 +34,34 @@ class WorkFeed:
         self._reads = reads
         self._namespace_changes = NamespaceChanges(reads)
 
-    async def follow(self, name: str, after: int | None, *, is_leaving: bool) -> AsyncGenerator[bytes]:
-        """Yield the lines of the feed of a cluster after a position in the log; with None, first a list."""
+    async def follow(
+        self, name: str, after: int | None, may_read: Callable[[], Awaitable[bool]], *, is_leaving: bool
+    ) -> AsyncGenerator[bytes]:
+        """Yield the lines of the feed of a cluster after a position in the log; with None, first a list.
+
+        ``may_read`` is asked before each part; the feed ends if it returns False.
+        """
+        async with aclosing(self._follow(name, after, is_leaving=is_leaving)) as parts:
+            async for part in parts:
+                if not await may_read():
+                    return
+                yield part
+
+    async def _follow(self, name: str, after: int | None, *, is_leaving: bool) -> AsyncGenerator[bytes]:
         # A position beyond the end is that of a log that was restored from a backup since: works at lower positions
         # would not reach the agent.
         if after is None or after > self._end(name):
             # Sample the end before listing: changes made during the list are then repeated by the feed, not lost.
             after = self._end(name)
-            async for line in self._list(name):
-                yield line
+            async for page in self._list(name):
+                yield page
             if is_leaving:
                 # A leaving cluster must report every work as removed, also works that the agent has forgotten; so
                 # replay the partition from its beginning.
                 after = 0
             yield _line(messages.Line(position=after, is_listed=True))
-        async for line in self._feed(name, after):
-            yield line
+        async for part in self._feed(name, after):
+            yield part
 
     async def newest_removal(self, name: str, key: str) -> messages.Work | None:
         """Return the newest removal of a binding's work in a cluster that the log contains."""
@@ -64,15 +77,15 @@ class WorkFeed:
         return None
 
     async def _list(self, name: str) -> AsyncGenerator[bytes]:
-        """Yield a line for each current work; the feed that follows repeats changes made meanwhile."""
+        """Yield a line for each current work, in pages; the feed that follows repeats changes made meanwhile."""
         after = 0
         while True:
             page = await self._reads.read(lambda rows, after=after: agent_queries.works_of(rows, name, after))
-            for placed in page:
-                yield _line(messages.Line(work=work_messages.of_current(placed.key, placed.work)))
-                after = placed.id
+            works = [work_messages.of_current(placed.key, placed.work) for placed in page]
+            yield b"".join(_line(messages.Line(work=work)) for work in works)
             if len(page) < agent_queries.PAGE:
                 return
+            after = page[-1].id
 
     async def _feed(self, name: str, after: int) -> AsyncGenerator[bytes]:
         """Yield a line for each new version of a work and each change of namespaces.
@@ -91,9 +104,9 @@ class WorkFeed:
                 batch = await self._reads.log.read(topics.WORKS, partition, after, _BATCH_RECORDS)
                 if not batch:
                     break
-                for position, work in await self._counting(name, batch):
+                if works := await self._counting(name, batch):
                     sent_s = anyio.current_time()
-                    yield _line(messages.Line(position=position, work=work))
+                    yield b"".join(_line(messages.Line(position=end, work=work)) for end, work in works)
                 after = batch[-1].offset + 1
             # Records of other clusters wake this loop too, so check the elapsed time.
             if anyio.current_time() >= sent_s + _QUIET_SECONDS:
