@@ -1,7 +1,7 @@
 """HTTP server of each API, with limits on connections and time.
 
-A client has ``HEAD_SECONDS`` for the TLS handshake and for each request head. A connection over the limit
-gets 503 and is closed.
+A client has ``HEAD_SECONDS`` for the TLS handshake and for each request head, and is disconnected if it accepts no data
+of a response for ``SEND_SECONDS``. A connection over the limit gets 503 and is closed.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ HEAD_SECONDS: Final = 10.0
 """Time limit for the TLS handshake and for each request head."""
 
 SEND_SECONDS: Final = 30
-"""A client that accepts no data of a stream for this long is disconnected."""
+"""A client that accepts no data of a response for this long is disconnected."""
 
 _KEEP_ALIVE_SECONDS: Final = 120
 """Longer than Go's clients keep idle connections, so that no request meets a connection that is being closed."""
@@ -75,6 +75,7 @@ class _Protocol(HttpToolsProtocol):
         # uvicorn's own limit answers 503 but keeps the connections open.
         self._connections_max, self.limit_concurrency = self.limit_concurrency or CONNECTIONS_MAX, None
         self._head: asyncio.TimerHandle | None = None
+        self._sending: asyncio.TimerHandle | None = None
         self._client: client_certificates.Client | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -93,7 +94,16 @@ class _Protocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_head()
+        self._end_sending()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._expect_progress()
+
+    def resume_writing(self) -> None:
+        self._end_sending()
+        super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -114,6 +124,22 @@ class _Protocol(HttpToolsProtocol):
 
     def _expect_head(self) -> None:
         self._head = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+
+    def _expect_progress(self) -> None:
+        unsent = self.transport.get_write_buffer_size()
+        self._sending = self.loop.call_later(SEND_SECONDS, self._check_progress, unsent)
+
+    def _check_progress(self, unsent: int) -> None:
+        # Abort: ``close`` would wait until the client accepts the rest.
+        if self.transport.get_write_buffer_size() >= unsent:
+            self.transport.abort()
+        else:
+            self._expect_progress()
+
+    def _end_sending(self) -> None:
+        if self._sending is not None:
+            self._sending.cancel()
+            self._sending = None
 
     def _end_head(self) -> None:
         if self._head is not None:

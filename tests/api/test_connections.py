@@ -3,14 +3,16 @@
 import asyncio
 import contextlib
 import datetime as dt
+import socket
 import ssl
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from engine.http import incoming_requests
@@ -22,16 +24,20 @@ HALF = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
 Pair = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
+async def _ok(_request: Request) -> Response:
+    return Response("ok")
+
+
 @contextlib.asynccontextmanager
 async def listening(
-    connections_max: int = 10, tls: certificates.Certificates | None = None
+    connections_max: int = 10,
+    tls: certificates.Certificates | None = None,
+    answer: Callable[[Request], Awaitable[Response]] = _ok,
 ) -> AsyncGenerator[int]:
-    """The port of a server whose only route answers `ok`."""
-
-    async def answer(_request: Request) -> Response:
-        return Response("ok")
-
+    """The port of a server with only one route, which answers `ok`, or as ``answer`` does."""
     with contextlib.closing(http_server.listen("127.0.0.1", 0)) as listener:
+        # A small buffer: the server sees progress once the system has sent a part of it.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65_536)
         application = Starlette(routes=[Route("/", answer)])
         server = http_server.server(application, tls, connections_max)
         running = asyncio.create_task(server.serve(sockets=[listener]))
@@ -94,6 +100,76 @@ async def test_idle_keepalive_connection_stays_open_until_an_incomplete_second_h
         assert await reader.readuntil(b"ok")
         writer.write(HALF)
         assert await answer_of((reader, writer)) == b""
+
+
+@contextlib.asynccontextmanager
+async def streaming(
+    size: int, tls: certificates.Certificates | None
+) -> AsyncGenerator[tuple[int, asyncio.Event]]:
+    """The port of a server that answers with this many bytes, and an event that is set when the response has ended."""
+    ended = asyncio.Event()
+
+    async def parts() -> AsyncGenerator[bytes]:
+        try:
+            for _ in range(size // http_server.PIECE_BYTES):
+                yield bytes(http_server.PIECE_BYTES)
+        finally:
+            ended.set()
+
+    async def answer(_request: Request) -> Response:
+        return StreamingResponse(parts())
+
+    async with listening(10, tls, answer) as port:
+        yield port, ended
+
+
+@pytest.mark.parametrize("is_secure", [False, True], ids=["plain", "TLS"])
+def test_client_that_accepts_no_data_is_disconnected(
+    is_secure: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "SEND_SECONDS", 0.3)
+    made = certificates.make(tmp_path, dt.datetime.now(dt.UTC), ("127.0.0.1",))
+    trusted = ssl.create_default_context(cadata=made.authority.decode())
+
+    async def play() -> None:
+        async with streaming(2**30, made if is_secure else None) as (port, ended):
+            _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusted if is_secure else None)
+            writer.write(HALF + b"\r\n")
+            await asyncio.wait_for(ended.wait(), 10)
+            writer.transport.abort()
+            await asyncio.sleep(0.05)
+
+    with asyncio.Runner(loop_factory=http_server.new_event_loop) as runner:
+        runner.run(play())
+
+
+@pytest.mark.parametrize("is_secure", [False, True], ids=["plain", "TLS"])
+def test_slow_client_gets_the_whole_response(
+    is_secure: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "SEND_SECONDS", 1)
+    made = certificates.make(tmp_path, dt.datetime.now(dt.UTC), ("127.0.0.1",))
+    trusted = ssl.create_default_context(cadata=made.authority.decode())
+    size = 32 * http_server.PIECE_BYTES
+
+    async def play() -> None:
+        async with streaming(size, made if is_secure else None) as (port, ended):
+            reader, writer = await asyncio.open_connection(
+                "127.0.0.1", port, ssl=trusted if is_secure else None
+            )
+            writer.write(HALF + b"connection: close\r\n\r\n")
+            received, began_s = 0, time.monotonic()
+            while part := await reader.read(size // 100):
+                received += len(part)
+                await asyncio.sleep(0.02)
+            writer.close()
+            await writer.wait_closed()
+            assert received > size
+            assert ended.is_set()
+            assert time.monotonic() - began_s > http_server.SEND_SECONDS
+
+    with asyncio.Runner(loop_factory=http_server.new_event_loop) as runner:
+        runner.run(play())
 
 
 async def test_connections_over_the_limit_are_answered_503_and_closed() -> None:

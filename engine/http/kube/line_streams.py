@@ -1,4 +1,7 @@
-"""Streaming responses. They end when the client disconnects or stops reading, or at a time limit."""
+"""Streaming responses. They end when the client disconnects, or at a time limit.
+
+The server disconnects clients that stop reading.
+"""
 
 import asyncio
 import contextlib
@@ -9,7 +12,6 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from engine.http.counted_responses import CountedResponse
-from engine.http.server import SEND_SECONDS
 from events import records
 
 SECONDS_MAX: Final = 3_600
@@ -55,18 +57,17 @@ class Parts(Response):
             # Close the generator explicitly, so that its ``finally`` ends the subscription now and not at a
             # later garbage collection.
             await self._parts.aclose()
-        # Do not report a client that disconnected or stopped reading; raise any other error.
-        if isinstance(ended, Exception) and not isinstance(ended, OSError | TimeoutError):
+        # Do not report a client that disconnected; raise any other error.
+        if isinstance(ended, Exception) and not isinstance(ended, OSError):
             raise ended
-        with contextlib.suppress(OSError, TimeoutError):
+        with contextlib.suppress(OSError):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _send(self, send: Send) -> None:
         # An empty part sends the headers at once, before the first event.
         await send({"type": "http.response.body", "body": b"", "more_body": True})
         async for part in self._parts:
-            async with asyncio.timeout(SEND_SECONDS):
-                await send({"type": "http.response.body", "body": part, "more_body": True})
+            await send({"type": "http.response.body", "body": part, "more_body": True})
 
 
 class Lines(CountedResponse, Parts):

@@ -19,7 +19,6 @@ from engine.http.errors import RefusalError
 from engine.http.query import parameters, record_pages
 from engine.http.query.api_routes import feed_route, read_query
 from engine.http.query.record_json import entry
-from engine.http.server import SEND_SECONDS
 from engine.log.port import LogCutError
 from engine.writing.read_side import ReadSide
 
@@ -58,7 +57,7 @@ class _Feed(CountedResponse, EventSourceResponse):
     """A live feed; it is one of the ``readers`` while it is sent."""
 
     def __init__(self, events: AsyncGenerator[ServerSentEvent], readers: set[Response]) -> None:
-        super().__init__(events, ping=_PING_SECONDS, send_timeout=SEND_SECONDS)  # pyright: ignore[reportUnknownMemberType]
+        super().__init__(events, ping=_PING_SECONDS)  # pyright: ignore[reportUnknownMemberType]
         self.open_responses = readers
 
 
