@@ -28,6 +28,10 @@ class NotReachableError(Exception):
     """The agent does not respond; the message contains the reason."""
 
 
+class UnansweredError(NotReachableError):
+    """The agent has got the request but did not respond: the member may have carried it out."""
+
+
 class IncompleteError(Exception):
     """The agent's upload of a response ended before the response did."""
 
@@ -58,7 +62,9 @@ class _Open:
         self.left = anyio.Event()
         self.is_complete = False
         self.is_lost = False
-        """Whether the agent disconnected before it read the request."""
+        """Whether the agent disconnected, or may not read the request."""
+        self.read_from: _Connection | None = None
+        """The connection from which the agent has read the request."""
         self.status = 0
         self.content_type = ""
         self.send: MemoryObjectSendStream[bytes]
@@ -110,8 +116,9 @@ class Tunnels:
                     if not await self._may_read(cluster, result[0], may_read):
                         return
                     # A client that got an error, or left, may have sent its request again elsewhere.
-                    if (cluster, result[0]) not in self._open:
+                    if (opened := self._open.get((cluster, result[0]))) is None:
                         continue
+                    opened.read_from = connection
                 yield result
         finally:
             if self._agents.get(cluster) is connection:
@@ -119,11 +126,15 @@ class Tunnels:
             # Nothing will read these requests; fail them now instead of at their time limit.
             for number, _call in connection.unread():
                 self._lose(cluster, number)
+            # An agent ends the requests of a connection with it, or never got them.
+            for (name, number), opened in list(self._open.items()):
+                if name == cluster and opened.read_from is connection and not opened.answered.is_set():
+                    self._lose(cluster, number)
             connection.send.close()
             connection.receive.close()
 
     async def call(self, cluster: str, call: Call) -> Reply:
-        """Send a request through the cluster's agent; raises NotReachableError."""
+        """Send a request through the cluster's agent; raises NotReachableError, UnansweredError if it was sent."""
         agent = self._agents.get(cluster)
         if agent is None:
             raise NotReachableError(f"the agent of cluster {cluster} is not connected to this server")
@@ -142,6 +153,10 @@ class Tunnels:
             raise
         if opened.is_lost or not opened.answered.is_set():
             self._close(key, opened)
+            if opened.read_from is not None:
+                raise UnansweredError(
+                    f"the agent of cluster {cluster} did not respond; the cluster may have carried out the request"
+                )
             raise NotReachableError(f"the agent of cluster {cluster} does not respond")
         return Reply(opened.status, opened.content_type, self._chunks(key, opened))
 
@@ -191,7 +206,7 @@ class Tunnels:
         return is_permitted
 
     def _lose(self, cluster: str, number: str) -> None:
-        """Fail a request that the agent has not read."""
+        """Fail a request to which the agent will not respond."""
         if opened := self._open.get((cluster, number)):
             opened.is_lost = True
             opened.answered.set()

@@ -22,7 +22,7 @@ from engine.http.kube.members.watches import MemberWatches
 from engine.http.kube.members.writes import MemberWrites
 from engine.http.kube.request_acts import act_at
 from engine.http.kube.routing import Guard, KubeApi, Verb
-from engine.http.tunnels import Call, IncompleteError, NotReachableError, Reply, Tunnels
+from engine.http.tunnels import Call, IncompleteError, NotReachableError, Reply, Tunnels, UnansweredError
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.rights.rbac import Rights, User
@@ -112,6 +112,8 @@ class MemberApis:
         )
         try:
             reply = await self._tunnels.call(name, call)
+        except UnansweredError as error:
+            raise status_objects.timed_out(str(error)) from None
         except NotReachableError as error:
             raise status_objects.unavailable(str(error)) from None
         return PassedOn(reply)
