@@ -163,7 +163,13 @@ class Writer:
                     self._retry_later(key, _Attempt(decision, newest, backoff), error)
                     return
                 self.counts.conflicts += 1
-                newest = await self._read(key) or newest
+                current = await self._read(key)
+                # Without a later version the same write would be refused again: the API can't be read now, or an
+                # admission webhook has refused the write.
+                if current is None or current.metadata.resource_version == newest.metadata.resource_version:
+                    self._retry_later(key, _Attempt(decision, newest, backoff), error)
+                    return
+                newest = current
             except (KubeconfigError, ApiError) as error:
                 self._retry_later(key, _Attempt(decision, newest, backoff), error)
                 return

@@ -20,11 +20,15 @@ SOON_S = 5
 
 
 class Denying(Api):
-    """An API that answers writes of some bindings with ``code`` while that is not 0."""
+    """An API that answers writes of some bindings with ``code`` while that is not 0.
 
-    def __init__(self, code: int) -> None:
+    Unless it ``is_readable``, it fails to read them too.
+    """
+
+    def __init__(self, code: int, *, is_readable: bool = True) -> None:
         super().__init__()
         self.code = code
+        self.is_readable = is_readable
         self.denied = 0
         self.gone = 0
         """Number of following reads of the discovery documents and of Leases that are answered 410."""
@@ -34,6 +38,8 @@ class Denying(Api):
         if plural == "leases" and self.gone:
             self.gone -= 1
             return karmada_api.status(410, "Gone")
+        if self.code and not self.is_readable and name.startswith(DENIED):
+            return karmada_api.status(500, "Fault")
         return super()._read(request, plural, namespace, name)
 
     async def _groups(self, request: Request) -> Response:
@@ -49,9 +55,11 @@ class Denying(Api):
         return super()._write(method, path, subresource, body)
 
 
-@pytest.mark.parametrize("code", [403, 410, 500])
-async def test_refused_bindings_do_not_keep_others_from_being_written(code: int) -> None:
-    api = Denying(code)
+@pytest.mark.parametrize(
+    ("code", "is_readable"), [(403, True), (410, True), (500, True), (409, True), (409, False)]
+)
+async def test_refused_bindings_do_not_keep_others_from_being_written(code: int, is_readable: bool) -> None:
+    api = Denying(code, is_readable=is_readable)
     names = [f"{DENIED}{number}" for number in range(WORKERS + 4)]
     async with serving(api) as access, scheduling(access, memory.MemoryLog()):
         for name in names:
