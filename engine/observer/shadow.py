@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from engine.kubeapi.values import resource_versions
 from engine.observer.observed_bindings import (
     ObservedBinding,
     basis_of,
@@ -114,7 +115,9 @@ class Shadow:
                 b"[" + bytes(manifest) + b"]"
             )  # a cluster that cannot be read would fail every comparison
             self._clusters[metadata.name] = bytes(manifest)
-            self._remember_fleet(int(metadata.resource_version))
+            # Kubernetes permits any text.
+            version = resource_versions.number(metadata.resource_version)
+            self._remember_fleet(self._fleets[-1].version if version is None else version)
             return None
         if kind not in vocabulary.BINDING_KINDS or (
             self._own_scheduler and _NAMED.decode(manifest).spec.scheduler_name == self._own_scheduler
