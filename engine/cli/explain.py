@@ -55,7 +55,7 @@ def explain(
     for line in explanation_texts.story(explanation):
         output.print_line(line)
     for group in explanation.explanation.groups if explanation.explanation else ():
-        explanation_texts.show_group(group)
+        explanation_texts.show_group(group, summaries.refusal(explanation, group))
 
 
 def _unexplained(kind: kinds.Kind, name: str) -> failures.Failure:

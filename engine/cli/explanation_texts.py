@@ -38,12 +38,13 @@ def _labels(labels: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={labels[name]}" for name in sorted(labels))
 
 
-def show_group(group: GroupExplanation) -> None:
-    """Print the clusters of an affinity group that was tried, each with its numbers or the reasons that exclude it."""
-    title = f"Group {group.affinity_name}" if group.affinity_name else "Clusters"
-    steps = ", ".join(map(summaries.division, group.steps))
+def show_group(group: GroupExplanation, refusal: str = "") -> None:
+    """Print the clusters of an affinity group that was tried, each with its numbers or the reasons that exclude it.
+
+    ``refusal`` is the reason for which they were not applied; empty if they were.
+    """
     output.print_line("")
-    output.print_line(output.clean(f"{title}{f': {steps}' if steps else ''}"))
+    output.print_line(output.clean(summaries.group_title(group, refusal)))
     if group.error:
         output.print_line(output.clean(f"  {group.error}"))
     rows = [

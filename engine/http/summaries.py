@@ -9,7 +9,7 @@ from engine.domain import bindings
 from engine.http import observed_texts
 from engine.http.query.record_json import Entry
 from engine.placement.capacity import UNLIMITED
-from engine.placement.explanations import SCALE_DOWN, ClusterExplanation, Step
+from engine.placement.explanations import SCALE_DOWN, ClusterExplanation, GroupExplanation, Step
 from engine.reconcilers.explained import Explained, Preemption
 from events import keys, shapes
 from events.json_values import Json, as_object
@@ -86,6 +86,19 @@ def short(value: object) -> str:
     return str(value)
 
 
+def group_title(group: GroupExplanation, refusal: str = "") -> str:
+    """The name of an affinity group, how replicas were divided over its clusters, and why that was not applied."""
+    name = f"Group {group.affinity_name}" if group.affinity_name else "Clusters"
+    steps = ", ".join(map(division, group.steps))
+    title = f"{name}: {steps}" if steps else name
+    return f"{title}; not applied: {refusal}" if refusal else title
+
+
+def refusal(explained: Explained, group: GroupExplanation) -> str:
+    """The reason for which the clusters that the scheduler chose in a group, if any, were refused: a quota."""
+    return explained.condition if _is_kept(explained) and not group.error else ""
+
+
 def division(step: Step) -> str:
     """A division of replicas in words: a scale-down divides the replicas that remain, a scale-up only the new ones."""
     return f"{step.kind} {'to' if step.kind == SCALE_DOWN else 'of'} {step.seats}"
@@ -99,8 +112,11 @@ def decided(explained: Explained) -> str:
 
 def result(explained: Explained, clusters: str) -> str:
     """The clusters of a decision as text; a binding that could not be scheduled keeps those that it has."""
-    is_kept = explained.condition not in {"", bindings.SUCCESS} and explained.clusters == explained.previous
-    return f"unchanged, {clusters}" if is_kept else clusters
+    return f"unchanged, {clusters}" if _is_kept(explained) else clusters
+
+
+def _is_kept(explained: Explained) -> bool:
+    return explained.condition not in {"", bindings.SUCCESS} and explained.clusters == explained.previous
 
 
 def preemption_lines(explained: Explained) -> Iterator[tuple[str, str]]:

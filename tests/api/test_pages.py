@@ -22,6 +22,7 @@ from tests.builders.inputs import (
     key,
     policy,
     policy_deleted,
+    quota,
     tainted,
 )
 from tests.builders.manifests import on
@@ -155,6 +156,16 @@ async def test_binding_page_shows_placement_reason_and_events() -> None:
     assert "Events, newest first" in page
     assert page.rindex("eviction-started") < page.rindex("template-applied")
     assert f'data-feed="/api/v1/live?key={WEB.replace("/", "%2F")}"' in page
+
+
+async def test_clusters_that_a_quota_refuses_are_not_shown_as_chosen() -> None:
+    story = Story()
+    await story.submit(joined("member1"), capacity("member1", 6), quota("few", cpu="1"))
+    await story.submit(deployment("web", 2), policy("p", on("member1")))
+    async with serving(await written(story)) as services, client(services) as http:
+        page = (await http.get(f"/bindings/{WEB}")).text
+    assert "<h3>Clusters: duplicated of 2; not applied: QuotaExceeded</h3>" in page
+    assert 'class="chosen"' not in page
 
 
 async def test_binding_page_before_the_binding_exists_shows_its_timeline() -> None:

@@ -77,24 +77,25 @@ def explanation(explained: Explained) -> Explanation:
         ("Decided", summaries.decided(explained)),
         ("Basis", f"step {basis.step} of shard {basis.shard}, rules {basis.release}"),
     ]
-    groups = [_group(group) for group in explained.explanation.groups] if explained.explanation else []
+    tried = explained.explanation.groups if explained.explanation else ()
+    groups = [_group(explained, group) for group in tried]
     return Explanation(facts=[fact for fact in facts if fact[1]], groups=groups)
 
 
-def _group(group: GroupExplanation) -> Group:
-    name = f"Group {group.affinity_name}" if group.affinity_name else "Clusters"
-    steps = ", ".join(map(summaries.division, group.steps))
+def _group(explained: Explained, group: GroupExplanation) -> Group:
+    refusal = summaries.refusal(explained, group)
     return Group(
-        title=f"{name}: {steps}" if steps else name,
+        title=summaries.group_title(group, refusal),
         error=group.error,
-        seats=[_seat(cluster) for cluster in group.clusters],
+        seats=[_seat(cluster, is_applied=not refusal) for cluster in group.clusters],
     )
 
 
-def _seat(cluster: ClusterExplanation) -> Seat:
+def _seat(cluster: ClusterExplanation, *, is_applied: bool) -> Seat:
+    is_chosen = bool(cluster.replicas) or (cluster.selected and cluster.replicas is None)
     return Seat(
         cluster=cluster.name,
-        chosen=bool(cluster.replicas) or (cluster.selected and cluster.replicas is None),
+        chosen=is_chosen and is_applied,
         replicas=_number(cluster.replicas),
         weight=_number(cluster.weight),
         kept=_number(cluster.kept),
