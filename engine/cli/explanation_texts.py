@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from engine.cli import output
-from engine.deciders import quota_amounts
 from engine.http import summaries
 from engine.placement.explanations import GroupExplanation
 from engine.reconcilers.explained import Explained
@@ -67,8 +66,8 @@ def show_group(group: GroupExplanation, refusal: str = "") -> None:
     output.table(("CLUSTER", "REPLICAS", "WEIGHT", "KEPT", "CAPACITY", "SCORE", "FAILED"), rows, wraps=True)
 
 
-def _requests(requests: Mapping[str, int]) -> str:
-    amounts = ", ".join(f"{name}={quota_amounts.shown(name, value)}" for name, value in requests.items())
+def _requests(requests: Mapping[str, str]) -> str:
+    amounts = ", ".join(f"{name}={amount}" for name, amount in requests.items())
     return f", each with {amounts}" if amounts else ""
 
 

@@ -69,7 +69,7 @@ class Basis(Struct, frozen=True, rename="camel"):
 class Explained(Struct, frozen=True, rename="camel"):
     """A scheduling decision on one binding with its basis, request, result and explanation.
 
-    ``requests`` are those of one replica: cpu in thousandths of a core, others in whole units.
+    ``requests`` are those of one replica, as Kubernetes quantities.
     """
 
     key: str
@@ -77,7 +77,7 @@ class Explained(Struct, frozen=True, rename="camel"):
     trigger: str
     mode: str
     replicas: int
-    requests: dict[str, int] | None
+    requests: dict[str, str] | None
     previous: dict[str, int]
     placement: msgspec.Raw
     condition: str

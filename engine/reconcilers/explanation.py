@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from engine.deciders import quota_amounts
 from engine.deciders.required_bindings import NOT_REQUIRED
 from engine.deciders.step_outputs import SchedulingPass
 from engine.domain import bindings
@@ -186,7 +187,9 @@ def _explained(key: str, step: recovery.RecordedStep, passes: Sequence[Schedulin
         trigger=request.trigger,
         mode="Fresh" if request.fresh else "Steady",
         replicas=request.replicas,
-        requests=None if request.requests is None else dict(request.requests),
+        requests=None
+        if request.requests is None
+        else {name: quota_amounts.shown(name, amount) for name, amount in request.requests},
         previous=dict(request.current),
         placement=msgspec.Raw(msgspec.json.encode(request.placement)),
         condition=decision.reason,

@@ -41,12 +41,13 @@ def by_name(explained_binding: Explained) -> dict[str, ClusterExplanation]:
 @pytest.mark.parametrize("scheduling", [DUPLICATED, EVEN, AGGREGATED, DYNAMIC])
 async def test_explanation_has_the_numbers_of_the_decision(scheduling: Json) -> None:
     story = await begun()
-    await story.submit(policy("p", {"replicaScheduling": scheduling}), deployment("web", 12))
+    await story.submit(policy("p", {"replicaScheduling": scheduling}), deployment("web", 12, "1000m"))
     (decision,) = await story.recorded(decisions.ScheduleDecided)
     shown = await explained(story)
     assert shown.clusters == {target.name: target.replicas for target in decision.clusters}
     assert shown.excluded == decision.excluded
     assert (shown.trigger, shown.mode) == (decision.trigger, decision.mode)
+    assert shown.requests == {"cpu": "1"}
     for name, cluster in by_name(shown).items():
         assert cluster.available == {"member1": 6, "member2": 12, "member3": 18}[name]
         assert (cluster.replicas or 0) == shown.clusters.get(name, 0)
