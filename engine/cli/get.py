@@ -33,6 +33,9 @@ _WHOLE: Final = frozenset({"yaml", "json", "name"})
 _NAMING: Final = frozenset({"NAMESPACE", "NAME", "CLUSTER"})
 """Columns that together identify a row."""
 
+_AGES: Final = frozenset({"AGE", "LAST SEEN", "FIRST SEEN"})
+"""Columns that change all the time."""
+
 _HEADING: Final = -1
 """Index of the heading for ``output.rows``."""
 
@@ -166,8 +169,7 @@ def _changes(old: Listing, new: Listing) -> tuple[list[Sequence[cli_output.Cell]
     """The rows of a table, with the removed ones at the end, and the indexes of the changed and the removed ones."""
     columns = (*new.columns, *new.wide)
     naming = [index for index, column in enumerate(columns) if column in _NAMING]
-    # AGE changes all the time.
-    ageless = [index for index, column in enumerate(columns) if column != "AGE"]
+    ageless = [index for index, column in enumerate(columns) if column not in _AGES]
 
     def cells(row: Sequence[cli_output.Cell], indexes: list[int]) -> tuple[str, ...]:
         return tuple(str(row[index]) for index in indexes if index < len(row))
@@ -214,6 +216,10 @@ def _matching(
         ]
         return _Shown(documents, pod_tables.work_table(works))
     kind = server_reads.kind_of(kind_name, client)
+    if selection.as_of and kind.kind == "Event":
+        raise failures.Failure(
+            "--as-of: the log has no Events", "see the events about an object: reballast timeline KIND NAME"
+        )
     objects = [
         value
         for name in names or ("",)
@@ -256,6 +262,8 @@ def _table(
 ) -> tuple[Listing, list[KubeObject]]:
     """The table of the objects, and the object of each row."""
     namespace, as_of = selection.namespace, selection.as_of
+    if kind.kind in server_reads.SERVED:
+        return table_rows.served_listing(kind, objects, now_ms), objects
     if kind.route != "template" or kind in kinds.DERIVED:
         return table_rows.listing(kind.kind, objects, now_ms), objects
     if is_named or len(objects) == 1:

@@ -9,6 +9,7 @@ from typing import Final, Generic, NamedTuple, TypeVar, cast
 
 from msgspec import Struct
 
+from engine.agent import discovery
 from engine.cli import failures, output, server_location
 from engine.cli.client import Client, Parameter
 from engine.http.query.record_json import Entry
@@ -17,7 +18,7 @@ from engine.objects import bindings
 from engine.objects.bindings import Binding
 from engine.simulation.listed_statuses import WorkloadStatus
 from events import keys, vocabulary
-from events.json_values import Json, object_at, objects_at
+from events.json_values import Json, as_text, object_at, objects_at
 from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
 
@@ -26,6 +27,8 @@ _CLOSE: Final = 0.6
 _DISCOVERY: Final = {
     "accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
 }
+SERVED: Final = frozenset({"Namespace", "Event"})
+"""Kinds that the Kubernetes API derives at least in part, so that only it lists all their objects."""
 
 
 _Item = TypeVar("_Item")
@@ -203,6 +206,8 @@ def _all(client: Client, kind: kinds.Kind, selection: Selection) -> Iterator[Kub
         for value in objects(client, "bindings", namespace=namespace, labelSelector=labels, asOf=as_of):
             if value.kind == kind.kind and name in {"", value.name}:
                 yield value
+    elif kind.kind in SERVED and not as_of:
+        yield from _served(client, kind, selection)
     else:
         # Objects of a custom kind are stored in the version in which they were written, so query all
         # versions.
@@ -212,3 +217,17 @@ def _all(client: Client, kind: kinds.Kind, selection: Selection) -> Iterator[Kub
         for value in objects(client, "objects", **query, labelSelector=labels, asOf=as_of):
             if not kind.group or value.api_version.startswith(f"{kind.group}/"):
                 yield value
+
+
+def _served(client: Client, kind: kinds.Kind, selection: Selection) -> Iterator[KubeObject]:
+    """The selected objects of a kind in the Kubernetes API; raises Failure."""
+    resource = discovery.Resource(
+        api_version=kind.api_version, kind=kind.kind, plural=kind.plural, namespaced=kind.namespaced
+    )
+    name = f"metadata.name={selection.name}" if selection.name else ""
+    query = {"labelSelector": selection.labels, "fieldSelector": name}
+    reply = client.kubernetes("GET", resource.path(selection.namespace).removeprefix("/"), query=query)
+    if reply.is_refusal:
+        raise failures.Failure(as_text(reply.body.get("message")))
+    for item in objects_at(reply.body, "items"):
+        yield KubeObject({"apiVersion": kind.api_version, "kind": kind.kind, **item})

@@ -237,6 +237,20 @@ def listing(kind: str, objects: Sequence[KubeObject], now_ms: int) -> Listing:
     return Listing(columns, wide, rows)
 
 
+def served_listing(kind: kinds.Kind, objects: Sequence[KubeObject], now_ms: int) -> Listing:
+    """The table of objects in the columns of the Kubernetes API."""
+    from engine.kubeapi.tables import tables  # noqa: PLC0415  # most kinds do not need it, and it loads slowly
+
+    columns = sorted(tables.columns_of_kind(kind.group, kind.kind), key=lambda column: column.priority)
+    names = tuple(column.name.upper() for column in columns)
+    count = sum(1 for column in columns if not column.priority)
+    rows: list[Row] = [
+        tuple(NONE if (cell := column.reading(value, now_ms)) is None else str(cell) for column in columns)
+        for value in objects
+    ]
+    return Listing(names[:count], names[count:], rows)
+
+
 def with_namespaces(table: Listing, objects: Sequence[KubeObject]) -> Listing:
     """The table with a first column NAMESPACE; ``objects`` has one object per row."""
     rows = [(value.namespace, *row) for row, value in zip(table.rows, objects, strict=True)]

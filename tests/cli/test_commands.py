@@ -311,6 +311,21 @@ def test_pods_are_listed_by_label(shell: Shell) -> None:
     assert shell.errors == 'error: pods "absent" not found\n'
 
 
+def test_objects_that_the_kubernetes_api_derives_are_listed(shell: Shell) -> None:
+    heading, *rows = without_ages(shell("get", "ns"))
+    assert heading == "NAME STATUS"
+    assert {"default Active", "kube-system Active", "karmada-es-member1 Active"} <= set(rows)
+    assert "phase: Active" in shell("describe", "ns", "default")
+    shell("get", "ns", "absent", code=1)
+    applied(shell, "eventful")
+    row = "ApplyPolicySucceed deployment/eventful"
+    shell.until_true(lambda: row in " ".join(shell("get", "events").split()))
+    (event, *_) = json.loads(shell("get", "events", "-o", "json"))["items"]
+    assert (event["apiVersion"], event["kind"]) == ("events.k8s.io/v1", "Event")
+    shell("get", "events", "--as-of", "1m", code=1)
+    assert shell.errors.startswith("error: --as-of: the log has no Events\n")
+
+
 def test_member_faults_are_set_and_removed(shell: Shell) -> None:
     assert shell("members").splitlines()[0].split() == ["NAME", "JOINED", "FAULTS", "START-UP", "WORKLOADS"]
     shell("fault", "member2", "slow", "--amount", "5")

@@ -54,7 +54,12 @@ class Table(TypedDict):
 def columns_of(resource: Resource) -> tuple[Column, ...]:
     if resource.columns:
         return (NAME, *(_declared(column) for column in resource.columns))
-    return _COLUMNS.get((resource.group, resource.kind), (NAME, AGE))
+    return columns_of_kind(resource.group, resource.kind)
+
+
+def columns_of_kind(group: str, kind: str) -> tuple[Column, ...]:
+    """The columns of a kind that is no custom kind."""
+    return _COLUMNS.get((group, kind), (NAME, AGE))
 
 
 def table(
