@@ -22,6 +22,7 @@ from engine.objects import bindings
 from engine.objects.bindings import Binding
 from events import shapes
 from events.validation import known_kinds as kinds
+from events.vocabulary import EXECUTION_NAMESPACE_PREFIX
 
 _EVENTS_MAX: Final = 20
 
@@ -39,7 +40,9 @@ def describe(
     with server.client() as client:
         known_kind = server_reads.kind_of(kind, client)
         templates = known_kind.route == "template" and known_kind not in kinds.DERIVED
-        selection = server_reads.Selection(scope.namespace, name, as_of=as_of)
+        # The works of a workload have one name, in the namespaces of its clusters.
+        is_work = known_kind.kind == "Work" and not scope.namespace.startswith(EXECUTION_NAMESPACE_PREFIX)
+        selection = server_reads.Selection("" if is_work else scope.namespace, name, as_of=as_of)
         document, *others = server_reads.documents(client, known_kind, selection)
         if others:
             namespaces = ", ".join(other.namespace for other in (document, *others))

@@ -4,7 +4,6 @@ import time
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal, NamedTuple
 
-import msgspec
 from cyclopts import Parameter
 
 from engine.cli import (
@@ -210,11 +209,14 @@ def _matching(
     if kind_name.lower() in _WORKS:
         from engine.cli import pod_tables  # noqa: PLC0415  # as above
 
+        if is_whole and selection.as_of:
+            raise failures.Failure(
+                "--as-of: the log has no Work objects",
+                f"print the table: reballast get works --as-of {selection.as_of}",
+            )
         works = pod_tables.works(client, names, namespace=selection.namespace, as_of=selection.as_of)
-        documents: list[Json] = [
-            {"kind": "Work", "metadata": {"name": work.name}, **msgspec.to_builtins(work)} for work in works
-        ]
-        return _Shown(documents, pod_tables.work_table(works))
+        whole = pod_tables.work_objects(client, works) if is_whole else []
+        return _Shown([_without_memory(value).document for value in whole], pod_tables.work_table(works))
     kind = server_reads.kind_of(kind_name, client)
     if selection.as_of and kind.kind == "Event":
         raise failures.Failure(
@@ -228,8 +230,7 @@ def _matching(
         )
     ]
     if is_whole:
-        whole = [_without_memory(value) for value in objects]
-        return _Shown([value.document for value in whole], Listing((), (), []))
+        return _Shown([_without_memory(value).document for value in objects], Listing((), (), []))
     table, shown = _table(client, kind, objects, selection, now_ms, is_named=bool(names))
     if not selection.namespace and kind.namespaced:
         table = table_rows.with_namespaces(table, shown)

@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct
 from engine.cli import failures, output, server_reads, table_rows
 from engine.cli.client import Client
 from engine.cli.table_rows import Listing
+from engine.domain import marks
 from engine.simulation.listed_statuses import Pod
 from events.kube_objects import KubeObject
 from projections.documents.clusters import ShownWork
@@ -57,12 +58,32 @@ def pod_table(pods: list[Pod], namespace: str, now_ms: int) -> Listing:
 def works(client: Client, names: Sequence[str], *, namespace: str, as_of: str) -> list[ShownWork]:
     """The works of the bindings in a namespace with these names of works or bindings, or all.
 
-    An empty namespace means all; works of cluster-scoped objects are in every namespace. Raises Failure if there is
-    none of a name.
+    An empty namespace means all; works of cluster-scoped objects are in every namespace. A work is also in the
+    namespace of its cluster, under the name of its object there. Raises Failure if there is none of a name.
     """
     listed = server_reads.items(client, "works", server_reads.Page[ShownWork], {"asOf": as_of})
-    in_namespace = [work for work in listed if not namespace or work.resource.namespace in {"", namespace}]
-    return _named(in_namespace, names, "works", lambda work: (work.name, work.binding))
+    in_namespace = [
+        work
+        for work in listed
+        if not namespace
+        or work.resource.namespace in {"", namespace}
+        or namespace == marks.work_namespace(work.cluster)
+    ]
+    return _named(in_namespace, names, "works", lambda work: (work.name, work.binding, _object_key(work)[1]))
+
+
+def work_objects(client: Client, works: Sequence[ShownWork]) -> list[KubeObject]:
+    """The Work objects of these works, as the Kubernetes API has them."""
+    kind = server_reads.kind_of("work")
+    objects = {value.key: value for value in server_reads.documents(client, kind, server_reads.Selection(""))}
+    return [objects[key] for work in works if (key := _object_key(work)) in objects]
+
+
+def _object_key(work: ShownWork) -> tuple[str, str]:
+    """Namespace and name of a work's object."""
+    template = work.resource
+    name = marks.work_name(template.kind, template.namespace, template.name)
+    return marks.work_namespace(work.cluster), name
 
 
 def _named(
@@ -81,7 +102,7 @@ def _named(
 def work_table(works: list[ShownWork]) -> Listing:
     rows: list[table_rows.Row] = [
         (
-            work.name,
+            _object_key(work)[1],
             work.cluster,
             work.binding,
             work.resource.kind,

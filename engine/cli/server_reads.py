@@ -27,7 +27,7 @@ _CLOSE: Final = 0.6
 _DISCOVERY: Final = {
     "accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
 }
-SERVED: Final = frozenset({"Namespace", "Event"})
+SERVED: Final = frozenset({"Namespace", "Event", "Work"})
 """Kinds that the Kubernetes API derives at least in part, so that only it lists all their objects."""
 
 

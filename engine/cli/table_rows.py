@@ -329,8 +329,8 @@ def show_whole(documents: list[Json], *, form: str, single: bool) -> None:
     """Print whole objects: a single one as it is, several as a List."""
     if form == "name":
         for document in documents:
-            known = kinds.of(str(document.get("apiVersion")), str(document.get("kind")))
-            resource = known.resource if known else str(document.get("kind")).lower()
+            api_version, kind = as_text(document.get("apiVersion")), as_text(document.get("kind"))
+            resource = kinds.Kind(api_version=api_version, kind=kind, plural="").resource
             output.print_line(output.clean(f"{resource}/{as_text(at(document, 'metadata', 'name'))}"))
         return
     value = documents[0] if single else {"apiVersion": "v1", "kind": "List", "items": documents}

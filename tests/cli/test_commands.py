@@ -300,11 +300,17 @@ def test_pods_are_listed_by_label(shell: Shell) -> None:
     assert all(row.startswith("seven-") for row in rows)
     listed = json.loads(shell("get", "pods", "-l", "app=seven", "-A", "-o", "json"))
     assert [item["kind"] for item in listed["items"]] == ["Pod", "Pod"]
-    works = shell("get", "works").splitlines()
-    row = "seven-deployment member1 default/seven-deployment Deployment 2 N"
-    assert row in [" ".join(line.split()) for line in works]
+    work = json.loads(shell("get", "works", "seven-deployment", "-o", "json"))
+    assert work["spec"]["workload"]["manifests"][0]["spec"]["replicas"] == 2
+    name = work["metadata"]["name"]
+    row = f"{name} member1 default/seven-deployment Deployment 2 N"
+    for namespace in ("default", "karmada-es-member1"):
+        assert row in without_ages(shell("get", "works", "-n", namespace))
     assert "seven" not in shell("get", "works", "-n", "kube-system")
-    assert shell("get", "works", "seven-deployment", "-o", "name") == "work/seven-deployment\n"
+    assert shell("get", "works", name, "-o", "name") == f"work.work.karmada.io/{name}\n"
+    assert "namespace: karmada-es-member1" in shell("describe", "work", name)
+    shell("get", "works", "-o", "json", "--as-of", "1s", code=1)
+    assert shell.errors.startswith("error: --as-of: the log has no Work objects\n")
     second, first = (item["metadata"]["name"] for item in listed["items"])
     assert shell("get", "pods", first, second, "-o", "name") == f"pod/{first}\npod/{second}\n"
     shell("get", "pods", first, "absent", code=1)

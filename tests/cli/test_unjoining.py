@@ -26,7 +26,8 @@ spec:
 
 def works(shell: Shell, cluster: str) -> int:
     return sum(
-        work["cluster"] == cluster for work in json.loads(shell("get", "works", "-A", "--json"))["items"]
+        work["metadata"]["namespace"] == f"karmada-es-{cluster}"
+        for work in json.loads(shell("get", "works", "-A", "--json"))["items"]
     )
 
 
