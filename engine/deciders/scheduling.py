@@ -94,7 +94,7 @@ def request_of(
     """Return the scheduling request of a binding, including its trigger."""
     ref = declared.ref
     amounts = None if declared.requests is None else requests.parse_pairs(declared.requests)
-    near = workload_groups.neighbours(binding, placements, shard)
+    restrictions = workload_groups.restrictions(binding, placements, shard)
     request = requests.Request(
         resource=requests.Resource(
             api_version=ref.api_version,
@@ -111,8 +111,8 @@ def request_of(
         observed_affinity=binding.affinity,
         fresh=binding.fresh,
         ceilings=facts.quota_limits.ceilings(ref.namespace, amounts or ()),
-        apart=near.apart,
-        together=near.together,
+        apart=restrictions.apart,
+        together=restrictions.together,
         prioritized=claim.schedule_priority is not None,
     )
     applied = placements.get(binding.applied) if binding.applied else None
@@ -148,14 +148,15 @@ def _run_pass(
     if request.trigger == triggers.NONE:
         return
     decision = _decision(binding, request, view)
-    near = workload_groups.Neighbours(request.apart, request.together)
+    restrictions = workload_groups.GroupRestrictions(request.apart, request.together)
     if (
         decision.reason not in ("", SUCCESS)
-        and near != workload_groups.NO_NEIGHBOURS
+        and restrictions != workload_groups.NO_RESTRICTIONS
         and not workload_groups.has_open_claim(binding, view.shard)
     ):
-        # The neighbours are those at the time of the last claim, and may have left their clusters. If a pass without
-        # them succeeds, its clusters are claimed, and the answer has the present neighbours.
+        # The restrictions are those at the time of the last claim; the other bindings of the groups may have left
+        # their clusters. If a pass without restrictions succeeds, its clusters are claimed, and the answer has those
+        # of the present.
         other = msgspec.structs.replace(request, apart=frozenset(), together=None)
         if view.facts.decision_cache.decide(other).reason == SUCCESS:
             request, decision = other, _decision(binding, other, view)

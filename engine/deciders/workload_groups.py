@@ -28,14 +28,14 @@ class Group(NamedTuple):
     is_apart: bool
 
 
-class Neighbours(NamedTuple):
+class GroupRestrictions(NamedTuple):
     """Clusters that a binding's groups exclude (``apart``), and the only ones allowed (``together``; None: any)."""
 
     apart: frozenset[str] = frozenset()
     together: frozenset[str] | None = None
 
 
-NO_NEIGHBOURS: Final = Neighbours()
+NO_RESTRICTIONS: Final = GroupRestrictions()
 
 
 def groups_of(binding: Binding, placements: Placements) -> list[Group]:
@@ -55,11 +55,11 @@ def groups_of(binding: Binding, placements: Placements) -> list[Group]:
     return result
 
 
-def neighbours(binding: Binding, placements: Placements, shard: ShardState) -> Neighbours:
+def restrictions(binding: Binding, placements: Placements, shard: ShardState) -> GroupRestrictions:
     """Return the clusters that the binding's groups exclude and allow, by the last verdicts of the groups' owners."""
     seats = shard.seats.get(binding.key)
     if not seats:
-        return NO_NEIGHBOURS
+        return NO_RESTRICTIONS
     apart, together = frozenset[str](), None
     for group in groups_of(binding, placements):
         seat = seats.get(group.key)
@@ -69,7 +69,7 @@ def neighbours(binding: Binding, placements: Placements, shard: ShardState) -> N
             apart = frozenset(seat.others)
         else:
             together = frozenset(seat.others)
-    return Neighbours(apart, together)
+    return GroupRestrictions(apart, together)
 
 
 def has_open_claim(binding: Binding, shard: ShardState) -> bool:

@@ -33,11 +33,11 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
 
 def candidates(pool: compiled.Pool, request: requests.Request, fleet: fleets.Fleet) -> Candidates:
     """Return the clusters of a pool, without those that the binding excludes and with those that it readmits."""
-    has_neighbours = bool(request.apart) or request.together is not None
-    is_exceptional = request.evicting or pool.excludable or has_neighbours
+    is_restricted = bool(request.apart) or request.together is not None
+    is_exceptional = request.evicting or pool.excludable or is_restricted
     exceptions = _exceptions(pool, request, fleet) if is_exceptional else {}
-    if has_neighbours:
-        _exclude_by_neighbours(pool, request, fleet, exceptions)
+    if is_restricted:
+        _exclude_by_groups(pool, request, fleet, exceptions)
     if not exceptions:
         return Candidates(pool=pool, index=pool.index, excluded=pool.excluded, whole=pool.whole)
     fits = pool.fits.copy()
@@ -66,19 +66,19 @@ def failures(pool: compiled.Pool, request: requests.Request, position: int, name
         code = int(rule.codes[position])
         if code and not (excused and rule.excused):
             messages.append(rule.texts[code])
-    if (text := _of_neighbours(request, name)) and not excused:
+    if (text := _group_failure(request, name)) and not excused:
         messages.append(text)
     return messages
 
 
-def _of_neighbours(request: requests.Request, name: str) -> str:
+def _group_failure(request: requests.Request, name: str) -> str:
     """Return why other workloads exclude a cluster; empty if they do not."""
     if request.together is not None and name not in request.together:
         return AFFINITY_REASON
     return ANTI_AFFINITY_REASON if name in request.apart else ""
 
 
-def _exclude_by_neighbours(
+def _exclude_by_groups(
     pool: compiled.Pool, request: requests.Request, fleet: fleets.Fleet, exceptions: dict[int, str]
 ) -> None:
     """Add to ``exceptions`` the clusters of the pool that other workloads exclude."""
@@ -88,7 +88,7 @@ def _exclude_by_neighbours(
         position = fleet.positions.get(name)
         if position is None or name in current or position in exceptions or not pool.fits[position]:
             continue
-        if text := _of_neighbours(request, name):
+        if text := _group_failure(request, name):
             exceptions[position] = text
 
 
