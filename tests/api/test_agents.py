@@ -22,7 +22,7 @@ from events import clusters, codec, health, keys, records, shapes, specs, topics
 from projections import query
 from tests.api import feeds
 from tests.api.servers import TOKEN, application, client, on_a_port, serving
-from tests.projections.logs import Pen
+from tests.projections.logs import RecordBuilder
 
 KEY = "default/web-deployment"
 REF = shapes.WorkloadRef(api_version="apps/v1", kind="Deployment", name="web", namespace="default")
@@ -128,7 +128,7 @@ async def test_feeds_of_agents_that_connect_together_do_not_exceed_the_limit(
 async def test_works_are_listed_again_if_the_position_is_beyond_the_end_of_the_log(
     after: int, is_listed: bool
 ) -> None:
-    step = Pen().step(keys.shard_of(KEY), [applied("one", 1), applied("one", 1)])
+    step = RecordBuilder().step(keys.shard_of(KEY), [applied("one", 1), applied("one", 1)])
     async with serving([*opening(), *step]) as services, agent_of(services, "one") as agent:
         services.stopping.set()
         feed = await agent.get("/api/v1/agents/one/works", params={"after": after})
@@ -139,9 +139,9 @@ async def test_works_are_listed_again_if_the_position_is_beyond_the_end_of_the_l
 
 async def test_removal_of_a_work_is_found_after_it_has_left_the_list() -> None:
     shard = keys.shard_of(KEY)
-    pen = Pen()
+    builder = RecordBuilder()
     removed = works.WorkRemoved(cluster="one", key=KEY, term=1, step=2, preserved=True)
-    steps = [*pen.step(shard, [applied("one", 1)]), *pen.step(shard, [removed])]
+    steps = [*builder.step(shard, [applied("one", 1)]), *builder.step(shard, [removed])]
     async with serving([*opening(), *steps]) as services, agent_of(services, "one") as agent:
         removal = await _newest_work(agent, KEY)
         unknown = await _newest_work(agent, "default/other-deployment")
@@ -165,7 +165,7 @@ class CountingLog(MemoryLog):
 
 
 async def test_removal_is_found_without_reading_later_reports() -> None:
-    pen, shard = Pen(), keys.shard_of(KEY)
+    builder, shard = RecordBuilder(), keys.shard_of(KEY)
     removed = works.WorkRemoved(cluster="one", key=KEY, term=1, step=2)
     reports = [
         record(health.WorkloadReported(cluster="two", key=KEY, term=1, step=1, ready=count), KEY, 10 + count)
@@ -173,8 +173,8 @@ async def test_removal_is_found_without_reading_later_reports() -> None:
     ]
     history = [
         *opening(),
-        *pen.step(shard, [applied("one", 1), applied("two", 1)]),
-        *pen.step(shard, [removed]),
+        *builder.step(shard, [applied("one", 1), applied("two", 1)]),
+        *builder.step(shard, [removed]),
         *reports,
     ]
     log = CountingLog()
@@ -189,10 +189,12 @@ async def test_removal_is_found_without_reading_later_reports() -> None:
 
 
 async def test_newest_work_of_a_workload_that_was_placed_again_is_no_removal() -> None:
-    pen, shard = Pen(), keys.shard_of(KEY)
+    builder, shard = RecordBuilder(), keys.shard_of(KEY)
     removed = works.WorkRemoved(cluster="one", key=KEY, term=1, step=2, preserved=True)
     steps = [
-        step for event in (applied("one", 1), removed, applied("one", 3)) for step in pen.step(shard, [event])
+        step
+        for event in (applied("one", 1), removed, applied("one", 3))
+        for step in builder.step(shard, [event])
     ]
     async with serving([*opening(), *steps]) as services, agent_of(services, "one") as agent:
         newest = await _newest_work(agent, KEY)
@@ -206,7 +208,7 @@ async def test_feed_with_line_separators_in_a_name_is_read() -> None:
         api_version="rbac.authorization.k8s.io/v1", kind="ClusterRole", name="a\u2028b\u0085c"
     )
     work = structs.replace(applied("one", 1), key=key, template=ref, shard=keys.shard_of(key))
-    records_of_step = Pen().step(keys.shard_of(key), [work])
+    records_of_step = RecordBuilder().step(keys.shard_of(key), [work])
     with on_a_port([*opening(), *records_of_step]) as served:
         control = Control(served.url, TOKEN, "one")
         lines = [line async for line in _until_listed(control)]
@@ -313,12 +315,12 @@ async def test_connected_agent_of_an_earlier_cluster_gets_no_requests_to_its_suc
 
 
 async def test_connected_agent_of_an_earlier_cluster_gets_no_works_of_its_successor() -> None:
-    pen, shard = Pen(), keys.shard_of(KEY)
-    history = [*opening(), *pen.step(shard, [applied("one", 1)])]
+    builder, shard = RecordBuilder(), keys.shard_of(KEY)
+    history = [*opening(), *builder.step(shard, [applied("one", 1)])]
     successor = [(clusters.ClusterLeft(name="one"), 30), (clusters.ClusterJoined(name="one"), 31)]
     later = [
         *(record(event, "one", count) for event, count in successor),
-        *pen.step(shard, [applied("one", 2)]),
+        *builder.step(shard, [applied("one", 2)]),
     ]
     async with serving(history) as services, agent_of(services, "one") as agent, asyncio.timeout(10):
         feed = asyncio.create_task(agent.get("/api/v1/agents/one/works"))

@@ -11,15 +11,18 @@ from tests.api.servers import client, serving
 from tests.builders.inputs import rebalancer, ref
 from tests.builders.manifests import cluster_override_policy, manifest, raw
 from tests.projections.asking import views_of
-from tests.projections.logs import Pen
+from tests.projections.logs import RecordBuilder
 from tests.projections.stories import claimed, decided, declared
 
 
 async def test_custom_kinds_are_distinguished_from_clusters_and_rebalancers_by_their_group() -> None:
     custom = [manifest("example.io/v1", kind, "own", "default") for kind in ("Cluster", "WorkloadRebalancer")]
-    pen = Pen()
-    batch = [pen.input(specs.TemplateApplied(manifest=raw(value))) for value in custom]
-    batch += [pen.input(clusters.ClusterJoined(name="member1")), pen.input(rebalancer("again", ref("web")))]
+    builder = RecordBuilder()
+    batch = [builder.input(specs.TemplateApplied(manifest=raw(value))) for value in custom]
+    batch += [
+        builder.input(clusters.ClusterJoined(name="member1")),
+        builder.input(rebalancer("again", ref("web"))),
+    ]
     async with serving(batch) as services, client(services) as http:
         own = {"kind": "Cluster", "apiVersion": "example.io/v1"}
         for path, names in (
@@ -39,7 +42,7 @@ async def test_events_about_a_custom_object_are_found_by_its_name(kind: str) -> 
     involved = {"kind": kind, "name": "own", "namespace": "default"}
     selector = ",".join(f"involvedObject.{field}={value}" for field, value in involved.items())
     async with api() as (kube, services):
-        await services.log.append(Pen().decide(binding, claimed(key), decided(key, member1=1)))
+        await services.log.append(RecordBuilder().decide(binding, claimed(key), decided(key, member1=1)))
         listed = await kube.get("/api/v1/namespaces/default/events", params={"fieldSelector": selector})
         assert {item["reason"] for item in listed.json()["items"]} >= {"ScheduleBindingSucceed"}
 
@@ -47,12 +50,12 @@ async def test_events_about_a_custom_object_are_found_by_its_name(kind: str) -> 
 async def test_custom_kind_with_the_name_of_an_override_policy_changes_no_namespaces_of_members() -> None:
     changing = {"labelsOverrider": [{"operator": "add", "value": {"changed": "yes"}}]}
     custom = cluster_override_policy("own", {"overriders": changing}) | {"apiVersion": "example.io/v1"}
-    pen = Pen()
+    builder = RecordBuilder()
     ask = await views_of(
         [
-            pen.input(clusters.ClusterJoined(name="member1")),
-            pen.input(policies.NamespaceApplied(manifest=raw(manifest("v1", "Namespace", "shop")))),
-            pen.input(specs.TemplateApplied(manifest=raw(custom))),
+            builder.input(clusters.ClusterJoined(name="member1")),
+            builder.input(policies.NamespaceApplied(manifest=raw(manifest("v1", "Namespace", "shop")))),
+            builder.input(specs.TemplateApplied(manifest=raw(custom))),
         ]
     )
     shown = await ask(lambda rows: [item.manifest.labels for item in member_namespaces.of(rows, "member1")])

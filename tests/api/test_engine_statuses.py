@@ -10,7 +10,7 @@ from events.json_values import Json
 from tests.api.servers import kube_client, serving
 from tests.builders.inputs import deployment
 from tests.builders.manifests import manifest
-from tests.projections.logs import Pen
+from tests.projections.logs import RecordBuilder
 from tests.projections.stories import declared, status
 
 AT = "/apis/apps/v1/namespaces/default/deployments/web"
@@ -27,11 +27,11 @@ async def _apply(client: httpx.AsyncClient, manager: str, status: Json, query: s
 
 
 async def test_apply_of_a_status_field_owned_by_the_engine_is_a_conflict() -> None:
-    pen = Pen()
-    async with serving([pen.input(deployment("web", 3))]) as services, kube_client(services) as client:
+    builder = RecordBuilder()
+    async with serving([builder.input(deployment("web", 3))]) as services, kube_client(services) as client:
         uid = (await client.get(AT)).json()["metadata"]["uid"]
         made = msgspec.structs.replace(declared(KEY, "web", 3), uid=uid)
-        await services.log.append(pen.decide(made, status(KEY, member1=3)))
+        await services.log.append(builder.decide(made, status(KEY, member1=3)))
         assert (await client.get(AT)).json()["status"]["readyReplicas"] == 3
 
         refused = await _apply(client, "auditor", {"readyReplicas": 9})
@@ -68,18 +68,18 @@ async def test_apply_of_a_status_field_owned_by_the_engine_is_a_conflict() -> No
 
 
 async def test_deletion_may_require_the_version_that_a_derived_status_has() -> None:
-    pen = Pen()
-    async with serving([pen.input(deployment("web", 3))]) as services, kube_client(services) as client:
+    builder = RecordBuilder()
+    async with serving([builder.input(deployment("web", 3))]) as services, kube_client(services) as client:
         uid = (await client.get(AT)).json()["metadata"]["uid"]
         await services.log.append(
-            pen.decide(msgspec.structs.replace(declared(KEY, "web", 3), uid=uid), status(KEY, member1=3))
+            builder.decide(msgspec.structs.replace(declared(KEY, "web", 3), uid=uid), status(KEY, member1=3))
         )
         seen = (await client.get(AT)).json()["metadata"]["resourceVersion"]
         labels = {"metadata": {"labels": {"a": "b"}}}
         merge = {"content-type": "application/merge-patch+json"}
         assert (await client.patch(AT, json=labels, headers=merge)).status_code == 200
         now = (await client.get(AT)).json()["metadata"]["resourceVersion"]
-        await services.log.append(pen.decide(status(KEY, member1=2)))
+        await services.log.append(builder.decide(status(KEY, member1=2)))
         newest = (await client.get(AT)).json()["metadata"]["resourceVersion"]
         assert int(seen) < int(now) < int(newest)
         for version, code in ((seen, 409), ("x", 409), (f"{newest}0", 409), (newest, 200)):

@@ -11,20 +11,20 @@ from engine.http.query import live_feed
 from tests.api import feeds
 from tests.api.servers import TOKEN, Served, application, client, on_a_port, serving
 from tests.builders.inputs import deployment
-from tests.projections.logs import Pen
+from tests.projections.logs import RecordBuilder
 from tests.projections.stories import decided, declared
 
 KEY = "default/foo-deployment"
 
 
 @pytest.fixture
-def pen() -> Pen:
-    return Pen()
+def builder() -> RecordBuilder:
+    return RecordBuilder()
 
 
 @pytest.fixture
-def server(pen: Pen) -> Iterator[Served]:
-    with on_a_port([pen.input(deployment("foo", 1)), *pen.decide(declared(KEY, "foo", 1))]) as served:
+def server(builder: RecordBuilder) -> Iterator[Served]:
+    with on_a_port([builder.input(deployment("foo", 1)), *builder.decide(declared(KEY, "foo", 1))]) as served:
         yield served
 
 
@@ -38,7 +38,7 @@ def first_events(
         httpx.Client(base_url=server.url, headers=headers, timeout=60, trust_env=False) as http,
         connect_sse(http, "GET", path) as feed,
     ):
-        server.append(Pen().decide(decided("default/other-deployment", member1=1)))
+        server.append(RecordBuilder().decide(decided("default/other-deployment", member1=1)))
         for event in feed.iter_sse():
             events.append(event)
             if len(events) == count:
@@ -73,13 +73,15 @@ async def test_feeds_that_are_opened_at_once_are_limited(monkeypatch: pytest.Mon
             assert await feeds.statuses(app, "/api/v1/live", 5) == [200, 200, 429, 429, 429]
 
 
-async def test_slow_reader_is_cut_off_with_a_bookmark(pen: Pen, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_slow_reader_is_cut_off_with_a_bookmark(
+    builder: RecordBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(live_feed, "BEHIND_RECORDS_MAX", 10)
-    async with serving([pen.input(deployment("foo", 1))]) as services:
+    async with serving([builder.input(deployment("foo", 1))]) as services:
         feed = live_feed.follow(services, 0, "", "")
         first = await anext(feed)
         # The reader pauses: it requests nothing while many records are written.
-        await services.log.append([pen.input(deployment("foo", at)) for at in range(2, 20)])
+        await services.log.append([builder.input(deployment("foo", at)) for at in range(2, 20)])
         await services.views.wait_folded(services.log.last_number())
         rest = [event async for event in feed]
         resumed = await anext(live_feed.follow(services, 1, "", ""))
@@ -89,8 +91,8 @@ async def test_slow_reader_is_cut_off_with_a_bookmark(pen: Pen, monkeypatch: pyt
     assert resumed.id == "2"
 
 
-async def test_feed_ends_with_a_bookmark_at_shutdown(pen: Pen) -> None:
-    async with serving([pen.input(deployment("foo", 1))]) as services:
+async def test_feed_ends_with_a_bookmark_at_shutdown(builder: RecordBuilder) -> None:
+    async with serving([builder.input(deployment("foo", 1))]) as services:
         feed = live_feed.follow(services, 0, "", "")
         first = await anext(feed)
         waiting = asyncio.ensure_future(anext(feed))
@@ -101,14 +103,16 @@ async def test_feed_ends_with_a_bookmark_at_shutdown(pen: Pen) -> None:
     assert (first.id, last.event, last.id) == ("1", "bookmark", "1")
 
 
-async def test_catching_up_with_old_records_is_not_cut_off(pen: Pen, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_catching_up_with_old_records_is_not_cut_off(
+    builder: RecordBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(live_feed, "BEHIND_RECORDS_MAX", 10)
-    async with serving([pen.input(deployment("foo", at)) for at in range(40)]) as services:
+    async with serving([builder.input(deployment("foo", at)) for at in range(40)]) as services:
         feed = live_feed.follow(services, 0, "", "")
         numbers = [(await anext(feed)).id for _ in range(40)]
         waiting = asyncio.ensure_future(anext(feed))
         await asyncio.sleep(0.01)
-        await services.log.append([pen.input(deployment("foo", 99))])
+        await services.log.append([builder.input(deployment("foo", 99))])
         newest = await asyncio.wait_for(waiting, 5)
 
     assert numbers == [str(number) for number in range(1, 41)]

@@ -27,7 +27,7 @@ from tests.builders.inputs import (
 )
 from tests.builders.manifests import on
 from tests.deciders.story import Story
-from tests.projections.logs import Pen
+from tests.projections.logs import RecordBuilder
 from tests.projections.stories import decided, declared
 
 
@@ -278,8 +278,8 @@ async def test_times_have_a_zone() -> None:
 
 
 async def test_names_are_escaped_and_scripts_come_from_the_server_only() -> None:
-    pen, key = Pen(), "default/<b>x-deployment"
-    batch = pen.decide(declared(key, "<b>x", 1), decided(key, **{"<script>": 6}))
+    builder, key = RecordBuilder(), "default/<b>x-deployment"
+    batch = builder.decide(declared(key, "<b>x", 1), decided(key, **{"<script>": 6}))
     async with serving(batch) as services, client(services) as http:
         page = await http.get("/")
         script = await http.get("/live.js")

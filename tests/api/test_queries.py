@@ -17,14 +17,16 @@ from tests.api.servers import NOW_MS, TOKEN, client, serving
 from tests.builders.inputs import deployment, rebalancer, ref
 from tests.builders.log_records import envelope, record, structured
 from tests.builders.manifests import config_map
-from tests.projections.logs import START_MS, Pen
+from tests.projections.logs import START_MS, RecordBuilder
 from tests.projections.stories import KEY, decided, declared, placed
 
 
 async def test_list_shows_the_writes_of_its_client() -> None:
     async with serving() as services, client(services) as http:
         for replicas in range(1, 6):
-            await services.log.append([Pen().input(deployment("foo", replicas), event_id=f"id-{replicas}")])
+            await services.log.append(
+                [RecordBuilder().input(deployment("foo", replicas), event_id=f"id-{replicas}")]
+            )
             listing = (await http.get("/api/v1/objects", params={"kind": "deploy"})).json()
             assert listing["items"][0]["spec"]["replicas"] == replicas
 
@@ -55,10 +57,10 @@ async def test_kubernetes_api_below_a_prefix_needs_the_token() -> None:
 
 
 async def test_bindings_are_paged_and_filtered_by_cluster() -> None:
-    pen, batch = Pen(), list[records.Record]()
+    builder, batch = RecordBuilder(), list[records.Record]()
     for at in range(5):
         key = keys.binding_key("Deployment", "default", f"app-{at}")
-        batch += pen.decide(declared(key, f"app-{at}", 1), decided(key, **{f"member{at % 2}": 1}))
+        batch += builder.decide(declared(key, f"app-{at}", 1), decided(key, **{f"member{at % 2}": 1}))
     async with serving(batch) as services, client(services) as http:
         first = (await http.get("/api/v1/bindings?limit=3")).json()
         second = (
@@ -77,13 +79,13 @@ SHARD = keys.shard_of(KEY)
     "as_of", ["4", f"decisions/{SHARD}/2", "2024-05-25T09:49:52Z", "2024-05-25T11:49:52+02:00"]
 )
 async def test_as_of_view_is_unchanged_by_later_records(as_of: str) -> None:
-    pen = Pen()
+    builder = RecordBuilder()
     batch = [
-        pen.input(deployment("foo", 3)),
-        *pen.decide(declared(KEY, "foo", 3), decided(KEY, member1=2, member2=1)),
+        builder.input(deployment("foo", 3)),
+        *builder.decide(declared(KEY, "foo", 3), decided(KEY, member1=2, member2=1)),
     ]
-    pen.at_ms += 60_000
-    batch += pen.decide(decided(KEY, member2=3))
+    builder.at_ms += 60_000
+    batch += builder.decide(decided(KEY, member2=3))
     async with serving(batch) as services, client(services) as http:
         now = (await http.get(f"/api/v1/bindings/{KEY}")).json()
         then = (await http.get(f"/api/v1/bindings/{KEY}", params={"asOf": as_of})).json()
@@ -93,7 +95,7 @@ async def test_as_of_view_is_unchanged_by_later_records(as_of: str) -> None:
 
 
 async def test_missing_position_is_refused_with_the_existing_end() -> None:
-    batch = placed(Pen())
+    batch = placed(RecordBuilder())
     async with serving(batch) as services, client(services) as http:
         beyond = (await http.get(f"/api/v1/bindings?asOf=decisions/{SHARD}/6")).json()["error"]
         empty = (await http.get("/api/v1/bindings?asOf=health/0/0")).json()["error"]
@@ -117,12 +119,12 @@ async def test_missing_position_is_refused_with_the_existing_end() -> None:
     ],
 )
 async def test_label_selectors_work_as_in_kubectl(selector: str, names: list[str]) -> None:
-    pen, labels = Pen(), ({"tier": "gold"}, {"tier": "silver"}, {"old": "yes"})
+    builder, labels = RecordBuilder(), ({"tier": "gold"}, {"tier": "silver"}, {"old": "yes"})
     joined = [
         clusters.ClusterJoined(name=f"member{at}", labels=member_labels)
         for at, member_labels in enumerate(labels, start=1)
     ]
-    async with serving([pen.input(event) for event in joined]) as services, client(services) as http:
+    async with serving([builder.input(event) for event in joined]) as services, client(services) as http:
         members = (await http.get("/api/v1/clusters", params={"labelSelector": selector})).json()["items"]
 
     assert [member["metadata"]["name"] for member in members] == names
@@ -130,12 +132,12 @@ async def test_label_selectors_work_as_in_kubectl(selector: str, names: list[str
 
 async def test_instant_maps_to_the_same_position_despite_a_producer_with_a_slow_clock() -> None:
     """Steps give the time; a record with an earlier producer time does not move the position."""
-    pen = Pen()
-    batch = [pen.input(deployment("a", 1)), *pen.step(0, [])]
-    pen.at_ms += 60_000
-    batch += [pen.input(deployment("b", 1)), *pen.step(0, [])]
-    pen.at_ms = START_MS - 10**9
-    batch += [pen.input(deployment("c", 1))]
+    builder = RecordBuilder()
+    batch = [builder.input(deployment("a", 1)), *builder.step(0, [])]
+    builder.at_ms += 60_000
+    batch += [builder.input(deployment("b", 1)), *builder.step(0, [])]
+    builder.at_ms = START_MS - 10**9
+    batch += [builder.input(deployment("c", 1))]
     async with serving(batch) as services:
         numbers = [
             await as_of_views.number_at(services.log, START_MS + seconds * 1000)
@@ -146,7 +148,7 @@ async def test_instant_maps_to_the_same_position_despite_a_producer_with_a_slow_
 
 
 async def test_timeline_lists_the_events_of_a_binding_with_their_causes() -> None:
-    async with serving(placed(Pen())) as services, client(services) as http:
+    async with serving(placed(RecordBuilder())) as services, client(services) as http:
         timeline = (await http.get(f"/api/v1/timeline/{KEY}")).json()
         early = (await http.get(f"/api/v1/timeline/{KEY}?asOf=4")).json()
 
@@ -167,7 +169,7 @@ async def test_log_is_filtered_by_the_subject_of_records_in_structured_content_m
 
 async def test_log_with_undecodable_records_is_readable() -> None:
     hostile = records.record("specs", 0, "k", {"ce_id": "x"}, b"\xff\xfe not JSON")
-    async with serving([*placed(Pen()), hostile]) as services, client(services) as http:
+    async with serving([*placed(RecordBuilder()), hostile]) as services, client(services) as http:
         steps = (await http.get("/api/v1/log?topic=decisions&limit=2")).json()
         rest = (await http.get(f"/api/v1/log?topic=decisions&after={steps['after']}")).json()
         last = (await http.get("/api/v1/log?after=7")).json()["items"][0]
@@ -179,10 +181,10 @@ async def test_log_with_undecodable_records_is_readable() -> None:
 
 
 async def test_rebalancers_and_clusters_are_found_by_name() -> None:
-    pen = Pen()
+    builder = RecordBuilder()
     batch = [
-        pen.input(rebalancer("demo", ref("foo"))),
-        pen.input(clusters.ClusterJoined(name="member1", labels={"tier": "gold"})),
+        builder.input(rebalancer("demo", ref("foo"))),
+        builder.input(clusters.ClusterJoined(name="member1", labels={"tier": "gold"})),
     ]
     async with serving(batch) as services, client(services) as http:
         demo = (await http.get("/api/v1/rebalancers/demo")).json()
@@ -196,12 +198,12 @@ async def test_rebalancers_and_clusters_are_found_by_name() -> None:
 
 
 async def test_lag_names_the_undecided_records() -> None:
-    pen = Pen()
-    first, second = pen.input(deployment("foo", 1)), pen.input(deployment("foo", 2))
+    builder = RecordBuilder()
+    first, second = builder.input(deployment("foo", 1)), builder.input(deployment("foo", 2))
     step = decisions.StepTaken(
         shard=first.partition, number=1, term=1, time_ms=START_MS, release="x", ends={"specs": 1}
     )
-    async with serving([first, second, *_as_step(pen, step)]) as services, client(services) as http:
+    async with serving([first, second, *_as_step(builder, step)]) as services, client(services) as http:
         lag = (await http.get("/api/v1/lag")).json()
 
     (shard,) = lag["shards"]
@@ -212,8 +214,8 @@ async def test_lag_names_the_undecided_records() -> None:
     ]
 
 
-def _as_step(pen: Pen, step: decisions.StepTaken) -> list[records.Record]:
-    (written,) = pen.step(step.shard, [])
+def _as_step(builder: RecordBuilder, step: decisions.StepTaken) -> list[records.Record]:
+    (written,) = builder.step(step.shard, [])
     return [
         records.record(
             written.topic, written.partition, written.key, written.headers, codec.encode_data(step)
@@ -329,7 +331,7 @@ async def test_health_checks_need_no_token() -> None:
 
 
 async def test_browser_session_is_read_only() -> None:
-    async with serving(placed(Pen())) as services, client(services, "") as http:
+    async with serving(placed(RecordBuilder())) as services, client(services, "") as http:
         introduced = await http.get("/?token=a-token-for-tests")
         page = await http.get("/")
         write = await http.post("/api/v1/members/member1/heal", content="{}")
@@ -342,7 +344,7 @@ async def test_browser_session_is_read_only() -> None:
 
 
 async def test_metrics_are_served_for_prometheus() -> None:
-    async with serving(placed(Pen())) as services, client(services) as http:
+    async with serving(placed(RecordBuilder())) as services, client(services) as http:
         figures = (await http.get("/metrics")).text
 
     assert "reballast_log_records 7.0" in figures
@@ -359,7 +361,7 @@ async def test_metrics_are_served_while_the_end_of_the_log_is_unknown(
     async def unknown() -> int:
         raise LogError("the brokers do not answer")
 
-    async with serving(placed(Pen())) as services, client(services) as http:
+    async with serving(placed(RecordBuilder())) as services, client(services) as http:
         await services.catch_up()
         monkeypatch.setattr(services.log, "newest", unknown)
         response = await http.get("/metrics")
@@ -371,8 +373,8 @@ async def test_metrics_are_served_while_the_end_of_the_log_is_unknown(
 
 
 async def test_deleted_template_is_only_in_earlier_as_of_views() -> None:
-    pen = Pen()
-    batch = [pen.input(deployment("foo", 1)), pen.input(specs.TemplateDeleted(template=ref("foo")))]
+    builder = RecordBuilder()
+    batch = [builder.input(deployment("foo", 1)), builder.input(specs.TemplateDeleted(template=ref("foo")))]
     async with serving(batch) as services, client(services) as http:
         now = (await http.get("/api/v1/objects")).json()
         then = (await http.get("/api/v1/objects?asOf=1")).json()

@@ -20,7 +20,7 @@ from tests.builders.inputs import deployment, joined, policy
 from tests.builders.manifests import on
 from tests.compose import documents
 from tests.deciders.story import Story
-from tests.projections.logs import Pen
+from tests.projections.logs import RecordBuilder
 from tests.projections.stories import placed
 
 OF_PROMETHEUS = {"up", "instance", "job"}
@@ -53,7 +53,7 @@ async def shown() -> dict[str, set[str]]:
         outage, moved=1, missing=0, needed={}, recovered_ms=1, suffering=[], assumptions=[]
     )
     labels_by_name |= labels(drilling.metrics([result], 1))
-    async with serving(placed(Pen())) as services, client(services) as http:
+    async with serving(placed(RecordBuilder())) as services, client(services) as http:
         text = (await http.get("/metrics")).text
     return labels_by_name | labels(text_string_to_metric_families(text))
 

@@ -11,7 +11,7 @@ from events.json_values import Json
 from events.records import Envelope
 from tests.builders import inputs, manifests
 from tests.builders.manifests import raw
-from tests.projections.logs import Pen
+from tests.projections.logs import RecordBuilder
 
 START_MS: Final = times.from_text("2024-05-25T09:49:51Z")
 STARTUP_MS: Final = 200
@@ -101,14 +101,14 @@ class Stage:
         self.specs = members or (member(),)
         self.members = member_fleet.Members(self.log, lambda: self.now_ms, self.specs)
         self._written = 0
-        self._pen = Pen()
+        self._builder = RecordBuilder()
 
     def restarted(self) -> "Stage":
         """Return a stage with the same log and time and new members, as after a crash; do not use the old one."""
         stage = Stage(*self.specs, log=self.log)
         stage.now_ms = self.now_ms
         stage._written = self._written
-        stage._pen = self._pen
+        stage._builder = self._builder
         return stage
 
     async def template(self, name: str, replicas: int, *, image: str = "nginx", **requests: str) -> int:
@@ -122,9 +122,9 @@ class Stage:
 
     async def work(self, *output_works: works.WorkApplied | works.WorkRemoved | works.WorkSuspended) -> None:
         """Append works, each in a step of a shard."""
-        self._pen.at_ms = self.now_ms
+        self._builder.at_ms = self.now_ms
         for work in output_works:
-            await self.log.append(self._pen.step(0, [work]))
+            await self.log.append(self._builder.step(0, [work]))
 
     async def submit(self, data: shapes.Event, cluster: str) -> None:
         """Append an input about a cluster."""

@@ -13,7 +13,7 @@ from events import clusters, codec, health, ids, keys, records, topics
 from projections import query, store
 from tests.builders import log_records, manifests
 from tests.members import examples
-from tests.projections.logs import Pen
+from tests.projections.logs import RecordBuilder
 
 NGINX = examples.key_of("nginx")
 
@@ -232,7 +232,7 @@ async def test_work_without_a_declaring_step_is_not_run_even_after_a_restart() -
 
 async def test_work_before_its_step_runs_once_the_step_is_there() -> None:
     stage = examples.Stage(examples.member(startup_ms=0))
-    step, work = Pen().step(0, [examples.applied("nginx", 2)])
+    step, work = RecordBuilder().step(0, [examples.applied("nginx", 2)])
     await stage.log.append([work])
     await stage.turn()
     assert not stage.members.pods()

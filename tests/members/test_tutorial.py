@@ -37,13 +37,13 @@ class Plane:
 
     def __init__(self) -> None:
         self.log = MemoryLog()
-        self.pen = logs.Pen()
-        self.worker = Worker(self.log, lambda: self.pen.at_ms)
-        self.members = member_fleet.Members(self.log, lambda: self.pen.at_ms, defaults.three_members())
+        self.builder = logs.RecordBuilder()
+        self.worker = Worker(self.log, lambda: self.builder.at_ms)
+        self.members = member_fleet.Members(self.log, lambda: self.builder.at_ms, defaults.three_members())
 
     async def submit(self, data: shapes.Event) -> None:
         """Append an input, and run all turns until nothing is left to do."""
-        await self.log.append([self.pen.input(data)])
+        await self.log.append([self.builder.input(data)])
         await self.settle()
 
     async def settle(self) -> None:
@@ -54,7 +54,7 @@ class Plane:
                 before = self.log.last_number()
                 await self.members.turn()
                 await self.worker.turn()
-            self.pen.at_ms += 1000
+            self.builder.at_ms += 1000
 
     def ready(self) -> dict[str, int]:
         """Return the ready replicas by member."""

@@ -25,8 +25,8 @@ from projections.store import Store
 START_MS: Final = times.from_text("2024-05-25T09:49:51Z")
 
 
-class Pen:
-    """Writes records in sequence: ids count up, and each input advances the time by a second.
+class RecordBuilder:
+    """Builds records in sequence: ids count up, and each input advances the time by a second.
 
     With ``is_bare``, steps declare no outputs, as in releases before 0.5.
     """

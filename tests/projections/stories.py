@@ -19,7 +19,7 @@ from events import (
 )
 from tests.builders.inputs import deployment, policy, quota, rebalancer, ref
 from tests.builders.manifests import on, raw
-from tests.projections.logs import Pen
+from tests.projections.logs import RecordBuilder
 
 MEMBERS = ("member1", "member2", "member3")
 PLACEMENT = on(*MEMBERS)
@@ -91,14 +91,14 @@ class Story:
     """Writes random events in sequence."""
 
     def __init__(self, seed: int) -> None:
-        self._pen = Pen()
+        self._builder = RecordBuilder()
         self._random = random.Random(seed)  # noqa: S311  # chance with a seed is what a story needs
         self._inputs: list[records.Record] = []
 
     def opening(self) -> list[records.Record]:
         """Return three clusters and a policy."""
         joined = [clusters.ClusterJoined(name=name, region="eu") for name in MEMBERS]
-        return [self._pen.input(data) for data in (*joined, POLICY)]
+        return [self._builder.input(data) for data in (*joined, POLICY)]
 
     def more(self) -> list[records.Record]:
         """Return random records about one of a few workloads, valid or not."""
@@ -121,11 +121,11 @@ class Story:
         return happening(name, key, spread)
 
     def _apply(self, name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
-        inputs = [self._pen.input(deployment(name, sum(spread.values())))]
+        inputs = [self._builder.input(deployment(name, sum(spread.values())))]
         if self._random.random() < 0.2:
-            inputs.append(self._pen.input(specs.TemplateDeleted(template=ref(name))))
+            inputs.append(self._builder.input(specs.TemplateDeleted(template=ref(name))))
             withdrawn = decisions.BindingWithdrawn(key=key, reason="TemplateDeleted")
-            return [*inputs, *self._pen.decide(withdrawn)]
+            return [*inputs, *self._builder.decide(withdrawn)]
         self._inputs += inputs
         return inputs
 
@@ -137,7 +137,7 @@ class Story:
             name=name,
             namespace="default",
         )
-        status, owned = {"bars": raw(spread)}, (owner(self._pen.at_ms),)
+        status, owned = {"bars": raw(spread)}, (owner(self._builder.at_ms),)
         data: list[shapes.Event] = [
             deployment(name, sum(spread.values())),
             specs.TemplateStatusWritten(template=ref(name), status=status, managed_fields=owned),
@@ -146,7 +146,7 @@ class Story:
             policies.ConfigurationDeleted(object=kept),
         ]
         sample = self._random.sample(data, self._random.randrange(1, len(data) + 1))
-        return [self._pen.input(event) for event in sample]
+        return [self._builder.input(event) for event in sample]
 
     def _delete(self, name: str, key: str, _spread: dict[str, int]) -> list[records.Record]:
         """Deletions of a template with its binding and one of its works, and of a rebalancer."""
@@ -156,7 +156,7 @@ class Story:
         )
         removed = works.WorkRemoved(cluster=self._random.choice(MEMBERS), key=key, term=1, step=4)
         withdrawn = decisions.BindingWithdrawn(key=key, reason="TemplateDeleted")
-        return [*(self._pen.input(data) for data in deletions), *self._pen.decide(withdrawn, removed)]
+        return [*(self._builder.input(data) for data in deletions), *self._builder.decide(withdrawn, removed)]
 
     def _placed_records(self, name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
         applied = [
@@ -173,7 +173,7 @@ class Story:
             )
             for member, count in spread.items()
         ]
-        return self._pen.decide(
+        return self._builder.decide(
             declared(key, name, sum(spread.values())), claimed(key), decided(key, **spread), *applied
         )
 
@@ -187,25 +187,25 @@ class Story:
             reason="TaintUntolerated",
             producer="TaintManager",
             purge_mode="Gracefully",
-            created_ms=self._pen.at_ms,
+            created_ms=self._builder.at_ms,
             replicas=spread[member],
         )
         over = decisions.EvictionFinished(key=key, cluster=member, reason="Healthy")
         removed = works.WorkRemoved(cluster=member, key=key, term=1, step=2)
         return [
-            self._pen.input(clusters.ClusterTainted(name=member, taint=taint)),
-            *self._pen.decide(eviction),
-            *self._pen.decide(over, removed),
-            self._pen.input(clusters.ClusterUntainted(name=member, key=taint.key)),
+            self._builder.input(clusters.ClusterTainted(name=member, taint=taint)),
+            *self._builder.decide(eviction),
+            *self._builder.decide(over, removed),
+            self._builder.input(clusters.ClusterUntainted(name=member, key=taint.key)),
         ]
 
     def _report(self, _name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
         reports = [
-            self._pen.input(health.WorkloadReported(cluster=member, key=key, term=1, step=1, ready=count))
+            self._builder.input(health.WorkloadReported(cluster=member, key=key, term=1, step=1, ready=count))
             for member, count in spread.items()
         ]
         room = clusters.CapacityReported(name="member1", allocatable={"cpu": "4", "pods": "110"})
-        return [*reports, self._pen.input(room), *self._pen.decide(status(key, **spread))]
+        return [*reports, self._builder.input(room), *self._builder.decide(status(key, **spread))]
 
     def _fail(self, _name: str, key: str, _spread: dict[str, int]) -> list[records.Record]:
         failed = decisions.ScheduleFailed(
@@ -217,11 +217,11 @@ class Story:
             message="0/3 clusters are available: 3 cluster(s) had untolerated taint {maintenance:NoExecute}.",
             emptied=self._random.random() < 0.5,
         )
-        return self._pen.decide(failed, works.WorkSuspended(cluster="member2", key=key, term=1, step=3))
+        return self._builder.decide(failed, works.WorkSuspended(cluster="member2", key=key, term=1, step=3))
 
     def _ask(self, name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
         rebalancer_name = f"rebalance-{name}"
-        uid, at_ms = "22222222-2222-4222-8222-222222222222", self._pen.at_ms
+        uid, at_ms = "22222222-2222-4222-8222-222222222222", self._builder.at_ms
         ask = links.RescheduleRequested(
             rebalancer=rebalancer_name, uid=uid, generation=1, at_ms=at_ms, key=key, workload=ref(name)
         )
@@ -229,10 +229,10 @@ class Story:
             key=key, rebalancer=rebalancer_name, uid=uid, generation=1, at_ms=at_ms
         )
         return [
-            self._pen.input(rebalancer(rebalancer_name, ref(name))),
-            self._pen.input(ask),
-            *self._pen.decide(triggered, decided(key, **spread)),
-            *self._pen.decide(
+            self._builder.input(rebalancer(rebalancer_name, ref(name))),
+            self._builder.input(ask),
+            *self._builder.decide(triggered, decided(key, **spread)),
+            *self._builder.decide(
                 rebalance_decisions.RebalanceStarted(
                     name=rebalancer_name, uid=uid, generation=1, at_ms=at_ms, asked=(ref(name),)
                 )
@@ -242,22 +242,22 @@ class Story:
     def _disturb(self, name: str, key: str, _spread: dict[str, int]) -> list[records.Record]:
         """A repeated input, a late write, a step of a stale owner, and bytes that are no event."""
         late = specs.TemplateDeleted(template=ref(name), expects=9_999)
-        stale = Pen().step(keys.shard_of(key), [decided(key, member1=99)])
+        stale = RecordBuilder().step(keys.shard_of(key), [decided(key, member1=99)])
         hostile = records.record("specs", keys.shard_of(key), key, {"ce_id": "x"}, b'{"manifest": [[[[')
         refused = rejections.InputRejected(verdict="refused", reason="no event", topic="specs", key=key)
-        rejected = self._pen.step(0, [refused])
-        return [*self._inputs[-1:], self._pen.input(late), *stale, hostile, *rejected]
+        rejected = self._builder.step(0, [refused])
+        return [*self._inputs[-1:], self._builder.input(late), *stale, hostile, *rejected]
 
 
 KEY = keys.binding_key("Deployment", "default", "foo")
 
 
-def placed(pen: Pen) -> list[records.Record]:
+def placed(builder: RecordBuilder) -> list[records.Record]:
     """Records of a Deployment that is placed and then moved; record 2 is the first step, 6 the second."""
     return [
-        pen.input(deployment("foo", 3)),
-        *pen.decide(
+        builder.input(deployment("foo", 3)),
+        *builder.decide(
             declared(KEY, "foo", 3), claimed(KEY), decided(KEY, member1=2, member2=1), cause="specs/3/0"
         ),
-        *pen.decide(decided(KEY, member2=3)),
+        *builder.decide(decided(KEY, member2=3)),
     ]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from events import codec, decisions, ids, records
 from events.chain import Chain
-from tests.projections.logs import Pen
+from tests.projections.logs import RecordBuilder
 
 SHARD = 3
 WITHDRAWN = decisions.BindingWithdrawn(key="default/foo-deployment", reason="TemplateDeleted")
@@ -21,38 +21,42 @@ def fold(chain: Chain, batch: Sequence[records.Record]) -> list[bool]:
 
 
 def test_successors_and_their_outputs_count() -> None:
-    pen, chain = Pen(), Chain(SHARD)
-    batch = [*pen.step(SHARD, [WITHDRAWN]), *pen.step(SHARD, []), *pen.step(SHARD, [WITHDRAWN], term=2)]
+    builder, chain = RecordBuilder(), Chain(SHARD)
+    batch = [
+        *builder.step(SHARD, [WITHDRAWN]),
+        *builder.step(SHARD, []),
+        *builder.step(SHARD, [WITHDRAWN], term=2),
+    ]
 
     assert fold(chain, batch) == [True] * 5
     assert (chain.number, chain.term, chain.ignored) == (3, 2, 0)
 
 
 def test_repeated_step_is_ignored_with_its_outputs() -> None:
-    pen, chain = Pen(), Chain(SHARD)
-    batch = pen.step(SHARD, [WITHDRAWN, WITHDRAWN])
+    builder, chain = RecordBuilder(), Chain(SHARD)
+    batch = builder.step(SHARD, [WITHDRAWN, WITHDRAWN])
 
     assert fold(chain, [*batch, *batch]) == [True] * 3 + [False] * 3
     assert chain.ignored == 3
 
 
 def test_steps_of_a_stale_owner_are_ignored() -> None:
-    pen, rival, chain = Pen(), Pen(), Chain(SHARD)
-    shared = pen.step(SHARD, [WITHDRAWN], term=1)
+    builder, rival, chain = RecordBuilder(), RecordBuilder(), Chain(SHARD)
+    shared = builder.step(SHARD, [WITHDRAWN], term=1)
     rival.step(SHARD, [WITHDRAWN], term=1)
-    takeover = pen.step(SHARD, [], term=2)
+    takeover = builder.step(SHARD, [], term=2)
     stale = rival.step(SHARD, [WITHDRAWN], term=1)
 
     assert fold(chain, [*shared, *takeover, *stale]) == [True, True, True, False, False]
 
 
 def test_lower_term_gap_and_other_predecessor_are_no_successors() -> None:
-    pen, chain = Pen(), Chain(SHARD)
-    fold(chain, pen.step(SHARD, [], term=2))
+    builder, chain = RecordBuilder(), Chain(SHARD)
+    fold(chain, builder.step(SHARD, [], term=2))
 
-    lower = pen.step(SHARD, [], term=1)
-    after_a_gap = pen.step(SHARD, [], term=2)
-    other_past = Pen()
+    lower = builder.step(SHARD, [], term=1)
+    after_a_gap = builder.step(SHARD, [], term=2)
+    other_past = RecordBuilder()
     other_past.step(SHARD, [WITHDRAWN], term=2)
 
     assert fold(chain, [*lower, *after_a_gap, *other_past.step(SHARD, [], term=2)]) == [False] * 3
@@ -60,8 +64,8 @@ def test_lower_term_gap_and_other_predecessor_are_no_successors() -> None:
 
 
 def test_outputs_of_bare_steps_in_other_topics_are_matched_by_id() -> None:
-    pen, chain = Pen(is_bare=True), Chain(SHARD)
-    fold(chain, [*pen.step(SHARD, [WITHDRAWN], term=1), *pen.step(SHARD, [WITHDRAWN], term=5)])
+    builder, chain = RecordBuilder(is_bare=True), Chain(SHARD)
+    fold(chain, [*builder.step(SHARD, [WITHDRAWN], term=1), *builder.step(SHARD, [WITHDRAWN], term=5)])
 
     assert chain.is_undeclared_output(ids.output_id(SHARD, 1, 1, 4))
     assert chain.is_undeclared_output(ids.output_id(SHARD, 5, 2, 1))

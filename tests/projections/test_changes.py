@@ -12,7 +12,7 @@ from events.kube_objects import KubeObject
 from projections import changes, object_tables, store
 from tests.builders.inputs import capacity, configuration, health_reported, joined, key, quota, ref
 from tests.builders.manifests import CONFIG_MAP, POLICIES, manifest, raw
-from tests.projections.logs import Pen, fold_all
+from tests.projections.logs import RecordBuilder, fold_all
 from tests.projections.stories import owner
 
 ROWS: Final = 2_000
@@ -54,10 +54,11 @@ def test_changes_of_one_record_are_ordered_by_kind() -> None:
 
 
 def test_heartbeat_changes_nothing_that_watches_report() -> None:
-    views, pen = store.Store(), Pen()
+    views, builder = store.Store(), RecordBuilder()
     reports = [health_reported("member1", grace_s=40), health_reported("member1", grace_s=40)]
     fold_all(
-        views, [pen.input(event) for event in (joined("member1"), *reports, capacity("member1"), *reports)]
+        views,
+        [builder.input(event) for event in (joined("member1"), *reports, capacity("member1"), *reports)],
     )
     with views.reading() as rows:
         recorded = changes.between(rows, 0, 6)
@@ -69,7 +70,7 @@ def test_heartbeat_changes_nothing_that_watches_report() -> None:
 
 
 def test_last_document_of_a_binding_has_the_labels_of_its_dependents() -> None:
-    views, pen = store.Store(), Pen()
+    views, builder = store.Store(), RecordBuilder()
     config = key("config", CONFIG_MAP)
     shard = keys.shard_of(config)
     workload = next(name for name in map("web-{}".format, range(99)) if keys.shard_of(key(name)) == shard)
@@ -81,14 +82,14 @@ def test_last_document_of_a_binding_has_the_labels_of_its_dependents() -> None:
 
     need = decisions.RequiredBy(namespace="default", name=keys.split(key(workload))[1], clusters=("member1",))
     required = decisions.BindingRequired(key=config, required_by=(need,))
-    story = [*pen.step(shard, [declared(workload), declared("config", CONFIG_MAP), required])]
+    story = [*builder.step(shard, [declared(workload), declared("config", CONFIG_MAP), required])]
     fold_all(views, story)
     kind = object_tables.Kind("work.karmada.io/v1alpha2", "ResourceBinding")
     with views.reading() as rows:
         listed = object_tables.get(rows, kind, *keys.split(config))
     withdrawn = decisions.BindingWithdrawn(key=config, reason="TemplateDeleted")
     views = store.Store()
-    fold_all(views, [*story, *pen.step(shard, [withdrawn])])
+    fold_all(views, [*story, *builder.step(shard, [withdrawn])])
     with views.reading() as rows:
         last = changes.between(rows, len(story), len(story) + 2)[-1]
     assert listed is not None
@@ -99,11 +100,11 @@ def test_last_document_of_a_binding_has_the_labels_of_its_dependents() -> None:
 
 
 def test_status_has_no_use_of_limits_that_were_removed() -> None:
-    views, pen = store.Store(), Pen()
+    views, builder = store.Store(), RecordBuilder()
     spec = {"staticAssignments": [{"clusterName": "member1", "hard": {"cpu": "4"}}]}
     unlimited = configuration(manifest(POLICIES, "FederatedResourceQuota", "few", "default", spec=spec))
     decided = quota_decisions.QuotaDecided(namespace="default", used={"few": {"cpu": "3"}})
-    fold_all(views, [pen.input(quota("few")), *pen.step(0, [decided]), pen.input(unlimited)])
+    fold_all(views, [builder.input(quota("few")), *builder.step(0, [decided]), builder.input(unlimited)])
     kind = object_tables.Kind(POLICIES, "FederatedResourceQuota")
     with views.reading() as rows:
         quota_object = object_tables.get(rows, kind, "default", "few")
@@ -113,7 +114,7 @@ def test_status_has_no_use_of_limits_that_were_removed() -> None:
 
 @pytest.mark.parametrize("is_written_last", [False, True])
 def test_status_has_the_fields_of_a_client_beside_those_of_the_engine(*, is_written_last: bool) -> None:
-    views, pen = store.Store(), Pen()
+    views, builder = store.Store(), RecordBuilder()
     few = shapes.WorkloadRef(
         api_version=POLICIES, kind="FederatedResourceQuota", name="few", namespace="default"
     )
@@ -121,9 +122,9 @@ def test_status_has_the_fields_of_a_client_beside_those_of_the_engine(*, is_writ
         object=few, status={"note": raw("ours"), "claimed": raw({"cpu": "9"})}, managed_fields=(owner(7),)
     )
     decided = quota_decisions.QuotaDecided(namespace="default", used={"few": {"cpu": "3"}})
-    status_written, step = [pen.input(written)], pen.step(0, [decided])
+    status_written, step = [builder.input(written)], builder.step(0, [decided])
     later = [*step, *status_written] if is_written_last else [*status_written, *step]
-    fold_all(views, [pen.input(quota("few")), *later])
+    fold_all(views, [builder.input(quota("few")), *later])
     with views.reading() as rows:
         quota_object = object_tables.get(rows, object_tables.Kind(POLICIES, few.kind), "default", "few")
     assert quota_object is not None

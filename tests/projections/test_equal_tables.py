@@ -21,7 +21,7 @@ from projections.store import FILE, Store
 from tests.background import background
 from tests.builders.inputs import deleted, deployment, ref, template
 from tests.builders.manifests import CLUSTER_ROLE, raw
-from tests.projections.logs import Pen
+from tests.projections.logs import RecordBuilder
 from tests.projections.stories import Story, owner
 
 Dump = dict[str, list[ResultRow]]
@@ -69,13 +69,13 @@ async def test_batches_and_restarts_give_equal_tables(seed: int, tmp_path: Path,
 async def test_deletion_shows_the_last_status(
     store: Store, tmp_path: Path, *, is_written_again: bool
 ) -> None:
-    pen, log = Pen(), MemoryLog()
+    builder, log = RecordBuilder(), MemoryLog()
     status = specs.TemplateStatusWritten(
         template=ref("web"), status={"bars": raw(3)}, managed_fields=(owner(7),)
     )
     deletion = specs.TemplateDeleted(template=ref("web"))
     events = [deployment("web", 2), status, *([deployment("web", 4)] if is_written_again else []), deletion]
-    await log.append([pen.input(event) for event in events])
+    await log.append([builder.input(event) for event in events])
     one_by_one = await asyncio.to_thread(Store, tmp_path / FILE)
 
     at_once = await fold(log, store, log.last_number())
@@ -89,13 +89,13 @@ async def test_deletion_shows_the_last_status(
 async def test_object_of_another_name_that_gets_the_same_key_is_shown_by_its_name(
     store: Store, tmp_path: Path
 ) -> None:
-    pen, log = Pen(), MemoryLog()
-    await log.append([pen.input(template("system:web", CLUSTER_ROLE))])
+    builder, log = RecordBuilder(), MemoryLog()
+    await log.append([builder.input(template("system:web", CLUSTER_ROLE))])
     later = await asyncio.to_thread(Store, tmp_path / FILE)
     await fold(log, later, log.last_number())
     # Names of bindings have a dot instead of the colon, so both roles have one key.
     renamed = deleted("system:web", CLUSTER_ROLE), template("system.web", CLUSTER_ROLE)
-    await log.append([pen.input(event) for event in renamed])
+    await log.append([builder.input(event) for event in renamed])
 
     in_one_batch = await fold(log, later, log.last_number())
     assert in_one_batch == await fold(log, store, log.last_number(), batch=1)
@@ -185,8 +185,8 @@ class LargeLog(ShortLog):
 
 
 async def test_memory_of_a_restart_does_not_grow_with_the_records_before(store: Store) -> None:
-    pen, log = Pen(), LargeLog()
-    await log.append([pen.input(clusters.ClusterJoined(name=f"member{index}")) for index in range(40)])
+    builder, log = RecordBuilder(), LargeLog()
+    await log.append([builder.input(clusters.ClusterJoined(name=f"member{index}")) for index in range(40)])
     await fold(log, store, 39)
     tracemalloc.start()
     try:
@@ -199,8 +199,8 @@ async def test_memory_of_a_restart_does_not_grow_with_the_records_before(store: 
 async def test_repetition_is_recognised_after_a_restart_with_short_reads(
     store: Store, tmp_path: Path
 ) -> None:
-    pen, log = Pen(), ShortLog()
-    records = [pen.input(clusters.ClusterJoined(name=f"member{index}")) for index in range(10)]
+    builder, log = RecordBuilder(), ShortLog()
+    records = [builder.input(clusters.ClusterJoined(name=f"member{index}")) for index in range(10)]
     await log.append(records)
     restarted = await asyncio.to_thread(Store, tmp_path / FILE)
     before = await fold(log, restarted, log.last_number())

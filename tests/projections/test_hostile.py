@@ -24,7 +24,7 @@ from tests.builders.documents import document_of
 from tests.builders.inputs import configuration, deployment, joined, quota
 from tests.builders.manifests import POLICIES, manifest
 from tests.members import examples
-from tests.projections.logs import Pen, fold_all
+from tests.projections.logs import RecordBuilder, fold_all
 from tests.projections.stories import Story
 
 STORY = [*(story := Story(11)).opening(), *(record for _ in range(30) for record in story.more())]
@@ -87,8 +87,8 @@ def invented(draw: st.DrawFn) -> records.Record:
 @settings(max_examples=80, suppress_health_check=list(HealthCheck))  # type: ignore[arg-type]
 @given(st.lists(broken() | invented(), max_size=25), st.integers(0, len(STORY)))
 def test_valid_records_are_folded_after_hostile_ones(hostile: list[records.Record], count: int) -> None:
-    pen = Pen()
-    good = pen.input(deployment("good", 1), event_id="good", source="/good")
+    builder = RecordBuilder()
+    good = builder.input(deployment("good", 1), event_id="good", source="/good")
     key = keys.binding_key("Deployment", "default", "good")
     store = Store()
     fold_all(store, [*STORY[:count], *hostile, good])
@@ -124,7 +124,7 @@ def test_valid_records_are_folded_after_hostile_ones(hostile: list[records.Recor
 )
 def test_object_with_odd_content_is_refused_or_shown(inside: bytes) -> None:
     body = b'{"manifest": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "odd"}, "data": %s}}'
-    good = Pen().input(deployment("odd", 1))
+    good = RecordBuilder().input(deployment("odd", 1))
     kind = next(entry.type for entry in catalogue.EVENT_TYPES if entry.struct.__name__ == "TemplateApplied")
     headers = {**good.headers, "ce_type": kind}
     key = keys.binding_key("ConfigMap", "", "odd")
@@ -217,7 +217,7 @@ def test_huge_keys_in_events_are_not_stored() -> None:
     whole = [_observation(observation) for observation in observed]
     short = [records.record(record.topic, 0, "k", record.headers, record.value) for record in whole]
     store = Store()
-    fold_all(store, [*short, Pen().input(rescheduled)])
+    fold_all(store, [*short, RecordBuilder().input(rescheduled)])
 
     with store.reading() as rows:
         stored_keys = [
@@ -229,12 +229,12 @@ def test_huge_keys_in_events_are_not_stored() -> None:
 
 @pytest.mark.parametrize("inside", [b'{"huge": 1e999}', b'{"text": "\xff"}', b'{"text": "\\ud800"}'])
 def test_quota_with_odd_status_shows_what_is_used_of_it(inside: bytes) -> None:
-    pen = Pen()
+    builder = RecordBuilder()
     ref = shapes.WorkloadRef(api_version=POLICIES, kind=QUOTA.kind, name="few", namespace="default")
     status = policies.ConfigurationStatusWritten(object=ref, status={"odd": msgspec.Raw(inside)})
     decided = quota_decisions.QuotaDecided(namespace="default", used={"few": {"cpu": "3"}})
     store = Store()
-    fold_all(store, [pen.input(quota("few")), pen.input(status), *pen.step(0, [decided])])
+    fold_all(store, [builder.input(quota("few")), builder.input(status), *builder.step(0, [decided])])
 
     with store.reading() as rows:
         shown = object_tables.get(rows, QUOTA, "default", "few")
@@ -244,7 +244,7 @@ def test_quota_with_odd_status_shows_what_is_used_of_it(inside: bytes) -> None:
 
 
 def test_work_in_structured_mode_with_another_id_than_its_header_is_folded() -> None:
-    first, like = Pen(is_bare=True).step(0, [examples.applied("web", 1)])
+    first, like = RecordBuilder(is_bare=True).step(0, [examples.applied("web", 1)])
     envelope = {
         "specversion": "1.0",
         "id": "x",
@@ -273,14 +273,15 @@ def test_work_in_structured_mode_with_another_id_than_its_header_is_folded() -> 
     ],
 )
 def test_clusters_are_shown_beside_a_remedy_with_odd_fields(spec: object) -> None:
-    pen = Pen()
+    builder = RecordBuilder()
     remedies = [
         manifest("remedy.karmada.io/v1alpha1", "Remedy", name, spec=fields)
         for name, fields in (("odd", spec), ("good", {"actions": ["TrafficControl"]}))
     ]
     store = Store()
     fold_all(
-        store, [pen.input(joined("member1")), *(pen.input(configuration(remedy)) for remedy in remedies)]
+        store,
+        [builder.input(joined("member1")), *(builder.input(configuration(remedy)) for remedy in remedies)],
     )
 
     with store.reading() as rows:

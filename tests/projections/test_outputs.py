@@ -30,7 +30,7 @@ from projections.port import ResultRow
 from projections.runner import Projector
 from projections.store import FILE, Store
 from tests.members import examples
-from tests.projections.logs import Pen
+from tests.projections.logs import RecordBuilder
 from tests.projections.stories import Story
 
 SHARD = 3
@@ -69,9 +69,14 @@ def shown(tables: dict[str, list[ResultRow]]) -> list[tuple[int | None, int]]:
 
 @pytest.mark.parametrize("is_bare", [False, True])
 async def test_work_before_its_step_takes_effect_with_the_step(tmp_path: Path, *, is_bare: bool) -> None:
-    pen = Pen(is_bare=is_bare)
-    first, second = pen.step(SHARD, [work(1)]), pen.step(SHARD, [work(2, step=2)])
-    batches = ([first[0], first[1]], [second[1]], [pen.input(joined_event(examples.member()))], [second[0]])
+    builder = RecordBuilder(is_bare=is_bare)
+    first, second = builder.step(SHARD, [work(1)]), builder.step(SHARD, [work(2, step=2)])
+    batches = (
+        [first[0], first[1]],
+        [second[1]],
+        [builder.input(joined_event(examples.member()))],
+        [second[0]],
+    )
 
     tables = await folded(*batches, path=tmp_path / FILE)
 
@@ -89,15 +94,15 @@ async def test_work_before_its_step_takes_effect_with_the_step(tmp_path: Path, *
 
 
 async def test_removal_before_its_step_takes_effect_with_the_step() -> None:
-    pen = Pen()
-    first, second = pen.step(SHARD, [work(1)]), pen.step(SHARD, [examples.removed("web")])
+    builder = RecordBuilder()
+    first, second = builder.step(SHARD, [work(1)]), builder.step(SHARD, [examples.removed("web")])
     tables = await folded(first, [second[1], second[0]])
     assert shown(tables) == []
 
 
 async def test_late_work_of_an_older_step_is_no_change() -> None:
-    pen = Pen()
-    first, second = pen.step(SHARD, [work(1)]), pen.step(SHARD, [work(2, step=2)])
+    builder = RecordBuilder()
+    first, second = builder.step(SHARD, [work(1)]), builder.step(SHARD, [work(2, step=2)])
     tables = await folded([first[0], *second, first[1]])
     assert shown(tables) == [(2, 3)]
     changed = [int(str(row[0])) // changes.POSITIONS_PER_NUMBER for row in tables["changes"]]
@@ -105,8 +110,8 @@ async def test_late_work_of_an_older_step_is_no_change() -> None:
 
 
 async def test_forged_work_with_the_id_of_a_valid_step_is_not_shown() -> None:
-    pen = Pen()
-    batch = pen.step(SHARD, [work(1), decisions.BindingWithdrawn(key=KEY, reason="TemplateDeleted")])
+    builder = RecordBuilder()
+    batch = builder.step(SHARD, [work(1), decisions.BindingWithdrawn(key=KEY, reason="TemplateDeleted")])
     for index in (1, 2, 3):
         forged = _with_id(batch[1], ids.output_id(SHARD, 1, 1, index), work(99))
         tables = await folded([batch[0], forged, *batch[1:], forged])
@@ -115,8 +120,8 @@ async def test_forged_work_with_the_id_of_a_valid_step_is_not_shown() -> None:
 
 
 async def test_forged_decision_with_the_id_of_the_last_step_is_ignored() -> None:
-    pen = Pen()
-    first = pen.step(SHARD, [decisions.BindingWithdrawn(key="a", reason="x"), work(1)])
+    builder = RecordBuilder()
+    first = builder.step(SHARD, [decisions.BindingWithdrawn(key="a", reason="x"), work(1)])
     forged = decisions.BindingWithdrawn(key="default/foo-deployment", reason="forged")
     for index in (2, 3):
         record = _with_id(first[1], ids.output_id(SHARD, 1, 1, index), forged)
@@ -126,9 +131,9 @@ async def test_forged_decision_with_the_id_of_the_last_step_is_ignored() -> None
 
 
 async def test_foreign_step_does_not_separate_a_step_from_its_outputs() -> None:
-    pen, links = Pen(), chain.Chain(SHARD)
-    batch = pen.step(SHARD, [decisions.BindingWithdrawn(key="a", reason="x")])
-    foreign = Pen().step(SHARD, [], term=9)[0]
+    builder, links = RecordBuilder(), chain.Chain(SHARD)
+    batch = builder.step(SHARD, [decisions.BindingWithdrawn(key="a", reason="x")])
+    foreign = RecordBuilder().step(SHARD, [], term=9)[0]
     taken = [
         links.take(records.stored(record, 0, 0), _data(record)) for record in (batch[0], foreign, batch[1])
     ]
@@ -137,25 +142,25 @@ async def test_foreign_step_does_not_separate_a_step_from_its_outputs() -> None:
 
 async def test_repeated_work_has_no_effect() -> None:
     for is_bare in (False, True):
-        pen = Pen(is_bare=is_bare)
-        first, second = pen.step(SHARD, [work(1)]), pen.step(SHARD, [work(2, step=2)])
+        builder = RecordBuilder(is_bare=is_bare)
+        first, second = builder.step(SHARD, [work(1)]), builder.step(SHARD, [work(2, step=2)])
         assert shown(await folded([*first, *second, first[1]])) == [(2, 4)]
 
 
 async def test_rejection_without_a_step_is_not_shown() -> None:
-    pen = Pen()
+    builder = RecordBuilder()
     rejected = rejections.InputRejected(
         verdict="refused", reason="r", field="f", topic="specs", partition=0, offset=0, key="k"
     )
-    batch = pen.step(SHARD, [rejected])
+    batch = builder.step(SHARD, [rejected])
     forged = _with_id(batch[1], ids.output_id(SHARD, 1, 7, 1), rejected)
     assert len((await folded([forged, *batch, forged]))["rejections"]) == 1
 
 
 async def test_works_without_steps_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("events.outputs.EARLY_MAX", 3)
-    pen = Pen()
-    like = pen.step(SHARD, [work(1)])[1]
+    builder = RecordBuilder()
+    like = builder.step(SHARD, [work(1)])[1]
     forged = [_with_id(like, ids.output_id(SHARD, 1, step, 1), work(step)) for step in range(10, 20)]
     tables = await folded(forged)
     assert [number for number, *_ in tables["early"]] == [8, 9, 10]
@@ -164,7 +169,7 @@ async def test_works_without_steps_are_kept_up_to_a_limit(monkeypatch: pytest.Mo
 
 def test_records_of_steps_that_never_come_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("events.outputs.EARLY_MAX", 3)
-    like = Pen().step(SHARD, [work(1)])[1]
+    like = RecordBuilder().step(SHARD, [work(1)])[1]
     expected = outputs.Outputs((topics.WORKS,), {SHARD: chain.Chain(SHARD)})
     for step in range(10, 60):
         forged = _with_id(like, ids.output_id(SHARD, 1, step, 1), work(step))

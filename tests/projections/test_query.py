@@ -9,22 +9,22 @@ from projections import query
 from projections.query import Filter
 from tests.builders.inputs import deployment, rebalancer, ref
 from tests.projections.asking import views_of
-from tests.projections.logs import Pen
+from tests.projections.logs import RecordBuilder
 from tests.projections.stories import POLICY, claimed, decided, declared, status
 
 KEY = keys.binding_key("Deployment", "default", "foo")
 
 
 @pytest.fixture
-def pen() -> Pen:
-    return Pen()
+def builder() -> RecordBuilder:
+    return RecordBuilder()
 
 
-async def test_binding_is_shown_as_a_resource_binding(pen: Pen) -> None:
+async def test_binding_is_shown_as_a_resource_binding(builder: RecordBuilder) -> None:
     ask = await views_of(
         [
-            pen.input(deployment("foo", 3)),
-            *pen.decide(declared(KEY, "foo", 3), claimed(KEY), decided(KEY, member1=2, member2=1)),
+            builder.input(deployment("foo", 3)),
+            *builder.decide(declared(KEY, "foo", 3), claimed(KEY), decided(KEY, member1=2, member2=1)),
         ]
     )
     binding = await ask(lambda rows: query.get_binding(rows, KEY))
@@ -52,13 +52,13 @@ async def test_binding_is_shown_as_a_resource_binding(pen: Pen) -> None:
     assert binding["status"]["lastScheduledTime"] == "2024-05-25T09:49:52Z"
 
 
-async def test_binding_without_namespace_or_replicas_omits_them(pen: Pen) -> None:
+async def test_binding_without_namespace_or_replicas_omits_them(builder: RecordBuilder) -> None:
     key = keys.binding_key("ClusterRole", "", "reader")
     role = shapes.WorkloadRef(api_version="rbac.authorization.k8s.io/v1", kind="ClusterRole", name="reader")
     binding_of = decisions.BindingDeclared(
         key=key, template=role, uid="u1", generation=1, offset=0, digest="d1"
     )
-    ask = await views_of(pen.decide(binding_of, decided(key, member1=0)))
+    ask = await views_of(builder.decide(binding_of, decided(key, member1=0)))
     binding = await ask(lambda rows: query.get_binding(rows, key))
 
     assert binding["kind"] == "ClusterResourceBinding"
@@ -68,18 +68,21 @@ async def test_binding_without_namespace_or_replicas_omits_them(pen: Pen) -> Non
     assert binding["spec"]["clusters"] == [{"name": "member1"}]
 
 
-async def test_eviction_moves_a_cluster_into_a_task_until_it_ends(pen: Pen) -> None:
+async def test_eviction_moves_a_cluster_into_a_task_until_it_ends(builder: RecordBuilder) -> None:
     started = decisions.EvictionStarted(
         key=KEY,
         cluster="member1",
         reason="TaintUntolerated",
         producer="TaintManager",
         purge_mode="Gracefully",
-        created_ms=pen.at_ms,
+        created_ms=builder.at_ms,
         replicas=2,
     )
-    opening = [*pen.decide(declared(KEY, "foo", 3), decided(KEY, member1=2, member2=1)), *pen.decide(started)]
-    over = pen.decide(decisions.EvictionFinished(key=KEY, cluster="member1", reason="Healthy"))
+    opening = [
+        *builder.decide(declared(KEY, "foo", 3), decided(KEY, member1=2, member2=1)),
+        *builder.decide(started),
+    ]
+    over = builder.decide(decisions.EvictionFinished(key=KEY, cluster="member1", reason="Healthy"))
 
     evicting = await (await views_of(opening))(lambda rows: query.get_binding(rows, KEY))
     done = await (await views_of([*opening, *over]))(lambda rows: query.get_binding(rows, KEY))
@@ -93,7 +96,7 @@ async def test_eviction_moves_a_cluster_into_a_task_until_it_ends(pen: Pen) -> N
 
 @pytest.mark.parametrize(("emptied", "left"), [(True, 0), (False, 1)])
 async def test_failure_has_a_reason_and_clears_the_clusters_only_if_emptied(
-    pen: Pen, *, emptied: bool, left: int
+    builder: RecordBuilder, *, emptied: bool, left: int
 ) -> None:
     failed = decisions.ScheduleFailed(
         key=KEY,
@@ -104,7 +107,9 @@ async def test_failure_has_a_reason_and_clears_the_clusters_only_if_emptied(
         message="0/3 clusters are available.",
         emptied=emptied,
     )
-    ask = await views_of([*pen.decide(declared(KEY, "foo", 3), decided(KEY, member1=3)), *pen.decide(failed)])
+    ask = await views_of(
+        [*builder.decide(declared(KEY, "foo", 3), decided(KEY, member1=3)), *builder.decide(failed)]
+    )
     binding = await ask(lambda rows: query.get_binding(rows, KEY))
 
     assert len(binding["spec"].get("clusters", [])) == left
@@ -112,22 +117,22 @@ async def test_failure_has_a_reason_and_clears_the_clusters_only_if_emptied(
     assert (scheduled["status"], scheduled["reason"]) == ("False", "NoClusterFit")
 
 
-async def test_trigger_time_never_decreases(pen: Pen) -> None:
+async def test_trigger_time_never_decreases(builder: RecordBuilder) -> None:
     def trigger(at_ms: int) -> decisions.RescheduleTriggered:
         return decisions.RescheduleTriggered(key=KEY, rebalancer="demo", uid="u", generation=1, at_ms=at_ms)
 
-    later, earlier = trigger(pen.at_ms), trigger(pen.at_ms - 60_000)
-    ask = await views_of(pen.decide(declared(KEY, "foo", 3), later, earlier))
+    later, earlier = trigger(builder.at_ms), trigger(builder.at_ms - 60_000)
+    ask = await views_of(builder.decide(declared(KEY, "foo", 3), later, earlier))
     binding = await ask(lambda rows: query.get_binding(rows, KEY))
 
     assert binding["spec"]["rescheduleTriggeredAt"] == "2024-05-25T09:49:51Z"
 
 
-async def test_template_shows_its_claim_and_the_sums_of_its_members(pen: Pen) -> None:
-    foo = pen.input(deployment("foo", 3, labels={"app": "foo"}))
+async def test_template_shows_its_claim_and_the_sums_of_its_members(builder: RecordBuilder) -> None:
+    foo = builder.input(deployment("foo", 3, labels={"app": "foo"}))
     uid = ids.object_uid("/tests", "input-1", KEY)
     binding_of = msgspec.structs.replace(declared(KEY, "foo", 3), uid=uid)
-    ask = await views_of([foo, *pen.decide(binding_of, claimed(KEY), status(KEY, member1=2, member2=1))])
+    ask = await views_of([foo, *builder.decide(binding_of, claimed(KEY), status(KEY, member1=2, member2=1))])
     shown = await ask(lambda rows: query.get_object(rows, KEY))
 
     assert shown["metadata"]["resourceVersion"] == "5", (
@@ -145,7 +150,7 @@ async def test_template_shows_its_claim_and_the_sums_of_its_members(pen: Pen) ->
     }
 
 
-async def test_finished_rebalancer_is_shown_as_in_the_guide(pen: Pen) -> None:
+async def test_finished_rebalancer_is_shown_as_in_the_guide(builder: RecordBuilder) -> None:
     """The batch of the guide: sorted by apiVersion, kind, namespace, name; one workload has no binding."""
     role = shapes.WorkloadRef(
         api_version="rbac.authorization.k8s.io/v1", kind="ClusterRole", name="demo-role"
@@ -153,10 +158,10 @@ async def test_finished_rebalancer_is_shown_as_in_the_guide(pen: Pen) -> None:
     config = shapes.WorkloadRef(api_version="v1", kind="ConfigMap", name="demo-config", namespace="default")
     deploy = ref("demo-deploy")
     workloads = (config, role, deploy)
-    written = pen.input(rebalancer("demo", *workloads))
+    written = builder.input(rebalancer("demo", *workloads))
     uid = ids.object_uid("/tests", "input-1", written.key)
     started = rebalance_decisions.RebalanceStarted(
-        name="demo", uid=uid, generation=1, at_ms=pen.at_ms, asked=workloads
+        name="demo", uid=uid, generation=1, at_ms=builder.at_ms, asked=workloads
     )
     results = [
         rebalance_decisions.WorkloadRebalanced(
@@ -172,12 +177,14 @@ async def test_finished_rebalancer_is_shown_as_in_the_guide(pen: Pen) -> None:
         result="Failed",
         reason="ReferencedBindingNotFound",
     )
-    finished = rebalance_decisions.RebalanceFinished(name="demo", uid=uid, generation=1, finish_ms=pen.at_ms)
+    finished = rebalance_decisions.RebalanceFinished(
+        name="demo", uid=uid, generation=1, finish_ms=builder.at_ms
+    )
 
-    pending = await (await views_of([written, *pen.decide(started)]))(
+    pending = await (await views_of([written, *builder.decide(started)]))(
         lambda rows: query.get_rebalancer(rows, "demo")
     )
-    ask = await views_of([written, *Pen().decide(started, *results, failed, finished)])
+    ask = await views_of([written, *RecordBuilder().decide(started, *results, failed, finished)])
     done = await ask(lambda rows: query.get_rebalancer(rows, "demo"))
 
     assert "finishTime" not in pending["status"]
@@ -204,15 +211,15 @@ def _shown(workload: shapes.WorkloadRef) -> dict[str, str]:
     return {name: text for name, text in known.items() if text}
 
 
-async def test_deleted_rebalancer_is_removed_and_a_new_one_starts_empty(pen: Pen) -> None:
-    first = pen.input(rebalancer("demo", ref("foo")))
+async def test_deleted_rebalancer_is_removed_and_a_new_one_starts_empty(builder: RecordBuilder) -> None:
+    first = builder.input(rebalancer("demo", ref("foo")))
     uid = ids.object_uid("/tests", "input-1", first.key)
-    done = rebalance_decisions.RebalanceFinished(name="demo", uid=uid, generation=1, finish_ms=pen.at_ms)
-    deletion = pen.input(specs.RebalancerDeleted(name="demo"))
-    story = [first, *pen.decide(done), deletion, *pen.decide(done)]
+    done = rebalance_decisions.RebalanceFinished(name="demo", uid=uid, generation=1, finish_ms=builder.at_ms)
+    deletion = builder.input(specs.RebalancerDeleted(name="demo"))
+    story = [first, *builder.decide(done), deletion, *builder.decide(done)]
 
     missing = await (await views_of(story))(lambda rows: query.get_rebalancer(rows, "demo"))
-    again = pen.input(rebalancer("demo", ref("foo")))
+    again = builder.input(rebalancer("demo", ref("foo")))
     fresh = await (await views_of([*story, again]))(lambda rows: query.get_rebalancer(rows, "demo"))
 
     assert missing is None
@@ -220,16 +227,16 @@ async def test_deleted_rebalancer_is_removed_and_a_new_one_starts_empty(pen: Pen
     assert fresh["metadata"]["uid"] != uid
 
 
-async def test_cluster_shows_its_spec_and_reports(pen: Pen) -> None:
+async def test_cluster_shows_its_spec_and_reports(builder: RecordBuilder) -> None:
     taint = clusters.Taint(key="maintenance", effect="NoExecute")
     ask = await views_of(
         [
-            pen.input(clusters.ClusterJoined(name="member1", region="eu", zones=("a", "b"))),
-            pen.input(clusters.CapacityReported(name="member1", allocatable={"cpu": "8", "pods": "110"})),
-            pen.input(clusters.ClusterTainted(name="member1", taint=taint)),
-            pen.input(clusters.ClusterTainted(name="member1", taint=taint)),
-            pen.input(clusters.ClusterHealthChanged(name="member1", ready=True, reason="ClusterReady")),
-            pen.input(clusters.ClusterLabelled(name="member1", labels={"tier": "gold"})),
+            builder.input(clusters.ClusterJoined(name="member1", region="eu", zones=("a", "b"))),
+            builder.input(clusters.CapacityReported(name="member1", allocatable={"cpu": "8", "pods": "110"})),
+            builder.input(clusters.ClusterTainted(name="member1", taint=taint)),
+            builder.input(clusters.ClusterTainted(name="member1", taint=taint)),
+            builder.input(clusters.ClusterHealthChanged(name="member1", ready=True, reason="ClusterReady")),
+            builder.input(clusters.ClusterLabelled(name="member1", labels={"tier": "gold"})),
         ]
     )
     cluster = await ask(lambda rows: query.get_cluster(rows, "member1"))
@@ -250,12 +257,12 @@ async def test_cluster_shows_its_spec_and_reports(pen: Pen) -> None:
     assert [len(page["items"]) for page in (golden, silver)] == [1, 0]
 
 
-async def test_pages_follow_without_gap_or_repetition(pen: Pen) -> None:
+async def test_pages_follow_without_gap_or_repetition(builder: RecordBuilder) -> None:
     names = [f"app-{at}" for at in range(25)]
-    batch = [pen.input(deployment(name, 1)) for name in names]
+    batch = [builder.input(deployment(name, 1)) for name in names]
     for name in names:
-        batch += pen.decide(declared(keys.binding_key("Deployment", "default", name), name, 1))
-    ask = await views_of([*batch, pen.input(POLICY)])
+        batch += builder.decide(declared(keys.binding_key("Deployment", "default", name), name, 1))
+    ask = await views_of([*batch, builder.input(POLICY)])
 
     for listing, kind in ((query.list_bindings, "ResourceBinding"), (query.list_objects, "Deployment")):
         seen: list[str] = []
@@ -268,13 +275,13 @@ async def test_pages_follow_without_gap_or_repetition(pen: Pen) -> None:
         assert len(seen) == len(set(seen)) == 25
 
 
-async def test_bindings_are_filtered_by_namespace_cluster_and_label(pen: Pen) -> None:
+async def test_bindings_are_filtered_by_namespace_cluster_and_label(builder: RecordBuilder) -> None:
     batch: list[Record] = []
     for name, cluster in (("a", "member1"), ("b", "member2"), ("c", "member12")):
         key = keys.binding_key("Deployment", "default", name)
         batch += [
-            pen.input(deployment(name, labels={"app": name})),
-            *pen.decide(declared(key, name, 1), decided(key, **{cluster: 1})),
+            builder.input(deployment(name, labels={"app": name})),
+            *builder.decide(declared(key, name, 1), decided(key, **{cluster: 1})),
         ]
     ask = await views_of(batch)
 
@@ -289,7 +296,7 @@ async def test_bindings_are_filtered_by_namespace_cluster_and_label(pen: Pen) ->
     assert await names(Filter(kind="Job")) == []
 
 
-async def test_works_are_listed_by_cluster_and_by_binding(pen: Pen) -> None:
+async def test_works_are_listed_by_cluster_and_by_binding(builder: RecordBuilder) -> None:
     told_works = [
         works.WorkApplied(
             cluster=name,
@@ -306,7 +313,10 @@ async def test_works_are_listed_by_cluster_and_by_binding(pen: Pen) -> None:
     ]
     removed = works.WorkRemoved(cluster="member2", key=KEY, term=1, step=2)
     ask = await views_of(
-        [*pen.decide(declared(KEY, "foo", 4), *told_works), *pen.decide(decided(KEY, member1=4), removed)]
+        [
+            *builder.decide(declared(KEY, "foo", 4), *told_works),
+            *builder.decide(decided(KEY, member1=4), removed),
+        ]
     )
 
     of_binding = await ask(lambda rows: query.list_works(rows, key=KEY))
@@ -316,9 +326,11 @@ async def test_works_are_listed_by_cluster_and_by_binding(pen: Pen) -> None:
     assert of_cluster["items"] == []
 
 
-async def test_timeline_lists_the_records_of_a_key(pen: Pen) -> None:
-    foo, other = pen.input(deployment("foo", 1)), pen.input(deployment("other", 1))
-    ask = await views_of([foo, other, *pen.decide(declared(KEY, "foo", 1)), pen.input(deployment("foo", 2))])
+async def test_timeline_lists_the_records_of_a_key(builder: RecordBuilder) -> None:
+    foo, other = builder.input(deployment("foo", 1)), builder.input(deployment("other", 1))
+    ask = await views_of(
+        [foo, other, *builder.decide(declared(KEY, "foo", 1)), builder.input(deployment("foo", 2))]
+    )
 
     assert await ask(lambda rows: query.timeline(rows, KEY)) == [1, 4, 5]
     assert await ask(lambda rows: query.timeline(rows, KEY, after=1, limit=1)) == [4]
@@ -327,12 +339,12 @@ async def test_timeline_lists_the_records_of_a_key(pen: Pen) -> None:
     assert await ask(lambda rows: query.timeline_length(rows, KEY, before=5)) == 2
 
 
-async def test_rejections_are_listed_newest_first(pen: Pen) -> None:
+async def test_rejections_are_listed_newest_first(builder: RecordBuilder) -> None:
     refused = [
         rejections.InputRejected(verdict="late", reason=f"reason {at}", topic="specs", partition=3, key=KEY)
         for at in range(3)
     ]
-    ask = await views_of(pen.step(0, refused))
+    ask = await views_of(builder.step(0, refused))
     page = await ask(lambda rows: query.list_rejections(rows, limit=2))
     rest = await ask(lambda rows: query.list_rejections(rows, after=page["after"]))
 
@@ -341,10 +353,10 @@ async def test_rejections_are_listed_newest_first(pen: Pen) -> None:
     assert await ask(lambda rows: query.timeline(rows, KEY)) == [2, 3, 4]
 
 
-async def test_inputs_without_effect_are_counted(pen: Pen) -> None:
-    foo = pen.input(deployment("foo", 1))
-    late = pen.input(specs.TemplateDeleted(template=ref("foo"), expects=7))
-    step = pen.decide(declared(KEY, "foo", 1))
+async def test_inputs_without_effect_are_counted(builder: RecordBuilder) -> None:
+    foo = builder.input(deployment("foo", 1))
+    late = builder.input(specs.TemplateDeleted(template=ref("foo"), expects=7))
+    step = builder.decide(declared(KEY, "foo", 1))
     ask = await views_of([foo, foo, late, *step, *step])
     counts = await ask(query.counts)
 

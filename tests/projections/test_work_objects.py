@@ -14,7 +14,7 @@ from projections.port import Rows
 from tests.builders.inputs import ref
 from tests.builders.manifests import manifest, override_policy, raw
 from tests.projections.asking import Ask, views_of
-from tests.projections.logs import Pen
+from tests.projections.logs import RecordBuilder
 from tests.projections.stories import declared
 
 WORK = Kind("work.karmada.io/v1alpha1", "Work")
@@ -25,11 +25,11 @@ CLUSTERS = ("member2", "member10", "member1")
 @pytest.fixture
 async def ask() -> Ask:
     """Views of a log with a work of each app in each cluster."""
-    pen = Pen()
+    builder = RecordBuilder()
     batch: list[Record] = []
     for app in APPS:
         key = keys.binding_key("Deployment", "default", app)
-        batch += pen.decide(declared(key, app, 6), *(applied(key, app, cluster) for cluster in CLUSTERS))
+        batch += builder.decide(declared(key, app, 6), *(applied(key, app, cluster) for cluster in CLUSTERS))
     return await views_of(batch)
 
 
@@ -92,7 +92,7 @@ async def test_work_is_read_by_its_name_in_the_namespace_of_its_cluster(ask: Ask
 
 
 async def test_overrides_of_a_work_are_those_of_the_policy_not_of_a_custom_kind_with_its_name() -> None:
-    pen = Pen()
+    builder = RecordBuilder()
     key = keys.binding_key("Deployment", "default", "web")
     override = shapes.OverrideRef(
         kind="OverridePolicy", namespace="default", name="slow", rules=(0,), offset=0, digest="d2"
@@ -103,9 +103,9 @@ async def test_overrides_of_a_work_are_those_of_the_policy_not_of_a_custom_kind_
         "slow", namespace="default", overriders={"plaintext": [{"path": "/data", "operator": "remove"}]}
     )
     batch = [
-        pen.input(specs.TemplateApplied(manifest=raw(custom))),
-        pen.input(policies.ConfigurationApplied(manifest=raw(policy))),
-        *pen.decide(declared(key, "web", 6), work),
+        builder.input(specs.TemplateApplied(manifest=raw(custom))),
+        builder.input(policies.ConfigurationApplied(manifest=raw(policy))),
+        *builder.decide(declared(key, "web", 6), work),
     ]
     ask = await views_of(batch)
 

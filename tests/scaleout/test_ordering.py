@@ -18,16 +18,16 @@ from events.records import StoredRecord
 from tests.scaleout.step_records import foreign_input, output, step
 
 
-class Hidden:
+class PartlyVisibleLog:
     """A log whose partitions are visible only up to some offset, as brokers show them one by one."""
 
-    def __init__(self, log: MemoryLog, seen: Mapping[Slot, int] | None = None) -> None:
+    def __init__(self, log: MemoryLog, visible_ends: Mapping[Slot, int] | None = None) -> None:
         self.log = log
-        self.hidden = dict(seen or {})
+        self.visible_ends = dict(visible_ends or {})
         self.asked = 0
 
     def ends(self) -> port.Ends:
-        ends = {slot: min(end, self.hidden.get(slot, end)) for slot, end in self.log.ends().items()}
+        ends = {slot: min(end, self.visible_ends.get(slot, end)) for slot, end in self.log.ends().items()}
         return {slot: end for slot, end in ends.items() if end}
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
@@ -47,7 +47,7 @@ class Hidden:
 class Numbers:
     """The numbered records, in order of their numbers."""
 
-    def __init__(self, log: Hidden) -> None:
+    def __init__(self, log: PartlyVisibleLog) -> None:
         self.order: list[tuple[Slot, int]] = []
         self._ends: dict[Slot, int] = {}
         self._ordering = causal_order.Ordering(log)
@@ -70,18 +70,18 @@ STEPS: Slot = (topics.DECISIONS, 3)
 async def test_output_waits_for_its_step() -> None:
     log = MemoryLog()
     await log.append([step(3, 1), step(3, 2), output(*WORKS, 3, 1), output(*WORKS, 3, 2)])
-    hidden = Hidden(log, {STEPS: 1})
-    sequence = Numbers(hidden)
+    visible_log = PartlyVisibleLog(log, {STEPS: 1})
+    sequence = Numbers(visible_log)
 
     assert await sequence.extend() == [(STEPS, 0), (WORKS, 0)]
     assert await sequence.extend(100) == []
-    assert hidden.asked == 1, "one question for each record that waits"
+    assert visible_log.asked == 1, "one question for each record that waits"
 
-    del hidden.hidden[STEPS]
+    del visible_log.visible_ends[STEPS]
     assert await sequence.extend() == [(STEPS, 1), (WORKS, 1)]
 
 
-class Marked(Hidden):
+class Marked(PartlyVisibleLog):
     """A log with a transaction marker behind each record: offsets are even."""
 
     def ends(self) -> port.Ends:
@@ -104,7 +104,7 @@ async def test_waiting_partition_does_not_delay_others() -> None:
     log = MemoryLog()
     await log.append([step(3, 1), step(4, 1), foreign_input(topics.SPECS, 0)])
     await log.append([output(*WORKS, 3, 1), output(*WORKS, 4, 1), output(topics.WORKS, 1, 4, 1)])
-    sequence = Numbers(Hidden(log, {STEPS: 0}))
+    sequence = Numbers(PartlyVisibleLog(log, {STEPS: 0}))
 
     numbered = await sequence.extend(5)
     assert numbered == [((topics.SPECS, 0), 0), ((topics.DECISIONS, 4), 0), ((topics.WORKS, 1), 0)]
@@ -114,11 +114,11 @@ async def test_waiting_partition_does_not_delay_others() -> None:
 async def test_every_output_waits_for_its_step(topic: str) -> None:
     log = MemoryLog()
     await log.append([step(3, 1), output(topic, 0, 3, 1)])
-    hidden = Hidden(log, {STEPS: 0})
-    sequence = Numbers(hidden)
+    visible_log = PartlyVisibleLog(log, {STEPS: 0})
+    sequence = Numbers(visible_log)
 
     assert await sequence.extend(3) == []
-    hidden.hidden = {}
+    visible_log.visible_ends = {}
     assert await sequence.extend() == [(STEPS, 0), ((topic, 0), 0)]
 
 
@@ -126,18 +126,18 @@ async def test_step_waits_for_its_inputs() -> None:
     log = MemoryLog()
     await log.append([step(4, 1), output(topics.LINKS, 3, 4, 1), foreign_input(topics.CLUSTERS, 0)])
     await log.append([step(3, 1, {topics.LINKS: 1, topics.CLUSTERS: 1}), output(*WORKS, 3, 1)])
-    hidden = Hidden(log, {(topics.DECISIONS, 4): 0})
-    sequence = Numbers(hidden)
+    visible_log = PartlyVisibleLog(log, {(topics.DECISIONS, 4): 0})
+    sequence = Numbers(visible_log)
 
     assert await sequence.extend(3) == [((topics.CLUSTERS, 0), 0)]
-    hidden.hidden = {}
+    visible_log.visible_ends = {}
     assert [slot[0] for slot, _ in await sequence.extend()] == ["decisions", "links", "decisions", "works"]
 
 
 async def test_output_of_a_missing_step_is_numbered_at_once() -> None:
     log = MemoryLog()
     await log.append([step(3, 1), output(*WORKS, 3, 99), output(*WORKS, 3, 1), output(*WORKS, 7, 1)])
-    sequence = Numbers(Hidden(log))
+    sequence = Numbers(PartlyVisibleLog(log))
 
     assert await sequence.extend(3) == [(STEPS, 0), (WORKS, 0), (WORKS, 1), (WORKS, 2)]
 
@@ -147,7 +147,7 @@ async def test_step_with_missing_inputs_is_numbered_at_once() -> None:
     await log.append(
         [step(3, 1, {topics.SPECS: 1_000, topics.LINKS: 3, "nonsense": 5}), output(*WORKS, 3, 1)]
     )
-    sequence = Numbers(Hidden(log))
+    sequence = Numbers(PartlyVisibleLog(log))
 
     assert await sequence.extend(2) == [(STEPS, 0), (WORKS, 0)]
 
@@ -156,7 +156,7 @@ async def test_circular_wait_ends() -> None:
     log = MemoryLog()
     # The link names the step that covered it: a forger guessed the number of the next step.
     await log.append([output(topics.LINKS, 3, 3, 1), step(3, 1, {topics.LINKS: 1}), output(*WORKS, 3, 1)])
-    sequence = Numbers(Hidden(log))
+    sequence = Numbers(PartlyVisibleLog(log))
 
     assert len(await sequence.extend(3)) == 3
     assert sequence.order.index((STEPS, 0)) < sequence.order.index((WORKS, 0))
@@ -165,9 +165,9 @@ async def test_circular_wait_ends() -> None:
 async def test_steps_numbered_by_another_replica_delay_nothing() -> None:
     log = MemoryLog()
     await log.append([step(3, 1), output(*WORKS, 3, 1)])
-    sequence = Numbers(Hidden(log, {WORKS: 0}))
+    sequence = Numbers(PartlyVisibleLog(log, {WORKS: 0}))
     await sequence.extend()
-    again = Numbers(Hidden(log))
+    again = Numbers(PartlyVisibleLog(log))
     again._ends = {STEPS: 1}  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # as another replica numbered it
 
     assert await again.extend(2) == [(WORKS, 0)]
@@ -202,11 +202,11 @@ async def test_no_effect_is_numbered_before_its_cause(seed: int) -> None:
             for topic, end in ends.items()
             for offset in range(end)
         ]
-    hidden = Hidden(log, dict.fromkeys(log.ends(), 0))
-    sequence = Numbers(hidden)
-    while any(hidden.hidden[slot] < end for slot, end in log.ends().items()):
-        slot = chance.choice(sorted(hidden.hidden))
-        hidden.hidden[slot] += chance.randrange(6)
+    visible_log = PartlyVisibleLog(log, dict.fromkeys(log.ends(), 0))
+    sequence = Numbers(visible_log)
+    while any(visible_log.visible_ends[slot] < end for slot, end in log.ends().items()):
+        slot = chance.choice(sorted(visible_log.visible_ends))
+        visible_log.visible_ends[slot] += chance.randrange(6)
         await sequence.extend(chance.randrange(3))
     await sequence.extend(2)
 
