@@ -124,6 +124,8 @@ class CronScaling:
         self._clock_ms = clock_ms
         self._writes = writes.ControllerWrites(reads.log, write_api, clock_ms, SOURCE)
         self._jobs: list[tuple[int, Job]] = []
+        self._now_ms = 0
+        """Time of the last turn, in milliseconds since 1970."""
 
     async def run(self) -> None:
         """Scale targets until the server stops; after a failed read or append start again."""
@@ -151,6 +153,13 @@ class CronScaling:
         """
         number, jobs = await self._reads.peek(lambda rows: _read(rows, after))
         now_ms = self._clock_ms()
+        if now_ms < self._now_ms:
+            # The clock was ahead and is corrected: the next times were computed from a time that is still to come.
+            # An execution that is due a second time is found in the status.
+            waiting = [job for due_ms, job in self._jobs if due_ms > now_ms]
+            self._jobs = [(due_ms, job) for due_ms, job in self._jobs if due_ms <= now_ms]
+            self._jobs += await _scheduled(waiting, now_ms)
+        self._now_ms = now_ms
         if jobs is not None:
             known = {job.timing: (due_ms, job) for due_ms, job in self._jobs}
             kept = [(known[job.timing][0], job) for job in jobs if job.timing in known]

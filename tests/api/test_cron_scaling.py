@@ -108,6 +108,27 @@ async def test_rule_scales_its_target_when_it_is_due_and_not_before() -> None:
         assert (history["ruleName"], history["nextExecutionTime"]) == ("up", "2024-05-25T09:51:00Z")
 
 
+async def test_rule_is_due_again_soon_after_a_clock_that_was_ahead_is_corrected() -> None:
+    async with a_world() as world:
+        await world.create({"targetReplicas": 4})
+        await world.after(-60)
+        assert await world.replicas() == 2
+        await world.after(1)
+        assert await world.replicas() == 4
+
+
+async def test_corrected_clock_repeats_no_execution() -> None:
+    async with a_world() as world:
+        await world.create({"targetReplicas": 4})
+        await world.after(1)
+        await world.client.patch(f"{DEPLOYMENTS}/one", json={"spec": {"replicas": 2}}, headers=MERGE)
+        await world.after(-1)
+        await world.after(1)
+        assert await world.replicas() == 2
+        (history,) = await world.histories()
+        assert len(objects_at(history, "successfulExecutions")) == 1
+
+
 async def test_suspended_rule_scales_nothing() -> None:
     async with a_world() as world:
         await world.create({"targetReplicas": 4, "suspend": True})
