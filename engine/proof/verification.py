@@ -113,7 +113,7 @@ def merged(reports: Iterable[Report]) -> Report:
         for kind in ("findings", "differences", "notes"):
             findings: list[Finding] = getattr(total, kind)
             # All proofs report the same unreadable records: add each finding once.
-            findings += [finding for finding in getattr(report, kind) if finding not in findings]
+            findings[:] = dict.fromkeys([*findings, *getattr(report, kind)])
     return total
 
 

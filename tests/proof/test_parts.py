@@ -25,6 +25,12 @@ async def test_separately_proved_shards_give_the_report_of_the_whole_log() -> No
     assert verification.merged(parts) == whole
 
 
+def test_reports_with_many_notes_are_merged_in_linear_time() -> None:
+    notes = [verification.Finding("foreign", f"works/1/{offset}", "no effect") for offset in range(40_000)]
+    report = verification.Report(notes=notes)
+    assert verification.merged([report, report]).notes == notes
+
+
 async def test_steps_outside_the_range_are_replayed_and_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     log = await logs.played()
     whole = await verification.verify(log)
