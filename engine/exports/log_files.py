@@ -42,6 +42,12 @@ class Filters(Struct, frozen=True, kw_only=True):
     since_ms: int | None = None
     until_ms: int | None = None
 
+    @property
+    def range_text(self) -> str:
+        """The range of time, as in ``from 2026-11-20T10:00:00.000Z on``."""
+        since, until = (None if at is None else times.to_text(at) for at in (self.since_ms, self.until_ms))
+        return f"from {since or 'the beginning'} {f'to {until}' if until else 'on'}"
+
     def take(self, record: StoredRecord) -> bool:
         """Whether a record is exported."""
         if self.topics and record.topic not in self.topics:
@@ -142,7 +148,12 @@ def _begin(directory: Path, form: Format, filters: Filters) -> Manifest:
     manifest = read_manifest(directory)
     if manifest is None:
         return Manifest(records=form, filters=filters)
-    if (manifest.records, manifest.filters) != (form, filters):
+    recorded = manifest.filters
+    times_alike = structs.replace(filters, since_ms=recorded.since_ms, until_ms=recorded.until_ms)
+    if manifest.records == form and recorded == times_alike != filters:
+        message = f"{directory} contains an export of the events {recorded.range_text}"
+        raise ExportError(f"{message}; give these times, since 24h is another time in each call")
+    if (manifest.records, recorded) != (form, filters):
         raise ExportError(f"{directory} contains an export in another format or with other filters")
     return manifest
 

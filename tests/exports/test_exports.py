@@ -184,6 +184,15 @@ async def test_filters_choose_topics_namespaces_and_times(tmp_path: Path) -> Non
     assert len(lines(tmp_path / "all")) == len(history)
 
 
+async def test_export_of_another_range_names_the_range_that_continues_it(tmp_path: Path) -> None:
+    log = await logs.played()
+    since_ms = times.from_text("2026-01-01T00:00:00Z")
+    manifest = await exported(log, tmp_path, filters=Filters(since_ms=since_ms))
+    with pytest.raises(ExportError, match=r"of the events from 2026-01-01T00:00:00\.000Z on; give these"):
+        await exported(log, tmp_path, filters=Filters(since_ms=since_ms + 1))
+    assert await exported(log, tmp_path, filters=Filters(since_ms=since_ms)) == manifest
+
+
 async def test_range_without_a_begin_has_events_from_before_1970(tmp_path: Path) -> None:
     log = memory.MemoryLog()
     head = records.Envelope(id="1", source="/clock", type="example.started.v1", time="1969-12-31T23:59:59Z")

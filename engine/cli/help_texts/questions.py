@@ -138,8 +138,9 @@ For example:
 
 LOG_EXPORT: Final = """Write the log to files for other programs, with a manifest of digests.
 
-A later call with the same options appends the new records. `reballast log
-import` makes a log with the same bytes from jsonl files.
+A later call with the same format and filters appends the new records. For that,
+give --since as a time: 24h is another time in each call. `reballast log import`
+makes a log with the same bytes from jsonl files.
 
     reballast log export archive
     reballast log export lake --format parquet --topic decisions
