@@ -69,7 +69,7 @@ class RecordOrigins:
         """Outputs of proved steps that have numbers above ``until``."""
         self.chains = {shard: chain.Chain(shard) for shard in shards}
         self._before = dict.fromkeys(shards, 0)
-        self._unseen = 0
+        self._unseen = self._unreadable = 0
         self._starts = dict.fromkeys(shards, 0)
         for shard, start in (starts or {}).items():
             self.chains[shard] = start
@@ -117,6 +117,10 @@ class RecordOrigins:
     def pass_by(self, ends: Mapping[Partition, int]) -> None:
         """Record that partitions were read up to these ends; the skipped records do not concern the shards."""
         self._seen.update(ends)
+
+    def skip_unreadable(self) -> None:
+        """Skip a record that cannot be read; it may be at the next offset of any partition."""
+        self._unreadable += 1
 
     def pass_over(self, step: decisions.StepTaken) -> None:
         """Do not check the outputs of a step, whether they were read already or come later."""
@@ -249,7 +253,7 @@ class RecordOrigins:
         where = str(record.position)
         for topic, end in sorted(step.ends.items()):
             slot = (topic, 0 if topic in topics.FACT_TOPICS else step.shard)
-            if self._seen.get(slot, self._unseen) < end:
+            if self._seen.get(slot, self._unseen) + self._unreadable < end:
                 message = (
                     f"the step's number is smaller than that of the last input of {topic} that it processed"
                 )

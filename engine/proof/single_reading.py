@@ -127,6 +127,7 @@ class SingleReading:
         except port.LogCorruptedError as error:
             number = self._after + 1
             self.unreadable.append((number, error))
+            self._origins.skip_unreadable()
             # The damaged record is skipped, so the held records would have a gap: drop them.
             for waiting in self._held.values():
                 waiting.records.clear()

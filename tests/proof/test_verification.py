@@ -101,6 +101,20 @@ async def test_flipped_bit_is_found_and_located(tmp_path: Path, topic: str) -> N
     )
 
 
+@pytest.mark.parametrize("topic", [topics.SPECS, topics.CLUSTERS, topics.HEALTH, topics.LINKS])
+async def test_damaged_last_input_is_no_finding_about_the_order(tmp_path: Path, topic: str) -> None:
+    async with logs.opened(tmp_path) as log:
+        story = Story(log)
+        await logs.play(story)
+        history = await logs.all_records(log)
+    damaged = [record for record in history if record.topic == topic][-1]
+    await asyncio.to_thread(flip, tmp_path, damaged)
+    async with logs.opened(tmp_path) as log:
+        report = await verification.verify(log)
+    kinds = {finding.kind for finding in report.findings}
+    assert {"checksum", "unreadable"} <= kinds <= {"checksum", "unreadable", "missing"}
+
+
 def flip(directory: Path, record: StoredRecord) -> None:
     """Flip the lowest bit of the last byte of a record's value, in the file itself."""
     value = record.value[:-1] + bytes([record.value[-1] ^ 1])
