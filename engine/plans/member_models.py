@@ -166,6 +166,9 @@ def _capacity(name: str, capacity: Capacity) -> clusters.CapacityReported:
         allocatable=capacity.allocatable,
         allocated=capacity.allocated,
         allocating=capacity.allocating,
+        modelings=capacity.modelings,
+        nodes=capacity.nodes,
+        nodes_ready=capacity.nodes_ready,
     )
 
 

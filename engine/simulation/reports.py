@@ -170,16 +170,21 @@ def workload_report(state: MemberState, workload: Workload) -> health.WorkloadRe
 
 
 def capacity_report(state: MemberState) -> clusters.CapacityReported:
-    """Return the member's total capacity, the part used by running replicas, and that of starting and pending ones."""
+    """Return the member's total capacity, the part used by running replicas, and that of starting and pending ones.
+
+    The model of a real cluster has one node; it reports the nodes of the cluster's last report, also those by grade.
+    """
     sums = state.capacity
     nodes = sum(group.count for group in state.spec.nodes)
+    last = state.reported_capacity if state.spec.modelled else None
     return clusters.CapacityReported(
         name=state.spec.name,
         allocatable=capacity.texts(sums, sums.allocatable),
         allocated=capacity.texts(sums, sums.running),
         allocating=capacity.texts(sums, sums.starting, sums.pending),
-        nodes=nodes,
-        nodes_ready=nodes,
+        modelings=() if last is None else last.modelings,
+        nodes=nodes if last is None else last.nodes,
+        nodes_ready=nodes if last is None else last.nodes_ready,
         quotas=tuple(quotas.free(state)) if state.quotas else (),
     )
 

@@ -1,16 +1,18 @@
 """Models of clusters that nothing simulates: built from the shards, they run what the log says."""
 
+import msgspec
 import pytest
 
 from engine.plans import fork_log, member_models
 from engine.plans.fork import Fork
 from engine.plans.questions import Input
 from engine.simulation import member_fleet
-from events import health, records
+from events import clusters, health, records
 from events.records import StoredRecord
 from tests.builders.inputs import capacity, deployment, joined, key, policy
-from tests.builders.manifests import on
+from tests.builders.manifests import DYNAMIC, on
 from tests.deciders.story import Story
+from tests.plans.test_predictions import placements
 from tests.plans.worlds import PLANNED, rested
 from tests.rounds import ROUNDS
 from tests.simulation import world
@@ -87,6 +89,25 @@ async def test_an_object_that_acts_on_others_restores_all_workloads_of_its_clust
     new = story.record(deployment("new", priorityClassName=name))
     await planned.run([Input(record=new)], [], 900_000)
     assert len(running) == count
+
+
+async def test_a_model_reports_the_free_nodes_of_its_cluster_on() -> None:
+    minimum = clusters.Quantities(name="cpu", min="1", max="2")
+    graded = msgspec.structs.replace(
+        joined("member1"), resource_models=(clusters.ResourceGrade(grade=0, ranges=(minimum,)),)
+    )
+    free = (clusters.GradeCount(grade=0, count=2),)
+    report = msgspec.structs.replace(capacity("member1"), modelings=free, nodes=2, nodes_ready=2)
+    story = Story()
+    await story.submit(graded, report, policy("p", on("member1", scheduling=DYNAMIC)))
+    await story.submit(deployment("web", cpu="1"))
+    await story.submit(await as_agents_report(story, key("web")))
+    planned = Fork(await fork_log.fork(story.log), (), story.now_ms)
+    await planned.start()
+    change = deployment("web", 6, cpu="1")
+    await planned.run([Input(record=story.record(change))], [], 900_000)
+    await story.submit(change)
+    assert placements(planned.worker) == placements(story.worker)
 
 
 async def as_agents_report(story: Story, binding_key: str) -> health.WorkloadReported:
