@@ -53,6 +53,7 @@ class Fork:
         await self.members.recover()
         member_models.load(models, self.members)
         self.before = comparison.start_of(folds, self.capacity())
+        await self.log.append(member_models.last_heartbeats(models, facts, self.number, self.now_ms))
 
     async def take_over(self) -> None:
         """Let the worker own the shards, if it does not yet; from then on they belong to this fork alone."""

@@ -14,18 +14,19 @@ from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
 from engine.deciders.state import Declared, Dispatched, ShardState
 from engine.deciders.state import Report as ReportState
-from engine.domain.clusters import READY, Capacity, Cluster
+from engine.domain.clusters import READY, UNKNOWN, Capacity, Cluster, Health
 from engine.kubeapi.values import quantity
 from engine.log import port, reading
 from engine.reconcilers import snapshots
 from engine.simulation import log_reading as simulated_reading
 from engine.simulation import member_fleet, member_history, specs
-from events import clusters, health, topics, works
+from events import clusters, codec, health, records, times, topics, works
 
 _ASSUMED: Final = (
     "{} not simulated; the plan assumes that replicas start there in {} ms, within the last reported capacity, "
     "and that no Job ends"
 )
+_SOURCE: Final = "/reballast/plans"
 _RESTING: Final = frozenset({("apps/v1", "Deployment"), ("apps/v1", "StatefulSet")})
 """Kinds whose workloads, if they run as their works demand, are restored only when their next work arrives.
 
@@ -128,6 +129,31 @@ async def past(
     return member_history.Past(
         histories=histories, chains={fold.state.shard: snapshots.chain_of(fold.state) for fold in folds}
     )
+
+
+def last_heartbeats(models: Models, facts: Facts, number: int, now_ms: int) -> list[records.Record]:
+    """Return health reports of the modelled clusters whose agents send heartbeats; no report has to follow them.
+
+    Without them, all these clusters would be silent before long: a plan has no agents. ``number`` is that of the last
+    record before the fork, ``now_ms`` the time of the reports, in milliseconds since 1970.
+    """
+    names = sorted(spec.name for spec in models.specs if spec.modelled)
+    healths = ((name, facts.members[name].health) for name in names if name in facts.members)
+    return [
+        _heartbeat(name, known, number, max(now_ms, known.heard_ms))
+        for name, known in healths
+        if known is not None and known.grace_seconds and known.status != UNKNOWN
+    ]
+
+
+def _heartbeat(name: str, known: Health, number: int, at_ms: int) -> records.Record:
+    data = clusters.ClusterHealthChanged(
+        name=name, ready=known.status == READY, reason=known.reason, message=known.message
+    )
+    head = records.Envelope(
+        id=f"{number}-{name}", source=_SOURCE, type="", subject=name, time=times.to_text(at_ms)
+    )
+    return codec.encode(data, head, partition=0, key=name)
 
 
 def load(models: Models, members: member_fleet.Members) -> None:

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from engine.plans import fork_log, member_models
+from engine.plans import fork_log, member_models, planning
 from engine.plans.fork import Fork
-from engine.plans.questions import Input
+from engine.plans.questions import Failure, Input, Question
 from engine.simulation import member_fleet
 from events import clusters, health, records
 from events.records import StoredRecord
@@ -89,6 +89,23 @@ async def test_an_object_that_acts_on_others_restores_all_workloads_of_its_clust
     new = story.record(deployment("new", priorityClassName=name))
     await planned.run([Input(record=new)], [], 900_000)
     assert len(running) == count
+
+
+async def test_clusters_with_heartbeats_do_not_become_silent_in_a_plan() -> None:
+    story = Story()
+    for name in ("member1", "member2"):
+        heartbeat = clusters.ClusterHealthChanged(name=name, ready=True, grace_seconds=40)
+        await story.submit(joined(name), capacity(name), heartbeat)
+    await story.submit(policy("p", on("member1")), deployment("web"))
+    await story.submit(await as_agents_report(story, key("web")))
+    question = Question(began_ms=story.now_ms + 5_000)
+    prediction = await planning.predict(story.log, question)
+    assert prediction.settled_ms == 0
+    assert not [event for event in prediction.events if "silenced" in event.type or "health" in event.type]
+    failed = await planning.predict(
+        story.log, msgspec.structs.replace(question, failures=(Failure(member="member1"),))
+    )
+    assert {event.subject for event in failed.events if "health" in event.type} == {"member1"}
 
 
 async def test_a_model_reports_the_free_nodes_of_its_cluster_on() -> None:
