@@ -12,8 +12,7 @@ from events.records import StoredRecord
 from tests.builders.inputs import capacity, deployment, joined, key, policy
 from tests.builders.manifests import DYNAMIC, on
 from tests.deciders.story import Story
-from tests.plans.test_predictions import placements
-from tests.plans.worlds import PLANNED, rested
+from tests.plans.worlds import PLANNED, placements, rested
 from tests.rounds import ROUNDS
 from tests.simulation import world
 

@@ -10,7 +10,7 @@ from engine.plans import comparison, fork_log
 from engine.plans.fork import Fork
 from engine.plans.questions import Input
 from events import records
-from tests.plans.worlds import PLANNED, decided, rested
+from tests.plans.worlds import PLANNED, decided, placements, rested
 from tests.rounds import ROUNDS
 from tests.simulation import world
 
@@ -18,20 +18,6 @@ _SEEDS = 150 * ROUNDS
 _BATCH = 50
 _CHANGES = 3
 _HORIZON_MS = 900_000
-
-
-def placements(engine: world.worker.Worker) -> dict[str, tuple[object, ...]]:
-    """Return where each binding is, with its condition and evictions."""
-    return {
-        key: (
-            binding.clusters,
-            binding.condition,
-            binding.message,
-            tuple(task.cluster for task in binding.tasks),
-        )
-        for fold in engine.folds
-        for key, binding in fold.state.bindings.items()
-    }
 
 
 async def differences(seed: int) -> str:

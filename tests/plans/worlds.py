@@ -35,6 +35,20 @@ async def rested(seed: int) -> world.World:
     return played
 
 
+def placements(engine: world.worker.Worker) -> dict[str, tuple[object, ...]]:
+    """Return where each binding is, with its condition and evictions."""
+    return {
+        key: (
+            binding.clusters,
+            binding.condition,
+            binding.message,
+            tuple(task.cluster for task in binding.tasks),
+        )
+        for fold in engine.folds
+        for key, binding in fold.state.bindings.items()
+    }
+
+
 def decided(log: list[records.StoredRecord]) -> list[Decided]:
     """Return the decisions of a log in order, each with the instant of its step."""
     made: list[Decided] = []
