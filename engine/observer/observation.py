@@ -14,7 +14,7 @@ from engine.domain import marks
 from engine.kubeapi.values import resource_versions
 from engine.objects import dependencies
 from events import codec, keys, observations, records, times
-from events.json_values import Json, object_at
+from events.json_values import Json, as_text, object_at
 from events.kube_objects import KubeObject
 from events.records import Record
 from events.validation import known_kinds
@@ -63,7 +63,7 @@ class Changes:
         if isinstance(data, observations.ObjectObserved):
             if data.kind in _USUAL_GROUPS:
                 return data
-            group, slash, _ = _HEAD.decode(data.manifest).api_version.rpartition("/")
+            group, slash, _ = as_text(_HEAD.decode(data.manifest).api_version).rpartition("/")
             if not slash:
                 return data
             self._groups[data.record_key] = group
@@ -89,7 +89,7 @@ class Observations:
         """Fold an observation from the log, after ``Changes.read`` has added its group."""
         uid = ""
         if isinstance(data, observations.ObjectObserved):
-            uid = _HEAD.decode(data.manifest).metadata.uid
+            uid = as_text(_HEAD.decode(data.manifest).metadata.uid)
         self._remember(data, uid)
 
     def changed(self, value: KubeObject, *, is_gone: bool, is_listed: bool = False) -> Observation | None:
@@ -180,12 +180,13 @@ def record(
     return codec.encode(data, head, partition=0, key=key)
 
 
+# An API may serve fields of any type, and an object that was recorded must be read after a restart.
 class _Metadata(Struct, frozen=True):
-    uid: str = ""
+    uid: object = ""
 
 
 class _Head(Struct, frozen=True, rename="camel"):
-    api_version: str = ""
+    api_version: object = ""
     metadata: _Metadata = _Metadata()
 
 

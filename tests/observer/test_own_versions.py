@@ -1,4 +1,4 @@
-"""Kinds of an aggregated API, which have resourceVersions of their own."""
+"""Kinds of an aggregated API, which have resourceVersions of their own, and may have fields of any type."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -31,12 +31,12 @@ SELECTING: Final[Json] = {"resourceSelectors": [{"apiVersion": "aggregated.io/v1
 class _Api:
     """An API with one object of each kind; Gizmos have versions of their own."""
 
-    def __init__(self) -> None:
+    def __init__(self, gizmo_uid: str | None = "3") -> None:
         self.watched: list[tuple[str, str]] = []
         self._objects = {
-            CLUSTERS: _object(CLUSTERS, 7, {"syncMode": "Push"}),
-            POLICIES: _object(POLICIES, 8, SELECTING),
-            GIZMOS: _object(GIZMOS, 5_000, {}),
+            CLUSTERS: _object(CLUSTERS, 7, {"syncMode": "Push"}, "1"),
+            POLICIES: _object(POLICIES, 8, SELECTING, "2"),
+            GIZMOS: _object(GIZMOS, 5_000, {}, gizmo_uid),
         }
         self.newest = {CLUSTERS: 8, POLICIES: 8, GIZMOS: 5_000}
 
@@ -57,8 +57,8 @@ class _Api:
         yield Change("BOOKMARK", self._objects[resource])
 
 
-def _object(resource: Resource, version: int, spec: Json) -> KubeObject:
-    metadata: Json = {"name": "one", "uid": resource.kind, "resourceVersion": str(version)}
+def _object(resource: Resource, version: int, spec: Json, uid: str | None) -> KubeObject:
+    metadata: Json = {"name": "one", "uid": uid, "resourceVersion": str(version)}
     metadata |= {"namespace": "shop"} if resource.namespaced else {}
     return KubeObject(
         {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "spec": spec}
@@ -85,3 +85,11 @@ async def test_restarted_observer_takes_versions_of_their_own_for_no_restore() -
     assert sorted(api.watched) == [("Cluster", "7"), ("Gizmo", "5000"), ("PropagationPolicy", "8")]
     assert await observed(log) == before
     assert not [event for event in before if isinstance(event, observations.ControlPlaneRestored)]
+
+
+async def test_observer_restarts_after_an_object_without_a_valid_uid() -> None:
+    log = memory.MemoryLog()
+    await _watch_all(log, _Api(None))
+    before = await observed(log)
+    await _watch_all(log, _Api(None))
+    assert await observed(log) == before
