@@ -130,10 +130,7 @@ class ActionExecutor:
         Return False while the object still exists although it must be deleted. Raises ApiError.
         """
         ref = action.ref
-        # Discovery omits groups whose servers do not respond, so ask the group itself whether the kind is gone.
-        resource = await self._kinds.find(ref.api_version, ref.kind)
-        if resource is None:
-            resource = await self._kinds.find_in_group_version(ref.api_version, ref.kind)
+        resource = await self._kinds.find_anywhere(ref.api_version, ref.kind)
         if resource is None:
             return True
         live = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))

@@ -43,11 +43,12 @@ class Kinds:
             resource = self._found.get((api_version, kind))
         return resource
 
-    async def find_in_group_version(self, api_version: str, kind: str) -> Resource | None:
-        """Return the kind from the discovery document of its group version; None if it is not served.
-
-        Raises ApiError.
-        """
+    async def find_anywhere(self, api_version: str, kind: str) -> Resource | None:
+        """The served kind, also if discovery omits it; None if the group itself does not serve it. Raises ApiError."""
+        resource = await self.find(api_version, kind)
+        if resource is not None:
+            return resource
+        # Discovery omits groups whose servers do not respond.
         try:
             served = await self._gate.call(lambda: self._api.of_version(api_version))
         except RefusedError as error:
@@ -55,6 +56,16 @@ class Kinds:
                 return None
             raise
         return next((resource for resource in served if resource.kind == kind), None)
+
+    async def find_watched(self, api_version: str, kind: str) -> Resource | None:
+        """The served kind if it supports watches, and the agent may read that. Raises ApiError."""
+        try:
+            resource = await self.find_anywhere(api_version, kind)
+        except RefusedError as error:
+            if error.code != HTTPStatus.FORBIDDEN:
+                raise
+            return None
+        return resource if resource is not None and resource.watched else None
 
     async def refresh(self) -> None:
         """Run discovery; raises ApiError."""

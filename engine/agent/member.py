@@ -312,7 +312,7 @@ class MemberAgent:
     async def _follow_kind(self, kind: tuple[str, str], labels: str, follower: reflector.Follower) -> None:
         """Watch a kind once the member serves it."""
         # The API has no notification for new kinds, so poll.
-        while (resource := await self._kinds.find(*kind)) is None or not resource.watched:
+        while (resource := await self._kinds.find_watched(*kind)) is None:
             follower.refused()
             await anyio.sleep(_DISCOVERY_S)
         await reflector.follow(self._api, self._gate, self._history, resource, labels, follower)

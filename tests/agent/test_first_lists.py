@@ -41,9 +41,11 @@ class Listing(Member):
         self.items: dict[str, list[Json]] = {_SCALERS: [_SCALER]}
         self.held: dict[str, asyncio.Event] = {}
         self.refused: set[str] = set()
+        self.group_status = 200
+        """HTTP status of requests for the group of autoscalers; discovery omits the group unless it is 200."""
 
     def routes(self) -> list[Route]:
-        own = [Route(path, self._kind) for path in _KINDS]
+        own = [*(Route(path, self._kind) for path in _KINDS), Route("/apis/autoscaling/v2", self._scalers)]
         return [Route("/api", self._core), *own, *super().routes()]
 
     async def _kind(self, request: Request) -> Response:
@@ -55,6 +57,12 @@ class Listing(Member):
         if path in self.held:
             await self.held[path].wait()
         return JSONResponse({"metadata": {"resourceVersion": "1"}, "items": self.items.get(path, [])})
+
+    async def _scalers(self, _request: Request) -> Response:
+        if self.group_status != 200:
+            return karmada_api.status(self.group_status, "Fault")
+        kind = {"kind": "HorizontalPodAutoscaler", "name": "horizontalpodautoscalers", "verbs": _VERBS}
+        return JSONResponse({"groupVersion": "autoscaling/v2", "resources": [kind | {"namespaced": True}]})
 
     async def _core(self, _request: Request) -> Response:
         return in_process.discovery("", [("Node", "nodes", _VERBS), ("Pod", "pods", _VERBS)])
@@ -69,6 +77,8 @@ class Listing(Member):
             answer = msgspec.json.decode(in_process.discovery(group, listed).body, type=Json)
             groups += answer["items"]
             groups[-1]["versions"][0]["version"] = version
+        if self.group_status != 200:
+            groups.pop()
         return JSONResponse({"kind": "APIGroupDiscoveryList", "items": groups})
 
 
@@ -99,6 +109,31 @@ async def test_replicas_of_an_autoscaler_are_kept_after_a_restart(tmp_path: Path
         member.held[_SCALERS].set()
         await until(lambda: gateway.reports[key_of("web")].step == 2)
     assert set(applied) == {9}
+
+
+async def test_replicas_of_an_autoscaler_are_kept_although_discovery_omits_its_group(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Listing()
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until(lambda: key_of("web") in gateway.reports)
+    member.objects["web"]["spec"]["replicas"] = 9
+    member.group_status = 503
+    gateway.send("web", 2, 3)
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        await asyncio.sleep(_SOON_S)
+        assert replicas(member) == 9
+        member.group_status = 200
+        await until(lambda: gateway.reports[key_of("web")].step == 2)
+    assert replicas(member) == 9
+
+
+@pytest.mark.parametrize("status", [403, 404])
+async def test_works_are_applied_if_no_autoscalers_are_served(tmp_path: Path, status: int) -> None:
+    gateway, member = Gateway(), Listing()
+    member.group_status = status
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until(lambda: key_of("web") in gateway.reports)
 
 
 async def test_works_are_applied_without_the_right_to_list_autoscalers(tmp_path: Path) -> None:
