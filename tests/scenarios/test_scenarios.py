@@ -120,7 +120,7 @@ class Scenario(World):
 
 
 @pytest.fixture
-async def scene() -> AsyncIterator[Scenario]:
+async def scenario() -> AsyncIterator[Scenario]:
     """Two members; after the test the log is verified."""
     scenario = Scenario()
     await scenario.start()
@@ -129,29 +129,31 @@ async def scene() -> AsyncIterator[Scenario]:
     assert (await verification.verify(scenario.log)).findings == []
 
 
-async def test_scenario_1_replicas_return_to_the_recovered_cluster(scene: Scenario) -> None:
-    await scene.inputs(taint_policy("not-ready"), policy("web", on("member1", "member2", scheduling=DYNAMIC)))
-    await scene.inputs(deployment("web", 4))
-    await scene.passes(2)
-    assert scene.placed() == scene.runs() == {"member1": 2, "member2": 2}
+async def test_scenario_1_replicas_return_to_the_recovered_cluster(scenario: Scenario) -> None:
+    await scenario.inputs(
+        taint_policy("not-ready"), policy("web", on("member1", "member2", scheduling=DYNAMIC))
+    )
+    await scenario.inputs(deployment("web", 4))
+    await scenario.passes(2)
+    assert scenario.placed() == scenario.runs() == {"member1": 2, "member2": 2}
 
-    await scene.fails("member1")
-    await scene.passes(CONFIRM_S - 0.001)
-    assert scene.placed() == {"member1": 2, "member2": 2}, "it may be back in a moment"
-    await scene.passes(0.001)
-    assert scene.placed() == {"member2": 4}
-    await scene.passes(2)
-    assert scene.runs()["member2"] == 4
+    await scenario.fails("member1")
+    await scenario.passes(CONFIRM_S - 0.001)
+    assert scenario.placed() == {"member1": 2, "member2": 2}, "it may be back in a moment"
+    await scenario.passes(0.001)
+    assert scenario.placed() == {"member2": 4}
+    await scenario.passes(2)
+    assert scenario.runs()["member2"] == 4
 
-    await scene.is_well("member1")
-    await scene.passes(CONFIRM_S)
-    assert scene.placed() == {"member2": 4}, "what runs stays where it is until the user decides"
-    await scene.rebalances()
-    assert scene.placed() == {"member1": 2, "member2": 2}
-    await scene.passes(2)
-    assert scene.runs() == {"member1": 2, "member2": 2}
+    await scenario.is_well("member1")
+    await scenario.passes(CONFIRM_S)
+    assert scenario.placed() == {"member2": 4}, "what runs stays where it is until the user decides"
+    await scenario.rebalances()
+    assert scenario.placed() == {"member1": 2, "member2": 2}
+    await scenario.passes(2)
+    assert scenario.runs() == {"member1": 2, "member2": 2}
 
-    event_types = await scene.event_types()
+    event_types = await scenario.event_types()
     assert [name for index, name in enumerate(event_types) if name not in event_types[:index]] == [
         "ScheduleDecided",
         "ClusterJudged",
@@ -162,84 +164,91 @@ async def test_scenario_1_replicas_return_to_the_recovered_cluster(scene: Scenar
     ]
 
 
-async def test_scenario_1_flapping_cluster_moves_nothing(scene: Scenario) -> None:
-    await scene.inputs(taint_policy("not-ready"), policy("web", on("member1", "member2", scheduling=DYNAMIC)))
-    await scene.inputs(deployment("web", 4))
+async def test_scenario_1_flapping_cluster_moves_nothing(scenario: Scenario) -> None:
+    await scenario.inputs(
+        taint_policy("not-ready"), policy("web", on("member1", "member2", scheduling=DYNAMIC))
+    )
+    await scenario.inputs(deployment("web", 4))
     for _ in range(20):
-        await scene.fails("member1")
-        await scene.passes(CONFIRM_S - 1)
-        await scene.is_well("member1")
-        await scene.passes(1)
-    await scene.passes(600)
+        await scenario.fails("member1")
+        await scenario.passes(CONFIRM_S - 1)
+        await scenario.is_well("member1")
+        await scenario.passes(1)
+    await scenario.passes(600)
 
-    assert scene.placed() == {"member1": 2, "member2": 2}
-    assert "EvictionStarted" not in await scene.event_types()
+    assert scenario.placed() == {"member1": 2, "member2": 2}
+    assert "EvictionStarted" not in await scenario.event_types()
 
 
 async def test_scenario_2_unhealthy_application_moves_and_spreads_again(
-    scene: Scenario,
+    scenario: Scenario,
 ) -> None:
-    await scene.inputs(policy("web", on("member1", "member2", scheduling=DYNAMIC), failover=FAILOVER))
-    await scene.is_slow("member1")
-    await scene.inputs(deployment("web", 4))
-    await scene.passes(UNHEALTHY_S - 1)
-    assert scene.placed() == {"member1": 2, "member2": 2}
-    await scene.passes(2)
-    assert scene.placed() == {"member2": 4}
-    await scene.passes(2)
-    assert scene.runs() == {"member2": 4}
+    await scenario.inputs(policy("web", on("member1", "member2", scheduling=DYNAMIC), failover=FAILOVER))
+    await scenario.is_slow("member1")
+    await scenario.inputs(deployment("web", 4))
+    await scenario.passes(UNHEALTHY_S - 1)
+    assert scenario.placed() == {"member1": 2, "member2": 2}
+    await scenario.passes(2)
+    assert scenario.placed() == {"member2": 4}
+    await scenario.passes(2)
+    assert scenario.runs() == {"member2": 4}
 
-    await scene.is_well("member1")
-    await scene.passes(3_600)
-    assert scene.placed() == {"member2": 4}
-    await scene.rebalances()
-    await scene.passes(2)
-    assert scene.placed() == scene.runs() == {"member1": 2, "member2": 2}
+    await scenario.is_well("member1")
+    await scenario.passes(3_600)
+    assert scenario.placed() == {"member2": 4}
+    await scenario.rebalances()
+    await scenario.passes(2)
+    assert scenario.placed() == scenario.runs() == {"member1": 2, "member2": 2}
 
 
 async def test_scenario_2_preempted_application_moves_and_spreads_again(
-    scene: Scenario,
+    scenario: Scenario,
 ) -> None:
     rank = template("vital", PRIORITY_CLASS, fields={"value": 1_000})
-    await scene.inputs(policy("ranks", on("member1", "member2"), selector(kind=PRIORITY_CLASS), namespace=""))
-    await scene.inputs(rank, policy("vital", on("member1"), selector("vital")))
+    await scenario.inputs(
+        policy("ranks", on("member1", "member2"), selector(kind=PRIORITY_CLASS), namespace="")
+    )
+    await scenario.inputs(rank, policy("vital", on("member1"), selector("vital")))
     spread = on("member1", "member2", scheduling=DYNAMIC)
-    await scene.inputs(policy("web", spread, selector("web"), failover=FAILOVER), deployment("web", 4))
-    await scene.passes(2)
-    assert scene.runs() == {"member1": 2, "member2": 2}
+    await scenario.inputs(policy("web", spread, selector("web"), failover=FAILOVER), deployment("web", 4))
+    await scenario.passes(2)
+    assert scenario.runs() == {"member1": 2, "member2": 2}
 
-    await scene.inputs(deployment("vital", 12, priorityClassName="vital"))
-    await scene.passes(2)
-    assert scene.runs() == {"member1": 12, "member2": 2}, "the two of web gave way to the vital ones"
-    await scene.passes(UNHEALTHY_S)
-    assert scene.placed() == {"member2": 4}
+    await scenario.inputs(deployment("vital", 12, priorityClassName="vital"))
+    await scenario.passes(2)
+    assert scenario.runs() == {"member1": 12, "member2": 2}, "the two of web gave way to the vital ones"
+    await scenario.passes(UNHEALTHY_S)
+    assert scenario.placed() == {"member2": 4}
 
-    await scene.inputs(deployment("vital", 1, priorityClassName="vital"))
-    await scene.passes(3_600)
-    assert scene.placed() == {"member2": 4}
-    await scene.rebalances()
-    assert len(scene.placed()) == 2
-    await scene.passes(2)
-    assert scene.runs() == {"member1": 1 + scene.placed()["member1"], "member2": scene.placed()["member2"]}
-
-
-async def test_scenario_3_spread_replicas_gather_again(scene: Scenario) -> None:
-    await scene.inputs(policy("big", on("member1"), selector("big")), deployment("big", 8))
-    await scene.inputs(policy("small", on("member2"), selector("small")), deployment("small", 6))
-    await scene.passes(2)
-    await scene.inputs(policy("web", on("member1", "member2", scheduling=AGGREGATED), selector("web")))
-    await scene.inputs(deployment("web", 8))
-    await scene.passes(2)
-    assert scene.placed() == {"member1": 3, "member2": 5}
-
-    await scene.inputs(deployment("big", 1), deployment("small", 1))
-    await scene.passes(600)
-    assert scene.placed() == {"member1": 3, "member2": 5}
-    await scene.rebalances()
-    assert len(scene.placed()) == 1
+    await scenario.inputs(deployment("vital", 1, priorityClassName="vital"))
+    await scenario.passes(3_600)
+    assert scenario.placed() == {"member2": 4}
+    await scenario.rebalances()
+    assert len(scenario.placed()) == 2
+    await scenario.passes(2)
+    assert scenario.runs() == {
+        "member1": 1 + scenario.placed()["member1"],
+        "member2": scenario.placed()["member2"],
+    }
 
 
-async def test_scenario_4_replicas_return_from_the_backup_to_the_primary_cluster(scene: Scenario) -> None:
+async def test_scenario_3_spread_replicas_gather_again(scenario: Scenario) -> None:
+    await scenario.inputs(policy("big", on("member1"), selector("big")), deployment("big", 8))
+    await scenario.inputs(policy("small", on("member2"), selector("small")), deployment("small", 6))
+    await scenario.passes(2)
+    await scenario.inputs(policy("web", on("member1", "member2", scheduling=AGGREGATED), selector("web")))
+    await scenario.inputs(deployment("web", 8))
+    await scenario.passes(2)
+    assert scenario.placed() == {"member1": 3, "member2": 5}
+
+    await scenario.inputs(deployment("big", 1), deployment("small", 1))
+    await scenario.passes(600)
+    assert scenario.placed() == {"member1": 3, "member2": 5}
+    await scenario.rebalances()
+    assert len(scenario.placed()) == 1
+
+
+async def test_scenario_4_replicas_return_from_the_backup_to_the_primary_cluster(scenario: Scenario) -> None:
     terms = [
         {"affinityName": "primary", "clusterNames": ["member1"]},
         {"affinityName": "backup", "clusterNames": ["member2"]},
@@ -248,17 +257,17 @@ async def test_scenario_4_replicas_return_from_the_backup_to_the_primary_cluster
         "clusterAffinities": terms,
         "replicaScheduling": {"replicaSchedulingType": "Duplicated"},
     }
-    await scene.inputs(taint_policy("not-ready"), policy("web", placement), deployment("web", 3))
-    await scene.passes(2)
-    assert scene.placed() == scene.runs() == {"member1": 3}
+    await scenario.inputs(taint_policy("not-ready"), policy("web", placement), deployment("web", 3))
+    await scenario.passes(2)
+    assert scenario.placed() == scenario.runs() == {"member1": 3}
 
-    await scene.fails("member1")
-    await scene.passes(CONFIRM_S)
-    assert scene.placed() == {"member2": 3}
-    await scene.is_well("member1")
-    await scene.passes(3_600)
-    assert scene.placed() == {"member2": 3}, "what runs stays where it is until the user decides"
+    await scenario.fails("member1")
+    await scenario.passes(CONFIRM_S)
+    assert scenario.placed() == {"member2": 3}
+    await scenario.is_well("member1")
+    await scenario.passes(3_600)
+    assert scenario.placed() == {"member2": 3}, "what runs stays where it is until the user decides"
 
-    await scene.rebalances()
-    await scene.passes(2)
-    assert scene.placed() == scene.runs() == {"member1": 3}
+    await scenario.rebalances()
+    await scenario.passes(2)
+    assert scenario.placed() == scenario.runs() == {"member1": 3}
