@@ -85,6 +85,7 @@ async def test_agent_continues_if_the_feed_of_calls_fails(tmp_path: Path) -> Non
         await until(lambda: key_of("web") in gateway.reports)
 
 
+@pytest.mark.slow
 async def test_delays_of_a_feed_that_was_up_for_long_begin_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

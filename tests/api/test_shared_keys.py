@@ -73,6 +73,7 @@ async def test_new_keys_replace_lost_keys_if_no_replica_answers(tmp_path: Path) 
         await answering
 
 
+@pytest.mark.slow
 async def test_new_replica_waits_three_seconds_for_lost_keys(tmp_path: Path) -> None:
     async with serving() as services:
         lost = await share(services, tmp_path / "lost")

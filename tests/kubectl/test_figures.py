@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.control_planes import on_sqlite
 from tests.kubectl.manifests import BOTH
@@ -52,6 +54,7 @@ def test_top_shows_pods_of_one_member_and_of_all_members(kubectl: Kubectl) -> No
     assert "MethodNotAllowed" in kubectl.errors or "does not allow this method" in kubectl.errors
 
 
+@pytest.mark.slow
 def test_top_leaves_out_clusters_that_have_left(tmp_path: Path) -> None:
     with on_sqlite(tmp_path) as control_plane:
         kubectl = control_plane.kubectl(tmp_path)

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -29,6 +30,7 @@ class Hanging(Api):
         return await super()._answer(request)
 
 
+@pytest.mark.slow
 async def test_leader_continues_to_lead_although_one_request_is_not_answered() -> None:
     api = Hanging()
     async with serving(api) as access:

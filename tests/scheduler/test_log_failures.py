@@ -32,6 +32,7 @@ class Failing(memory.MemoryLog):
         return await super().append(batch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lands", [True, False])
 async def test_observer_and_scheduler_continue_after_failed_appends(lands: bool) -> None:
     api, log, stopping = karmada(), Failing(port.OutcomeUnknownError, lands=lands), asyncio.Event()
