@@ -37,6 +37,9 @@ def describe(
     server: options.Server = options.SERVER,
 ) -> None:
     kind, name = set_properties.split(kind, name)
+    if server_reads.is_pod(kind):
+        _describe_pod(server_reads.Selection(scope.namespace, name, as_of=as_of), server)
+        return
     with server.client() as client:
         known_kind = server_reads.kind_of(kind, client)
         templates = known_kind.route == "template" and known_kind not in kinds.DERIVED
@@ -51,7 +54,7 @@ def describe(
         events = explain.read_timeline(
             client, server_reads.key_of(known_kind, document.namespace, name), as_of
         )
-    shown = three_way.without_memory(document)
+    shown = three_way.as_read(document)
     if server.json:
         output.json(
             {
@@ -72,6 +75,34 @@ def describe(
     output.print_line("Events:" if events else "Events: none")
     if events:
         explain.show_entries(events[-_EVENTS_MAX:], is_named=False)
+
+
+def _describe_pod(selection: server_reads.Selection, server: options.Server) -> None:
+    """Print a pod and its Events, as its member has them."""
+    from engine.cli import pod_tables  # noqa: PLC0415  # loads the simulation; other kinds do not need it
+
+    namespace, name = selection.namespace, selection.name
+    with server.client() as client:
+        pod, *others = pod_tables.pods(client, [name], selection)
+        if others:
+            names = ", ".join(other.cluster for other in (pod, *others))
+            remedy = f"describe one: kubectl --context {pod.cluster} describe pod {name} -n {namespace}"
+            raise failures.usage(f"pod {name} exists in {names}", remedy)
+        document, events = pod_tables.described(client, pod)
+    shown = three_way.as_read(document)
+    if server.json:
+        output.json(
+            {"object": shown.document, "binding": None, "events": [event.document for event in events]}
+        )
+        return
+    output.print_line(yaml_output.dump(shown.document).rstrip())
+    output.print_line("")
+    output.print_line(f"Cluster: {output.clean(pod.cluster)}")
+    output.print_line("")
+    output.print_line("Events:" if events else "Events: none")
+    if events:
+        table = table_rows.served_listing(pod_tables.EVENT, events, server_reads.now_ms())
+        table_rows.show_table(table, wide=False)
 
 
 def _placement(binding: Binding | None) -> list[str]:

@@ -26,7 +26,6 @@ from events.json_values import Json
 from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
 
-_PODS: Final = frozenset({"pod", "pods", "po"})
 _WORKS: Final = frozenset({"work", "works", "wk"})
 _WHOLE: Final = frozenset({"yaml", "json", "name"})
 _NAMING: Final = frozenset({"NAMESPACE", "NAME", "CLUSTER"})
@@ -193,15 +192,10 @@ def _matching(
 ) -> _Shown:
     """The objects with these names, or all; raises Failure if a named one does not exist, unless ``is_awaited``."""
     now_ms = _reference_time_ms(client, selection.as_of)
-    if kind_name.lower() in _PODS:
-        if selection.as_of:
-            raise failures.Failure(
-                "--as-of: the log has no pods",
-                f"see the replicas in each cluster: reballast get works --as-of {selection.as_of}",
-            )
+    if server_reads.is_pod(kind_name):
         from engine.cli import pod_tables  # noqa: PLC0415  # loads the simulation; most kinds do not need it
 
-        pods = pod_tables.pods(client, names, namespace=selection.namespace, labels=selection.labels)
+        pods = pod_tables.pods(client, names, selection)
         return _Shown(
             [pod_tables.pod(pod).document for pod in pods],
             pod_tables.pod_table(pods, selection.namespace, now_ms),
@@ -216,7 +210,7 @@ def _matching(
             )
         works = pod_tables.works(client, names, namespace=selection.namespace, as_of=selection.as_of)
         whole = pod_tables.work_objects(client, works) if is_whole else []
-        return _Shown([_without_memory(value).document for value in whole], pod_tables.work_table(works))
+        return _Shown([three_way.as_read(value).document for value in whole], pod_tables.work_table(works))
     kind = server_reads.kind_of(kind_name, client)
     if selection.as_of and kind.kind == "Event":
         raise failures.Failure(
@@ -230,7 +224,7 @@ def _matching(
         )
     ]
     if is_whole:
-        return _Shown([_without_memory(value).document for value in objects], Listing((), (), []))
+        return _Shown([three_way.as_read(value).document for value in objects], Listing((), (), []))
     table, shown = _table(client, kind, objects, selection, now_ms, is_named=bool(names))
     if not selection.namespace and kind.namespaced:
         table = table_rows.with_namespaces(table, shown)
@@ -285,10 +279,3 @@ def _table(
     ]
     shown = [value for value, runs, _binding in ran for _run in runs or [None]]
     return table_rows.template_listing(kind.kind, ran, now_ms), shown
-
-
-def _without_memory(value: KubeObject) -> KubeObject:
-    """The object without the last-applied annotation and without ``managedFields``."""
-    plain = three_way.without_memory(value)
-    kept = {name: item for name, item in plain.metadata.items() if name != "managedFields"}
-    return plain.with_fields({"metadata": kept})

@@ -1,7 +1,8 @@
 """Tables of pods and works."""
 
 from collections.abc import Callable, Container, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
+from urllib.parse import quote
 
 from msgspec import UNSET, Struct
 
@@ -10,8 +11,13 @@ from engine.cli.client import Client
 from engine.cli.table_rows import Listing
 from engine.domain import marks
 from engine.simulation.listed_statuses import Pod
+from events.json_values import as_text
 from events.kube_objects import KubeObject
+from events.validation import known_kinds as kinds
 from projections.documents.clusters import ShownWork
+
+EVENT: Final = kinds.Kind(api_version="v1", kind="Event", plural="events")
+"""The kind of the Events in a member."""
 
 _Item = TypeVar("_Item")
 
@@ -21,17 +27,33 @@ class _Pods(Struct):
     truncated: bool = False
 
 
-def pods(client: Client, names: Sequence[str], *, namespace: str, labels: str) -> list[Pod]:
-    """The pods of all members with these names, or all.
+def pods(client: Client, names: Sequence[str], selection: server_reads.Selection) -> list[Pod]:
+    """The selected pods of all members with these names, or all.
 
-    Raises Failure if a named one does not exist, or no members are simulated.
+    Raises Failure if a named one does not exist, if no members are simulated, or for an earlier time.
     """
-    answer = client.find("members/pods", _Pods, namespace=namespace, labelSelector=labels)
+    if selection.as_of:
+        raise failures.Failure(
+            "--as-of: the log has no pods",
+            f"see the replicas in each cluster: reballast get works --as-of {selection.as_of}",
+        )
+    answer = client.find("members/pods", _Pods, namespace=selection.namespace, labelSelector=selection.labels)
     if answer is None:
         raise failures.Failure("no members are simulated here, so there are no pods to list")
     if answer.truncated:
         output.warn(f"Only the first {len(answer.items):,} pods were read; choose fewer with -n and -l.")
     return _named(answer.items, names, "pods", lambda pod: (pod.name,))
+
+
+def described(client: Client, pod: Pod) -> tuple[KubeObject, list[KubeObject]]:
+    """A pod and its Events as its member's API has them; raises Failure."""
+    proxy = f"apis/{kinds.CLUSTER_GROUP}/clusters/{quote(pod.cluster)}/proxy/api/v1/namespaces/{quote(pod.namespace)}"
+    reply = client.kubernetes("GET", f"{proxy}/pods/{quote(pod.name)}")
+    if reply.is_refusal:
+        raise failures.Failure(as_text(reply.body.get("message")))
+    query = {"fieldSelector": f"involvedObject.kind=Pod,involvedObject.name={pod.name}"}
+    events = server_reads.served_objects(client, EVENT, f"{proxy}/{EVENT.plural}", query)
+    return KubeObject(reply.body), list(events)
 
 
 def pod_table(pods: list[Pod], namespace: str, now_ms: int) -> Listing:

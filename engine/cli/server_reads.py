@@ -45,6 +45,11 @@ class _Workloads(Struct):
     items: list[WorkloadStatus]
 
 
+def is_pod(kind_name: str) -> bool:
+    """Whether this is a name of the kind Pod: pods are read from the members."""
+    return kind_name.lower() in {"pod", "pods", "po"}
+
+
 def kind_of(name: str, client: Client | None = None) -> kinds.Kind:
     """Return the kind with this name; custom kinds need ``client``. For an unknown name, return a namespaced kind."""
     served = kinds.find(name)
@@ -148,6 +153,17 @@ def documents(
     return matching
 
 
+def served_objects(
+    client: Client, kind: kinds.Kind, path: str, query: Mapping[str, Parameter]
+) -> Iterator[KubeObject]:
+    """The objects of a kind that the Kubernetes API lists at a path; raises Failure."""
+    reply = client.kubernetes("GET", path, query=query)
+    if reply.is_refusal:
+        raise failures.Failure(as_text(reply.body.get("message")))
+    for item in objects_at(reply.body, "items"):
+        yield KubeObject({"apiVersion": kind.api_version, "kind": kind.kind, **item})
+
+
 def warn_of_observer(directory: Path | None) -> None:
     """If the server observes another control plane, print that it has no own objects, and what to do."""
     endpoint = server_location.find(directory or server_location.default_directory())
@@ -226,8 +242,4 @@ def _served(client: Client, kind: kinds.Kind, selection: Selection) -> Iterator[
     )
     name = f"metadata.name={selection.name}" if selection.name else ""
     query = {"labelSelector": selection.labels, "fieldSelector": name}
-    reply = client.kubernetes("GET", resource.path(selection.namespace).removeprefix("/"), query=query)
-    if reply.is_refusal:
-        raise failures.Failure(as_text(reply.body.get("message")))
-    for item in objects_at(reply.body, "items"):
-        yield KubeObject({"apiVersion": kind.api_version, "kind": kind.kind, **item})
+    return served_objects(client, kind, resource.path(selection.namespace).removeprefix("/"), query)

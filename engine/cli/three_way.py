@@ -77,3 +77,10 @@ def is_conflict(changes: Json, before: Json, now: Json) -> bool:
         elif old != new:
             return True
     return False
+
+
+def as_read(value: KubeObject) -> KubeObject:
+    """The object as it is printed: without the last-applied annotation and without ``managedFields``."""
+    plain = without_memory(value)
+    kept = {name: item for name, item in plain.metadata.items() if name != "managedFields"}
+    return plain.with_fields({"metadata": kept})

@@ -28,6 +28,21 @@ def test_pods_are_listed_by_label(shell: Shell) -> None:
     assert shell.errors == 'error: pods "absent" not found\n'
 
 
+def test_pod_is_described_with_its_events(shell: Shell) -> None:
+    applied(shell, "eight")
+    shell.until_true(lambda: "Running" in shell("get", "pods", "-l", "app=eight"))
+    name = shell("get", "pods", "-l", "app=eight", "--no-headers").split()[0]
+    shown = shell("describe", "pod", name)
+    assert "nodeName: member1-" in shown
+    assert "\nCluster: member1\n" in shown
+    assert f"Normal Scheduled pod/{name}" in " ".join(shown.split())
+    described = json.loads(shell("describe", "po", name, "--json"))
+    assert (described["object"]["kind"], described["events"][0]["kind"]) == ("Pod", "Event")
+    shell("describe", "pod", name, "--as-of", "1s", code=1)
+    shell("describe", "pod", "absent", code=1)
+    assert shell.errors == 'error: pods "absent" not found\n'
+
+
 def test_works_are_shown_by_the_names_of_their_objects(shell: Shell) -> None:
     applied(shell, "worked")
     shell.until_true(lambda: "worked-deployment" in shell("get", "works"))

@@ -67,6 +67,7 @@ For example:
 
     reballast describe deploy foo
     reballast describe cluster member1
+    reballast describe pod web-6d4cf56db6-x2v7k    # of a simulated cluster
 """
 
 EDIT: Final = """Change an object in your editor ($VISUAL or $EDITOR).
