@@ -5,7 +5,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 from cyclopts import Parameter
 
@@ -31,8 +31,11 @@ LIMITS: Final = Limits(
 )
 """Limits of files with objects."""
 
+FileName: TypeAlias = str | Path
+"""A file, a URL, or ``-``; always a str, since cyclopts tries that first. For a Path, shells complete file names."""
+
 Files = Annotated[
-    list[str],
+    list[FileName],
     Parameter(
         name=["--filename", "-f"],
         negative=(),
@@ -98,7 +101,7 @@ def delete(
 
 
 def deletions(
-    kind: str, names: tuple[str, ...], filename: list[str], namespace: str, *, dry_run: bool = False
+    kind: str, names: tuple[str, ...], filename: list[FileName], namespace: str, *, dry_run: bool = False
 ) -> Callable[[KubeObjects], Iterator[Result]]:
     """Parse the arguments of ``delete``; return the function that deletes the objects and yields the results.
 
@@ -176,13 +179,13 @@ def applied(
             return kube_objects.result(target, action + dry_run, reply, source)
 
 
-def read(names: list[str]) -> list[tuple[str, bytes]]:
+def read(names: list[FileName]) -> list[tuple[str, bytes]]:
     """Read files as (name, content) pairs; of a directory, all YAML and JSON files, sorted by name.
 
     Raises Failure if one can't be read.
     """
     contents: list[tuple[str, bytes]] = []
-    for name in names:
+    for name in map(str, names):
         if _URL.match(name):
             raise failures.Failure(
                 f"{name}: URLs are not read", f"curl -sL {shlex.quote(name)} | reballast apply -f -"

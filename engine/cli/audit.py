@@ -40,7 +40,7 @@ def audit(
     last: log_verify.To = None,
     toleration_default: Toleration = None,
     policy: Annotated[
-        list[str],
+        list[apply.FileName],
         Parameter(
             name=["--policy", "-f"], negative=(), help="Files with policies that replace the recorded ones."
         ),
@@ -87,7 +87,7 @@ async def _check_recorded(location: log_locations.LogLocation, changed: rules.Ru
         )
 
 
-def _specs(names: list[str]) -> dict[PolicyRef, Json]:
+def _specs(names: list[apply.FileName]) -> dict[PolicyRef, Json]:
     """The specs of the policies in files, with defaults. Raises Failure for an object that is not a valid policy."""
     result: dict[PolicyRef, Json] = {}
     for name, content in apply.read(names):

@@ -186,6 +186,24 @@ def test_completion_scripts_contain_the_commands(capsys: pytest.CaptureFixture[s
     assert "--as-of" in script or "as-of" in script
 
 
+@pytest.mark.slow
+def test_shells_complete_file_names(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    main.run(["completion", "bash"])
+    (tmp_path / "change.yaml").touch()
+    words = "COMP_WORDS=(reballast apply -f chan); COMP_CWORD=3"
+    script = f'{capsys.readouterr().out}\n{words}; _reballast; echo "${{COMPREPLY[@]}}"'
+    completed = subprocess.run(
+        ["/bin/bash", "-s"],
+        input=script,
+        cwd=tmp_path,
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=60,
+    )
+    assert completed.stdout == "change.yaml\n"
+
+
 def test_up_prints_the_command_by_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
     directory = Path(sys.executable).parent
     monkeypatch.setattr(sys, "argv", [str(directory / "reballast")])
