@@ -250,7 +250,9 @@ def scaled(client: Client, objects: KubeObjects, target: Target, replicas: int) 
     if not path:
         # A custom kind may have a scale subresource; if it has none, the server responds 404.
         reply = objects.patch(target, {"spec": {"replicas": replicas}}, part="scale")
-        if reply.code == HTTPStatus.NOT_FOUND and objects.get(target) is not None:
+        if reply.code == HTTPStatus.NOT_FOUND:
+            if objects.get(target) is None:
+                return kube_objects.not_found(target)
             remedy = "create a ReplicaInterpreter for this kind" if "." in resource.api_version else None
             reason = f"a {resource.kind} has no replicas"
             problem = Problem(verdict=kube_objects.REFUSED, field="kind", reason=reason, remedy=remedy)

@@ -173,6 +173,14 @@ def test_missing_kinds_and_works_are_reported(shell: Shell) -> None:
         assert shell.errors == 'error: works "absent" not found\n'
 
 
+def test_kind_without_replicas_is_not_scaled(shell: Shell, tmp_path: Path) -> None:
+    shell("scale", "cm", "unscaled", "--replicas", "2", code=1)
+    assert shell.errors.startswith('error: configmap "unscaled" not found in namespace default\n')
+    shell("apply", "-f", written(tmp_path / "config.json", config("unscaled")))
+    shell("scale", "cm", "unscaled", "--replicas", "2", code=1)
+    assert shell.errors == "error: configmap/unscaled: kind: a ConfigMap has no replicas\n"
+
+
 def test_empty_name_of_a_leaving_cluster_is_refused(shell: Shell) -> None:
     shell("unjoin", "", code=2)
     assert shell.errors.startswith('error: "" is not the name of a cluster.cluster.karmada.io\n')
