@@ -38,7 +38,13 @@ _OUTPUTS: Final = (topics.DECISIONS, topics.WORKS)
 
 
 def run(where: str, bindings: int, progress: Progress = lambda _: None) -> Figures:
-    """Measure one worker, two workers, and the plain loop, each on its own topics; raises LogError without brokers."""
+    """Measure one worker, two workers, and the plain loop, each on its own topics.
+
+    Raises LogError without brokers, ValueError for too few bindings.
+    """
+    if bindings <= inputs.BATCH:
+        reason = f"the first {inputs.BATCH} of the baseline are its warm-up"
+        raise ValueError(f"bindings: {bindings} are too few, since {reason}; use more")
     figures: Figures = {"bindings": bindings}
     outputs = _Outputs()
     one_per_s = 0.0

@@ -94,6 +94,12 @@ def test_failover_benchmark_refuses_fewer_than_ten_workloads() -> None:
     assert "a tenth of 9 can't be measured" in str(report["error"])
 
 
+def test_kafka_benchmark_refuses_so_few_inputs_that_nothing_is_left_after_the_warm_up() -> None:
+    report = measured("kafka", "--log", "kafka://127.0.0.1:9", "--bindings", "500", code=2)
+
+    assert "500 are too few" in str(report["error"])
+
+
 def test_verify_benchmark_proves_a_tenth_and_a_hundredth_too() -> None:
     report = measured("verify", "--records", "2000", "--processes", "1")
 
