@@ -22,7 +22,7 @@ from engine import loop_share
 from engine.bench import growth_inputs as inputs
 from engine.bench.runs import Progress
 from engine.bench.timing import Act
-from engine.log import memory
+from engine.log import memory, reading
 from engine.proof import verification
 from engine.reconcilers import replay, worker
 from events import catalogue, codec, keys, kube_objects, shapes, times, topics
@@ -148,7 +148,7 @@ class _World:
 
     async def records(self, after: int = 0) -> list[StoredRecord]:
         """All records after a sequence number."""
-        return await self.log.read_all(after, self.log.last_number())
+        return [record async for record in reading.of_all(self.log, after)]
 
     def _record(self, data: shapes.Event) -> Record:
         self._appended += 1

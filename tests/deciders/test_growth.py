@@ -3,6 +3,7 @@
 import pytest
 
 from engine.bench import growth, growth_inputs
+from engine.log import port
 
 SIZES = (20, 200)
 LARGER = {"clusters that fail": 2, "clusters that fail one by one": 2, "workloads that need one object": 2}
@@ -29,6 +30,15 @@ def test_operation_counts_are_stable_between_runs() -> None:
         # A slow machine adds pauses of the event loop, which execute a few lines each.
         once, again = (min(run[part].operations for run in half) for half in (runs[:3], runs[3:]))
         assert again == pytest.approx(once, rel=0.01)
+
+
+def test_views_fold_all_records_of_a_log_that_one_read_does_not_return(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = growth.measure("labels of a workload", 10, parts=("views",))
+    monkeypatch.setattr(port, "READ_BYTES_MAX", 2_000)
+    in_portions = growth.measure("labels of a workload", 10, parts=("views",))
+    assert in_portions["views"].operations == pytest.approx(whole["views"].operations, rel=0.1)
 
 
 def test_quadratic_cost_has_exponent_two() -> None:
