@@ -90,6 +90,24 @@ async def test_an_object_that_acts_on_others_restores_all_workloads_of_its_clust
     assert len(running) == count
 
 
+@pytest.mark.parametrize("seed", [1, 2, 50, 61, 67])
+async def test_pods_that_wait_for_capacity_take_the_reported_capacity_once(seed: int) -> None:
+    played = await rested(seed)
+    forked = await fork_log.fork(played.log)
+    planned = Fork(forked, (), played.now_ms)
+    await planned.start()
+    number = played.log.last_number()
+    for _ in range(3):
+        await played.chance.choice(PLANNED)(played)
+    inputs = [
+        Input(record=records.record(record.topic, record.partition, record.key, record.headers, record.value))
+        for record in await played.log.read_all(number, 1_000)
+    ]
+    await planned.run(inputs, [], 900_000)
+    await played.settle(900_000)
+    assert placements(planned.worker) == placements(played.worker)
+
+
 async def test_clusters_with_heartbeats_do_not_become_silent_in_a_plan() -> None:
     story = Story()
     for name in ("member1", "member2"):
