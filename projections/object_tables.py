@@ -130,6 +130,12 @@ def by_keys(rows: Rows, kind: Kind, object_keys: Iterable[ObjectKey]) -> dict[Ob
     return items
 
 
+def last(rows: Rows, kind: Kind, document: bytes) -> KubeObject:
+    """Return the last version of a deleted object from its recorded document, which lacks actions of Remedies."""
+    value = KubeObject(msgspec.json.decode(document, type=dict[str, object]))
+    return remedies.with_actions(value, remedies.read(rows)) if kind.of_change == changes.CLUSTER else value
+
+
 def _scan(rows: Rows, selection: Selection, after: str) -> Iterator[tuple[str, KubeObject | None]]:
     match selection.kind.of_change:
         case changes.CLUSTER:

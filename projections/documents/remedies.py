@@ -1,6 +1,6 @@
 """Actions of Remedies in the status of the clusters whose conditions call for them.
 
-The actions are derived when a cluster is rendered; a watch shows them at the next change of the cluster.
+The actions are derived when a cluster is rendered; a watch shows them at the next change of the cluster, or at its end.
 """
 
 from typing import Final

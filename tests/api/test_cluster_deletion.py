@@ -8,11 +8,12 @@ from engine.reconcilers.worker import Worker
 from engine.simulation import defaults
 from engine.simulation.member_fleet import Members
 from events import catalogue, clusters, codec, topics
-from events.json_values import Json
-from tests.api.kube.client import CLUSTERS, MERGE, api, create_cluster, metadata
+from events.json_values import Json, object_at
+from tests.api.kube.client import CLUSTERS, MERGE, api, create_cluster, metadata, watched
 from tests.api.servers import NOW_MS
-from tests.builders.manifests import CONFIG_MAP, cluster, config_map, policy, selector
+from tests.builders.manifests import CONFIG_MAP, cluster, config_map, manifest, policy, selector
 
+REMEDIES = "/apis/remedy.karmada.io/v1alpha1/remedies"
 FINALIZER = "karmada.io/cluster-controller"
 
 
@@ -64,6 +65,21 @@ async def test_removed_finalizer_ends_the_deletion_at_once(patch: Json) -> None:
         decoded = codec.decode(last)
         assert isinstance(decoded, codec.Decoded)
         assert decoded.data == clusters.ClusterLeft(name="edge", uid=str(uid), expects=2)
+
+
+async def test_last_version_of_a_cluster_shows_the_actions_of_remedies() -> None:
+    async with api() as (kube, services):
+        remedy = manifest(
+            "remedy.karmada.io/v1alpha1", "Remedy", "all", "", spec={"actions": ["TrafficControl"]}
+        )
+        assert (await kube.post(REMEDIES, json=remedy)).status_code == 201
+        since = (await create_cluster(kube))["resourceVersion"]
+        await kube.delete(f"{CLUSTERS}/edge")
+        await kube.patch(f"{CLUSTERS}/edge", json={"metadata": {"finalizers": None}}, headers=MERGE)
+        events = await watched(services, f"{CLUSTERS}?watch=true&resourceVersion={since}", 2)
+    assert [event["type"] for event in events] == ["MODIFIED", "DELETED"]
+    for event in events:
+        assert object_at(event, "object", "status")["remedyActions"] == ["TrafficControl"]
 
 
 async def test_terminating_cluster_can_be_edited_and_keeps_terminating() -> None:

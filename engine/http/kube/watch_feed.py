@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final, NamedTuple
 
-import msgspec
-
 from engine import diagnostics
 from engine.http.kube import bootstrap_objects
 from engine.http.kube.control_plane import ControlPlane
@@ -335,7 +333,7 @@ def _of_kind(
     reported: list[ObjectChange] = []
     unreported: set[object_tables.ObjectKey] = set()
     for key, history in merged.items():
-        happened = list(_object_changes(resource, key, history, current.get(key), plane))
+        happened = list(_object_changes(rows, resource, key, history, current.get(key), plane))
         # An object that changed again after ``end`` is reported later with that change: its current state
         # must not appear under an older number.
         up_to = [change for change in happened if change.number <= end]
@@ -360,6 +358,7 @@ def _merged(changed: Iterable[Change]) -> dict[object_tables.ObjectKey, list[Cha
 
 
 def _object_changes(
+    rows: Rows,
     resource: Resource,
     key: object_tables.ObjectKey,
     history: list[Change],
@@ -368,10 +367,10 @@ def _object_changes(
 ) -> Iterable[ObjectChange]:
     for index, change in enumerate(history):
         if change.verb == changes.DELETED:
-            value = _last(resource, change)
+            value = _last(rows, resource, change)
         elif index + 1 < len(history):
             # The object was deleted after this change; the deletion record has its last state.
-            value = _last(resource, history[index + 1])
+            value = _last(rows, resource, history[index + 1])
         else:
             value = current
         if value is not None:
@@ -385,8 +384,8 @@ def _object_changes(
             yield ObjectChange(number, _WORDS[change.verb], key, plane.shown(resource, value))
 
 
-def _last(resource: Resource, change: Change) -> KubeObject | None:
+def _last(rows: Rows, resource: Resource, change: Change) -> KubeObject | None:
     if change.body is None:
         return None
-    value = KubeObject(msgspec.json.decode(change.body, type=dict[str, object]))
+    value = object_tables.last(rows, object_tables.Kind(resource.api_version, resource.kind), change.body)
     return versions.to_served(resource, value.with_fields({"apiVersion": resource.api_version}))
