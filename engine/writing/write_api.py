@@ -159,6 +159,19 @@ class WriteApi:
         turn = Turn(0, mutation, tracing.CURRENT.get(), body_bytes)
         return raised((await self._execution.carry_out([turn], dry_run=True, source=source))[0])
 
+    async def change_known(self, mutation: Mutation, source: str) -> Written | Problem:
+        """Carry out a mutation that may be repeated, again while its outcome is unknown, up to ``_TRIES_MAX`` times.
+
+        Raises the errors of ``change``.
+        """
+        answer = await self.change(mutation, source=source)
+        for _ in range(_TRIES_MAX - 1):
+            if not isinstance(answer, Problem) or answer.verdict != Verdict.UNKNOWN:
+                break
+            await anyio.sleep(port.AFTER_FAILURE_S)
+            answer = await self.change(mutation, source=source)
+        return answer
+
     def planned(self, views: Views | None = None) -> PlannedWrites:
         """Return the write API of a plan, which appends nothing; it reads ``views`` (None: the current ones)."""
         return PlannedWrites(self._log, views or self._views, self._appending, self.tolerated)
@@ -186,20 +199,6 @@ class WriteApi:
             carried_out = await self._execution.carry_out(turns, dry_run=False, source=source)
             answers |= {turn.answer_index: answer for turn, answer in zip(turns, carried_out, strict=True)}
         return [answer for _, answer in sorted(answers.items())]
-
-
-async def change_known(write_api: WriteApi, mutation: Mutation, source: str) -> Written | Problem:
-    """Carry out a mutation that may be repeated; repeat it while its outcome is unknown, at most ``_TRIES_MAX`` times.
-
-    Raises StatusError if the mutation is refused, and the log's errors if the append fails.
-    """
-    answer = await write_api.change(mutation, source=source)
-    for _ in range(_TRIES_MAX - 1):
-        if not isinstance(answer, Problem) or answer.verdict != Verdict.UNKNOWN:
-            break
-        await anyio.sleep(port.AFTER_FAILURE_S)
-        answer = await write_api.change(mutation, source=source)
-    return answer
 
 
 def cluster_target(name: str) -> Target:
