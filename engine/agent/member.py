@@ -56,6 +56,9 @@ _CALM_S: Final = 300.0
 _FAULT_FIRST_S: Final = 1.0
 _FAULT_LAST_S: Final = 60.0
 _MESSAGE_CHARS: Final = 1_000
+_UNKNOWN: Final = "?"
+"""Equals no digest of fields, so that an object counts as changed by another client."""
+
 _LABELS: Final = f"{marks.MANAGED}=true"
 _KINDS_THAT_ADD_KINDS: Final = frozenset({"CustomResourceDefinition", "APIService"})
 _log = diagnostics.logger("agent")
@@ -93,7 +96,7 @@ class MemberAgent:
         self._api = MemberApi(access)
         self._counts = counts
         self._gate = Gate(self._follow_health, counts)
-        self._history = reflector.History()
+        self._history = reflector.History(self._forget_observed)
         self._ledger = Ledger(kept, self._name)
         self._reporter = Reporter(self._control, self._ledger, self._on_cluster_state, counts)
         self._kinds = kinds.Kinds(self._api, self._gate, self._reporter.report)
@@ -285,6 +288,15 @@ class MemberAgent:
             # An empty digest equals no other, so ``reconciliation.decide`` returns Apply.
             entry.applied = structs.replace(entry.applied, fields="")
             self._waiting.put(key)
+
+    def _forget_observed(self, _seen: int, _now: int) -> None:
+        """Apply all objects again once they are listed: in a restored API they have earlier contents and versions."""
+        for key, entry in self._ledger.entries():
+            # Otherwise the listed state would be ignored as older.
+            entry.seen = None
+            if entry.applied is not None:
+                entry.applied = structs.replace(entry.applied, fields=_UNKNOWN)
+                self._ledger.touch(key)
 
     async def _discover(self) -> None:
         """Refresh the list of kinds every 30 s, and soon after one of our objects changed them."""

@@ -1,6 +1,7 @@
 """A control plane and a member in memory, for an agent in the test's process: the test decides what comes when."""
 
 import asyncio
+import copy
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -176,6 +177,7 @@ class Member:
         self.is_stale = False
         """Whether discovery omits the kinds of a group, as while the group's server does not respond."""
         self._version = 0
+        self._watches = 0
         self._changes: list[bytes] = []
         self._changed = asyncio.Event()
 
@@ -184,6 +186,25 @@ class Member:
         count = self.objects[name]["spec"]["replicas"]
         fields = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), count)
         self._store(name, {**self.objects[name], "status": fields})
+
+    def delete(self, name: str) -> None:
+        """Delete an object as a client does."""
+        self._version += 1
+        stored = self.objects.pop(name)
+        deleted = {**stored, "metadata": {**stored["metadata"], "resourceVersion": str(self._version)}}
+        self._note("DELETED", deleted)
+
+    def backup(self) -> Callable[[], None]:
+        """Back up the state; return what restores it, as etcd would: versions continue from that of the backup."""
+        objects, version = copy.deepcopy(self.objects), self._version
+
+        def restore() -> None:
+            self.objects, self._version, self._changes = objects, version, []
+            self._watches += 1
+            self._changed.set()
+            self._changed = asyncio.Event()
+
+        return restore
 
     def routes(self) -> list[Route]:
         return [
@@ -225,10 +246,7 @@ class Member:
             body = msgspec.json.decode(await request.body(), type=Json)
             stored = self._store(name, {**body, "status": (stored or {}).get("status", {})})
         elif method == "DELETE" and stored is not None:
-            self._version += 1
-            del self.objects[name]
-            deleted = {**stored, "metadata": {**stored["metadata"], "resourceVersion": str(self._version)}}
-            self._note("DELETED", deleted)
+            self.delete(name)
         if stored is None:
             return karmada_api.status(404, "NotFound")
         if method != "GET":
@@ -243,7 +261,8 @@ class Member:
         return StreamingResponse(self._watch(len(self._changes)))
 
     async def _watch(self, at: int) -> AsyncGenerator[bytes]:
-        while True:
+        began = self._watches
+        while self._watches == began:
             changed = self._changed
             lines, at = self._changes[at:], len(self._changes)
             for line in lines:

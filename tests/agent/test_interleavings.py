@@ -185,3 +185,22 @@ async def test_agent_whose_checkpoint_fails_closes_its_connections(
 
     with pytest.raises(AssertionError, match="disk is full"):
         await serve()
+
+
+async def test_objects_are_applied_and_reported_again_after_a_restore_of_the_member(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Member()
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until(lambda: key_of("web") in gateway.reports)
+        await asyncio.sleep(_SOON_S)
+        restore = member.backup()
+        gateway.send("web", 2, 5)
+        await until(lambda: gateway.reports[key_of("web")].step == 2)
+        for _ in range(5):
+            member.run_all("web")
+        await until(lambda: gateway.reports[key_of("web")].ready == 5)
+        restore()
+        await until(lambda: member.objects["web"]["spec"]["replicas"] == 5)
+        await until(lambda: gateway.reports[key_of("web")].ready == 0)
+        member.run_all("web")
+        await until(lambda: gateway.reports[key_of("web")].ready == 5)
