@@ -297,6 +297,9 @@ class MemberAgent:
             if entry.applied is not None:
                 entry.applied = structs.replace(entry.applied, fields=_UNKNOWN)
                 self._ledger.touch(key)
+        # Objects that were removed after the backup exist again.
+        if self._tasks is not None:
+            self._orphans.search(self._tasks)
 
     async def _discover(self) -> None:
         """Refresh the list of kinds every 30 s, and soon after one of our objects changed them."""

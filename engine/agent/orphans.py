@@ -30,8 +30,8 @@ class OrphanSearch:
     """Searches all kinds of one member; puts an entry with the binding's newest work into the ledger for each orphan.
 
     The control plane is asked for that work: only it knows whether the policy preserves the object, and whether the
-    binding was placed again since the list of works. The search ``is_needed`` once, if the agent starts without a
-    stored position.
+    binding was placed again since the list of works. The search ``is_needed`` if the agent starts without a stored
+    position, and after each restore of the member from a backup.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class OrphanSearch:
         self._waiting = waiting
         self.is_needed = False
         self._is_running = False
+        self._is_repeated = False
         self._removed: dict[str, messages.Work] = {}
 
     def keep(self, work: messages.Work) -> bool:
@@ -81,6 +82,12 @@ class OrphanSearch:
             self._ledger.hold_position()
             tasks.start_soon(self._remove, unlisted)
         if self.is_needed and not self._is_running:
+            self.search(tasks)
+
+    def search(self, tasks: TaskGroup) -> None:
+        """Start a search; if one is running, it searches all kinds again."""
+        self.is_needed = self._is_repeated = True
+        if not self._is_running:
             self._is_running = True
             self._ledger.hold_position()
             tasks.start_soon(self._run)
@@ -108,8 +115,10 @@ class OrphanSearch:
         self._ledger.release_position()
 
     async def _run(self) -> None:
-        await self._search_all()
-        self.is_needed = False
+        while self._is_repeated:
+            self._is_repeated = False
+            await self._search_all()
+        self.is_needed = self._is_running = False
         for work in self._removed.values():
             if self._ledger.take(work):
                 self._waiting.put(work.key)

@@ -168,3 +168,19 @@ async def test_object_is_removed_although_the_work_of_another_is_not_known(
         assert "api" in member.objects
         later.unreadable.clear()
         await until(lambda: ("DELETE", "api") in member.writes)
+
+
+async def test_object_that_a_restore_of_the_member_brings_back_is_removed(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Member()
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        for name in ("api", "web"):
+            gateway.send(name, 1, 2)
+        await until(lambda: len(gateway.reports) == 2)
+        await asyncio.sleep(0.1)
+        restore = member.backup()
+        gateway.send("web", 2, None)
+        await until(lambda: gateway.gone)
+        restore()
+        assert "web" in member.objects
+        await until(lambda: "web" not in member.objects)
+        assert "api" in member.objects
