@@ -321,6 +321,9 @@ def _announce(endpoint: Endpoint, directory: Path, where: str, lost: Sequence[in
             _print_ready_json(endpoint, directory, lost)
         else:
             _print_ready(endpoint, where, lost)
+            if not sys.stdout.isatty():
+                minutes = sessions.LOGIN_SECONDS // 60
+                output.print_line(f"The address for the browser is valid for {minutes} minutes.")
     except (BrokenPipeError, failures.Failure):
         broken_pipes.discard(sys.stdout)
 

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from engine.http.errors import RefusalError
 from engine.http.incoming_requests import READS
 from engine.http.pages import errors
-from engine.http.sessions import SESSION_SECONDS, Sessions
+from engine.http.sessions import LOGIN_SECONDS, SESSION_SECONDS, Sessions
 
 _OPEN: Final = frozenset({"/healthz", "/readyz"})
 _FILES: Final = frozenset({"/style.css"})
@@ -30,6 +30,10 @@ _QUERY_BYTES_MAX: Final = 16 * 1024
 _REMEDY: Final = (
     "send endpoint.json's token as: Authorization: Bearer ...; "
     "in a browser, open the address that the server printed"
+)
+_REMEDY_OF_LOGIN: Final = (
+    "restart the server, which prints a new address; "
+    f"an address that is not on a terminal is valid for {LOGIN_SECONDS // 60} minutes"
 )
 _HEADERS: Final = {
     "content-security-policy": (
@@ -78,7 +82,11 @@ class Guard:
         path = str(scope["path"])
         if path in _OPEN or path in _FILES or path.startswith(_AGENTS) or self._is_authenticated(scope):
             return None
-        refusal = RefusalError(401, "authorization", "the token is missing or wrong", _REMEDY)
+        refusal = (
+            RefusalError(401, "login", "the login code is wrong or has expired", _REMEDY_OF_LOGIN)
+            if "login" in _parameters(scope)
+            else RefusalError(401, "authorization", "the token is missing or wrong", _REMEDY)
+        )
         return await errors.answer(Request(scope), refusal, _CHALLENGE)
 
     def _introduced(self, scope: Scope) -> Response:
@@ -107,10 +115,14 @@ class Guard:
     def _is_introduced(self, scope: Scope) -> bool:
         if scope["path"] != "/" or scope["method"] != "GET":
             return False
-        parameters = parse_qs(scope["query_string"].decode("latin-1"))
+        parameters = _parameters(scope)
         return self._sessions.is_login(parameters.get("login", [""])[0]) or self._sessions.is_token(
             parameters.get("token", [""])[0]
         )
+
+
+def _parameters(scope: Scope) -> dict[str, list[str]]:
+    return parse_qs(scope["query_string"].decode("latin-1"))
 
 
 def _cookie_name(scope: Scope) -> str:

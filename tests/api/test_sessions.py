@@ -96,6 +96,14 @@ def test_login_code_expires() -> None:
     assert not own_sessions.is_login(KEY)
 
 
+async def test_page_of_an_outdated_login_address_says_how_to_get_another() -> None:
+    async with serving(login=KEY) as services, browser(services) as http:
+        page = await http.get("/?login=outdated", headers={"accept": "text/html"})
+    assert page.status_code == 401
+    assert "the login code is wrong or has expired" in page.text
+    assert "restart the server, which prints a new address" in page.text
+
+
 def test_empty_login_code_is_refused() -> None:
     assert not sessions.Sessions(TOKEN, sessions.Login(), lambda: 0.0).is_login("")
 

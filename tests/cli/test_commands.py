@@ -348,6 +348,7 @@ def test_up_prints_its_address_and_a_login_link(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         starting, ready, browser, terminal = (process.stdout.readline().strip() for _ in range(4))
+        assert "The address for the browser is valid for 15 minutes.\n" in iter(process.stdout.readline, "")
         page = httpx.get(browser.rpartition(" ")[2], follow_redirects=True, trust_env=False)
         process.terminate()
 
