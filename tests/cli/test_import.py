@@ -168,7 +168,7 @@ def test_import_moves_no_workload(shell: Shell, tmp_path: Path) -> None:
     east = json.loads(shell("get", "cluster", "east", "-o", "json"))
     assert east["status"]["resourceSummary"]["allocatable"]["cpu"] == "10"
     assert json.loads(shell("get", "ns", "shop", "-o", "json"))["metadata"]["labels"]["team"] == "shop"
-    shell("get", "ns", "karmada-system", code=1)
+    shell("timeline", "ns", "karmada-system", code=1)
     # The next decision is made as usual: placed replicas stay, and additional ones are divided.
     shell("scale", "deploy/web", "--replicas", "8")
     shell.until_true(lambda: sum(placed(shell, "web").values()) == 8)
