@@ -34,7 +34,10 @@ class Listing(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A template's replicas in one cluster; ``since_ms`` is when they were created there."""
+    """A template's replicas in one cluster; ``since_ms`` is when they were created there.
+
+    Of a Job ``finished`` is how it ended, ``succeeded`` the number of pods that did.
+    """
 
     cluster: str
     replicas: int
@@ -43,6 +46,8 @@ class Run(NamedTuple):
     available: int
     adopted: bool
     since_ms: int | None
+    finished: str = ""
+    succeeded: int = 0
 
 
 class _Shown(Protocol):
@@ -161,11 +166,13 @@ def runs(binding: Binding, since_ms: Mapping[str, int]) -> list[Run]:
         by_cluster[cluster] = Run(
             cluster,
             desired.get(cluster, report.count("replicas") or 0),
-            report.count("readyReplicas") or 0,
+            report.ready or 0,
             report.count("updatedReplicas") or 0,
             report.count("availableReplicas") or 0,
             adopted=report.applied,
             since_ms=since_ms.get(cluster),
+            finished=report.finished,
+            succeeded=report.count("succeeded") or 0,
         )
     return [by_cluster[cluster] for cluster in sorted(by_cluster)]
 
@@ -304,9 +311,14 @@ def _ready_counts(run: Run) -> Row:
     return (f"{run.ready}/{run.replicas}",)
 
 
+def _job_counts(run: Run) -> Row:
+    return (run.finished or ("Running" if run.adopted else NONE), run.ready, run.succeeded)
+
+
 _COUNTED: Final[dict[str, tuple[tuple[str, ...], Callable[[Run], Row]]]] = {
     "Deployment": (("READY", "UP-TO-DATE", "AVAILABLE"), _deployment_counts),
-    **dict.fromkeys(("StatefulSet", "ReplicaSet", "Job"), (("READY",), _ready_counts)),
+    "Job": (("STATUS", "ACTIVE", "SUCCEEDED"), _job_counts),
+    **dict.fromkeys(("StatefulSet", "ReplicaSet"), (("READY",), _ready_counts)),
 }
 
 

@@ -3,12 +3,17 @@
 Decoding ignores all other fields. The statuses that clusters report stay JSON, since each kind has other fields.
 """
 
+from typing import Final
+
 import msgspec
 from msgspec import Struct
 
 from engine.objects import policies
 from events import keys
+from events.json_values import as_text, objects_at
 from events.kube_objects import KubeObject
+
+_ENDS: Final = frozenset({"Complete", "Failed"})
 
 
 class Metadata(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -86,6 +91,21 @@ class Report(Struct, frozen=True, kw_only=True, rename="camel"):
         """Return the integer in the status field with this name; None if there is none."""
         value = self.status.get(name)
         return value if isinstance(value, int) else None
+
+    @property
+    def ready(self) -> int | None:
+        """The number of ready replicas, of a Job that of active pods; None if the status has neither."""
+        ready = self.count("readyReplicas")
+        return self.count("active") if ready is None else ready
+
+    @property
+    def finished(self) -> str:
+        """The condition that ended a Job: ``Complete`` or ``Failed``; empty if there is none."""
+        conditions = objects_at(self.status, "conditions")
+        ended = (
+            as_text(condition.get("type")) for condition in conditions if condition.get("status") == "True"
+        )
+        return next((name for name in ended if name in _ENDS), "")
 
 
 class Status(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 from engine.cli import failures, main, output, server_reads, set_properties, table_rows, yaml_output
 from engine.http import summaries
+from engine.http.pages import binding_values
 from engine.objects import bindings, manifests
 from engine.objects.clusters import Taint
 from engine.objects.manifest_limits import Limits
 from engine.placement.capacity import UNLIMITED
 from engine.placement.explanations import ClusterExplanation, Step
 from events import release
+from events.json_values import Json
 from events.kube_objects import KubeObject
 
 LIMITS = Limits(content_bytes_max=1 << 20, documents_max=2, depth_max=64, repeated_bytes_max=0)
@@ -102,6 +104,29 @@ def test_template_has_a_row_per_current_or_scheduled_cluster() -> None:
         ("foo", "member2", "0/1", 0, 0, "3m", "N"),
         ("foo", "member4", "3/3", 0, 0, "3m", "Y"),
     ]
+
+
+def test_job_is_shown_with_its_state_in_each_cluster() -> None:
+    ended: Json = {"succeeded": 4, "conditions": [{"type": "Complete", "status": "True"}]}
+    reports: list[Json] = [
+        {"clusterName": "member1", "applied": True, "status": ended},
+        {"clusterName": "member2", "applied": True, "status": {"active": 2, "succeeded": 1}},
+    ]
+    clusters = [{"name": name, "replicas": 2} for name in ("member1", "member2", "member3")]
+    binding = bindings.of(
+        KubeObject({"spec": {"clusters": clusters}, "status": {"aggregatedStatus": reports}})
+    )
+    listing = table_rows.template_listing(
+        "Job", [(KubeObject(TEMPLATE), table_rows.runs(binding, {}), None)], NOW_MS
+    )
+    assert listing.columns[2:5] == ("STATUS", "ACTIVE", "SUCCEEDED")
+    assert [row[1:5] for row in listing.rows] == [
+        ("member1", "Complete", 0, 4),
+        ("member2", "Running", 2, 1),
+        ("member3", "<none>", 0, 0),
+    ]
+    (row,) = binding_values.rows([binding])
+    assert [(bar.finished, bar.ready) for bar in row.bars] == [("Complete", None), ("", 2), ("", None)]
 
 
 def test_unplaced_template_has_a_row() -> None:

@@ -304,9 +304,10 @@ def _running(bound: Iterable[_Bound]) -> dict[str, dict[NamespacedName, Running]
     result: dict[str, dict[NamespacedName, Running]] = {}
     for binding in bound:
         for report in binding.status.aggregated_status:
-            active = report.count("active") or 0
-            replicas, ready = report.count("replicas") or active, report.count("readyReplicas") or active
-            running = Running(replicas, ready, report.health != "Unhealthy")
+            ready = report.ready or 0
+            running = Running(
+                report.count("replicas") or report.count("active") or 0, ready, report.health != "Unhealthy"
+            )
             result.setdefault(report.cluster_name, {})[binding.namespaced_name] = running
     return result
 

@@ -17,7 +17,7 @@ class Bar(Struct, frozen=True, kw_only=True):
 
     ``wanted`` is the number of assigned replicas, ``running`` of reported ones, ``ready`` of ready ones. For kinds
     without replicas they are None, and only ``applied`` is reported. ``pending`` is wanted minus ready.
-    ``leaving``: the cluster is no longer a target but still runs replicas.
+    ``leaving``: the cluster is no longer a target but still runs replicas. ``finished``: how a Job ended there.
     """
 
     cluster: str
@@ -27,6 +27,7 @@ class Bar(Struct, frozen=True, kw_only=True):
     pending: int
     applied: bool
     leaving: bool
+    finished: str
     wanted_pixels: int
     ready_pixels: int
 
@@ -71,7 +72,7 @@ def _row(binding: Binding, widest: int) -> Row:
         state=state if scheduled.type else "required" if spec.required_by else "waiting",
         reason="" if is_scheduled else scheduled.reason,
         message="" if is_scheduled else scheduled.message,
-        replicas=spec.replicas,
+        replicas=None if bars and all(bar.finished for bar in bars) else spec.replicas,
         ready=sum(bar.ready or 0 for bar in bars if not bar.leaving),
         bars=bars,
         marks=_marks(spec),
@@ -97,7 +98,7 @@ def _bars(binding: Binding, widest: int) -> list[Bar]:
 
 def _bar(name: str, target: Target | None, report: Report, widest: int) -> Bar:
     desired = target.replicas if target is not None else 0
-    running, ready = report.count("replicas"), report.count("readyReplicas")
+    running, ready = report.count("replicas"), report.ready
     return Bar(
         cluster=name,
         wanted=desired,
@@ -106,6 +107,7 @@ def _bar(name: str, target: Target | None, report: Report, widest: int) -> Bar:
         pending=max((desired or 0) - (ready or 0), 0),
         applied=report.applied,
         leaving=target is None,
+        finished=report.finished,
         wanted_pixels=bar_pixels(max(desired or 0, running or 0), widest),
         ready_pixels=bar_pixels(ready or 0, widest),
     )
