@@ -100,8 +100,9 @@ def domain_names(clusters: Iterable[KubeObject]) -> dict[DomainName, list[str]]:
             "provider": [spec.get("provider")],
         }
         for domain in ALL:
-            for domain_name in filter(None, domains[domain]):
-                names_by_domain.setdefault((domain, str(domain_name)), []).append(name)
+            # A cluster may name a zone twice.
+            for domain_name in dict.fromkeys(map(str, filter(None, domains[domain]))):
+                names_by_domain.setdefault((domain, domain_name), []).append(name)
     return names_by_domain
 
 

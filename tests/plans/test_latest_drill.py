@@ -1,6 +1,7 @@
-"""The results of the newest drill."""
+"""The failures of a drill, and the results of the newest one."""
 
-from engine.plans.drills import Latest, Outage, Result
+from engine.plans.drills import Latest, Outage, Result, outages
+from events.kube_objects import KubeObject
 
 
 def outage_of(name: str, missing: int) -> Result:
@@ -28,3 +29,10 @@ def test_later_drill_replaces_the_results_and_an_earlier_one_that_ends_later_doe
     latest.take(outage_of("c", 3), number=10, ended_ms=3)
     assert shown(latest) == [("b", 2)]
     assert (latest.number, latest.ended_ms) == (20, 2)
+
+
+def test_zone_that_a_cluster_names_twice_is_the_same_failure_as_the_cluster() -> None:
+    spec = {"zones": ["north-1", "north-1"], "region": "north"}
+    cluster = KubeObject({"metadata": {"name": "member1"}, "spec": spec})
+    assert outages([cluster]) == [Outage("cluster", "member1", ("member1",))]
+    assert outages([cluster], ["zone"]) == [Outage("zone", "north-1", ("member1",))]
