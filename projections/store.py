@@ -87,9 +87,11 @@ class Reader:
     """
 
     def __init__(self, path: Path) -> None:
+        """Open the file; raises ProjectionError if it is no database."""
         self._path = path
         self._turn = threading.Condition()
-        self._free = [_connect(path, _READER_CACHE_KIB)]
+        with _damage_reported(path):
+            self._free = [_connect(path, _READER_CACHE_KIB)]
         self._file = _identity(path)
         self._read_by = 0
 

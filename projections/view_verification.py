@@ -7,7 +7,7 @@ from typing import Final
 
 from events.validation import verdicts
 from projections import runner, store
-from projections.port import Rows
+from projections.port import ProjectionError, Rows
 
 _SHOWN_CHARS_MAX: Final = 200
 
@@ -18,13 +18,15 @@ async def differing(
     """Rebuild the tables from the log and return the first difference of each table that differs, by table name.
 
     Compares one consistent read of the projections with the log up to their checkpoint; folding may continue
-    meanwhile.
+    meanwhile. Raises ProjectionError if the projections have no checkpoint.
     """
     stack = contextlib.ExitStack()
     rows = await asyncio.to_thread(stack.enter_context, views.reading())
     rebuilt = await asyncio.to_thread(store.Store)
     projector = runner.Projector(log, rebuilt, check)
     try:
+        if "checkpoint" not in await asyncio.to_thread(_tables, rows):
+            raise ProjectionError("they contain no checkpoint")
         ((number,),) = await asyncio.to_thread(rows.select, "SELECT number FROM checkpoint")
         await projector.fold_to(number)
         return await asyncio.to_thread(_compare, rebuilt, rows)
@@ -35,9 +37,18 @@ async def differing(
 
 
 def _compare(rebuilt: store.Store, rows: Rows) -> dict[str, str]:
+    known = _tables(rows)
     with rebuilt.reading() as expected:
-        names = expected.select("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-        return {name: difference for (name,) in names if (difference := _differs(name, expected, rows))}
+        return {
+            name: difference
+            for name in _tables(expected)
+            if (difference := _differs(name, expected, rows) if name in known else "the table is missing")
+        }
+
+
+def _tables(rows: Rows) -> list[str]:
+    names = rows.select("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+    return [str(name) for (name,) in names]
 
 
 def _differs(name: str, expected: Rows, actual: Rows) -> str:

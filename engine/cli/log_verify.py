@@ -86,7 +86,8 @@ def _conclusion(report: verification.Report, *, views: bool) -> str:
         return f"no findings, but {len(report.differences)} differences from the rules of other releases"
     if any(note.kind == "unproved" for note in report.notes):
         return "no findings, but not all steps were computed"
-    return f"the log {'and its views are' if views else 'is'} verified, no findings"
+    are_views_proved = views and not any(note.kind == "views" for note in report.notes)
+    return f"the log {'and its views are' if are_views_proved else 'is'} verified, no findings"
 
 
 def _verified(

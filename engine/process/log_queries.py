@@ -14,6 +14,7 @@ from engine.proof import verification
 from engine.reconcilers import explained, explanation
 from events.validation import manifests
 from projections import store, view_verification
+from projections.port import ProjectionError
 
 _Result = TypeVar("_Result")
 
@@ -40,13 +41,16 @@ class LogInquiry:
     async def _verify_views(self, log: port.NumberedLog) -> verification.Report:
         report = await verification.verify(log)
         path = self._directory / store.FILE
-        if not path.exists():
+        if not await asyncio.to_thread(path.exists):
+            message = "the directory has none, so none were proved; the server builds them from the log"
+            report.notes.append(verification.Finding(kind="views", where="views", message=message))
             return report
-        reader = await asyncio.to_thread(store.Reader, path)
         try:
-            differences = await view_verification.differing(log, reader, manifests.check)
-        finally:
-            await asyncio.to_thread(reader.close)
+            differences = await _differing_tables(log, path)
+        except ProjectionError as error:
+            message = f"they cannot be read: {error}; the server builds them again if they are deleted"
+            report.findings.append(verification.Finding(kind="views", where="views", message=message))
+            return report
         report.findings += [
             verification.Finding(kind="views", where=f"table {name}", message=message)
             for name, message in differences.items()
@@ -55,6 +59,15 @@ class LogInquiry:
 
     async def _read(self, work: Callable[[port.NumberedLog], Awaitable[_Result]]) -> _Result:
         return await asyncio.to_thread(asyncio.run, _with_reader(self._place, work))
+
+
+async def _differing_tables(log: port.NumberedLog, path: Path) -> dict[str, str]:
+    """Return the differences of the views in a file, by table; raises ProjectionError."""
+    reader = await asyncio.to_thread(store.Reader, path)
+    try:
+        return await view_verification.differing(log, reader, manifests.check)
+    finally:
+        await asyncio.to_thread(reader.close)
 
 
 async def _with_reader(

@@ -1,5 +1,6 @@
 """``log verify``, ``log checkpoint`` and ``log new-key`` on a real server's log: beside it, on a copy, and changed."""
 
+import asyncio
 import json
 import shutil
 import sqlite3
@@ -8,7 +9,9 @@ from typing import Final
 
 import pytest
 
+from engine.bench import inputs
 from engine.cli import main
+from engine.log import sqlite
 from tests.cli import servers
 from tests.cli.servers import Shell
 
@@ -81,6 +84,25 @@ def test_exported_log_is_imported_and_proved(tmp_path: Path, capsys: pytest.Capt
     assert "topics: specs" in shell.errors
     shell("log", "import", str(tmp_path / "archive"), code=1)
     assert "the log is not empty" in shell.errors
+
+
+@pytest.mark.parametrize("content", [None, b"\xff" * 8_192, b""], ids=["missing", "damaged", "empty"])
+def test_views_that_cannot_be_read_are_not_called_verified(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None
+) -> None:
+    async def write() -> None:
+        log = await sqlite.SqliteLog.open(tmp_path)
+        await log.append([inputs.deployment(0)])
+        await log.aclose()
+
+    asyncio.run(write())
+    if content is not None:
+        (tmp_path / "views.sqlite").write_bytes(content)
+    shown = without_server(
+        capsys, "log", "verify", "--views", "--data", str(tmp_path), code=0 if content is None else 1
+    )
+    assert "views: " in shown
+    assert "its views are verified" not in shown
 
 
 def test_wrong_options_are_reported_with_a_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
