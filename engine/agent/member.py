@@ -56,9 +56,6 @@ _CALM_S: Final = 300.0
 _FAULT_FIRST_S: Final = 1.0
 _FAULT_LAST_S: Final = 60.0
 _MESSAGE_CHARS: Final = 1_000
-_UNKNOWN: Final = "?"
-"""Equals no digest of fields, so that an object counts as changed by another client."""
-
 _LABELS: Final = f"{marks.MANAGED}=true"
 _KINDS_THAT_ADD_KINDS: Final = frozenset({"CustomResourceDefinition", "APIService"})
 _log = diagnostics.logger("agent")
@@ -229,7 +226,8 @@ class MemberAgent:
                 self._counts.drifts += is_drift
                 self._ledger.put(key, entry)
                 self._follow_objects(entry)
-                self._refresh_kinds(entry)
+                # A change by another client may have overtaken the response.
+                self._handle_change(key)
             case reconciliation.Remove() as action:
                 if not await self._executor.remove(entry, action):
                     self._waiting.put_later(key, self._pace(key))
@@ -292,11 +290,8 @@ class MemberAgent:
     def _forget_observed(self, _seen: int, _now: int) -> None:
         """Apply all objects again once they are listed: in a restored API they have earlier contents and versions."""
         for key, entry in self._ledger.entries():
-            # Otherwise the listed state would be ignored as older.
-            entry.seen = None
-            if entry.applied is not None:
-                entry.applied = structs.replace(entry.applied, fields=_UNKNOWN)
-                self._ledger.touch(key)
+            reconciliation.forget_observed(entry)
+            self._ledger.touch(key)
         # Objects that were removed after the backup exist again.
         if self._tasks is not None:
             self._orphans.search(self._tasks)

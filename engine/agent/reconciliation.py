@@ -14,6 +14,8 @@ from engine.kubeapi.values import resource_versions
 from events.shapes import WorkloadRef
 
 _SUSPENDED: Final = "suspended"
+_UNKNOWN: Final = "?"
+"""Equals no digest of fields."""
 
 
 Content = tuple[str, int | None, str]
@@ -38,10 +40,11 @@ class Applied(Struct, frozen=True, kw_only=True):
 class Observed(Struct, frozen=True, kw_only=True):
     """Observed state of an object; an empty ``uid`` means that it does not exist.
 
-    ``version`` is its resourceVersion.
+    ``version`` is its resourceVersion. ``deleted_uid`` is the uid of the last object that was seen to be deleted.
     """
 
     uid: str = ""
+    deleted_uid: str = ""
     version: str = ""
     fields: str = ""
     is_ending: bool = False
@@ -143,10 +146,19 @@ def has_drifted(entry: Entry) -> bool:
 
 def is_older(observed: Observed, other: Observed) -> bool:
     """Whether an observation is earlier than another one of the same object; False for non-numeric versions."""
+    if observed.uid and observed.uid == other.deleted_uid:
+        return True
     if observed.uid != other.uid:
         return False
     version, other_version = map(resource_versions.number, (observed.version, other.version))
     return version is not None and other_version is not None and version < other_version
+
+
+def forget_observed(entry: Entry) -> None:
+    """Forget the observed state, which would be newer than any state of a restored API; the next one is a drift."""
+    entry.seen = None
+    if entry.applied is not None:
+        entry.applied = structs.replace(entry.applied, fields=_UNKNOWN)
 
 
 def report(entry: Entry) -> messages.WorkloadReport | None:

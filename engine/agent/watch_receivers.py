@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import anyio
 
@@ -12,7 +12,6 @@ from engine.agent.ledger import Identity, Ledger
 from engine.agent.reconciliation import Entry, Observed, is_older
 from events.kube_objects import KubeObject
 
-_GONE: Final = Observed()
 _Part = TypeVar("_Part")
 
 
@@ -43,7 +42,7 @@ class Objects:
         for key, before in self._before.items():
             entry = self._ledger.get(key)
             if entry is not None and key not in listed_keys and entry.seen is before:
-                entry.seen = _GONE
+                entry.seen = Observed(deleted_uid=entry.applied.uid if entry.applied is not None else "")
                 self._on_seen(key)
         self._before = {}
 
@@ -55,13 +54,10 @@ class Objects:
         applied = entry.applied
         if applied is None:
             # The response of the first apply may arrive later; ``apply`` then keeps the newer state.
-            if entry.ref is not None and not is_gone and self._executor.has_own_marks(value):
-                entry.seen = self._executor.observe(
-                    value,
-                    entry.ref,
-                    entry.work.reading,
-                    is_retained=object_preparation.retains_replicas(value),
-                )
+            if entry.ref is not None and self._executor.has_own_marks(value):
+                is_retained = object_preparation.retains_replicas(value)
+                seen = self._executor.observe(value, entry.ref, entry.work.reading, is_retained=is_retained)
+                entry.seen = Observed(deleted_uid=seen.uid) if is_gone else seen
             return
         seen = self._executor.observe(value, applied.ref, entry.work.reading, is_retained=applied.is_retained)
         if entry.seen is not None and is_older(seen, entry.seen):
@@ -70,7 +66,7 @@ class Objects:
             # Ignore a late DELETED of an earlier object of that name: the known object has another uid.
             if entry.seen is not None and entry.seen.uid not in ("", seen.uid):
                 return
-            seen = _GONE
+            seen = Observed(deleted_uid=seen.uid)
         if seen != entry.seen:
             entry.seen = seen
             self._on_seen(key)

@@ -3,7 +3,7 @@
 import asyncio
 import copy
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -172,7 +172,7 @@ class Member:
 
     def __init__(self) -> None:
         self.objects: dict[str, Json] = {}
-        self.before_answer: Callable[[str, str], Awaitable[None]] = _nothing
+        self.before_answer: Callable[[str, str], Awaitable[None]] = nothing
         self.writes: list[tuple[str, str]] = []
         self.is_stale = False
         """Whether discovery omits the kinds of a group, as while the group's server does not respond."""
@@ -193,6 +193,11 @@ class Member:
         stored = self.objects.pop(name)
         deleted = {**stored, "metadata": {**stored["metadata"], "resourceVersion": str(self._version)}}
         self._note("DELETED", deleted)
+
+    def take_over(self, name: str, replicas: int) -> None:
+        """Change the replicas of an object as another client does, which then owns them."""
+        stored = self.objects[name]
+        self._store(name, {**stored, "spec": {"replicas": replicas}}, [{**_OWNED, "manager": "another"}])
 
     def backup(self) -> Callable[[], None]:
         """Back up the state; return what restores it, as etcd would: versions continue from that of the backup."""
@@ -218,14 +223,14 @@ class Member:
             Route(_OBJECT, self._object, methods=["GET", "PATCH", "DELETE"]),
         ]
 
-    def _store(self, name: str, value: Json) -> Json:
+    def _store(self, name: str, value: Json, owned: Sequence[Json] = (_OWNED,)) -> Json:
         self._version += 1
         before = self.objects.get(name, {})
         metadata: Json = {
             **value["metadata"],
             "uid": before.get("metadata", {}).get("uid", f"uid-{self._version}"),
             "resourceVersion": str(self._version),
-            "managedFields": [_OWNED],
+            "managedFields": owned,
         }
         self.objects[name] = {**value, "metadata": metadata}
         self._note("MODIFIED" if before else "ADDED", self.objects[name])
@@ -302,7 +307,7 @@ def work(name: str, step: int, replicas: int | None) -> messages.Work:
     )
 
 
-async def _nothing(_method: str, _name: str) -> None:
+async def nothing(_method: str, _name: str) -> None:
     pass
 
 

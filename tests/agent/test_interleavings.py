@@ -22,7 +22,7 @@ from engine.agent.member_api import MemberApi
 from engine.agent.reconciliation import Entry
 from engine.agent.reports import Reporter
 from engine.bench import karmada_api
-from tests.agent.in_process import NAME, Gateway, Member, key_of, running, until
+from tests.agent.in_process import NAME, Gateway, Member, key_of, nothing, running, until
 from tests.background import background
 
 _SOON_S = 0.2
@@ -67,6 +67,34 @@ async def test_change_that_overtakes_the_response_of_an_apply_is_reported(tmp_pa
         await until(lambda: key_of("api") in gateway.reports)
         await until(lambda: gateway.reports[key_of("web")].ready == 3)
         await until(lambda: gateway.reports[key_of("api")].ready == 1)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("change", ["deleted", "taken over"])
+async def test_change_by_another_client_that_overtakes_the_response_of_an_apply_is_corrected(
+    change: str, is_first: bool, tmp_path: Path
+) -> None:
+    gateway, member = Gateway(), Member()
+
+    async def interfere(_method: str, name: str) -> None:
+        member.before_answer = nothing
+        if change == "deleted":
+            member.delete(name)
+        else:
+            member.take_over(name, 9)
+        await asyncio.sleep(_SOON_S)
+
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("api", 1, 1)
+        await until(lambda: key_of("api") in gateway.reports)
+        if not is_first:
+            gateway.send("web", 1, 1)
+            await until(lambda: key_of("web") in gateway.reports)
+        await asyncio.sleep(_SOON_S)
+        member.before_answer = interfere
+        gateway.send("web", 2, 2)
+        await until(lambda: member.before_answer is nothing)
+        await until(lambda: "web" in member.objects and member.objects["web"]["spec"]["replicas"] == 2)
 
 
 async def test_namespaces_are_compared_again_after_a_failure(tmp_path: Path) -> None:
