@@ -61,7 +61,12 @@ def most_disturbed(prediction: Prediction) -> list[WorkloadChange]:
 
 
 def ready(change: WorkloadChange) -> str:
-    """Return the ready replicas before and after, and the fewest between if they are fewer than both."""
+    """Return the ready replicas before and after, and the fewest between if they are fewer than both.
+
+    The text is empty for kinds without replicas.
+    """
+    if not any((*change.before.values(), *change.after.values(), change.ready_before, change.ready_after)):
+        return ""
     text = f"ready {change.ready_before} → {change.ready_after}"
     if change.ready_min < min(change.ready_before, change.ready_after):
         text += f", {change.ready_min} meanwhile"

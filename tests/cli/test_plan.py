@@ -200,6 +200,20 @@ def test_objects_of_a_file_build_on_the_ones_before(shell: Shell, tmp_path: Path
     assert shell("plan", "check", str(out)).splitlines()[-1].startswith("1 of 1 workload is as predicted")
 
 
+def test_plan_of_a_kind_without_replicas_shows_its_clusters(shell: Shell, tmp_path: Path) -> None:
+    policy = OBJECTS.partition("---")[0].replace("apps/v1, kind: Deployment", "v1, kind: ConfigMap")
+    config = "{apiVersion: v1, kind: ConfigMap, metadata: {name: plain}}"
+    shell("apply", "-f", written(tmp_path / "objects.yaml", f"{policy}\n---\n{config}"))
+    shell.until_true(lambda: "member3" in shell("get", "cm", "plain"))
+    shown = shell("plan", "taint", "member1", "maintenance:NoExecute", code=2).splitlines()
+    assert shown[2:6] == [
+        "configmap/plain in default",
+        "  member1  gone",
+        "  member2  stays",
+        "  member3  stays",
+    ]
+
+
 def test_plan_of_refused_objects_reports_no_write(shell: Shell, tmp_path: Path) -> None:
     invalid = OBJECTS.replace("replicas: 9", "replicas: many")
     assert shell("plan", "-f", written(tmp_path / "objects.yaml", invalid), code=1) == ""

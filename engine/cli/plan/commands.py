@@ -355,7 +355,8 @@ def _show(prediction: Prediction, warnings: Sequence[str], limit: int) -> None:
 def _workload(change: WorkloadChange) -> list[str]:
     template = change.template
     where = f" in {template.namespace}" if template.namespace else ""
-    lines = [f"{template.kind.lower()}/{template.name}{where}: {summaries.ready(change)}"]
+    ready = summaries.ready(change)
+    lines = [f"{template.kind.lower()}/{template.name}{where}{f': {ready}' if ready else ''}"]
     names = sorted(change.before.keys() | change.after.keys())
     most = max([*change.before.values(), *change.after.values(), 1])
     width = max(map(len, names), default=0)
@@ -363,13 +364,13 @@ def _workload(change: WorkloadChange) -> list[str]:
         before, after = change.before.get(name, 0), change.after.get(name, 0)
         if before == after == 0:
             sign = (
-                ""
+                "stays"
                 if name in change.before and name in change.after
                 else "gone"
                 if name in change.before
                 else "new"
             )
-            lines.append(f"  {name.ljust(width)}  {sign}".rstrip())
+            lines.append(f"  {name.ljust(width)}  {sign}")
             continue
         numbers = f"{before} → {after}" if before != after else str(after)
         lines.append(f"  {name.ljust(width)}  {_bar(before, after, most)}  {numbers}")

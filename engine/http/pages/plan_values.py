@@ -185,8 +185,7 @@ def _workloads(changes: Sequence[predictions.WorkloadChange]) -> list[Workload]:
             kind=change.template.kind,
             namespace=change.template.namespace,
             name=change.template.name,
-            # Kinds without replicas report no ready replicas.
-            ready=summaries.ready(change) if change.ready_before or change.ready_after else "",
+            ready=summaries.ready(change),
             message=change.message,
             missing=change.missing,
             bars=[_bar(name, change, most) for name in sorted(change.before.keys() | change.after.keys())],
