@@ -16,7 +16,7 @@ def story(explanation: Explained) -> list[str]:
         f"Decided:   {summaries.decided(explanation)}",
         f"Basis:     step {basis.step} of shard {basis.shard}, rules {basis.release}",
         f"Trigger:   {explanation.trigger}{f' ({mode})' if mode else ''}",
-        f"Replicas:  {explanation.replicas}{_requests(explanation.requests or {})}",
+        *_replicas(explanation),
         f"Before:    {counts(explanation.previous)}",
         f"Result:    {summaries.result(explanation, counts(explanation.clusters))}",
     ]
@@ -66,11 +66,14 @@ def show_group(group: GroupExplanation, refusal: str = "") -> None:
     output.table(("CLUSTER", "REPLICAS", "WEIGHT", "KEPT", "CAPACITY", "SCORE", "FAILED"), rows, wraps=True)
 
 
-def _requests(requests: Mapping[str, str]) -> str:
-    amounts = ", ".join(f"{name}={amount}" for name, amount in requests.items())
-    return f", each with {amounts}" if amounts else ""
+def _replicas(explanation: Explained) -> list[str]:
+    """A line about the replicas and their requests; none for kinds without replicas."""
+    if explanation.requests is None and not explanation.replicas:
+        return []
+    amounts = ", ".join(f"{name}={amount}" for name, amount in (explanation.requests or {}).items())
+    return [f"Replicas:  {explanation.replicas}{f', each with {amounts}' if amounts else ''}"]
 
 
 def counts(clusters: Mapping[str, int]) -> str:
-    """Clusters with their replicas in one line."""
-    return ", ".join(f"{name}:{count}" for name, count in clusters.items()) or "nowhere"
+    """Clusters in one line, with their replicas if there are any."""
+    return summaries.spread(clusters, ":")

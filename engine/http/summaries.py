@@ -1,6 +1,6 @@
 """Short texts about log records and explanations, shown in tables of the CLI and on the web pages. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
 import msgspec
@@ -84,6 +84,13 @@ def short(value: object) -> str:
     if isinstance(value, list):
         return "[" + ",".join(short(item) for item in cast("list[object]", value)) + "]"
     return str(value)
+
+
+def spread(clusters: Mapping[str, int], separator: str) -> str:
+    """Clusters in one line, each with its replicas after ``separator``; without them if all have none, as a Service."""
+    has_replicas = any(clusters.values())
+    named = (f"{name}{separator}{count}" if has_replicas else name for name, count in clusters.items())
+    return ", ".join(named) or "nowhere"
 
 
 def group_title(group: GroupExplanation, refusal: str = "") -> str:

@@ -42,6 +42,8 @@ def test_dependencies_are_listed_explained_and_verified(shell: Shell) -> None:
     assert row.endswith("member1, member2")
     explained = shell("explain", "cm", "along")
     assert "Trigger:   Required\n" in explained
+    assert "\nResult:    member1, member2\n" in explained
+    assert "Replicas:" not in explained
     assert "Required:  by default/along-deployment: member1, member2" in explained
     assert "Required by: default/along-deployment" in shell("describe", "cm", "along")
     for event in ("dependency-needed", "binding-required"):

@@ -110,7 +110,7 @@ def _number(value: int | None) -> str:
 
 
 def _counts(clusters: Mapping[str, int]) -> str:
-    return ", ".join(f"{name}: {count}" for name, count in clusters.items()) or "nowhere"
+    return summaries.spread(clusters, ": ")
 
 
 def _by_name(lists: Mapping[str, Sequence[str]]) -> str:
