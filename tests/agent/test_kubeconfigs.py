@@ -204,6 +204,29 @@ def test_renewed_certificate_of_an_exec_plugin_is_used(tmp_path: Path) -> None:
     assert seen == ["first", "first", "second"]
 
 
+async def test_requests_that_begin_together_load_the_certificates_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loads: list[str | None] = []
+    create = ssl.create_default_context
+
+    def counted(cadata: str | None) -> ssl.SSLContext:
+        loads.append(cadata)
+        return create(cadata=cadata)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
+        writer.close()
+
+    monkeypatch.setattr(ssl, "create_default_context", counted)
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        api = MemberApi(Access(server=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"))
+        await asyncio.gather(*(api.version() for _ in range(5)))
+        await api.aclose()
+    assert loads == [None]
+
+
 async def test_exec_plugin_is_called_again_after_its_token_expires(tmp_path: Path) -> None:
     count = tmp_path / "count"
     script = tmp_path / "plugin.py"
