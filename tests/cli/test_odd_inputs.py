@@ -85,6 +85,9 @@ def test_objects_are_applied_beside_those_of_odd_api_versions(shell: Shell, tmp_
     printed = shell("apply", "-f", written(tmp_path / "odd.json", *odd, config("beside")), code=1)
     assert printed == "configmap/beside created\n"
     assert shell.errors.count('the server has no kind "Foo"') == len(odd)
+    misspelt = config("misspelt").replace("ConfigMap", "ConfigMpa")
+    shell("apply", "-f", written(tmp_path / "odd.json", misspelt), code=1)
+    assert shell.errors.endswith('the server has no kind "ConfigMpa" in v1\n  did you mean ConfigMap?\n')
 
 
 def test_objects_written_before_a_failure_are_reported(
