@@ -96,7 +96,8 @@ class Cluster(Shape, frozen=True, kw_only=True):
 class Call(Shape, frozen=True, kw_only=True):
     """A user's request to the member's API, which the agent executes. ``target`` is the path with the query.
 
-    An empty ``id`` means that there is no request; such a call only shows that the feed is alive.
+    An empty ``id`` means that there is no request; such a call only shows that the feed is alive. ``is_ended``: the
+    user no longer waits for the response to the request with this id.
     """
 
     id: str = ""
@@ -105,6 +106,7 @@ class Call(Shape, frozen=True, kw_only=True):
     accept: str = ""
     content_type: str = ""
     body: bytes = b""
+    is_ended: bool = False
 
 
 class Token(Shape, frozen=True, kw_only=True):

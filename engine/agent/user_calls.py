@@ -30,6 +30,8 @@ class UserCalls:
         self._control = control
         self._api = api
         self._limiter = anyio.CapacityLimiter(_CALLS_MAX)
+        self._scopes: dict[str, anyio.CancelScope] = {}
+        """The scopes of the requests that are being carried out, by id."""
 
     async def run(self) -> None:
         """Carry out requests until the connection to the gateway ends; raises ApiError."""
@@ -37,7 +39,11 @@ class UserCalls:
         async with anyio.create_task_group() as tasks:
             try:
                 async for call in self._control.calls():
-                    tasks.start_soon(self._carry_out, call)
+                    if not call.is_ended:
+                        scope = self._scopes[call.id] = anyio.CancelScope()
+                        tasks.start_soon(self._carry_out, call, scope)
+                    elif call.id in self._scopes:
+                        self._scopes[call.id].cancel()
             except ApiError as error:
                 failure = error
             tasks.cancel_scope.cancel()
@@ -45,14 +51,22 @@ class UserCalls:
             # Raised here, because the task group would wrap it in an ExceptionGroup.
             raise failure
 
-    async def _carry_out(self, call: messages.Call) -> None:
-        async with self._limiter:
-            try:
-                async with self._api.forwarded(call) as response:
-                    await self._control.reply(call.id, response.status, response.content_type, response.body)
-            except (ApiError, KubeconfigError) as error:
-                _log.info("user request failed", cluster=self._cluster, error=str(error))
-                await self._refuse(call, str(error))
+    async def _carry_out(self, call: messages.Call, scope: anyio.CancelScope) -> None:
+        try:
+            # A watch may send nothing for long, so its upload does not show that the user has left.
+            with scope:
+                async with self._limiter:
+                    await self._forward(call)
+        finally:
+            del self._scopes[call.id]
+
+    async def _forward(self, call: messages.Call) -> None:
+        try:
+            async with self._api.forwarded(call) as response:
+                await self._control.reply(call.id, response.status, response.content_type, response.body)
+        except (ApiError, KubeconfigError) as error:
+            _log.info("user request failed", cluster=self._cluster, error=str(error))
+            await self._refuse(call, str(error))
 
     async def _refuse(self, call: messages.Call, message: str) -> None:
         status: Json = {

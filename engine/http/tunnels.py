@@ -5,6 +5,8 @@ body may be endless (a watch, a log that is followed). Connections belong to one
 a request must reach the one to which the agent is connected.
 """
 
+import contextlib
+import math
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from typing import Final, NamedTuple
@@ -46,6 +48,10 @@ class Call(NamedTuple):
     body: bytes
 
 
+Queued = tuple[str, Call | None]
+"""The id of a request, and the request; None if its client has left after the agent had read it."""
+
+
 class Reply(NamedTuple):
     """The member's response. The receiver closes ``chunks``; iteration raises IncompleteError if the upload fails."""
 
@@ -73,14 +79,19 @@ class _Open:
 
 
 class _Connection:
-    """A connection of an agent: the queue of the requests that the agent has not read."""
+    """A connection of an agent: the queue of the requests, and ends of requests, that the agent has not read."""
 
     def __init__(self) -> None:
-        self.send: MemoryObjectSendStream[tuple[str, Call]]
-        self.receive: MemoryObjectReceiveStream[tuple[str, Call]]
-        self.send, self.receive = anyio.create_memory_object_stream[tuple[str, Call]](_WAITING_MAX)
+        self.send: MemoryObjectSendStream[Queued]
+        self.receive: MemoryObjectReceiveStream[Queued]
+        # Without a limit, since the end of a request must not be lost; ``call`` limits the requests.
+        self.send, self.receive = anyio.create_memory_object_stream[Queued](math.inf)
 
-    def unread(self) -> list[tuple[str, Call]]:
+    @property
+    def is_full(self) -> bool:
+        return self.receive.statistics().current_buffer_used >= _WAITING_MAX
+
+    def unread(self) -> list[Queued]:
         """Return the requests, and remove them from the queue."""
         return [self.receive.receive_nowait() for _ in range(self.receive.statistics().current_buffer_used)]
 
@@ -94,8 +105,8 @@ class Tunnels:
 
     async def calls(
         self, cluster: str, may_read: Callable[[], Awaitable[bool]]
-    ) -> AsyncGenerator[tuple[str, Call] | None]:
-        """Yield the requests for a cluster to its agent, as (id, request).
+    ) -> AsyncGenerator[Queued | None]:
+        """Yield the requests for a cluster, and the ends of those that it has read, to its agent.
 
         Yield None after each ``QUIET_S`` seconds without a request. ``may_read`` is asked before each request; the
         connection ends if it returns False.
@@ -109,10 +120,10 @@ class Tunnels:
         self._agents[cluster] = connection
         try:
             while True:
-                result: tuple[str, Call] | None = None
+                result: Queued | None = None
                 with anyio.move_on_after(QUIET_S):
                     result = await connection.receive.receive()
-                if result is not None:
+                if result is not None and result[1] is not None:
                     if not await self._may_read(cluster, result[0], may_read):
                         return
                     # A client that got an error, or left, may have sent its request again elsewhere.
@@ -140,13 +151,15 @@ class Tunnels:
             raise NotReachableError(f"the agent of cluster {cluster} is not connected to this server")
         if len(self._open) >= _OPEN_MAX:
             raise NotReachableError("too many requests through agents are open")
+        if agent.is_full:
+            raise NotReachableError(f"the agent of cluster {cluster} does not respond")
         key, opened = (cluster, secrets.token_hex(16)), _Open()
         self._open[key] = opened
         try:
             agent.send.send_nowait((key[1], call))
             with anyio.move_on_after(_ANSWER_S):
                 await opened.answered.wait()
-        except (anyio.WouldBlock, anyio.BrokenResourceError):
+        except anyio.BrokenResourceError:
             opened.is_lost = True
         except BaseException:
             self._close(key, opened)
@@ -217,6 +230,9 @@ class Tunnels:
         if opened.is_lost or not opened.answered.is_set():
             opened.send.close()  # otherwise ``reply`` is sending, and closes it at its end
         self._open.pop(key, None)
+        if opened.read_from is not None and not opened.is_complete:
+            with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                opened.read_from.send.send_nowait((key[1], None))
 
 
 async def _cancel_after(event: anyio.Event, scope: anyio.CancelScope) -> None:

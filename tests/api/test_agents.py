@@ -14,7 +14,7 @@ from engine.agent import messages
 from engine.agent.gateway_client import Control
 from engine.http.agents import routes
 from engine.http.services import Services
-from engine.http.tunnels import Call, NotReachableError
+from engine.http.tunnels import Call, NotReachableError, Queued
 from engine.kubeapi.rights import service_tokens
 from engine.log import port
 from engine.log.memory import MemoryLog
@@ -296,9 +296,7 @@ async def test_connected_agent_of_an_earlier_cluster_gets_no_requests_to_its_suc
     async with serving(opening()) as services, agent_of(services, "one") as agent:
         connected, calls = asyncio.Event(), services.tunnels.calls
 
-        def connect(
-            cluster: str, may_read: Callable[[], Awaitable[bool]]
-        ) -> AsyncGenerator[tuple[str, Call] | None]:
+        def connect(cluster: str, may_read: Callable[[], Awaitable[bool]]) -> AsyncGenerator[Queued | None]:
             connected.set()
             return calls(cluster, may_read)
 

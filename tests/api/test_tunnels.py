@@ -133,7 +133,7 @@ async def test_request_names_the_same_object_behind_the_agent(path: str, target:
 
             assert await services.tunnels.reply(CLUSTER, number, 200, "application/json", chunks())
             assert (await asking).status_code == 200
-        assert call.target == target
+        assert (call or CALL).target == target
 
 
 async def test_cluster_that_another_replica_has_just_stored_is_found() -> None:

@@ -268,6 +268,9 @@ class _Agents:
                     yield _encode(messages.Call()) + b"\n"
                     continue
                 number, call = result
+                if call is None:
+                    yield _encode(messages.Call(id=number, is_ended=True)) + b"\n"
+                    continue
                 line = messages.Call(
                     id=number,
                     method=call.method,
