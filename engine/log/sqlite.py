@@ -45,13 +45,26 @@ class _Waiting(msgspec.Struct):
 
 
 class _Files(msgspec.Struct):
-    """The files of an open log: lock, connections for writer and reader, end of each partition, last number."""
+    """The files of an open log: lock, connections for writer and reader, end of each partition, last number.
 
+    ``identities``: device and inode of the database and of its write-ahead log.
+    """
+
+    path: Path
+    identities: list[tuple[int, int] | None]
     lock: IO[bytes]
     writing: sqlite3.Connection
     reading: sqlite3.Connection
     ends: dict[tuple[str, int], int]
     number: int
+
+    def check(self) -> None:
+        """Raise OSError if a file was removed or replaced; SQLite would write to the former one, which may be lost."""
+        if _identities(self.path) != self.identities:
+            message = (
+                f"{self.path.name} or its write-ahead log was removed or replaced; put the former files back"
+            )
+            raise FileNotFoundError(message)
 
     def close(self) -> None:
         self.reading.close()
@@ -182,6 +195,7 @@ class SqliteLog:
         return group, False
 
     def _commit(self, group: list[_Waiting]) -> list[list[StoredRecord]]:
+        self._files.check()
         number = self._number
         ends = dict(self._ends)
         stored: list[list[StoredRecord]] = []
@@ -236,13 +250,27 @@ def _open(directory: Path, synchronous: str) -> _Files:
         writing = sqlite_table.connect(path, synchronous)
         ends = sqlite_table.prepare(writing)
         reading = sqlite_table.connect(path, synchronous)
-        return _Files(lock, writing, reading, ends, sqlite_table.last_number(writing))
+        number = sqlite_table.last_number(writing)
+        return _Files(path, _identities(path), lock, writing, reading, ends, number)
     except sqlite3.DatabaseError as error:
         lock.close()
         raise sqlite_table.damaged(error) from error
     except port.LogError:
         lock.close()
         raise
+
+
+def _identities(path: Path) -> list[tuple[int, int] | None]:
+    """Return device and inode of a database and of its write-ahead log; None for a missing file."""
+    return [_identity(path), _identity(path.with_name(f"{path.name}-wal"))]
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _lock_directory(directory: Path) -> IO[bytes]:

@@ -129,6 +129,23 @@ async def test_failed_append_leaves_nothing(tmp_path: Path, size: int) -> None:
         assert await log.read_all(1, size) == stored
 
 
+@pytest.mark.parametrize("name", ["log.sqlite", "log.sqlite-wal"])
+async def test_append_to_a_removed_file_fails_until_it_is_put_back(tmp_path: Path, name: str) -> None:
+    file, kept = tmp_path / name, tmp_path / "kept"
+    async with opened(tmp_path) as log:
+        await log.append([log_contract.record(text="before")])
+        file.rename(kept)
+        with pytest.raises(port.LogError, match="removed or replaced"):
+            await log.append([log_contract.record(text="lost")])
+        shutil.copy(kept, file)
+        with pytest.raises(port.LogError, match="removed or replaced"):
+            await log.append([log_contract.record(text="lost")])
+        kept.rename(file)
+        await log.append([log_contract.record(text="after")])
+    async with opened(tmp_path) as log:
+        assert len(await log.read_all(0, 10)) == 2
+
+
 @pytest.mark.parametrize(("deleted", "first"), [("number <= 3", 1), ("number = 3", 3), ("number > 0", 1)])
 async def test_deleted_records_are_reported_as_not_kept(tmp_path: Path, deleted: str, first: int) -> None:
     async with opened(tmp_path) as log:
