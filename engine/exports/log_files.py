@@ -7,6 +7,7 @@ bytes at the same positions.
 
 import asyncio
 import hashlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -180,7 +181,10 @@ def _add_file(
         name = f"records-{taken[0].number:012}.{formats.SUFFIXES[manifest.records]}"
         path, unfinished = directory / name, directory / f"{name}.part"
         count = formats.write(unfinished, taken, manifest.records)
-        content = unfinished.read_bytes()
+        with unfinished.open("rb") as written:
+            # Before the manifest names the file: after a power failure the export continues behind it.
+            os.fsync(written.fileno())
+            content = written.read()
         unfinished.rename(path)
         file = ExportedFile(
             name=name,

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any, cast
 
@@ -335,6 +336,24 @@ async def test_export_with_a_gap_in_a_later_file_is_not_imported_in_part(
     with pytest.raises(ExportError, match="number 5 is missing"):
         await imported(tmp_path, log)
     assert log.last_number() == 0
+
+
+@pytest.mark.parametrize("form", ["jsonl", "cloudevents", "parquet"])
+async def test_file_is_on_disk_before_the_manifest_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: Format
+) -> None:
+    synced: list[int] = []
+    fsync = os.fsync
+
+    def recorded(descriptor: int) -> None:
+        synced.append(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", recorded)
+    manifest = await exported(await logs.played(), tmp_path, form)
+    (file,) = manifest.files
+    names = (file.name, log_files.MANIFEST)
+    assert synced == [(tmp_path / name).stat().st_ino for name in names]
 
 
 async def test_manifest_that_is_no_text_is_refused(tmp_path: Path) -> None:
