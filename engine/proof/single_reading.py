@@ -46,9 +46,13 @@ class SingleReading:
         """After each read, ``seen`` is called with the count of records and the sequence number of the last one."""
         self.unreadable: list[tuple[int, port.LogCorruptedError]] = []
         """Records that could not be read: their numbers and errors."""
+        self.misplaced: list[tuple[StoredRecord, int]] = []
+        """Records of the embedded log with another offset than the next one of their partition, and that offset."""
+        self._next: dict[tuple[str, int], int] = {}
         self._origins = origins
         self._log = log
         self._after = after
+        self._is_partial = bool(after)
         self._seen = seen
         self._share = sqlite_share.Share(shards)
         own = {(topic, shard) for topic in (topics.DECISIONS, *topics.OWN_TOPICS) for shard in shards}
@@ -94,6 +98,8 @@ class SingleReading:
                 self._waiting_bytes -= len(passed.value)
             if start < held_records.start:
                 break
+            if waiting and self._has_gaps(waiting[0].offset, start):
+                break  # the log itself reports that the record at ``start`` is missing
             if waiting:
                 return list(itertools.islice(waiting, limit))
             is_full = self._waiting >= _HELD_MAX or self._waiting_bytes >= _HELD_BYTES_MAX
@@ -104,10 +110,25 @@ class SingleReading:
             held_records.start = max(held_records.start, records[-1].offset + 1)
         return records
 
+    def _check_offset(self, record: StoredRecord) -> None:
+        """Note a record with a wrong offset, which no checksum covers; not after a record that cannot be read."""
+        if self.unreadable or not isinstance(self._log, sqlite_reading.SqliteReader):
+            return
+        slot = record.topic, record.partition
+        expected = self._next.get(slot, record.offset if self._is_partial else 0)
+        self._next[slot] = expected + 1
+        if record.offset != expected:
+            self.misplaced.append((record, expected))
+
+    def _has_gaps(self, first: int, start: int) -> bool:
+        """Whether records are missing between two offsets; on Kafka, markers of transactions have offsets too."""
+        return first != start and isinstance(self._log, sqlite_reading.SqliteReader)
+
     def _hold(self, record: StoredRecord) -> None:
         waiting = self._held.get((record.topic, record.partition))
         if waiting is None:
             return
+        self._check_offset(record)
         if waiting.start == _ALL:
             waiting.start = record.offset
         if record.offset >= waiting.start:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.deciders import scheduling
-from engine.log import memory, port
+from engine.log import memory, port, sqlite_reading
 from engine.proof import verification
 from events import catalogue, decisions, ids, keys, links, records, release, shapes, topics, works
 from events.records import StoredRecord
@@ -113,6 +113,30 @@ async def test_damaged_last_input_is_no_finding_about_the_order(tmp_path: Path, 
         report = await verification.verify(log)
     kinds = {finding.kind for finding in report.findings}
     assert {"checksum", "unreadable"} <= kinds <= {"checksum", "unreadable", "missing"}
+
+
+@pytest.mark.parametrize(
+    "topic", [topics.SPECS, topics.CLUSTERS, topics.HEALTH, topics.LINKS, topics.DECISIONS]
+)
+@pytest.mark.parametrize("offset", [1_000_000_000, -1])
+async def test_damaged_offset_is_found(tmp_path: Path, topic: str, offset: int) -> None:
+    async with logs.opened(tmp_path) as log:
+        story = Story(log)
+        await logs.play(story)
+        history = await logs.all_records(log)
+    of_topic = [record for record in history if record.topic == topic]
+    damaged = of_topic[len(of_topic) // 2]
+    await asyncio.to_thread(_move, tmp_path, damaged.number, offset)
+    async with asyncio.timeout(20):
+        report = await verification.verify(sqlite_reading.SqliteReader(tmp_path))
+    assert not report.is_clean
+
+
+def _move(directory: Path, number: int, offset: int) -> None:
+    connection = sqlite3.connect(directory / "log.sqlite")
+    with connection:
+        connection.execute("UPDATE records SET offset = ? WHERE number = ?", (offset, number))
+    connection.close()
 
 
 def flip(directory: Path, record: StoredRecord) -> None:
