@@ -60,6 +60,7 @@ _decode_headers = msgspec.json.Decoder(dict[str, str]).decode
 Row = tuple[int, int, int, str, bytes, bytes, bytes]
 """Columns of a record: sequence number, slot (its partition), offset, key, headers, value, checksum."""
 
+_TYPES: Final = (int, int, int, str, bytes, bytes, bytes)
 SLOT: Final = 1
 OFFSET: Final = 2
 HEADERS: Final = 4
@@ -249,19 +250,23 @@ def rows_by_number(connection: sqlite3.Connection, after: int, limit: int) -> li
 
 
 def ends(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
-    """Return the end of each partition."""
+    """Return the end of each partition; reading finds a record with an unknown one."""
     rows: list[tuple[int, int]] = connection.execute(_ENDS).fetchall()
-    return {place_of(slot): end for slot, end in rows}
+    return {place_of(slot): end for slot, end in rows if _is_slot(slot)}
 
 
 def _select(connection: sqlite3.Connection, statement: str, where: tuple[int, ...]) -> list[Row]:
-    """Return the rows of a statement, until their values have ``port.READ_BYTES_MAX`` bytes or more in total."""
+    """Return the rows of a statement, until their values have ``port.READ_BYTES_MAX`` bytes or more in total.
+
+    Raises LogCorruptedError if a column has another type: one bit distinguishes a text and a blob.
+    """
     rows: list[Row] = []
     size = 0
     try:
         # Closed in any case: an open statement would keep the write-ahead log from being truncated.
         with closing(connection.execute(statement, where)) as cursor:
             for row in cursor:
+                _check_types(row)
                 rows.append(row)
                 size += len(row[_VALUE])
                 if size >= port.READ_BYTES_MAX:
@@ -269,6 +274,16 @@ def _select(connection: sqlite3.Connection, statement: str, where: tuple[int, ..
     except sqlite3.DatabaseError as error:
         raise damaged(error) from error
     return rows
+
+
+def _check_types(row: Row) -> None:
+    if tuple(map(type, row)) != _TYPES or not _is_slot(row[SLOT]):
+        reason = "a column has another type, or its partition is unknown"
+        raise port.LogCorruptedError(f"number {row[0]} is not what was appended: {reason}")
+
+
+def _is_slot(slot: object) -> bool:
+    return isinstance(slot, int) and 0 <= slot < len(_NAMES) * _PARTITIONS_MAX
 
 
 def damaged(error: sqlite3.DatabaseError) -> port.LogCorruptedError:

@@ -228,3 +228,25 @@ def _exit_after_reading(directory: Path) -> NoReturn:
         code = int(sqlite_reading.SqliteReader(directory).last_number() != 1)
     finally:
         os._exit(code)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "value = CAST(value AS TEXT)",
+        "value = 5",
+        "headers = CAST(headers AS TEXT)",
+        "checksum = 1.5",
+        "key = CAST(key AS BLOB)",
+        "slot = 1000000",
+        "slot = -5",
+        "slot = 'x'",
+    ],
+)
+async def test_column_with_another_type_or_an_unknown_slot_is_damage(tmp_path: Path, change: str) -> None:
+    log = await sqlite.SqliteLog.open(tmp_path)
+    await log.append([records.record(topics.SPECS, 0, "key", {"é": "ü"}, b"{}") for _ in range(3)])
+    await log.aclose()
+    await asyncio.to_thread(tamper, tmp_path, f"UPDATE records SET {change} WHERE number = 2")  # noqa: S608
+    with pytest.raises(port.LogCorruptedError):
+        await sqlite_reading.SqliteReader(tmp_path).read_all(0, 10)
