@@ -66,6 +66,7 @@ class _Open:
     def __init__(self) -> None:
         self.answered = anyio.Event()
         self.left = anyio.Event()
+        """Set once the client or the agent has left."""
         self.is_complete = False
         self.is_lost = False
         """Whether the agent disconnected, or may not read the request."""
@@ -134,13 +135,7 @@ class Tunnels:
         finally:
             if self._agents.get(cluster) is connection:
                 del self._agents[cluster]
-            # Nothing will read these requests; fail them now instead of at their time limit.
-            for number, _call in connection.unread():
-                self._lose(cluster, number)
-            # An agent ends the requests of a connection with it, or never got them.
-            for (name, number), opened in list(self._open.items()):
-                if name == cluster and opened.read_from is connection and not opened.answered.is_set():
-                    self._lose(cluster, number)
+            self._end(cluster, connection)
             connection.send.close()
             connection.receive.close()
 
@@ -217,6 +212,21 @@ class Tunnels:
             if not is_permitted:
                 self._lose(cluster, number)
         return is_permitted
+
+    def _end(self, cluster: str, connection: _Connection) -> None:
+        """End the requests of a connection that has ended."""
+        # Nothing will read these requests; fail them now instead of at their time limit.
+        for number, _call in connection.unread():
+            self._lose(cluster, number)
+        # An agent ends the requests of a connection with it, or never got them. The end of an upload may not arrive, if
+        # the agent is no longer reachable.
+        for (name, number), opened in list(self._open.items()):
+            if name != cluster or opened.read_from is not connection:
+                continue
+            if opened.answered.is_set():
+                opened.left.set()
+            else:
+                self._lose(cluster, number)
 
     def _lose(self, cluster: str, number: str) -> None:
         """Fail a request to which the agent will not respond."""

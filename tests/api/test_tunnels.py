@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 
 import pytest
 from starlette.requests import ClientDisconnect
@@ -25,10 +25,11 @@ async def always() -> bool:
     return True
 
 
+@asynccontextmanager
 async def answered(
     open_calls: Tunnels, chunks: AsyncGenerator[bytes]
-) -> tuple[tunnels.Reply, asyncio.Task[bool]]:
-    """A request that the agent answers with these chunks, and the agent's upload."""
+) -> AsyncGenerator[tuple[tunnels.Reply, asyncio.Task[bool]]]:
+    """Yield a request that the agent answers with these chunks, and the agent's upload; then the agent disconnects."""
     async with aclosing(open_calls.calls(CLUSTER, always)) as calls:
         following = asyncio.ensure_future(anext(calls))
         await asyncio.sleep(0)
@@ -36,7 +37,7 @@ async def answered(
         result = await following
         assert result is not None
         upload = asyncio.create_task(open_calls.reply(CLUSTER, result[0], 200, "text/plain", chunks))
-        return await asking, upload
+        yield await asking, upload
 
 
 async def test_response_that_the_agent_does_not_complete_is_not_shown_as_complete() -> None:
@@ -44,7 +45,6 @@ async def test_response_that_the_agent_does_not_complete_is_not_shown_as_complet
         yield b"half"
         raise ClientDisconnect
 
-    reply, upload = await answered(Tunnels(), cut())
     sent: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -54,10 +54,24 @@ async def test_response_that_the_agent_does_not_complete_is_not_shown_as_complet
         await asyncio.Event().wait()
         raise AssertionError
 
-    await PassedOn(reply)(SCOPE, receive, send)
-    assert await upload
+    async with answered(Tunnels(), cut()) as (reply, upload):
+        await PassedOn(reply)(SCOPE, receive, send)
+        assert await upload
     assert [message.get("body") for message in sent[1:]] == [b"half"]
     assert all(message["more_body"] for message in sent[1:])
+
+
+async def test_response_ends_when_the_connection_of_its_agent_ends() -> None:
+    async def quiet() -> AsyncGenerator[bytes]:
+        yield b"half"
+        await asyncio.Event().wait()
+
+    async with answered(Tunnels(), quiet()) as (reply, upload):
+        assert await anext(reply.chunks) == b"half"
+    async with asyncio.timeout(5):
+        with pytest.raises(tunnels.IncompleteError):
+            await anext(reply.chunks)
+        assert await upload
 
 
 async def test_requests_that_a_replaced_connection_did_not_read_are_moved() -> None:
