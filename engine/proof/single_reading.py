@@ -110,15 +110,19 @@ class SingleReading:
             held_records.start = max(held_records.start, records[-1].offset + 1)
         return records
 
-    def _check_offset(self, record: StoredRecord) -> None:
-        """Note a record with a wrong offset, which no checksum covers; not after a record that cannot be read."""
+    def _is_in_place(self, record: StoredRecord) -> bool:
+        """Return whether a record has the next offset of its partition, which no checksum covers; note it if not.
+
+        True for all records after one that cannot be read, and on Kafka.
+        """
         if self.unreadable or not isinstance(self._log, sqlite_reading.SqliteReader):
-            return
+            return True
         slot = record.topic, record.partition
         expected = self._next.get(slot, record.offset if self._is_partial else 0)
         self._next[slot] = expected + 1
         if record.offset != expected:
             self.misplaced.append((record, expected))
+        return record.offset == expected
 
     def _has_gaps(self, first: int, start: int) -> bool:
         """Whether records are missing between two offsets; on Kafka, markers of transactions have offsets too."""
@@ -128,7 +132,8 @@ class SingleReading:
         waiting = self._held.get((record.topic, record.partition))
         if waiting is None:
             return
-        self._check_offset(record)
+        if not self._is_in_place(record):
+            return  # the replay reads the log itself there, which reports the gap
         if waiting.start == _ALL:
             waiting.start = record.offset
         if record.offset >= waiting.start:

@@ -118,7 +118,7 @@ async def test_damaged_last_input_is_no_finding_about_the_order(tmp_path: Path, 
 @pytest.mark.parametrize(
     "topic", [topics.SPECS, topics.CLUSTERS, topics.HEALTH, topics.LINKS, topics.DECISIONS]
 )
-@pytest.mark.parametrize("offset", [1_000_000_000, -1])
+@pytest.mark.parametrize("offset", [1_000_000_000, 1_000, -1])
 async def test_damaged_offset_is_found(tmp_path: Path, topic: str, offset: int) -> None:
     async with logs.opened(tmp_path) as log:
         story = Story(log)
@@ -130,6 +130,21 @@ async def test_damaged_offset_is_found(tmp_path: Path, topic: str, offset: int) 
     async with asyncio.timeout(20):
         report = await verification.verify(sqlite_reading.SqliteReader(tmp_path))
     assert not report.is_clean
+
+
+async def test_offset_after_those_of_later_records_is_found(tmp_path: Path) -> None:
+    async with logs.opened(tmp_path) as log:
+        story = Story(log)
+        await logs.play(story)
+        history = await logs.all_records(log)
+    last = max(
+        (record for record in history if record.topic == topics.DECISIONS), key=lambda record: record.offset
+    )
+    own = [record for record in history if (record.topic, record.partition) == (last.topic, last.partition)]
+    await asyncio.to_thread(_move, tmp_path, own[-3].number, last.offset + 1)
+    async with asyncio.timeout(20):
+        report = await verification.verify(sqlite_reading.SqliteReader(tmp_path))
+    assert "offset" in {finding.kind for finding in report.findings}
 
 
 def _move(directory: Path, number: int, offset: int) -> None:
