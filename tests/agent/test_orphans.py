@@ -17,6 +17,11 @@ from tests.agent.in_process import NAME, Gateway, Json, Member, key_of, running,
 _WIDGETS = "/apis/example.org/v1/widgets"
 _WIDGET = "/apis/example.org/v1/namespaces/default/widgets/left"
 
+with_either_checkpoint = pytest.mark.parametrize(
+    "checkpoint", ["agent.sqlite", "new.sqlite"], ids=["without position", "lost"]
+)
+"""For an agent that starts again: with the checkpoint of the former run, which lacks a position, or without any."""
+
 
 class Broken(Member):
     """A member with a widget that an agent without its checkpoint finds; its list fails while ``is_broken``."""
@@ -58,6 +63,16 @@ class Broken(Member):
         return in_process.groups({group: [(*kind, ["list", "watch"])] for group, kind in kinds.items()})
 
 
+async def apply(member: Member, directory: Path, *names: str) -> None:
+    """Run an agent until it has applied the works of these workloads. It does not store its position if it searches."""
+    gateway = Gateway()
+    async with running(gateway, member, directory / "agent.sqlite"):
+        for name in names:
+            gateway.send(name, 1, 2)
+            await until(lambda name=name: key_of(name) in gateway.reports)
+        await asyncio.sleep(0.1)
+
+
 @pytest.mark.parametrize("fault", [(500, "InternalError"), (401, "Unauthorized")])
 async def test_works_are_applied_although_the_list_of_a_kind_fails(
     tmp_path: Path, fault: tuple[int, str]
@@ -74,21 +89,16 @@ async def test_works_are_applied_although_the_list_of_a_kind_fails(
 
 
 async def test_objects_without_a_work_are_found_after_a_restart(tmp_path: Path) -> None:
-    gateway, member = Gateway(), Broken()
-    async with running(gateway, member, tmp_path / "agent.sqlite"):
-        gateway.send("web", 1, 2)
-        await until(lambda: key_of("web") in gateway.reports)
-        await asyncio.sleep(0.1)
+    member = Broken()
+    await apply(member, tmp_path, "web")
     member.is_broken = False
-    async with running(gateway, member, tmp_path / "agent.sqlite"):
+    async with running(Gateway(), member, tmp_path / "agent.sqlite"):
         await until(lambda: member.widget is None)
 
 
 async def test_removal_is_reported_once_the_object_of_a_forgotten_work_is_removed(tmp_path: Path) -> None:
-    gateway, member = Gateway(), Member()
-    async with running(gateway, member, tmp_path / "agent.sqlite"):
-        gateway.send("web", 1, 2)
-        await until(lambda: key_of("web") in gateway.reports)
+    member = Member()
+    await apply(member, tmp_path, "web")
     leaving = Gateway()
     leaving.send("web", 2, None)
     leaving.send("never", 3, None)
@@ -99,16 +109,12 @@ async def test_removal_is_reported_once_the_object_of_a_forgotten_work_is_remove
         await until(lambda: {(removal.key, removal.step) for removal in leaving.gone} >= removals)
 
 
-@pytest.mark.parametrize("checkpoint", ["agent.sqlite", "new.sqlite"], ids=["without position", "lost"])
+@with_either_checkpoint
 async def test_workload_is_preserved_although_the_agent_missed_its_removal(
     checkpoint: str, tmp_path: Path
 ) -> None:
-    gateway, member = Gateway(), Broken()
-    # The agent searches orphans while it runs, so it does not store its position.
-    async with running(gateway, member, tmp_path / "agent.sqlite"):
-        gateway.send("web", 1, 2)
-        await until(lambda: key_of("web") in gateway.reports)
-        await asyncio.sleep(0.1)
+    member = Broken()
+    await apply(member, tmp_path, "web")
     later, member.is_broken = Gateway(), False
     removal = messages.Work(key=key_of("web"), state="removed", term=1, step=2, preserved=True)
     later.newest[removal.key] = removal
@@ -119,15 +125,12 @@ async def test_workload_is_preserved_although_the_agent_missed_its_removal(
     assert not member.objects["web"]["metadata"]["labels"][marks.MANAGED]
 
 
-@pytest.mark.parametrize("checkpoint", ["agent.sqlite", "new.sqlite"], ids=["without position", "lost"])
+@with_either_checkpoint
 async def test_workload_that_is_placed_again_after_the_list_is_not_removed(
     checkpoint: str, tmp_path: Path
 ) -> None:
-    gateway, member = Gateway(), Broken()
-    async with running(gateway, member, tmp_path / "agent.sqlite"):
-        gateway.send("web", 1, 2)
-        await until(lambda: key_of("web") in gateway.reports)
-        await asyncio.sleep(0.1)
+    member = Broken()
+    await apply(member, tmp_path, "web")
     later, member.is_broken = Gateway(), False
     later.newest[key_of("web")] = in_process.work("web", 3, 2)
     async with running(later, member, tmp_path / checkpoint):
@@ -135,15 +138,12 @@ async def test_workload_that_is_placed_again_after_the_list_is_not_removed(
     assert ("DELETE", "web") not in member.writes
 
 
-@pytest.mark.parametrize("checkpoint", ["agent.sqlite", "new.sqlite"], ids=["without position", "lost"])
+@with_either_checkpoint
 async def test_no_object_is_removed_while_a_proxy_answers_for_the_control_plane(
     checkpoint: str, tmp_path: Path
 ) -> None:
-    gateway, member = Gateway(), Broken()
-    async with running(gateway, member, tmp_path / "agent.sqlite"):
-        gateway.send("web", 1, 2)
-        await until(lambda: key_of("web") in gateway.reports)
-        await asyncio.sleep(0.1)
+    member = Broken()
+    await apply(member, tmp_path, "web")
     later, member.is_broken, member.widget = Gateway(), False, None
     later.work_faults = [404, 404]
     async with running(later, member, tmp_path / checkpoint):
@@ -151,16 +151,12 @@ async def test_no_object_is_removed_while_a_proxy_answers_for_the_control_plane(
     assert not later.work_faults
 
 
-@pytest.mark.parametrize("checkpoint", ["agent.sqlite", "new.sqlite"], ids=["without position", "lost"])
+@with_either_checkpoint
 async def test_object_is_removed_although_the_work_of_another_is_not_known(
     checkpoint: str, tmp_path: Path
 ) -> None:
-    gateway, member = Gateway(), Broken()
-    async with running(gateway, member, tmp_path / "agent.sqlite"):
-        for count, name in enumerate(("api", "web"), 1):
-            gateway.send(name, 1, 2)
-            await until(lambda count=count: len(gateway.reports) == count)
-        await asyncio.sleep(0.1)
+    member = Broken()
+    await apply(member, tmp_path, "api", "web")
     later, member.is_broken, member.widget = Gateway(), False, None
     later.unreadable.add(key_of("api"))
     async with running(later, member, tmp_path / checkpoint):
