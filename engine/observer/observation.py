@@ -13,7 +13,7 @@ from msgspec import Struct
 from engine.domain import marks
 from engine.kubeapi.values import resource_versions
 from engine.objects import dependencies
-from events import codec, keys, observations, records, times
+from events import codec, keys, limits, observations, records, times
 from events.json_values import Json, as_text, object_at
 from events.kube_objects import KubeObject
 from events.records import Record
@@ -22,6 +22,11 @@ from events.validation import known_kinds
 SECRET_FIELDS: Final = ("data", "stringData")
 """The fields of a Secret whose values are observed as digests."""
 
+OMITTED: Final = "observer.reballast.io/omitted"
+"""Annotation of an object without its content, which is too large for a record: its size, as text."""
+
+_MANIFEST_BYTES_MAX: Final = limits.RECORD_BYTES_MAX - 64 * 1024
+_IDENTITY: Final = ("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp")
 
 Observation = observations.ObjectObserved | observations.ObjectVanished
 
@@ -117,9 +122,12 @@ class Observations:
             )
             self._remember(vanished, uid)
             return vanished
-        manifest = msgspec.Raw(msgspec.json.encode(_shown(value)))
+        manifest = msgspec.json.encode(_shown(value))
+        if len(manifest) > _MANIFEST_BYTES_MAX:
+            # Kubernetes limits the size of its own encoding; in JSON, control characters have six bytes.
+            manifest = msgspec.json.encode(_without_content(value, len(manifest)))
         seen = observations.ObjectObserved(
-            manifest=manifest,
+            manifest=msgspec.Raw(manifest),
             kind=kind,
             group=group,
             name=name,
@@ -218,6 +226,12 @@ def _shown(value: KubeObject) -> Json:
     if annotations or "annotations" in metadata:
         shown["metadata"] = {**metadata, "annotations": annotations}
     return shown
+
+
+def _without_content(value: KubeObject, size: int) -> Json:
+    metadata = {name: item for name, item in value.metadata.items() if name in _IDENTITY}
+    metadata["annotations"] = {OMITTED: f"{size} bytes"}
+    return {"apiVersion": value.api_version, "kind": value.kind, "metadata": metadata}
 
 
 def _digest(content: object) -> str:

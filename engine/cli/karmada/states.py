@@ -182,10 +182,16 @@ async def of_log(log: port.NumberedLog, number: int | None = None) -> State | No
             case _:
                 pass
     result: dict[_GroupKind, list[KubeObject]] = {}
+    large: list[str] = []
     for manifest in newest.values():
         value = KubeObject(msgspec.json.decode(manifest, type=dict[str, object]))
-        result.setdefault(_group_kind(value), []).append(_without_digests(value))
-    return _state(result) if result else None
+        if observation.OMITTED in value.annotations:
+            large.append(f"{value.kind} {keys.full_name(*value.key)}")
+        else:
+            result.setdefault(_group_kind(value), []).append(_without_digests(value))
+    state = _state(result)
+    notes = state.notes + _noted("not copied, since observers omit such large content: {}", large)
+    return structs.replace(state, notes=notes) if result else None
 
 
 def clean(value: KubeObject) -> KubeObject:
