@@ -4,6 +4,9 @@ from typing import Final
 
 COMPLETE: Final = '.conditions[?(@.type=="Complete")].status'
 FAILED: Final = '.conditions[?(@.type=="Failed")].status'
+ENDS: Final = {"Complete": COMPLETE, "Failed": FAILED}
+"""The types of the conditions that end a Job, each with the path of its status."""
+
 STARTED: Final = ".startTime"
 COMPLETED: Final = ".completionTime"
 TRUE: Final = "True"

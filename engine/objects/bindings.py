@@ -3,17 +3,12 @@
 Decoding ignores all other fields. The statuses that clusters report stay JSON, since each kind has other fields.
 """
 
-from typing import Final
-
 import msgspec
 from msgspec import Struct
 
 from engine.objects import policies
-from events import keys
-from events.json_values import as_text, objects_at
+from events import job_statuses, keys
 from events.kube_objects import KubeObject
-
-_ENDS: Final = frozenset({"Complete", "Failed"})
 
 
 class Metadata(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -101,11 +96,9 @@ class Report(Struct, frozen=True, kw_only=True, rename="camel"):
     @property
     def finished(self) -> str:
         """The condition that ended a Job: ``Complete`` or ``Failed``; empty if there is none."""
-        conditions = objects_at(self.status, "conditions")
-        ended = (
-            as_text(condition.get("type")) for condition in conditions if condition.get("status") == "True"
-        )
-        return next((name for name in ended if name in _ENDS), "")
+        condition = KubeObject({"status": self.status}).condition
+        ended = (name for name in job_statuses.ENDS if condition(name).get("status") == job_statuses.TRUE)
+        return next(ended, "")
 
 
 class Status(Struct, frozen=True, kw_only=True, rename="camel"):

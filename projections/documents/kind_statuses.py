@@ -105,10 +105,9 @@ def _ingress(values: dict[str, str]) -> list[_Ingress]:
 
 
 def _job_end(values: dict[str, str]) -> KindStatus | None:
-    ends = (("Complete", job_statuses.COMPLETE), ("Failed", job_statuses.FAILED))
     conditions: list[Condition] = [
         {"type": end, "status": job_statuses.TRUE}
-        for end, path in ends
+        for end, path in job_statuses.ENDS.items()
         if values.get(path) == job_statuses.TRUE
     ]
     return {"conditions": conditions} if conditions else None

@@ -23,7 +23,7 @@ from engine.kubeapi.tables.columns.cells import (
 )
 from engine.kubeapi.tables.columns.cells import text as column
 from engine.kubeapi.values import ages
-from events import times
+from events import job_statuses, times
 from events.json_values import Json, as_count
 from events.json_values import at as value_at
 from events.kube_objects import KubeObject
@@ -109,7 +109,7 @@ def _gates(value: KubeObject, _now: int) -> str:
 
 
 def _job_status(value: KubeObject, _now: int) -> str:
-    for kind in ("Complete", "Failed"):
+    for kind in job_statuses.ENDS:
         if condition(value, kind) == "True":
             return kind
     if value.is_ending:
