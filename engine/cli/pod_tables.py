@@ -10,6 +10,7 @@ from engine.cli import failures, output, server_reads, table_rows
 from engine.cli.client import Client
 from engine.cli.table_rows import Listing
 from engine.domain import marks
+from engine.identity import kubeconfig
 from engine.simulation.listed_statuses import Pod
 from events.json_values import as_text
 from events.kube_objects import KubeObject
@@ -47,12 +48,13 @@ def pods(client: Client, names: Sequence[str], selection: server_reads.Selection
 
 def described(client: Client, pod: Pod) -> tuple[KubeObject, list[KubeObject]]:
     """A pod and its Events as its member's API has them; raises Failure."""
-    proxy = f"apis/{kinds.CLUSTER_GROUP}/clusters/{quote(pod.cluster)}/proxy/api/v1/namespaces/{quote(pod.namespace)}"
-    reply = client.kubernetes("GET", f"{proxy}/pods/{quote(pod.name)}")
+    proxy = kubeconfig.PROXY.format(quote(pod.cluster)).removeprefix("/")
+    namespace = f"{proxy}/api/v1/namespaces/{quote(pod.namespace)}"
+    reply = client.kubernetes("GET", f"{namespace}/pods/{quote(pod.name)}")
     if reply.is_refusal:
         raise failures.Failure(as_text(reply.body.get("message")))
     query = {"fieldSelector": f"involvedObject.kind=Pod,involvedObject.name={pod.name}"}
-    events = server_reads.served_objects(client, EVENT, f"{proxy}/{EVENT.plural}", query)
+    events = server_reads.served_objects(client, EVENT, f"{namespace}/{EVENT.plural}", query)
     return KubeObject(reply.body), list(events)
 
 
