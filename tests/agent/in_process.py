@@ -295,6 +295,17 @@ async def running(gateway: Gateway, member: Member, checkpoint: Path) -> AsyncGe
         assert isinstance(result, asyncio.CancelledError), result
 
 
+async def apply(
+    gateway: Gateway, member: Member, checkpoint: Path, *names: str, continues_s: float = 0.0
+) -> None:
+    """Run an agent until it has applied new works of these workloads, and ``continues_s`` seconds longer."""
+    async with running(gateway, member, checkpoint):
+        for name in names:
+            gateway.send(name, 1, 2)
+            await until(lambda name=name: key_of(name) in gateway.reports)
+        await asyncio.sleep(continues_s)
+
+
 def work(name: str, step: int, replicas: int | None) -> messages.Work:
     ref = WorkloadRef(api_version="apps/v1", kind="Deployment", name=name, namespace="default")
     return messages.Work(

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from engine.agent import action_execution
 from engine.bench import karmada_api
 from tests.agent import in_process
-from tests.agent.in_process import Gateway, Member, key_of, running, until
+from tests.agent.in_process import Gateway, Member, apply, key_of, running, until
 
 Json = dict[str, Any]
 _SOON_S = 0.3
@@ -91,9 +91,7 @@ def replicas(member: Member) -> int:
 
 async def test_replicas_of_an_autoscaler_are_kept_after_a_restart(tmp_path: Path) -> None:
     gateway, member = Gateway(), Listing()
-    async with running(gateway, member, tmp_path / "agent.sqlite"):
-        gateway.send("web", 1, 2)
-        await until(lambda: key_of("web") in gateway.reports)
+    await apply(gateway, member, tmp_path / "agent.sqlite", "web")
     member.objects["web"]["spec"]["replicas"] = 9
     member.held[_SCALERS] = asyncio.Event()
     gateway.send("web", 2, 3)
@@ -113,9 +111,7 @@ async def test_replicas_of_an_autoscaler_are_kept_after_a_restart(tmp_path: Path
 
 async def test_replicas_of_an_autoscaler_are_kept_although_discovery_omits_its_group(tmp_path: Path) -> None:
     gateway, member = Gateway(), Listing()
-    async with running(gateway, member, tmp_path / "agent.sqlite"):
-        gateway.send("web", 1, 2)
-        await until(lambda: key_of("web") in gateway.reports)
+    await apply(gateway, member, tmp_path / "agent.sqlite", "web")
     member.objects["web"]["spec"]["replicas"] = 9
     member.group_status = 503
     gateway.send("web", 2, 3)
@@ -131,17 +127,13 @@ async def test_replicas_of_an_autoscaler_are_kept_although_discovery_omits_its_g
 async def test_works_are_applied_if_no_autoscalers_are_served(tmp_path: Path, status: int) -> None:
     gateway, member = Gateway(), Listing()
     member.group_status = status
-    async with running(gateway, member, tmp_path / "agent.sqlite"):
-        gateway.send("web", 1, 2)
-        await until(lambda: key_of("web") in gateway.reports)
+    await apply(gateway, member, tmp_path / "agent.sqlite", "web")
 
 
 async def test_works_are_applied_without_the_right_to_list_autoscalers(tmp_path: Path) -> None:
     gateway, member = Gateway(), Listing()
     member.refused.add(_SCALERS)
-    async with running(gateway, member, tmp_path / "agent.sqlite"):
-        gateway.send("web", 1, 2)
-        await until(lambda: key_of("web") in gateway.reports)
+    await apply(gateway, member, tmp_path / "agent.sqlite", "web")
 
 
 async def test_works_that_wait_for_the_list_of_autoscalers_are_reported_and_do_not_delay_removals(

@@ -22,7 +22,7 @@ from engine.agent.member_api import MemberApi
 from engine.agent.reconciliation import Entry
 from engine.agent.reports import Reporter
 from engine.bench import karmada_api
-from tests.agent.in_process import NAME, Gateway, Member, key_of, nothing, running, until
+from tests.agent.in_process import NAME, Gateway, Member, apply, key_of, nothing, running, until
 from tests.background import background
 
 _SOON_S = 0.2
@@ -124,9 +124,7 @@ async def test_delays_of_a_feed_that_was_up_for_long_begin_again(
         return Backoff(0.1, 0.8)
 
     monkeypatch.setattr(engine.agent.member, "Backoff", short)
-    async with running(gateway, member, tmp_path / "agent.sqlite"):
-        gateway.send("web", 1, 2)
-        await until(lambda: key_of("web") in gateway.reports)
+    await apply(gateway, member, tmp_path / "agent.sqlite", "web")
     delays = [began_s - ended_s for (_, ended_s), (began_s, _) in itertools.pairwise(gateway.feed_times)]
     assert delays[3] >= 0.4
     assert max(delays[4:]) < 0.4
@@ -134,9 +132,7 @@ async def test_delays_of_a_feed_that_was_up_for_long_begin_again(
 
 async def test_object_is_removed_although_discovery_omits_its_kind(tmp_path: Path) -> None:
     gateway, member = Gateway(), Member()
-    async with running(gateway, member, tmp_path / "agent.sqlite"):
-        gateway.send("web", 1, 2)
-        await until(lambda: key_of("web") in gateway.reports)
+    await apply(gateway, member, tmp_path / "agent.sqlite", "web")
     member.is_stale = True
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.send("web", 2, None)

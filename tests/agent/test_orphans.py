@@ -64,13 +64,8 @@ class Broken(Member):
 
 
 async def apply(member: Member, directory: Path, *names: str) -> None:
-    """Run an agent until it has applied the works of these workloads. It does not store its position if it searches."""
-    gateway = Gateway()
-    async with running(gateway, member, directory / "agent.sqlite"):
-        for name in names:
-            gateway.send(name, 1, 2)
-            await until(lambda name=name: key_of(name) in gateway.reports)
-        await asyncio.sleep(0.1)
+    """Let an agent apply the works of these workloads. It does not store its position if it searches."""
+    await in_process.apply(Gateway(), member, directory / "agent.sqlite", *names, continues_s=0.1)
 
 
 @pytest.mark.parametrize("fault", [(500, "InternalError"), (401, "Unauthorized")])
