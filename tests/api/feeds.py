@@ -4,7 +4,7 @@ import asyncio
 
 from starlette.types import ASGIApp, Message
 
-from tests.api.servers import TOKEN
+from tests.api.servers import get_scope
 
 
 async def statuses(app: ASGIApp, address: str, count: int, *, send_s: float = 0.0) -> list[int]:
@@ -13,15 +13,6 @@ async def statuses(app: ASGIApp, address: str, count: int, *, send_s: float = 0.
     ``address`` is a path, perhaps with a query. Each client takes ``send_s`` seconds to receive a part of a response.
     """
     ended, received = asyncio.Event(), list[int]()
-    headers = [(b"authorization", f"Bearer {TOKEN}".encode()), (b"host", b"127.0.0.1")]
-    path, _, query = address.partition("?")
-    scope = {
-        "type": "http",
-        "method": "GET",
-        "path": path,
-        "query_string": query.encode(),
-        "headers": headers,
-    }
 
     async def receive() -> Message:
         await ended.wait()
@@ -33,7 +24,7 @@ async def statuses(app: ASGIApp, address: str, count: int, *, send_s: float = 0.
             received.append(message["status"])
 
     async def open_feed() -> None:
-        await app(dict(scope), receive, send)
+        await app(get_scope(address), receive, send)
 
     async with asyncio.TaskGroup() as feeds:
         for _ in range(count):

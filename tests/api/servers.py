@@ -32,6 +32,7 @@ from engine.reconcilers import explained, explanation
 from engine.simulation.member_fleet import Members
 from engine.simulation.specs import MemberSpec
 from engine.writing.write_api import StoredViews, WriteApi
+from events.json_values import Json
 from events.records import Record
 from events.validation import manifests
 from projections import view_verification
@@ -122,6 +123,18 @@ def application(services: Services, members: Members | None = None) -> Starlette
         members,
         planning=lambda writes: kube_app.create_app(services, lambda: NOW_MS, writes=planned(writes)),
     )
+
+
+def get_scope(address: str) -> Json:
+    """Return the ASGI scope of a GET with the server's token; ``address`` is a path, perhaps with a query."""
+    path, _, query = address.partition("?")
+    return {
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "query_string": query.encode(),
+        "headers": [(b"authorization", f"Bearer {TOKEN}".encode()), (b"host", b"127.0.0.1")],
+    }
 
 
 def client(services: Services, token: str = TOKEN) -> httpx.AsyncClient:

@@ -123,17 +123,27 @@ async def streaming(
         yield port, ended
 
 
-@pytest.mark.parametrize("is_secure", [False, True], ids=["plain", "TLS"])
+Security = tuple[certificates.Certificates, ssl.SSLContext] | tuple[None, None]
+"""The certificates of a server and the TLS context of its clients; None without TLS."""
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "TLS"])
+def security(request: pytest.FixtureRequest, tmp_path: Path) -> Security:
+    if not request.param:
+        return None, None
+    made = certificates.make(tmp_path, dt.datetime.now(dt.UTC), ("127.0.0.1",))
+    return made, ssl.create_default_context(cadata=made.authority.decode())
+
+
 def test_client_that_accepts_no_data_is_disconnected(
-    is_secure: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    security: Security, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_server, "SEND_SECONDS", 0.3)
-    made = certificates.make(tmp_path, dt.datetime.now(dt.UTC), ("127.0.0.1",))
-    trusted = ssl.create_default_context(cadata=made.authority.decode())
+    made, trusted = security
 
     async def play() -> None:
-        async with streaming(2**30, made if is_secure else None) as (port, ended):
-            _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusted if is_secure else None)
+        async with streaming(2**30, made) as (port, ended):
+            _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusted)
             writer.write(HALF + b"\r\n")
             await asyncio.wait_for(ended.wait(), 10)
             writer.transport.abort()
@@ -143,20 +153,14 @@ def test_client_that_accepts_no_data_is_disconnected(
         runner.run(play())
 
 
-@pytest.mark.parametrize("is_secure", [False, True], ids=["plain", "TLS"])
-def test_slow_client_gets_the_whole_response(
-    is_secure: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_client_gets_the_whole_response(security: Security, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "SEND_SECONDS", 1)
-    made = certificates.make(tmp_path, dt.datetime.now(dt.UTC), ("127.0.0.1",))
-    trusted = ssl.create_default_context(cadata=made.authority.decode())
+    made, trusted = security
     size = 32 * http_server.PIECE_BYTES
 
     async def play() -> None:
-        async with streaming(size, made if is_secure else None) as (port, ended):
-            reader, writer = await asyncio.open_connection(
-                "127.0.0.1", port, ssl=trusted if is_secure else None
-            )
+        async with streaming(size, made) as (port, ended):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusted)
             writer.write(HALF + b"connection: close\r\n\r\n")
             received, began_s = 0, time.monotonic()
             while part := await reader.read(size // 100):

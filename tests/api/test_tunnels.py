@@ -4,14 +4,16 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 
+import httpx
 import pytest
 from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
 from engine.http import tunnels
 from engine.http.kube.members.apis import PassedOn
+from engine.http.services import Services
 from engine.http.tunnels import Call, Tunnels
-from tests.api.kube.client import api
+from tests.api.kube.client import CLUSTERS, api
 from tests.builders.inputs import joined
 from tests.builders.log_records import record
 from tests.builders.manifests import manifest
@@ -19,10 +21,20 @@ from tests.builders.manifests import manifest
 CLUSTER = "one"
 SCOPE = {"type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}}
 CALL = Call("GET", "/api/v1/pods", "", "", b"")
+PROXY = f"{CLUSTERS}/{CLUSTER}/proxy"
 
 
 async def always() -> bool:
     return True
+
+
+@asynccontextmanager
+async def joined_api() -> AsyncGenerator[tuple[httpx.AsyncClient, Services]]:
+    """Yield a client of the Kubernetes API with the cluster, whose API is reached through its agent."""
+    async with api() as (client, services):
+        cluster = manifest("cluster.karmada.io/v1alpha1", "Cluster", CLUSTER, "", spec={"syncMode": "Pull"})
+        assert (await client.post(CLUSTERS, json=cluster)).status_code == 201
+        yield client, services
 
 
 @asynccontextmanager
@@ -132,14 +144,11 @@ async def test_request_whose_client_has_left_is_not_sent_to_the_agent() -> None:
     ],
 )
 async def test_request_names_the_same_object_behind_the_agent(path: str, target: str) -> None:
-    clusters = "/apis/cluster.karmada.io/v1alpha1/clusters"
-    async with api() as (client, services):
-        cluster = manifest("cluster.karmada.io/v1alpha1", "Cluster", "one", "", spec={"syncMode": "Pull"})
-        assert (await client.post(clusters, json=cluster)).status_code == 201
+    async with joined_api() as (client, services):
         async with aclosing(services.tunnels.calls(CLUSTER, always)) as calls:
             following = asyncio.ensure_future(anext(calls))
             await asyncio.sleep(0)
-            asking = asyncio.create_task(client.get(f"{clusters}/one/proxy/{path}"))
+            asking = asyncio.create_task(client.get(f"{PROXY}/{path}"))
             number, call = await following or ("", CALL)
 
             async def chunks() -> AsyncGenerator[bytes]:
@@ -153,20 +162,17 @@ async def test_request_names_the_same_object_behind_the_agent(path: str, target:
 async def test_cluster_that_another_replica_has_just_stored_is_found() -> None:
     async with api() as (client, services):
         await services.log.append([record(joined(CLUSTER))])
-        answer = await client.get(f"/apis/cluster.karmada.io/v1alpha1/clusters/{CLUSTER}/proxy/api")
+        answer = await client.get(f"{PROXY}/api")
         assert answer.status_code == 503, answer.text
         assert "is not connected to this server" in answer.json()["message"]
 
 
 async def test_request_whose_agent_disconnects_gets_an_unknown_outcome() -> None:
-    clusters = "/apis/cluster.karmada.io/v1alpha1/clusters"
-    async with api() as (client, services):
-        cluster = manifest("cluster.karmada.io/v1alpha1", "Cluster", "one", "", spec={"syncMode": "Pull"})
-        assert (await client.post(clusters, json=cluster)).status_code == 201
+    async with joined_api() as (client, services):
         async with aclosing(services.tunnels.calls(CLUSTER, always)) as calls:
             following = asyncio.ensure_future(anext(calls))
             await asyncio.sleep(0)
-            asking = asyncio.create_task(client.delete(f"{clusters}/one/proxy/api/v1/nodes/n"))
+            asking = asyncio.create_task(client.delete(f"{PROXY}/api/v1/nodes/n"))
             assert await following is not None
         async with asyncio.timeout(5):
             answer = await asking

@@ -296,12 +296,23 @@ def lines(directory: Path) -> list[dict[str, Any]]:
     ]
 
 
+async def exported_to_small_files(
+    log: port.NumberedLog,
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    file_bytes: int = 2_000,
+    read_records: int = 5,
+) -> Manifest:
+    monkeypatch.setattr(log_files, "_FILE_BYTES", file_bytes)
+    monkeypatch.setattr(port, "READ_RECORDS", read_records)
+    return await exported(log, directory)
+
+
 async def test_export_with_a_changed_file_is_not_imported_in_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_files, "_FILE_BYTES", 2_000)
-    monkeypatch.setattr(port, "READ_RECORDS", 5)
-    manifest = await exported(await logs.played(), tmp_path)
+    manifest = await exported_to_small_files(await logs.played(), tmp_path, monkeypatch)
     assert len(manifest.files) > 1
     with (tmp_path / manifest.files[-1].name).open("ab") as file:
         file.write(b" ")
@@ -314,9 +325,7 @@ async def test_export_with_a_changed_file_is_not_imported_in_part(
 async def test_export_without_its_last_file_is_not_imported_in_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_files, "_FILE_BYTES", 2_000)
-    monkeypatch.setattr(port, "READ_RECORDS", 5)
-    manifest = await exported(await logs.played(), tmp_path)
+    manifest = await exported_to_small_files(await logs.played(), tmp_path, monkeypatch)
     cut = msgspec.structs.replace(manifest, files=manifest.files[:-1])
     (tmp_path / log_files.MANIFEST).write_bytes(msgspec.json.encode(cut))
     log = memory.MemoryLog()
@@ -328,10 +337,9 @@ async def test_export_without_its_last_file_is_not_imported_in_part(
 async def test_export_with_a_gap_in_a_later_file_is_not_imported_in_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_files, "_FILE_BYTES", 500)
-    monkeypatch.setattr(port, "READ_RECORDS", 3)
     gappy = _Gappy(await logs.all_records(await logs.played()))
-    assert (await exported(gappy, tmp_path)).files[0].last < 5
+    manifest = await exported_to_small_files(gappy, tmp_path, monkeypatch, file_bytes=500, read_records=3)
+    assert manifest.files[0].last < 5
     log = memory.MemoryLog()
     with pytest.raises(ExportError, match="number 5 is missing"):
         await imported(tmp_path, log)

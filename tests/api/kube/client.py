@@ -12,7 +12,7 @@ from engine.http.kube.app import create_app
 from engine.http.services import Services
 from engine.log.memory import MemoryLog
 from events.json_values import Json
-from tests.api.servers import NOW_MS, TOKEN, kube_client, serving
+from tests.api.servers import NOW_MS, get_scope, kube_client, serving
 from tests.builders.manifests import cluster
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -39,14 +39,6 @@ async def watched(services: Services, path: str, count: int) -> list[Json]:
     """Return the first lines of a watch, read directly from the application."""
     lines: list[Json] = []
     done = asyncio.Event()
-    target, _, query = path.partition("?")
-    scope = {
-        "type": "http",
-        "method": "GET",
-        "path": target,
-        "query_string": query.encode(),
-        "headers": [(b"authorization", f"Bearer {TOKEN}".encode())],
-    }
 
     async def receive() -> Json:
         await done.wait()
@@ -59,7 +51,7 @@ async def watched(services: Services, path: str, count: int) -> list[Json]:
 
     app = create_app(services, lambda: NOW_MS)
     async with asyncio.timeout(5):
-        await app(scope, receive, send)  # pyright: ignore[reportArgumentType]
+        await app(get_scope(path), receive, send)  # pyright: ignore[reportArgumentType]
     return lines
 
 
