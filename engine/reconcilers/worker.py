@@ -207,11 +207,8 @@ class Worker:
         due_ms = self._snapshot_due_ms()
         keeps = keeps or (due_ms is not None and due_ms <= self._clock())
         self.seen_number = self._log.change_count()
-        ends = await self._ends()
         # Facts before own inputs: a replay folds the inputs of each step in this order (``Replay._take_inputs``).
-        for topic in topics.FACT_TOPICS:
-            end = ends.get((topic, 0), 0)
-            await recovery.follow_facts(self._log, self.folds, self.facts, topic, end, _FACTS_MAX)
+        ends = await self._follow_facts(await self._ends())
         steps: list[shard_fold.Step] = []
         share = loop_share.LoopShare()
         unreadable: dict[int, port.LogError] = {}
@@ -240,6 +237,17 @@ class Worker:
             committed = await self._committed()
             stored = [(fold, committed.offsets[fold.state.shard]) for fold in self.folds]
             await self._snapshots.store(self.facts, stored, is_whole=not self.unreadable())
+
+    async def _follow_facts(self, ends: port.Ends) -> port.Ends:
+        """Fold at most ``_FACTS_MAX`` facts of each topic; return the ends up to which own inputs may be taken."""
+        for topic in topics.FACT_TOPICS:
+            await recovery.follow_facts(
+                self._log, self.folds, self.facts, topic, ends.get((topic, 0), 0), _FACTS_MAX
+            )
+        if all(self.facts.ends[topic] >= ends.get((topic, 0), 0) for topic in topics.FACT_TOPICS):
+            return ends
+        # No links while facts are left: their senders may have seen these.
+        return {slot: end for slot, end in ends.items() if slot[0] != topics.LINKS}
 
     async def _commit(self, steps: Sequence[shard_fold.Step]) -> _CommittedTurn:
         """Commit the steps of a turn and count them; runs as a task beside the next turn."""

@@ -8,9 +8,9 @@ import pytest
 from engine.log import port
 from engine.proof import verification
 from engine.reconcilers import replay, worker
-from events import topics
+from events import clusters, keys, topics
 from tests.background import background
-from tests.builders.inputs import deployment, joined, key, policy, tainted
+from tests.builders.inputs import capacity, deployment, joined, key, policy, tainted
 from tests.builders.manifests import on
 from tests.reconcilers.teams import EVEN, ODD, Workers
 
@@ -154,3 +154,24 @@ async def test_pause_before_retaking_a_contested_shard_grows() -> None:
         pauses_ms.append(team.story.now_ms - began_ms)
 
     assert pauses_ms == [5_000, 10_000, 20_000, 40_000, 80_000, 80_000]
+
+
+async def test_links_wait_for_the_facts_that_their_senders_had_seen() -> None:
+    team = await begun()
+    ahead, behind = team.workers
+    cluster = next(
+        name for name in (f"member{index}" for index in range(3, 99)) if keys.shard_of(name) in ODD
+    )
+    await team.story.write(joined(cluster))
+    await team.work()
+
+    # More facts than ``behind`` folds in one turn; ``ahead`` reports that it has no works in the leaving cluster.
+    await team.story.write(
+        *(capacity("member1") for _ in range(2_500)), clusters.ClusterLeaving(name=cluster)
+    )
+    while ahead.is_behind():
+        await ahead.turn()
+    await team.work()
+
+    assert cluster not in behind.facts.members
+    assert (await verification.verify(team.story.log)).is_clean
