@@ -53,6 +53,8 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[bool]:
             return False
         chosen = None
     if chosen is None:
+        if binding.last_claim is not None and _is_recreated(binding, template):
+            return (yield from _withdraw(binding, view))
         if binding.claim is not None:
             yield decisions.BindingReleased(
                 key=binding.key, policy=binding.claim.policy, reason=_reason(binding.claim, view.facts)
@@ -130,8 +132,13 @@ def _obstacle(
 def _holder(binding: Binding, template: Template) -> shapes.PolicyRef | None:
     """Return the policy that claims the template; before the first claim, the one named by an imported placement."""
     if binding.claim is not None:
-        return binding.claim.policy
+        return None if _is_recreated(binding, template) else binding.claim.policy
     return template.imported.policy if template.imported is not None and binding.declared is None else None
+
+
+def _is_recreated(binding: Binding, template: Template) -> bool:
+    """Whether the declared template was deleted and this one was created under its name since the last step."""
+    return binding.declared is not None and binding.declared.uid != template.uid
 
 
 def _retaining_policy(

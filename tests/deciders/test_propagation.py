@@ -245,6 +245,33 @@ async def test_recreated_template_has_a_new_uid(story: Story) -> None:
     assert await story.replicas(WEB) == {"member1": 3}
 
 
+@pytest.mark.parametrize("others", [["red"], []])
+async def test_recreated_template_leaves_a_policy_that_does_not_select_it(
+    story: Story, others: list[str]
+) -> None:
+    await story.submit(policy("blue", on("member1"), by_label({"c": "blue"})))
+    await story.submit(*(policy(name, on("member2"), by_label({"c": name})) for name in others))
+    await story.submit(deployment("web", labels={"c": "blue"}))
+    await story.submit(inputs.deleted("web"), deployment("web", 2, labels={"c": "red"}))
+    assert await claimed_by(story) == ["blue", *others]
+    assert await story.replicas(WEB) == dict.fromkeys(("member2" for _ in others), 2)
+
+
+async def test_recreated_template_is_claimed_by_the_best_policy(story: Story) -> None:
+    await story.submit(policy("p", on("member1")), deployment("web"))
+    await story.submit(policy("better", on("member2"), priority=1))
+    assert await claimed_by(story) == ["p"]
+    await story.submit(inputs.deleted("web"), deployment("web"))
+    assert await claimed_by(story) == ["p", "better"]
+
+
+async def test_recreated_template_without_a_policy_is_withdrawn(story: Story) -> None:
+    await story.submit(policy("p", on("member1")), deployment("web"))
+    await story.submit(inputs.policy_deleted("p"))
+    await story.submit(inputs.deleted("web"), deployment("web"))
+    assert await story.replicas(WEB) == {}
+
+
 async def test_cluster_scoped_kinds_are_placed_by_cluster_propagation_policies(story: Story) -> None:
     role = inputs.template("reader", CLUSTER_ROLE)
     await story.submit(policy("mine", on("member1"), selector("reader", CLUSTER_ROLE)), role)
