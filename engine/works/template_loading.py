@@ -47,11 +47,12 @@ async def read_at(
         last = first
         while last + 1 < len(offsets) and offsets[last + 1] < start + _WINDOW:
             last += 1
-        batch = set(offsets[first : last + 1])
+        batch, end = set(offsets[first : last + 1]), offsets[last] + 1
         first = last + 1
-        for record in await log.read(topic, partition, start, max(batch) - start + 1):
-            if record.offset in batch:
-                records_by_offset[record.offset] = record
+        # A read returns fewer records than requested if they are large.
+        while start < end and (records_read := await log.read(topic, partition, start, end - start)):
+            records_by_offset |= {record.offset: record for record in records_read if record.offset in batch}
+            start = records_read[-1].offset + 1
     return records_by_offset
 
 

@@ -265,6 +265,19 @@ async def test_cached_policies_are_bounded_in_memory(monkeypatch: pytest.MonkeyP
     assert taken < 8_000_000
 
 
+async def test_large_policies_of_many_works_are_all_read() -> None:
+    stage = Stage()
+    offset = await stage.template("web", 1)
+    # More bytes than one read of the log returns.
+    refs = [
+        await policy(stage, plain("/spec/note", "x" * 1_000_000, operator="add"), name=f"o{n}")
+        for n in range(20)
+    ]
+    works_of = [applied("web", 1, offset=offset, overrides=(ref,)) for ref in refs]
+    made = await manifests.Renderer(stage.log).render_all(map(manifests.input_of, works_of))
+    assert {rendered.fault for rendered in made.values()} == {""}
+
+
 async def test_concurrent_calls_keep_the_rules_that_each_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifests, "_CACHED_MAX", 1)
     stage = Stage()
