@@ -14,7 +14,7 @@ from engine.domain import bindings
 from engine.kubeapi.values import quantity
 from engine.objects import workloads
 from engine.placement import missing_capacity
-from engine.plans.predictions import ClusterChange, PredictedEvent, WorkloadChange
+from engine.plans.predictions import ClusterChange, PredictedEvent, Prediction, WorkloadChange
 from events import catalogue, clusters, codec, decisions, health, shapes, times, topics
 from events.records import StoredRecord
 
@@ -129,6 +129,18 @@ def changes(
         if change.before != change.after or change.ready_min < ready or _condition(old) != _condition(new):
             result.append(change)
     return result
+
+
+def caused(prediction: Prediction, unchanged: Prediction) -> Prediction:
+    """Return a prediction without the changes that happen in the same way without the change (``unchanged``)."""
+    others = {change.key: change for change in unchanged.changed}
+    return structs.replace(
+        prediction,
+        changed=[change for change in prediction.changed if change != others.get(change.key)],
+        unplaced=[key for key in prediction.unplaced if key not in unchanged.unplaced],
+        clusters=[load for load in prediction.clusters if load not in unchanged.clusters],
+        unrelated=[change.key for change in prediction.changed if change == others.get(change.key)],
+    )
 
 
 def with_needed_capacity(

@@ -21,7 +21,7 @@ class Fork:
     """The engine on a fork of a log, in virtual time.
 
     ``number`` is the sequence number of the last record before the fork. ``began_ms`` is the start of virtual time,
-    in milliseconds since 1970.
+    in milliseconds since 1970. ``was_stable``: without the change of the last ``run``, nothing would have happened.
     """
 
     def __init__(
@@ -40,6 +40,7 @@ class Fork:
         self.members = member_fleet.Members(log, self._clock, simulated)
         self.assumptions: tuple[str, ...] = ()
         self.before = comparison.NOTHING
+        self.was_stable = True
         self._simulated = simulated
 
     async def start(self) -> None:
@@ -91,19 +92,19 @@ class Fork:
         await self.take_over()
         # The real members have already tried to start the pods that wait for capacity; the members rebuilt
         # for the fork have not. Let them try now, or they would try the pods of the inputs first.
+        count = len(self.log.added)
         await self._rest()
         end_ms = self.began_ms + horizon_ms
+        due_ms = self._due_ms()
+        self.was_stable = len(self.log.added) == count and (due_ms is None or due_ms > end_ms)
         waiting = sorted([*inputs, *failures], key=lambda planned: planned.after_ms)
         while True:
             while waiting and waiting[0].after_ms <= self.now_ms - self.began_ms:
                 await self._apply(waiting.pop(0))
             await self._rest()
+            due_ms = self._due_ms()
             dues = [self.began_ms + planned.after_ms for planned in waiting[:1]]
-            dues += [
-                due_ms
-                for due_ms in (self.worker.next_timer_ms(), self.members.next_timer_ms())
-                if due_ms is not None
-            ]
+            dues += [due_ms] if due_ms is not None else []
             if not dues or min(dues) > end_ms:
                 return not waiting and self.worker.next_timer_ms() is None
             self.now_ms = max(self.now_ms, min(dues))
@@ -126,6 +127,11 @@ class Fork:
             if not self.worker.is_behind() and not self.members.is_behind():
                 return
         raise PlanError(f"the engine still has work after {_TURNS_MAX} turns at one instant")
+
+    def _due_ms(self) -> int | None:
+        """Return the next time at which the engine or a member acts by itself; None for never."""
+        timers_ms = self.worker.next_timer_ms(), self.members.next_timer_ms()
+        return min((due_ms for due_ms in timers_ms if due_ms is not None), default=None)
 
     def _clock(self) -> int:
         return self.now_ms

@@ -1,10 +1,12 @@
 """Plan a change: fork the log, apply the change, run the fork until it is stable, and compare."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
+from msgspec import structs
+
 from engine.log import port
-from engine.plans import comparison, fork_log, recorded_shards
+from engine.plans import comparison, fork_log, recorded_shards, summaries
 from engine.plans.fork import Fork
 from engine.plans.predictions import Prediction
 from engine.plans.questions import Question
@@ -14,7 +16,8 @@ from events import codec, rejections, times
 _NOT_EVICTED: Final = (
     "no ClusterTaintPolicy evicts workloads from clusters that fail: they stay assigned to them"
 )
-_NAMED_MAX: Final = 5
+Unchanged = Callable[[], Awaitable[Prediction]]
+"""Predicts, from the same state, what happens without the change."""
 
 
 async def predict(
@@ -28,8 +31,19 @@ async def predict(
     ``progress`` gets the virtual time that has passed, in milliseconds. Raises the log's errors, and
     questions.PlanError.
     """
-    shards = recorded_shards.RecordedShards(storage)
-    return await predict_on(await prepare(log, question, shards), question, progress)
+    fork = await prepare(log, question, recorded_shards.RecordedShards(storage))
+
+    async def unchanged() -> Prediction:
+        same = structs.replace(without_change(question), number=fork.number)
+        another = await prepare(log, same, recorded_shards.RecordedShards(storage))
+        return await predict_on(another, same, unchanged)
+
+    return await predict_on(fork, question, unchanged, progress)
+
+
+def without_change(question: Question) -> Question:
+    """Return the question with the same state and time, without inputs and failures."""
+    return structs.replace(question, inputs=(), failures=())
 
 
 async def prepare(log: port.NumberedLog, question: Question, shards: recorded_shards.RecordedShards) -> Fork:
@@ -44,12 +58,20 @@ async def prepare(log: port.NumberedLog, question: Question, shards: recorded_sh
 
 
 async def predict_on(
-    fork: Fork, question: Question, progress: Callable[[int], None] = lambda _: None
+    fork: Fork, question: Question, unchanged: Unchanged, progress: Callable[[int], None] = lambda _: None
 ) -> Prediction:
     """Apply a change to a prepared engine and return the effect; prepare another engine for each prediction.
 
-    Raises the same errors as ``predict``.
+    ``unchanged`` is called only if the engine was not stable before the change. Raises the same errors as ``predict``.
     """
+    prediction = await _predicted(fork, question, progress)
+    if fork.was_stable or not (question.inputs or question.failures):
+        return prediction
+    return comparison.caused(prediction, await unchanged())
+
+
+async def _predicted(fork: Fork, question: Question, progress: Callable[[int], None]) -> Prediction:
+    """Return what happens after a change, whether the change causes it or not."""
     forked, number = fork.log, fork.number
     began_ms = fork.begin(question.began_ms, question.faults)
     await fork.take_over()
@@ -96,9 +118,9 @@ def _autoscaled(keys: Collection[str]) -> list[str]:
     """Return the note that the autoscalers of these workloads are not run; empty without workloads."""
     if not keys:
         return []
-    more = len(keys) - _NAMED_MAX
-    names = [*sorted(keys)[:_NAMED_MAX], *([f"{more} more"] if more > 0 else [])]
-    return [f"a HorizontalPodAutoscaler scales {', '.join(names)}: its decisions are not predicted"]
+    return [
+        f"a HorizontalPodAutoscaler scales {summaries.names(sorted(keys))}: its decisions are not predicted"
+    ]
 
 
 def _without_eviction(failed: Collection[str], fork: Fork) -> list[str]:

@@ -57,7 +57,9 @@ class Prediction(Struct, frozen=True, kw_only=True, rename="camel"):
     ``workloads`` counts the bindings that exist at the beginning or at the end, ``changed`` holds those that are placed
     elsewhere at the end or were disturbed. The engine was stable after ``settled_ms`` of virtual time;
     ``is_settled``: nothing is due after ``horizon_ms`` either. ``unplaced`` are the keys of the bindings whose
-    scheduling fails at the end, but did not at the beginning. ``omitted`` is the number of events that are not listed.
+    scheduling fails at the end, but did not at the beginning. ``unrelated`` are the keys of the bindings that would
+    change in the same way without the change, because the engine was not stable when it began. ``omitted`` is the
+    number of events that are not listed.
     ``refused`` are inputs that the engine would reject, with the reason.
     """
 
@@ -72,6 +74,7 @@ class Prediction(Struct, frozen=True, kw_only=True, rename="camel"):
     clusters: list[ClusterChange]
     events: list[PredictedEvent]
     omitted: int = 0
+    unrelated: list[str] = []
     refused: list[str] = []
     assumptions: list[str] = []
 

@@ -8,6 +8,7 @@ from events import times
 
 _HOUR_S: Final = 3_600
 _MINUTE_S: Final = 60
+_NAMED_MAX: Final = 5
 _RESOURCES: Final = ("cpu", "memory", "pods")
 
 
@@ -44,6 +45,10 @@ def summary(prediction: Prediction) -> str:
 def notes(prediction: Prediction, warnings: Sequence[str]) -> list[str]:
     """Return remarks on a prediction: warnings of its requests, rejections, its horizon, assumptions."""
     texts = [*warnings, *(f"would be rejected: {refusal}" for refusal in prediction.refused)]
+    if prediction.unrelated:
+        texts.append(
+            f"changes not listed, which would also happen without this: {names(prediction.unrelated)}"
+        )
     if not prediction.is_settled:
         texts.append(
             f"the engine has unfinished work after {duration(prediction.horizon_ms)}; predict further: --horizon"
@@ -100,6 +105,12 @@ def duration(ms: int) -> str:
         return f"{minutes} min {seconds} s" if seconds else f"{minutes} min"
     hours, seconds = divmod(seconds, _HOUR_S)
     return f"{hours} h {seconds // _MINUTE_S} min" if seconds >= _MINUTE_S else f"{hours} h"
+
+
+def names(keys: Sequence[str]) -> str:
+    """Return the first keys as text, with the number of the others."""
+    more = len(keys) - _NAMED_MAX
+    return ", ".join([*keys[:_NAMED_MAX], *([f"{more} more"] if more > 0 else [])])
 
 
 def count(number: int, noun: str) -> str:

@@ -156,6 +156,19 @@ async def test_replicas_in_a_cluster_that_is_down_already_are_not_ready() -> Non
     assert change.missing == 6 - others
 
 
+async def test_changes_that_happen_anyway_are_no_effects_of_a_plan() -> None:
+    played = await running(6)
+    taint = clusters.ClusterTainted(name="member2", taint=clusters.Taint(key="gone", effect="NoExecute"))
+    await played.submit(taint, "member2", 0)
+    label = clusters.ClusterLabelled(name="member1", labels={"color": "blue"})
+    prediction = await planned(played, record(label, "member1"))
+    assert (prediction.changed, prediction.clusters, prediction.unrelated) == ([], [], [WEB])
+    (note,) = summaries.notes(prediction, ())
+    assert note == f"changes not listed, which would also happen without this: {WEB}"
+    scaled = await planned(played, record(web(10), WEB))
+    assert ([change.key for change in scaled.changed], scaled.unrelated) == ([WEB], [])
+
+
 async def test_cluster_without_a_simulation_is_modelled_by_its_reports() -> None:
     played = await running(6)
     joined = clusters.ClusterJoined(name="real", apis=world.MEMBERS[0].apis)

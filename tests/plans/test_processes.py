@@ -41,6 +41,10 @@ async def planning(
         yield planner
 
 
+def binding_key(index: int) -> str:
+    return keys.binding_key("Deployment", "default", inputs.name_of(index))
+
+
 async def predicted(planner: PlanProcesses, question: Question) -> Prediction:
     answer = await planner.predict(question, lambda _: None)
     return msgspec.json.decode(answer, type=Prediction)
@@ -63,6 +67,17 @@ async def test_predictions_from_one_number_are_independent(tmp_path: Path) -> No
         assert [len(prediction.moved) for prediction in predictions] == [BINDINGS] * 3
         nothing = await predicted(planner, Question(began_ms=installation.clock_ms()))
         assert (nothing.number, nothing.changed) == (predictions[0].number, [])
+
+
+async def test_changes_that_happen_anyway_are_predicted_by_another_process(tmp_path: Path) -> None:
+    async with planning(tmp_path) as planner:
+        log = await sqlite.SqliteLog.open(tmp_path)
+        await log.append([inputs.taint("member1")])
+        await log.aclose()
+        new = Question(began_ms=installation.clock_ms(), inputs=(Input(record=inputs.deployment(BINDINGS)),))
+        prediction = await predicted(planner, new)
+        assert [change.key for change in prediction.changed] == [binding_key(BINDINGS)]
+        assert sorted(prediction.unrelated) == sorted(map(binding_key, range(BINDINGS)))
 
 
 async def test_prediction_includes_records_appended_since_the_last_one(tmp_path: Path) -> None:

@@ -59,7 +59,8 @@ def checked(client: Client, plan: str) -> Check:
     if not followed:
         raise failures.Failure("no record was caused by this plan", "apply it: reballast apply --plan FILE")
     predicted = {change.key: change.after for change in prediction.changed}
-    others = {entry.subject for entry in followed if entry.type in _PLACING} - predicted.keys()
+    others = {entry.subject for entry in followed if entry.type in _PLACING}
+    others -= {*predicted, *prediction.unrelated}
     before = {key: _placed(client, key, prediction.number) for key in sorted(others)}
     own = [entry for entry in followed if entry.subject in predicted or entry.subject in others]
     number = max(entry.number for entry in own or followed)

@@ -8,4 +8,7 @@ For each question, the parent passes one end of a socket pair and writes to the 
 in 8 bytes, then the question as JSON. The forked child answers with lines: zero or more with the virtual time that has
 passed, in milliseconds; then one with the prediction as JSON, or with ``failed`` and the reason. The child ends when
 the parent closes the socket.
+
+If the engine was not stable, the child also asks another forked process what happens without the change, and leaves
+out what happens in the same way.
 """

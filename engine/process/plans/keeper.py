@@ -17,11 +17,13 @@ from contextlib import suppress
 from typing import Final
 
 import msgspec
+from msgspec import structs
 
 from engine import diagnostics
 from engine.log import port
 from engine.plans import planning
 from engine.plans.fork import Fork
+from engine.plans.predictions import Prediction
 from engine.plans.questions import PlanError
 from engine.plans.recorded_shards import RecordedShards
 from engine.process import interpreter_settings, log_locations
@@ -108,14 +110,33 @@ def _answer(control: socket.socket, connection: socket.socket, kept: _EngineCopy
         # Close the inherited socket: while it is open, the parent cannot notice that the keeper has ended.
         control.close()
         gc.freeze()
-        threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
-        _predict(connection, fork, request)
+        with _unchanged(connection, fork, request) as baseline:
+            threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+            _predict(connection, fork, request, baseline)
     except OSError:
         pass  # the parent no longer listens
     except Exception:  # noqa: BLE001  # the end of the connection shows it to the parent
         _log.exception("plan failed")
     finally:
         os._exit(0)
+
+
+def _unchanged(connection: socket.socket, fork: Fork, request: protocol.Request) -> socket.socket:
+    """Fork a process that predicts what happens without the change; it begins when a byte arrives on the socket.
+
+    It must be forked before the prediction of the change, which modifies the engine. It ends with the socket.
+    """
+    own_end, child_end = socket.socketpair()
+    if os.fork():
+        child_end.close()
+        return own_end
+    connection.close()
+    own_end.close()
+    if child_end.recv(1):
+        threading.Thread(target=_end_with, args=(child_end,), daemon=True).start()
+        question = planning.without_change(request.question)
+        _predict(child_end, fork, structs.replace(request, question=question), child_end)
+    os._exit(0)
 
 
 def _end_with(connection: socket.socket) -> None:
@@ -125,12 +146,19 @@ def _end_with(connection: socket.socket) -> None:
     os._exit(0)
 
 
-def _predict(connection: socket.socket, fork: Fork, request: protocol.Request) -> None:
+def _predict(
+    connection: socket.socket, fork: Fork, request: protocol.Request, baseline: socket.socket
+) -> None:
+    async def unchanged() -> Prediction:
+        reader, writer = await asyncio.open_unix_connection(sock=baseline, limit=protocol.READ_BYTES)
+        writer.write(b"?")
+        return msgspec.json.decode(await protocol.answer(reader, lambda _: None), type=Prediction)
+
     async def predicted() -> bytes:
         async with log_locations.opened(_location(request)) as log:
             fork.log.base = log
             return msgspec.json.encode(
-                await planning.predict_on(fork, request.question, _progress(connection))
+                await planning.predict_on(fork, request.question, unchanged, _progress(connection))
             )
 
     try:

@@ -18,7 +18,6 @@ from engine import diagnostics
 from engine.plans.questions import Failure, PlanError, Question
 from engine.process.plans import protocol
 from engine.simulation import listed_statuses, specs
-from engine.text_lines import Lines
 
 _STOPPED: Final = "the process of the plan ended early; see the server log"
 _BUSY: Final = "too many plans are waiting; try again when one is done"
@@ -140,8 +139,8 @@ class Keeper:
             raise
         try:
             writer.write(question)
-            return await _answer(reader, progress)
-        except OSError:
+            return await protocol.answer(reader, progress)
+        except (OSError, EOFError):
             raise _EndedError from None
         finally:
             writer.close()
@@ -153,16 +152,3 @@ class Keeper:
         self._control.close()
         self.process.kill()
         self.process.wait()
-
-
-async def _answer(reader: asyncio.StreamReader, progress: Callable[[int], None]) -> bytes:
-    lines = Lines()
-    while data := await reader.read(protocol.READ_BYTES):
-        for line in lines.take(data):
-            if line.startswith(protocol.FAILED):
-                raise PlanError(line.removeprefix(protocol.FAILED).decode())
-            if line.isdigit():
-                progress(int(line))
-            else:
-                return line
-    raise _EndedError
