@@ -44,7 +44,7 @@ def _version() -> str:
     return f"reballast {release.RELEASE}"
 
 
-_COMMANDS: Final = (
+COMMANDS: Final = (
     ("up", "serve:up", servers.UP, "Server"),
     ("worker", "serve:worker", servers.WORKER, "Server"),
     ("api", "serve:api", servers.API, "Server"),
@@ -97,7 +97,7 @@ def make_app() -> "App":
         version=_version,
         version_flags=["--version"],
     )
-    for name, target, text, group in _COMMANDS:
+    for name, target, text, group in COMMANDS:
         app.command(f"engine.cli.{target}", name=name, help=text, group=group)
     return app
 
@@ -171,7 +171,7 @@ def _usage_failure(error: "CycloptsError") -> failures.Failure:
 def _check_command(arguments: list[str]) -> None:
     """Raise Failure for an unknown command, before loading anything."""
     first = arguments[0] if arguments else "--help"
-    names = [name for name, *_rest in _COMMANDS]
+    names = [name for name, *_rest in COMMANDS]
     if first.startswith("-") or first in names:
         return
     close = difflib.get_close_matches(first.lower(), names, 1, _CLOSE)
