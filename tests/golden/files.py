@@ -28,6 +28,8 @@ def path_of(event_type: str) -> Path:
 
 
 def load(path: Path) -> Golden:
+    """Return a golden record; fails with the command that writes it if it is missing."""
+    assert path.exists(), f"no golden file {path.name}; add a sample, then run `python -m tests.golden.add`"
     return msgspec.json.decode(path.read_bytes(), type=Golden)
 
 

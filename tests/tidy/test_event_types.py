@@ -1,0 +1,35 @@
+"""An event type that no module applies would be accepted, stored and shown in timelines, and have no effect."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from events import catalogue
+from tests.tidy import trees
+
+_WITHOUT_EFFECT: Final = ("events/", "tests/", "engine/bench/", "engine/cli/")
+
+
+def test_each_event_type_is_written_by_one_module_and_applied_by_another() -> None:
+    users: defaultdict[str, set[str]] = defaultdict(set)
+    for path in trees.modules():
+        if not trees.name_of(path).startswith(_WITHOUT_EFFECT):
+            for name in _names(path):
+                users[name].add(trees.name_of(path))
+    incomplete = {
+        entry.name: sorted(users[entry.struct.__name__])
+        for entry in catalogue.EVENT_TYPES
+        if len(users[entry.struct.__name__]) < 2
+    }
+    assert not incomplete, "see 'How to add an event' in CONTRIBUTING.md"
+
+
+def _names(path: Path) -> Iterator[str]:
+    for node in ast.walk(trees.tree(path)):
+        match node:
+            case ast.Attribute(attr=name) | ast.Name(id=name):
+                yield name
+            case _:
+                pass
