@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.tidy import trees, walks
 
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)[^)]*\)")
+_MODULES = re.compile(r"^\| modules? ", re.MULTILINE)
 _STEPS_MIN = 20
 
 
@@ -23,6 +24,18 @@ def test_links_lead_to_files() -> None:
         if not (path.parent / target).exists()
     ]
     assert not broken
+
+
+def test_tables_of_modules_name_each_module_of_their_folder() -> None:
+    tables = {path: path.read_text(encoding="utf-8") for path in documents() if path.name == "README.md"}
+    missing = [
+        f"{trees.name_of(path)}: {module.stem}"
+        for path, text in tables.items()
+        if _MODULES.search(text)
+        for module in path.parent.glob("[!_]*.py")
+        if f"`{module.stem}`" not in text
+    ]
+    assert not missing
 
 
 def test_walks_name_functions_and_classes_of_their_files() -> None:
