@@ -10,15 +10,12 @@ import heapq
 
 from engine.domain import marks
 from engine.simulation import (
-    autoscaler_index,
     autoscaling,
     capacity,
     cron_jobs,
-    disruption_budgets,
     garbage_collection,
     kept_fields,
     nodes,
-    owner_index,
     pod_priorities,
     quotas,
     replicas,
@@ -222,16 +219,7 @@ def _remove(state: MemberState, key: str, version: Version, cause: ReportCause, 
         workload.reported = None
     else:
         if workload is not None:
-            replicas.shrink(state, workload, workload.admitted + workload.pending)
-            del state.workloads[key]
-            state.definitions.pop(key, None)
-            disruption_budgets.forget(state, workload)
-            autoscaler_index.forget(state, key)
-            owner_index.touch(state, key)
-            quotas.forget(state, key, workload.ref.namespace)
-            quotas.touch(state, workload.ref.namespace)
-            if workload.ref.kind == PRIORITY_CLASS:
-                state.ranks.pop(workload.ref.name, None)
+            replicas.discard(state, workload)
         record_removal(state, key, version)
     state.gone[key] = PendingRemoval(version, cause)
     state.dirty[key] = None

@@ -195,6 +195,7 @@ def take_work(history: History, work: works.Work, at_ms: int, cause: ReportCause
                 _adopt(history, work.key, work.cluster)
                 past.ages = history.ages.pop(work.key, [])
             if own := history.unmanaged.pop(work.key, None):
+                orphans.forget(history.orphans, work.key, own)
                 past.created_ms, past.uid = own.created_ms, own.uid
                 past.kept = kept_fields.taken_over(own)
                 past.ages = history.ages.pop(work.key, [])

@@ -47,12 +47,13 @@ def restore(
     state.reported_apis = history.apis
     state.faults.unreachable = history.unreachable_since > 0
     state.faults.down = history.down_since > 0 and not state.faults.unreachable
+    # Quotas count the pods among these objects, whichever of them are restored first.
+    state.unmanaged.update(history.unmanaged)
     for key, item in history.unmanaged.items():
         if item.ref.kind == quota_manifests.KIND:
             quotas.record(state, key, item.ref, quota_manifests.read(item.manifest))
     restore_workloads(state, history, templates, at_ms)
     for key, item in history.unmanaged.items():
-        state.unmanaged[key] = item
         garbage_collection.record(state, key, item)
         orphans.record(state.orphans, key, item)
         served_kinds.record_manifest(state, key, item.ref.kind, item.manifest)

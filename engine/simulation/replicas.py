@@ -14,7 +14,7 @@ from engine.simulation import (
 )
 from engine.simulation.state import NEVER_MS, PODS_MAX, Cohort, Former, MemberState, Source, Workload
 from engine.works.strategies import Strategy
-from engine.works.templates import COUNTED_BY_MEMBERS, Template
+from engine.works.templates import COUNTED_BY_MEMBERS, PRIORITY_CLASS, Template
 from events import shapes
 
 _COHORTS_MAX: Final = 64
@@ -223,6 +223,21 @@ def finish(state: MemberState, workload: Workload, at_ms: int) -> None:
         workload.ended_ms = cohort.ready_ms + run_ms
     state.capacity_changed = state.capacity_freed = True
     run(state, workload, workload.replicas or 0, workload.template, at_ms)
+
+
+def discard(state: MemberState, workload: Workload) -> None:
+    """Remove a workload with its replicas, and what the member's indexes have of its object."""
+    shrink(state, workload, workload.admitted + workload.pending)
+    del state.workloads[workload.key]
+    key, ref = workload.object_key, workload.ref
+    state.definitions.pop(key, None)
+    disruption_budgets.forget(state, workload)
+    autoscaler_index.forget(state, key)
+    owner_index.touch(state, key)
+    quotas.forget(state, key, ref.namespace)
+    quotas.touch(state, ref.namespace)
+    if ref.kind == PRIORITY_CLASS:
+        state.ranks.pop(ref.name, None)
 
 
 def restart(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:

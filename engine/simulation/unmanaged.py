@@ -216,6 +216,7 @@ def take_over(state: MemberState, work: works.WorkApplied) -> bool:
     if not work.overwrites:
         return False
     del state.unmanaged[work.key]
+    _forget_indexed(state, work.key, own)
     state.conflicts.pop(work.key, None)
     workload = state.workloads.pop(UNMANAGED + work.key, None) or workload_of(work.key, own)
     workload.is_unmanaged = False
@@ -273,20 +274,24 @@ def run(state: MemberState, key: str, item: Unmanaged, at_ms: int) -> Workload |
 def _forget(state: MemberState, key: str) -> None:
     item = state.unmanaged.pop(key, None)
     if item is not None:
-        _count_pod(state, item, -1)
-        orphans.forget(state.orphans, key, item)
-        owner_index.forget(state, key)
-        quotas.forget(state, key, item.ref.namespace)
-        quotas.touch(state, item.ref.namespace)
-        if item.ref.kind == _BUDGET:
-            disruption_budgets.forget_unmanaged(state, key, item.ref.namespace)
+        _forget_indexed(state, key, item)
     state.definitions.pop(key, None)
     autoscaler_index.forget(state, key)
     for stored_key in (UNMANAGED + key, key):
         workload = state.workloads.get(stored_key)
         if workload is not None and (workload.is_unmanaged or workload.preserved):
-            replicas.shrink(state, workload, workload.admitted + workload.pending)
-            del state.workloads[stored_key]
+            replicas.discard(state, workload)
+
+
+def _forget_indexed(state: MemberState, key: str, item: Unmanaged) -> None:
+    """Remove an object that clients wrote from the indexes of such objects."""
+    _count_pod(state, item, -1)
+    orphans.forget(state.orphans, key, item)
+    owner_index.forget(state, key)
+    quotas.forget(state, key, item.ref.namespace)
+    quotas.touch(state, item.ref.namespace)
+    if item.ref.kind == _BUDGET:
+        disruption_budgets.forget_unmanaged(state, key, item.ref.namespace)
 
 
 def _orphan(state: MemberState, key: str, at_ms: int) -> None:

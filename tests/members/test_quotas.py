@@ -10,7 +10,7 @@ from engine.simulation import quotas, statuses, unmanaged
 from engine.simulation.state import MemberState, Workload
 from engine.works import quotas as quota_manifests
 from engine.works import templates
-from events import clusters, health, shapes
+from events import clusters, health, kube_objects, shapes
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
 from tests.builders import manifests
@@ -19,6 +19,7 @@ from tests.members import examples
 NGINX: Final = examples.key_of("nginx")
 OTHER: Final = examples.key_of("other")
 QUOTA: Final = examples.key_of("small", "ResourceQuota")
+_POD: Final = manifests.manifest("v1", "Pod", "single", "default", spec={"containers": [{"name": "c"}]})
 
 
 def _quota(**hard: str) -> Json:
@@ -98,13 +99,59 @@ async def test_freed_quota_is_used_by_refused_workloads() -> None:
     assert _status(stage)["used"] == {"pods": "1"}
 
 
+def _reference(value: Json) -> shapes.WorkloadRef:
+    return kube_objects.read_head(msgspec.Raw(msgspec.json.encode(value))).reference
+
+
+async def _propagate(stage: examples.Stage, value: Json, *, step: int = 1, overwrites: bool = False) -> None:
+    ref = _reference(value)
+    offset = await stage.submit_template(value, ref.binding_key)
+    work = examples.applied(ref.name, None, kind=ref.kind, step=step, offset=offset)
+    await stage.work(structs.replace(work, template=ref, overwrites=overwrites))
+    await stage.settle()
+
+
+@pytest.mark.parametrize("is_propagated", [True, False])
+async def test_bare_pods_are_counted_after_a_restart(is_propagated: bool) -> None:
+    stage = examples.Stage()
+    await stage.turn()
+    await (_propagate if is_propagated else _write)(stage, _quota(pods="3"))
+    await _write(stage, _POD)
+    await _write(stage, _deployment("nginx", 3))
+    rebuilt = stage.restarted()
+    await rebuilt.settle()
+    await _write(rebuilt, _deployment("nginx", 4))
+    assert (_running(stage, NGINX).ready, _running(rebuilt, NGINX).ready) == (2, 2)
+
+
+async def test_bare_pod_that_the_control_plane_takes_over_is_no_longer_counted() -> None:
+    stage = examples.Stage()
+    await stage.turn()
+    await _write(stage, _quota(pods="3"))
+    await _write(stage, _POD)
+    await _propagate(stage, _POD, overwrites=True)
+    rebuilt = stage.restarted()
+    await rebuilt.settle()
+    assert _status(stage)["used"] == _status(rebuilt)["used"] == {"pods": "0"}
+
+
+async def test_preserved_quota_limits_no_pods_once_a_client_has_deleted_it() -> None:
+    stage = examples.Stage()
+    await stage.turn()
+    await _propagate(stage, _quota(pods="2"))
+    await stage.work(structs.replace(examples.removed("small", step=2, preserved=True), key=QUOTA))
+    await _write(stage, _deployment("nginx", 3))
+    assert _running(stage, NGINX).ready == 2
+    deleted = clusters.MemberObjectDeleted(name="member1", object=_reference(_quota()))
+    await stage.members.write("member1", deleted)
+    await stage.settle()
+    assert _running(stage, NGINX).ready == 3
+
+
 async def test_propagated_workload_over_a_quota_is_unhealthy_and_stays_so_after_a_restart() -> None:
     stage = examples.Stage()
     await stage.turn()
-    offset = await stage.submit_template(_quota(pods="2"), QUOTA)
-    ref = shapes.WorkloadRef(api_version="v1", kind="ResourceQuota", name="small", namespace="default")
-    work = examples.applied("small", None, kind="ResourceQuota", offset=offset)
-    await stage.work(structs.replace(work, template=ref))
+    await _propagate(stage, _quota(pods="2"))
     offset = await stage.template("nginx", 3)
     await stage.work(examples.applied("nginx", 3, step=2, offset=offset))
     number = stage.log.last_number()

@@ -1,0 +1,66 @@
+"""Owner references of objects in a member: owners are deleted after, or with, the objects that they own."""
+
+from typing import Final
+
+import msgspec
+from msgspec import structs
+
+from engine.simulation import garbage_collection
+from engine.simulation.state import MemberState
+from events import clusters
+from events.json_values import Json
+from tests.builders import manifests
+from tests.members import examples
+
+_METADATA: Final[Json] = {"name": "owner", "namespace": "default"}
+_OWNER: Final[Json] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _METADATA}
+_ENDING: Final[Json] = {
+    "deletionTimestamp": "2026-01-01T00:00:00Z",
+    "finalizers": [garbage_collection.FOREGROUND],
+}
+
+
+async def _write(stage: examples.Stage, value: Json) -> MemberState:
+    manifest = msgspec.Raw(msgspec.json.encode(value))
+    await stage.members.write("member1", clusters.MemberObjectApplied(name="member1", manifest=manifest))
+    await stage.settle()
+    return stage.members.state_of("member1")
+
+
+async def test_owner_of_an_object_that_the_control_plane_took_over_can_be_deleted() -> None:
+    stage = examples.Stage()
+    await stage.turn()
+    (item,) = (await _write(stage, _OWNER)).unmanaged.values()
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": item.uid}
+    deployment = manifests.deployment("nginx", 2, "default")
+    metadata = {"name": "nginx", "namespace": "default", "ownerReferences": [owner]}
+    await _write(stage, {**deployment, "metadata": metadata})
+    work = examples.applied("nginx", 2, offset=await stage.template("nginx", 2))
+    await stage.work(structs.replace(work, overwrites=True))
+    await stage.settle()
+    state = await _write(stage, {**_OWNER, "metadata": {**_METADATA, **_ENDING}})
+    assert (state.unmanaged, list(state.workloads)) == ({}, [examples.key_of("nginx")])
+
+
+async def test_orphan_that_the_control_plane_took_over_is_not_adopted() -> None:
+    stage = examples.Stage()
+    await stage.turn()
+    await _write(stage, manifests.deployment("nginx", 2, "default"))
+    deleted = clusters.MemberObjectDeleted(name="member1", object=examples.ref("nginx"), orphans=True)
+    await stage.members.write("member1", deleted)
+    await stage.settle()
+    (orphan,) = stage.members.state_of("member1").unmanaged.values()
+    key = orphan.ref.binding_key
+    offset = await stage.submit_template(msgspec.json.decode(orphan.manifest), key)
+    work = examples.applied(orphan.ref.name, 2, kind="ReplicaSet", offset=offset)
+    await stage.work(structs.replace(work, template=orphan.ref, overwrites=True))
+    await stage.settle()
+    await _write(stage, manifests.deployment("nginx", 2, "default"))
+    rebuilt = stage.restarted()
+    await rebuilt.settle()
+    for checked in (stage, rebuilt):
+        shown = checked.members.state_of("member1").workloads.values()
+        assert sorted((workload.ref.kind, workload.ready) for workload in shown) == [
+            ("Deployment", 2),
+            ("ReplicaSet", 2),
+        ]
