@@ -1,6 +1,5 @@
 """``apply`` and ``delete``: read files, directories and standard input; send each object to the Kubernetes API."""
 
-import difflib
 import re
 import shlex
 import sys
@@ -243,12 +242,11 @@ def _document(objects: KubeObjects, source: manifests.Document, namespace: str) 
     resource = objects.resource(str(api_version), str(kind))
     if resource is None:
         reason = f'the server has no kind "{kind}" in {api_version}'
-        known_kinds = [known.kind for known in kinds.KINDS if known.api_version == api_version]
-        close = difflib.get_close_matches(str(kind), known_kinds, 1)
-        remedy = (
-            f"did you mean {close[0]}?"
-            if close
-            else "correct apiVersion and kind, or apply the kind's CustomResourceDefinition first"
+        known_kinds = {known.kind for known in kinds.KINDS if known.api_version == api_version}
+        remedy = failures.suggestion(
+            str(kind),
+            known_kinds,
+            "correct apiVersion and kind, or apply the kind's CustomResourceDefinition first",
         )
         return _misfit(
             source, Problem(verdict=kube_objects.REFUSED, field="kind", reason=reason, remedy=remedy)

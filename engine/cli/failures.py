@@ -1,6 +1,7 @@
 """The exit codes of commands, and the exception that carries them."""
 
-from collections.abc import Generator
+import difflib
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Final
 
@@ -16,6 +17,9 @@ NO_SERVER: Final = 3
 
 CHECK_LOG: Final = "check the log: reballast log verify"
 """Remedy for a log that cannot be read."""
+
+_SIMILARITY_MIN: Final = 0.65
+"""Smallest ``difflib`` ratio of two words at which one may be a misspelling of the other."""
 
 
 class Failure(Exception):  # noqa: N818  # ends a command with a message; not an error of the program
@@ -42,6 +46,12 @@ def convert(
     except errors as error:
         reason = (where and getattr(error, "strerror", None)) or error
         raise Failure(f"{where}: {reason}" if where else str(reason), remedy) from None
+
+
+def suggestion(word: str, names: Iterable[str], otherwise: str) -> str:
+    """The remedy for an unknown word: the name that it probably misspells, or ``otherwise`` if none is similar."""
+    close = difflib.get_close_matches(word, sorted(names), 1, _SIMILARITY_MIN)
+    return f"did you mean {close[0]}?" if close else otherwise
 
 
 def usage(message: str, remedy: str = "") -> Failure:

@@ -5,7 +5,6 @@ if something changes or differs exit with 1 for an invalid command line. With ``
 standard error: ``{"error": {"message", "remedy", "exitCode"}}``.
 """
 
-import difflib
 import os
 import re
 import sys
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from cyclopts import App, CycloptsError
 
 PROGRAM: Final = "reballast"
-_CLOSE: Final = 0.65
 _OPTIONS: Final = {"help": "--help", "version": "--version"}
 """Options that may be written as commands."""
 
@@ -174,8 +172,7 @@ def _check_command(arguments: list[str]) -> None:
     names = [name for name, *_rest in COMMANDS]
     if first.startswith("-") or first in names:
         return
-    close = difflib.get_close_matches(first.lower(), names, 1, _CLOSE)
-    remedy = f"did you mean {close[0]}?" if close else "see all commands: reballast --help"
+    remedy = failures.suggestion(first.lower(), names, "see all commands: reballast --help")
     raise failures.usage(f'unknown command "{first}"', _COUNTERPARTS.get(first, remedy))
 
 

@@ -1,7 +1,6 @@
 """Reading of objects from the server: queries by kind, and pages joined together."""
 
 import contextlib
-import difflib
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,7 +22,6 @@ from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
 
 _PAGE_ITEMS: Final = 500
-_CLOSE: Final = 0.6
 _DISCOVERY: Final = {
     "accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
 }
@@ -175,8 +173,7 @@ def warn_of_observer(directory: Path | None) -> None:
 def unknown_kind(kind_name: str) -> failures.Failure:
     """The failure for an unknown kind, with a suggestion."""
     known = {name for known_kind in kinds.KINDS for name in (known_kind.plural, *known_kind.short)}
-    close = difflib.get_close_matches(kind_name.lower(), sorted(known), 1, _CLOSE)
-    remedy = f"did you mean {close[0]}?" if close else "see: reballast get --help"
+    remedy = failures.suggestion(kind_name.lower(), known, "see: reballast get --help")
     return failures.Failure(f'unknown kind "{kind_name}"', remedy)
 
 

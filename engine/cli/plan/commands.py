@@ -3,7 +3,6 @@
 They print the prediction: a summary, the replicas of each workload as bars, the clusters, and the warnings.
 """
 
-import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,8 +79,7 @@ def plan(
 ) -> int:
     """Predict the effect of applying files."""
     if words:
-        close = difflib.get_close_matches(words[0], app, 1)
-        remedy = f"did you mean {close[0]}?" if close else "see: reballast plan --help"
+        remedy = failures.suggestion(words[0], app, "see: reballast plan --help")
         raise failures.usage(f'"{words[0]}" is not a change that plan knows', remedy)
     if not filename:
         raise failures.usage("missing change", "reballast plan -f change.yaml; see: reballast plan --help")
