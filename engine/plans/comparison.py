@@ -124,6 +124,7 @@ def changes(
             ready_after=sum(_without(new.ready, failed).values()) if new else 0,
             missing=_missing(new, failed),
             # Replicas that stay assigned to a failed cluster need no capacity elsewhere: nothing evicts them.
+            unassigned=_missing(new, ()),
             missing_requests=_multiplied(known.requests, _missing(new, ())),
         )
         if change.before != change.after or change.ready_min < ready or _condition(old) != _condition(new):

@@ -10,8 +10,8 @@ class WorkloadChange(Struct, frozen=True, kw_only=True, rename="camel"):
     """A workload before and after; ``ready_min`` is the smallest number of ready replicas in between.
 
     ``stopped`` and ``started`` are the numbers of replicas removed from and added to clusters. A workload that
-    does not exist has no clusters. ``missing`` replicas of its template are in no working cluster at the end. Those
-    of them that are not assigned to a failed cluster either request ``missing_requests``, as Kubernetes quantities;
+    does not exist has no clusters. ``missing`` replicas of its template are in no working cluster at the end, and
+    ``unassigned`` of them in no failed cluster either. These request ``missing_requests``, as Kubernetes quantities;
     more capacity in a cluster in ``needed_in`` would place them.
     """
 
@@ -28,6 +28,7 @@ class WorkloadChange(Struct, frozen=True, kw_only=True, rename="camel"):
     ready_after: int
     missing: int
     missing_requests: dict[str, str]
+    unassigned: int = 0
     needed_in: list[str] = []
 
 

@@ -19,7 +19,7 @@ from events import observations
 from projections import store
 from tests.api.servers import client, serving
 from tests.api.story_records import moved, written
-from tests.builders.inputs import capacity, deployment, joined, key, policy, ref
+from tests.builders.inputs import capacity, deployment, health_reported, joined, key, policy, ref
 from tests.builders.manifests import DYNAMIC, on
 from tests.builders.manifests import deployment as manifest
 from tests.deciders.story import START_MS, Story
@@ -246,6 +246,19 @@ async def test_drill_page_shows_failures_that_cost_most_first() -> None:
     assert "replicas not placed" in page
     assert "needs " not in page, "nothing evicts the replicas, so capacity elsewhere would not help"
     assert '<span class="badge scheduled">absorbed</span>' in page
+
+
+async def test_replicas_in_a_cluster_that_is_down_already_need_no_other_cluster() -> None:
+    story = Story()
+    await story.submit(joined("member1"), joined("member2"), capacity("member1", 2), capacity("member2", 2))
+    await story.submit(policy("p", on("member1", "member2", scheduling=DYNAMIC)), deployment("web", 4))
+    await story.report(key("web"), "member1")
+    await story.submit(health_reported("member2", ready=False))
+    async with serving(await written(story)) as services, client(services) as http:
+        await planned(http, outage={"domain": "cluster", "name": "member1", "clusters": ["member1"]})
+        page = (await http.get("/drills")).text
+    assert "4 replicas not placed" in page
+    assert "needs " not in page
 
 
 @pytest.fixture

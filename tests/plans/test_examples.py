@@ -154,6 +154,7 @@ async def test_replicas_in_a_cluster_that_is_down_already_are_not_ready() -> Non
     assert change.ready_before == others + change.before["member2"]
     assert change.ready_after == change.ready_min == others
     assert change.missing == 6 - others
+    assert change.unassigned == 0, "nothing evicts replicas from either cluster"
 
 
 async def test_changes_that_happen_anyway_are_no_effects_of_a_plan() -> None:

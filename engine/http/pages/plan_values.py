@@ -238,10 +238,6 @@ def _outage(result: drills.Result) -> Outage:
 
 def _needed(result: drills.Result) -> str:
     """The needs of missing replicas, as text; empty if all of them stay assigned to failed clusters."""
-    failed = result.outage.clusters
-    is_unassigned = any(
-        workload.missing > sum(workload.after.get(name, 0) for name in failed)
-        for workload in result.suffering
-    )
     capacity = ", ".join(f"{name} {text}" for name, text in result.needed.items())
+    is_unassigned = any(workload.unassigned for workload in result.suffering)
     return capacity or ("a cluster that the policies allow" if is_unassigned else "")
