@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import anyio.to_thread
@@ -51,6 +52,21 @@ def test_saved_checkpoint_is_loaded(tmp_path: Path) -> None:
     assert again.load("two") == (None, {})
     again.close()
     assert path.stat().st_mode & 0o077 == 0
+
+
+def test_threads_save_at_the_same_time(tmp_path: Path) -> None:
+    kept = Checkpoint(tmp_path / "agent.sqlite")
+    entries = {f"k{index}": checkpoint.encoded(ENTRY) for index in range(50)}
+
+    def save(index: int) -> None:
+        kept.save(f"cluster{index}", index, entries)
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(save, range(64)))
+    assert [kept.load(f"cluster{index}") for index in range(64)] == [
+        (index, dict.fromkeys(entries, ENTRY)) for index in range(64)
+    ]
+    kept.close()
 
 
 def test_unreadable_checkpoint_is_ignored(tmp_path: Path) -> None:

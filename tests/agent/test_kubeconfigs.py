@@ -227,6 +227,20 @@ async def test_requests_that_begin_together_load_the_certificates_once(
     assert loads == [None]
 
 
+async def test_requests_that_begin_together_call_the_exec_plugin_once(tmp_path: Path) -> None:
+    script, calls = tmp_path / "plugin.py", tmp_path / "calls"
+    script.write_text(
+        "import json\n"
+        f"with open({os.fspath(calls)!r}, 'a') as file: file.write('x')\n"
+        "print(json.dumps({'status': {'token': 'secret'}}))\n"
+    )
+    exec_config: Json = {"command": sys.executable, "args": [str(script)]}
+    credentials = Credentials(Access(server="https://there", exec=exec_config))
+    headers = await asyncio.gather(*(credentials.header() for _ in range(5)))
+    assert headers == ["Bearer secret"] * 5
+    assert calls.read_text() == "x"
+
+
 async def test_exec_plugin_is_called_again_after_its_token_expires(tmp_path: Path) -> None:
     count = tmp_path / "count"
     script = tmp_path / "plugin.py"

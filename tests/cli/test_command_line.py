@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.cli import failures, main, output, server_reads, set_properties, table_rows, yaml_output
+from engine.cli import failures, main, output, serve, server_reads, set_properties, table_rows, yaml_output
 from engine.http import summaries
 from engine.http.pages import binding_values
 from engine.objects import bindings, manifests
@@ -229,6 +229,11 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert all(f"│ {name} " in shown for name in COMMANDS)
     assert "Exit codes: 0 done" in shown
+
+
+def test_time_between_drills_is_read_in_seconds() -> None:
+    assert serve.Periodic(drill_every="1h30m").drill_every_s() == 5_400
+    assert serve.Periodic().drill_every_s() == 0
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,15 @@ def test_builtin_roles_permit_self_reviews_and_discovery_to_all() -> None:
     assert not known.may(ROBOT, Act(verb="list", resource="namespaces"))
 
 
+def test_first_binding_by_name_is_the_reason_in_whatever_order_they_are_stored() -> None:
+    first, second = (binding(name, "reader", user("alice"), namespace="shop") for name in ("a", "b"))
+    act = Act(verb="get", resource="pods", namespace="shop")
+    for bindings in ([first, second], [second, first]):
+        grant = parsing.rights([role("reader", rule("get", "pods")), *bindings]).allows(ALICE, act)
+        assert grant is not None
+        assert grant.binding.name == "a"
+
+
 def test_reason_names_binding_role_and_subject() -> None:
     values = [role("reader", rule("get", "pods")), binding("b", "reader", user("alice"), namespace="shop")]
     grant = parsing.rights(values).allows(ALICE, Act(verb="get", resource="pods", namespace="shop"))
