@@ -44,6 +44,17 @@ class Raced(memory.MemoryLog):
         return await super().append(batch)
 
 
+def busy_keys(owner: worker.Worker, now_ms: int) -> str:
+    """Name the keys that the next steps will decide again."""
+    busy: set[str] = set()
+    for fold in owner.folds:
+        state = fold.state
+        busy |= state.waiting.keys() | state.reported.keys() | state.touched.keys()
+        timed = (*state.bindings.values(), *state.rebalancers.values(), *state.watches.values())
+        busy |= {holder.key for holder in timed if 0 < holder.timer_ms <= now_ms}
+    return f"keys that wait or are due: {', '.join(sorted(busy)) or 'none'}"
+
+
 class Story:
     """A test of the engine: ``submit`` inputs, ``pass_s`` time, ``restart``, then query the decisions."""
 
@@ -79,7 +90,7 @@ class Story:
             turn = await self.worker.turn()
             if not turn.steps and not self.worker.is_behind():
                 return
-        raise AssertionError("the engine does not become idle")
+        raise AssertionError(f"the engine does not become idle; {busy_keys(self.worker, self.now_ms)}")
 
     async def pass_ms(self, count: int) -> None:
         """Advance the clock; each timer fires at its due time."""

@@ -3,7 +3,6 @@
 import re
 from typing import Final
 
-from events import codec
 from events.records import StoredRecord
 from tests.simulation import world
 
@@ -11,6 +10,7 @@ _BEFORE: Final = 14
 _AFTER: Final = 4
 _POSITION: Final = re.compile(r"\((\w+/\d+/\d+)\)")
 _NAME: Final = re.compile(r"\b(?:default/[\w-]+|member\d+)")
+_CONTENT_CHARS: Final = 260
 _QUIET: Final = ("capacity-reported", "step-taken")
 
 
@@ -37,6 +37,6 @@ def _speaks_of(record: StoredRecord, names: set[str]) -> bool:
 
 
 def _line(record: StoredRecord) -> str:
-    decoded = codec.decode(record)
-    content = str(decoded.data) if isinstance(decoded, codec.Decoded) else "unreadable"
-    return f"{record.headers.get('ce_time', ''):24} {record.position!s:18} {content[:260]}"
+    event = record.headers.get("ce_type", "").removeprefix("io.reballast.")
+    content = record.value.decode(errors="replace")
+    return f"{record.headers.get('ce_time', ''):24} {record.position!s:18} {event} {content[:_CONTENT_CHARS]}"

@@ -12,6 +12,7 @@ from events import clusters, codec, health, shapes
 from events.records import Envelope, Record, StoredRecord
 from events.times import to_text
 from tests.builders.manifests import CONFIG_MAP, DEPLOYMENT, Kind
+from tests.deciders import story
 
 START_MS = 1_767_225_600_000
 _TURNS_MAX = 3_000
@@ -255,7 +256,8 @@ class World:
             if not dues or min(dues) > end_ms:
                 return
             self.now_ms = max(self.now_ms, min(dues))
-        raise AssertionError("the world does not become stable")
+        busy = story.busy_keys(self.worker, self.now_ms)
+        raise AssertionError(f"the world does not become stable; {busy}")
 
 
 Move = Callable[[World], Awaitable[str]]
