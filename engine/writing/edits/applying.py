@@ -4,6 +4,7 @@ from engine.domain import marks
 from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.patching import field_paths, managed_fields, server_side_apply
+from engine.writing.edits import preconditions
 from engine.writing.edits.objects import (
     RequestedEdit,
     Writer,
@@ -34,9 +35,13 @@ class Application(RequestedEdit, frozen=True):
         desired = without_claims(with_path_identity(writer, known.value))
         check_head(writer, live, desired)
         check_types(writer, desired)
+        if live is None:
+            desired = preconditions.not_ended(desired)
         merged = applied_to(writer, live, desired, writer.write(managed_fields.APPLY), force=self.force)
         if merged is live:
             return Edited(merged, known.warnings)
+        if live is not None:
+            preconditions.check_not_ended(writer.resource, live, merged)
         filled = filled_in(writer, live, merged)
         check_whole(writer, live, filled, shown(live), built_in_defaults.with_defaults(filled))
         return Edited(filled, known.warnings)

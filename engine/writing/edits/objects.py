@@ -222,8 +222,7 @@ def completed(writer: Writer, live: KubeObject | None, edited: Edited) -> Edited
             **{name: live_metadata[name] for name in kept if name in live_metadata},
         }
     else:
-        removed = ("deletionTimestamp", "deletionGracePeriodSeconds")
-        metadata = {name: item for name, item in metadata.items() if name not in removed}
+        metadata = preconditions.not_ended(new).metadata
     metadata = {**metadata, "name": writer.name, "namespace": writer.namespace}
     if not writer.namespace:
         del metadata["namespace"]

@@ -4,9 +4,10 @@ import asyncio
 from typing import cast
 
 import httpx
+import pytest
 
 from events.json_values import Json
-from tests.api.kube.client import MAPS, api, create
+from tests.api.kube.client import MAPS, api, create, metadata
 from tests.builders.manifests import config_map
 
 
@@ -107,3 +108,28 @@ async def test_malformed_protobuf_delete_options_are_refused() -> None:
             answer = await client.request("DELETE", f"{MAPS}/one", content=body, headers=head)
             assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
         assert (await client.get(f"{MAPS}/one")).status_code == 200
+
+
+APPLY = {"content-type": "application/apply-patch+yaml"}
+TIME = "2026-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize("field", [{"deletionTimestamp": TIME}, {"deletionGracePeriodSeconds": 30}])
+async def test_apply_with_a_time_of_deletion_does_not_delete_the_object(field: Json) -> None:
+    async with api() as (client, services):
+        await create(client, config_map("one", a="1"))
+        before = services.log.last_number()
+        value = {**config_map("one", a="1"), "metadata": {"name": "one", **field}}
+        answer = await client.patch(f"{MAPS}/one?fieldManager=me&force=true", json=value, headers=APPLY)
+        assert (answer.status_code, answer.json()["reason"]) == (422, "Invalid")
+        assert "field is immutable" in answer.json()["message"]
+        assert services.log.last_number() == before
+
+
+async def test_object_applied_from_an_export_of_a_terminating_one_is_not_terminating() -> None:
+    async with api() as (client, _):
+        exported = {**config_map("one"), "metadata": {"name": "one", "deletionTimestamp": TIME}}
+        answer = await client.patch(f"{MAPS}/one?fieldManager=me", json=exported, headers=APPLY)
+        assert answer.status_code == 201
+        assert "deletionTimestamp" not in metadata(answer)
+        assert "deletionTimestamp" not in metadata(await client.get(f"{MAPS}/one"))
