@@ -186,7 +186,7 @@ class KubeApi:
         match request.method:
             case "GET" | "HEAD" if "get" in resource.verbs:
                 return await self._read(request, resource, api_path)
-            case "POST" if not api_path.name and resource.namespaced and not api_path.namespace:
+            case "POST" | "DELETE" if not api_path.name and resource.namespaced and not api_path.namespace:
                 raise status_objects.method_not_allowed()
             case "POST" if not api_path.name and "create" in resource.verbs:
                 # Kinds that can only be created, such as SubjectAccessReview, are answered at once and not

@@ -107,6 +107,14 @@ async def test_namespaces_cannot_be_deleted_as_a_collection() -> None:
         assert services.log.last_number() == before
 
 
+async def test_namespaced_objects_of_all_namespaces_cannot_be_deleted_at_once() -> None:
+    async with api() as (client, _):
+        await create(client, config_map("one"))
+        answer = await client.delete("/api/v1/configmaps")
+        assert (answer.status_code, answer.json()["reason"]) == (405, "MethodNotAllowed")
+        assert (await client.get(f"{MAPS}/one")).status_code == 200
+
+
 async def test_namespaced_object_needs_a_namespace() -> None:
     async with api() as (client, _):
         answer = await client.post("/api/v1/configmaps", json=config_map("one"))
