@@ -95,3 +95,16 @@ async def _lines(answer: Response, count: int) -> list[str]:
 
     await answer({"type": "http"}, receive, send)  # pyright: ignore[reportArgumentType]
     return types
+
+
+async def test_watch_without_initial_events_begins_now() -> None:
+    plane, kind = Plane(), config_maps()
+    async with serving() as services:
+        watches = MemberWatches(plane, lambda: NOW_MS, services.stopping)
+        answer = await watches.answer(
+            kind, PATH, Query(initial_events=False), Form(), ObjectFilter(kind, Query())
+        )
+        lines = asyncio.create_task(_lines(answer, 1))
+        await asyncio.sleep(0.5)
+        plane.texts["b"] = "2"
+        assert await asyncio.wait_for(lines, 5) == ["MODIFIED"]

@@ -62,6 +62,18 @@ class Query(Struct, frozen=True, kw_only=True):
     dry_run: bool = False
     include: Literal["None", "Metadata", "Object"] = "Metadata"
 
+    @property
+    def lists_first(self) -> bool:
+        """Whether a watch begins with all current objects; if not, it begins after the resourceVersion, or now."""
+        if self.initial_events is None:
+            return not self.is_versioned
+        return self.initial_events
+
+    @property
+    def is_versioned(self) -> bool:
+        """Whether the resourceVersion names a version; ``0``, like an empty text, means any."""
+        return bool(self.resource_version.strip("0"))
+
 
 _NO_PARAMETERS: Final = Query()
 

@@ -98,7 +98,9 @@ class Watching:
         self, watch: "_Watch", query: Query, since: int, subscriber: Subscriber
     ) -> AsyncGenerator[bytes]:
         """The first lines of a watch: all current objects, or the changes after ``since``."""
-        if since and not query.initial_events:
+        if not query.lists_first:
+            if not since:
+                since = watch.floor = await self._reads.catch_up()
             if watch.is_selective:
                 watch.known = await self._listed_keys(watch)
             async for line in self._catch_up(watch, since, subscriber):

@@ -102,10 +102,12 @@ class Events:
 
         try:
             after = int(query.resource_version or 0)
-            if not after or query.initial_events:
+            if query.lists_first:
                 events, after = await self.listed(resource, namespace, fits)
                 for event in events:
                     yield line(event)
+            elif not after:
+                after = await self._reads.catch_up()
             if query.initial_events:
                 # Informers wait for this bookmark.
                 yield line(rendering.initial_end(resource, after), "BOOKMARK")

@@ -37,7 +37,9 @@ class MemberWatches:
         if len(self._open) >= _WATCHERS_MAX:
             raise status_objects.too_many_requests(1, f"the limit of {_WATCHERS_MAX} watches is reached")
         seen: Snapshot | None = Snapshot({})
-        if query.resource_version not in ("", "0") and not query.initial_events:
+        if not query.lists_first and not query.is_versioned:
+            _number, seen = await self._plane.snapshot(resource)
+        elif not query.lists_first:
             if not resource_versions.is_valid(query.resource_version):
                 raise status_objects.bad_request("resourceVersion: Invalid value")
             seen = self._plane.remembered(resource, int(query.resource_version))
