@@ -12,9 +12,10 @@ from typing import Final
 import msgspec
 
 from engine.domain import marks
+from engine.karmada import cron_rules
 from engine.kubeapi.errors import causes, messages, status_objects
 from engine.kubeapi.errors.status_objects import Cause, StatusError
-from engine.kubeapi.values import quantity, schedules
+from engine.kubeapi.values import quantity
 from engine.objects import policies
 from events.json_values import Json, as_list, as_object, at, object_at, objects_at
 from events.kube_objects import KubeObject
@@ -93,7 +94,7 @@ def _rules(value: KubeObject, old: KubeObject | None) -> Iterator[Cause]:
         case "FederatedResourceQuota":
             yield from _quota(value)
         case "CronFederatedHPA":
-            yield from _schedules(objects_at(spec, "rules"))
+            yield from cron_rules.faults(value)
         case _:
             return
 
@@ -165,15 +166,6 @@ def _overriders(overriders: Json, path: str) -> Iterator[Cause]:
 def _pointer(value: object, path: str) -> Iterator[Cause]:
     if isinstance(value, str) and value and not value.startswith("/"):
         yield causes.invalid(path, value, 'JSON pointer must be empty or start with a "/"')
-
-
-def _schedules(rules: list[Json]) -> Iterator[Cause]:
-    for index, rule in enumerate(rules):
-        schedule = str(rule.get("schedule", ""))
-        if fault := schedules.fault(schedule):
-            yield causes.invalid(f"spec.rules[{index}].schedule", schedule, fault)
-        elif schedules.parse(schedule) is None:
-            yield causes.invalid(f"spec.rules[{index}].schedule", schedule, "intervals are not supported")
 
 
 def _repeated_taints(taints: list[Json]) -> Iterator[Cause]:
