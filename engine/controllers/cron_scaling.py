@@ -72,7 +72,12 @@ class _Spec(Struct, frozen=True, rename="camel"):
     rules: tuple[Rule, ...] = ()
 
 
+class _Metadata(Struct, frozen=True, rename="camel"):
+    deletion_timestamp: object = None
+
+
 class _Scaler(Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
     spec: _Spec = _Spec()
 
 
@@ -246,14 +251,17 @@ def _read(rows: Rows, after: int) -> tuple[int, list[Job] | None]:
 def _jobs(rows: Rows) -> Iterator[Job]:
     for namespace, name, manifest in objects.manifests(rows, AUTOSCALING_GROUP, _KIND):
         try:
-            spec = _DECODER.decode(manifest).spec
+            scaler = _DECODER.decode(manifest)
         except (msgspec.MsgspecError, RecursionError) as error:
             # Producers on Kafka can write fields of any type, and one scaler must not stop the others.
             _log.warning("scaler not readable", scaler=name, namespace=namespace, reason=str(error))
             continue
-        for rule in spec.rules:
+        # As in Karmada, a scaler that waits for its finalizers scales nothing.
+        if scaler.metadata.deletion_timestamp is not None:
+            continue
+        for rule in scaler.spec.rules:
             if not rule.suspend:
-                yield Job(namespace, name, spec.scale_target_ref, rule)
+                yield Job(namespace, name, scaler.spec.scale_target_ref, rule)
 
 
 def _is_recorded(scaler: KubeObject, rule: str, due_ms: int) -> bool:

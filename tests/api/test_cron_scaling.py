@@ -140,6 +140,16 @@ async def test_suspended_rule_scales_nothing() -> None:
         assert await world.replicas() == 4
 
 
+async def test_scaler_that_is_being_deleted_scales_nothing() -> None:
+    async with a_world() as world:
+        await world.create({"targetReplicas": 4})
+        finalizers = {"metadata": {"finalizers": ["example.io/audit"]}}
+        await world.client.patch(f"{SCALERS}/cron", json=finalizers, headers=MERGE)
+        await world.client.delete(f"{SCALERS}/cron")
+        await world.after(1)
+        assert await world.replicas() == 2
+
+
 async def test_history_of_a_rule_is_bounded() -> None:
     async with a_world() as world:
         await world.create({"targetReplicas": 4, "successfulHistoryLimit": 2})
