@@ -89,8 +89,14 @@ class Autoscaling:
         return number, list(_writes(distinct.values(), set(self._targets.values())))
 
     def _follow_targets(self, rows: Rows, span: Span | None) -> Iterator[Template]:
-        """Update the set of autoscalers' targets, and yield the templates that became targets or are no longer ones."""
-        changed = set(self._targets) if span is None else autoscaling.changed(rows, span)
+        """Update the set of autoscalers' targets, and yield the templates that became targets or are no longer ones.
+
+        Without a span all targets are new. Templates that are no longer targets are then among those with the label.
+        """
+        if span is None:
+            # Writes that followed from known targets may have failed.
+            self._targets.clear()
+        changed = set[int]() if span is None else autoscaling.changed(rows, span)
         former = {self._targets.pop(key_id) for key_id in changed if key_id in self._targets}
         new = autoscaling.scalers(rows, span)
         self._targets |= new
