@@ -154,8 +154,14 @@ class ControlPlane:
             used = await self._figures(resource, namespace, fits)
             return Listed(used, "", self.reads.views.folded)
         kind = object_tables.Kind(resource.api_version, resource.kind)
+        if is_fresh:
+            await self.reads.catch_up()
+        oldest: int | None = None
         bootstrap_values: list[KubeObject] = []
         if kind in bootstrap_objects.KINDS and not after:
+            # The bootstrap objects are read before the stored ones. The list has the number before both reads, so that
+            # a watch from it reports the changes in between, for example the contents of a new namespace.
+            oldest = self.reads.views.folded
             bootstrap_values = await self.bootstrap.listed(resource, namespace)
 
         def show(stored: KubeObject) -> KubeObject | None:
@@ -166,6 +172,8 @@ class ControlPlane:
 
         def read_page(rows: Rows) -> Listed:
             number = query.checkpoint(rows)
+            if oldest is not None:
+                number = min(number, oldest)
             if is_empty(resource):
                 return Listed([], "", number)
             page = object_tables.page(rows, selection, limit=limit, after=after)
@@ -178,7 +186,7 @@ class ControlPlane:
             listed = sorted([*kept, *page.items], key=attrgetter("key")) if kept else page.items
             return Listed(listed, page.after, number, page.left)
 
-        return await (self.reads.read if is_fresh else self.reads.peek)(read_page)
+        return await self.reads.peek(read_page)
 
     def _stored(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
         """One stored object or None, read on the event loop: a thread switch takes ten times as long as the read."""

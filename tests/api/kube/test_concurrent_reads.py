@@ -2,26 +2,34 @@
 
 import asyncio
 import dataclasses
+import json
 import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
+import pytest
+
+from engine.http.kube.app import create_app
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.services import Services
+from engine.kubeapi.schema.resources import Resource
 from engine.writing.read_side import ReadSide
+from events.kube_objects import KubeObject
 from events.validation import manifests
 from projections.port import Rows
 from projections.query import checkpoint
 from projections.runner import Projector
 from projections.store import Reader, Store
-from tests.api.servers import plane_parts, serving
+from tests.api.kube.client import version
+from tests.api.servers import NOW_MS, kube_client, plane_parts, serving
 from tests.background import background
 from tests.builders import inputs
 from tests.builders.log_records import record
 from tests.builders.manifests import definition
 
+ACCOUNTS = "/api/v1/serviceaccounts"
 Answer = TypeVar("Answer")
 
 
@@ -102,3 +110,28 @@ async def test_kinds_that_two_requests_read_at_once_are_the_newest(tmp_path: Pat
         resumed_later.set()
         assert (await second).resource("example.io", "v1", "gizmos") is not None
         assert (await plane.catalogue()).resource("example.io", "v1", "gizmos") is not None
+
+
+async def test_watch_after_a_list_reports_the_contents_of_a_namespace_created_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with serving() as services:
+        app = create_app(services, lambda: NOW_MS)
+        async with kube_client(services, app) as client:
+            listed, created = app.plane.bootstrap.listed, list[int]()
+
+            async def interrupted(resource: Resource, namespace: str) -> list[KubeObject]:
+                values = await listed(resource, namespace)
+                if not created:
+                    answer = await client.post("/api/v1/namespaces", json={"metadata": {"name": "late"}})
+                    created.append(answer.status_code)
+                return values
+
+            monkeypatch.setattr(app.plane.bootstrap, "listed", interrupted)
+            body = (await client.get(ACCOUNTS)).json()
+            query = {"watch": "1", "timeoutSeconds": "1"}
+            answer = await client.get(ACCOUNTS, params=query | {"resourceVersion": version(body)})
+    assert created == [201]
+    known = [item["metadata"]["namespace"] for item in body["items"]]
+    known += [json.loads(line)["object"]["metadata"]["namespace"] for line in answer.text.splitlines()]
+    assert "late" in known
