@@ -109,7 +109,10 @@ class Replacement(RequestedEdit, frozen=True):
     body: KubeObject
 
     def apply(self, live: KubeObject | None) -> Edited:
-        """Return the new object; raises StatusError (404) if there is no object to replace."""
+        """Return the new object; raises StatusError (404) if there is none to replace and its kind needs one."""
+        writer = self.writer
+        if live is None and preconditions.may_create(writer.resource, writer.name, self.body):
+            return completed(writer, None, with_known_fields(writer, self.body))
         current = self.existing(live)
         preconditions.check_versioned(self.writer.resource, self.writer.name, self.body)
         return completed(self.writer, current, with_known_fields(self.writer, self.body))

@@ -23,6 +23,22 @@ _VERSIONED: Final = frozenset(
 )
 """Kinds of Kubernetes' own whose replacements need a resourceVersion."""
 
+_CREATED_BY_REPLACEMENT: Final = frozenset(
+    {
+        "clusterrolebindings.rbac.authorization.k8s.io",
+        "clusterroles.rbac.authorization.k8s.io",
+        "endpoints",
+        "events",
+        "events.events.k8s.io",
+        "leases.coordination.k8s.io",
+        "limitranges",
+        "rolebindings.rbac.authorization.k8s.io",
+        "roles.rbac.authorization.k8s.io",
+        "services",
+    }
+)
+"""Kinds whose replacement creates the object if there is none, as in their registries in Kubernetes."""
+
 _ENDING: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
@@ -67,6 +83,15 @@ def check_versioned(resource: Resource, name: str, new: KubeObject) -> None:
     needs_version = is_custom or resource.qualified in _VERSIONED
     if needs_version and new.metadata.get("resourceVersion") in _NO_VERSION:
         raise status_objects.not_versioned(resource, name)
+
+
+def may_create(resource: Resource, name: str, new: KubeObject) -> bool:
+    """Whether a replacement creates the object if there is none; raises StatusError if it names the uid of another."""
+    if resource.qualified not in _CREATED_BY_REPLACEMENT:
+        return False
+    if uid := new.metadata.get("uid"):
+        raise status_objects.precondition_failed(resource, name, "UID", str(uid), "")
+    return True
 
 
 def not_ended(new: KubeObject) -> KubeObject:

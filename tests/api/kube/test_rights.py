@@ -272,21 +272,26 @@ async def test_rights_are_those_of_the_act_that_is_carried_out(
     assert answer.status_code == (200 if allowed else 403), answer.text
 
 
-@pytest.mark.parametrize("verbs", [("patch",), ("patch", "create")])
-async def test_apply_that_creates_an_event_needs_the_right_to_create(verbs: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("method", ["patch", "update"])
+@pytest.mark.parametrize("may_create", [False, True])
+async def test_write_that_creates_an_event_needs_the_right_to_create(method: str, may_create: bool) -> None:
     namespace = "/api/v1/namespaces/default"
     roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
-    rule = {"apiGroups": [""], "resources": ["events"], "verbs": [*verbs]}
+    verbs = [method, "create"] if may_create else [method]
+    rule = {"apiGroups": [""], "resources": ["events"], "verbs": verbs}
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "mine"}
     subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}
     head = {"metadata": {"name": "mine"}}
     event = manifest("v1", "Event", "one", "default", involvedObject={"namespace": "default"}, reason="Seen")
-    headers = {"impersonate-user": "alice", "content-type": "application/apply-patch+yaml"}
+    headers = {"impersonate-user": "alice"}
+    if method == "patch":
+        headers["content-type"] = "application/apply-patch+yaml"
     async with api() as client:
         for path, value in (
             (f"{roles}/roles", {**head, "rules": [rule]}),
             (f"{roles}/rolebindings", {**head, "subjects": [subject], "roleRef": reference}),
         ):
             assert (await client.post(path, json=value)).status_code == 201
-        answer = await client.patch(f"{namespace}/events/one?fieldManager=me", json=event, headers=headers)
-    assert answer.status_code == (201 if "create" in verbs else 403), answer.text
+        verb, path = "PATCH" if method == "patch" else "PUT", f"{namespace}/events/one?fieldManager=me"
+        answer = await client.request(verb, path, json=event, headers=headers)
+    assert answer.status_code == (201 if may_create else 403), answer.text

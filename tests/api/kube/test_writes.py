@@ -216,3 +216,39 @@ async def test_namespace_of_a_cluster_scoped_object_is_removed(path: str, value:
         assert "namespace" not in answer.json()["metadata"]
         (*_, newest) = await services.log.read_all(0, 10)
         assert "namespace" not in object_at(json.loads(newest.value), "manifest", "metadata")
+
+
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+
+
+async def test_put_creates_an_absent_lease() -> None:
+    lease: Json = {"metadata": {"name": "one", "resourceVersion": "7"}, "spec": {"holderIdentity": "me"}}
+    async with api() as (client, services):
+        created = await client.put(f"{LEASES}/one", json=lease)
+        assert created.status_code == 201, created.text
+        assert (await client.get(f"{LEASES}/one")).json() == created.json()
+        before = services.log.last_number()
+        other: Json = {**lease, "metadata": {"name": "two", "uid": "of-a-deleted-one"}}
+        refused = await client.put(f"{LEASES}/two", json=other)
+        assert (refused.status_code, refused.json()["reason"]) == (409, "Conflict")
+        absent = await client.put("/apis/coordination.k8s.io/v1/namespaces/absent/leases/one", json=lease)
+        assert absent.status_code == 404
+        assert services.log.last_number() == before
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("/api/v1/namespaces/default/services", {"spec": {"ports": [{"port": 80}]}}),
+        ("/api/v1/namespaces/default/limitranges", {"spec": {"limits": []}}),
+        (f"{ROLES}", {"rules": []}),
+        ("/api/v1/namespaces/default/events", {"involvedObject": {"namespace": "default"}}),
+    ],
+)
+async def test_put_creates_absent_objects_of_some_kinds(path: str, value: Json) -> None:
+    async with api() as (client, _):
+        for code in (201, 200):
+            answer = await client.put(f"{path}/one", json={"metadata": {"name": "one"}, **value})
+            assert answer.status_code == code, answer.text
+        config = await client.put(f"{MAPS}/one", json=config_map("one"))
+        assert config.status_code == 404
