@@ -106,10 +106,8 @@ def object_document(
         policy = marks.of_policy(row.uid, KubeObject(document))
         document, metadata = policy.document, policy.metadata
     if kind == "Namespace":
-        document["spec"] = {"finalizers": ["kubernetes"], **_part(document, "spec")}
-        document["status"] = {"phase": "Terminating" if "deletionTimestamp" in metadata else "Active"}
-        name_label = {"kubernetes.io/metadata.name": row.name}
-        metadata["labels"] = {**_part(metadata, "labels"), **name_label}
+        namespace = as_namespace(KubeObject(document))
+        document, metadata = namespace.document, namespace.metadata
     if kind == "WorkloadRebalancer":
         document["status"] = rebalancer_status(rebalancer) if rebalancer is not None else {}
     elif row.status:
@@ -122,6 +120,17 @@ def object_document(
     if managed:
         _add_status_managers(document, metadata, row, binding)
     return KubeObject(document)
+
+
+def as_namespace(value: KubeObject) -> KubeObject:
+    """Return a Namespace with its derived fields: its finalizer, its phase, and the label with its name."""
+    labels = {**value.labels, "kubernetes.io/metadata.name": value.name}
+    derived: Json = {
+        "metadata": {**value.metadata, "labels": labels},
+        "spec": {"finalizers": ["kubernetes"], **value.object_at("spec")},
+        "status": {"phase": "Terminating" if value.is_ending else "Active"},
+    }
+    return value.with_fields(derived)
 
 
 def shown_number(row: ObjectRow, binding: Binding | None, rebalancer: Rebalancer | None) -> int:

@@ -45,6 +45,19 @@ async def test_interrupted_deletion_continues_and_keeps_a_namespace_with_a_prote
         assert (await kube.get(f"{NAMESPACES}/labelled/configmaps/content")).status_code == 200
 
 
+async def test_deletion_of_a_namespace_returns_the_terminating_namespace_also_as_a_dry_run() -> None:
+    async with serving() as services, kube_client(services) as kube:
+        await create(kube, "leaving", {})
+        before = services.log.last_number()
+        dry = (await kube.delete(f"{NAMESPACES}/leaving", params={"dryRun": "All"})).json()
+        assert services.log.last_number() == before
+        assert (dry["kind"], dry["metadata"]["name"]) == ("Namespace", "leaving")
+        assert dry["metadata"]["deletionTimestamp"]
+        removed = (await kube.delete(f"{NAMESPACES}/leaving")).json()
+        assert removed["status"] == {"phase": "Terminating"}
+        assert removed == (await kube.get(f"{NAMESPACES}/leaving")).json()
+
+
 def fail_once(
     monkeypatch: pytest.MonkeyPatch, services: Services, error: port.LogError, appends: int
 ) -> list[str]:

@@ -39,6 +39,7 @@ from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
 from projections.documents import field_owners
+from projections.documents import objects as documents
 
 _PLAIN: Final = requests.Form()
 _NOT_KEPT: Final = "the status was not changed: only members and the engine report it"
@@ -154,10 +155,12 @@ class WriteRequests:
             raise StatusError(403, "Forbidden", message, {"name": target.name, "kind": resource.plural})
 
         is_namespace_gone = False
-        if target.route == "namespace" and not dry_run:
+        if is_namespace and not dry_run:
             answer, is_namespace_gone = await self._namespaces.end(target, preconditions)
         else:
-            removal = Removal(target=target, preconditions=preconditions, now_ms=self._clock_ms())
+            removal = Removal(
+                target=target, preconditions=preconditions, now_ms=self._clock_ms(), is_kept=is_namespace
+            )
             answer = await self._write_api.change(removal, dry_run=dry_run, source=CLIENT_SOURCE)
         written = _written(answer, resource, target.name)
         removed = written.mutated.value
@@ -166,7 +169,12 @@ class WriteRequests:
             return status_objects.deleted(resource, target.name, removed.uid)
         if is_gone and written.resource_version:
             removed = removed.with_metadata({"resourceVersion": str(written.resource_version)})
-        return self._plane.shown(resource, removed)
+        if is_gone:
+            return self._plane.shown(resource, removed)
+        current = await self._plane.current(resource, target.namespace, target.name)
+        if current is not None and current.is_ending:
+            return current
+        return self._as_shown(removed, current, write)
 
     async def _scale(self, write: WriteRequest, edit: RequestedEdit) -> Response:
         value, written = await self._written_object(write, edit)
@@ -268,7 +276,7 @@ class WriteRequests:
         value = await self._plane.current(resource, target.namespace, target.name)
         if value is not None and not dry_run and mutated.action != Action.DELETED:
             return value, written
-        return self._as_shown(versions.to_served(resource, mutated.value), value, write), written
+        return self._as_shown(mutated.value, value, write), written
 
     async def _submit(
         self, write: WriteRequest, target: Target, edit: RequestedEdit, relabelling: Relabelling | None
@@ -328,7 +336,7 @@ class WriteRequests:
         )
 
     def _as_shown(self, outcome: KubeObject, current: KubeObject | None, write: WriteRequest) -> KubeObject:
-        """Render an object that was not stored (dry run, deletion), with the engine's labels and status."""
+        """Render an object in its stored version that was not stored, with the engine's labels and status."""
         resource, current_metadata = write.resource, {} if current is None else current.metadata
         metadata = dict(outcome.metadata)
         for name in ("labels", "annotations"):
@@ -345,9 +353,13 @@ class WriteRequests:
             "name": write.writer.name,
         }
         head: Json = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": new | metadata}
-        if current is not None and "status" in current.document and write.path.part != "status":
-            head["status"] = current.at("status")
-        return self._plane.shown(resource, outcome.with_fields(head))
+        value = outcome.with_fields(head)
+        if resource.qualified == "namespaces":
+            return self._plane.shown(resource, documents.as_namespace(value))
+        value = self._plane.shown(resource, value)
+        if current is None or "status" not in current.document or write.path.part == "status":
+            return value
+        return value.with_fields({"status": current.at("status")})
 
 
 def _kind(resource: Resource) -> tuple[str, str]:

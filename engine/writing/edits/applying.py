@@ -12,6 +12,7 @@ from engine.writing.edits.objects import (
     check_types,
     check_whole,
     filled_in,
+    not_ended,
     plain,
     shown,
     with_known_fields,
@@ -36,7 +37,7 @@ class Application(RequestedEdit, frozen=True):
         check_head(writer, live, desired)
         check_types(writer, desired)
         if live is None:
-            desired = preconditions.not_ended(desired)
+            desired = not_ended(desired)
         merged = applied_to(writer, live, desired, writer.write(managed_fields.APPLY), force=self.force)
         if merged is live:
             return Edited(merged, known.warnings)

@@ -225,7 +225,7 @@ def completed(writer: Writer, live: KubeObject | None, edited: Edited) -> Edited
             **{name: live_metadata[name] for name in kept if name in live_metadata},
         }
     else:
-        metadata = preconditions.not_ended(new).metadata
+        metadata = not_ended(new).metadata
     metadata = {**metadata, "name": writer.name, "namespace": writer.namespace}
     if not writer.namespace:
         del metadata["namespace"]
@@ -243,6 +243,14 @@ def completed(writer: Writer, live: KubeObject | None, edited: Edited) -> Edited
     except managed_fields.ManagedFieldsError as error:
         raise status_objects.bad_request(str(error)) from None
     return Edited(managed_fields.replaced(filled, owners), edited.warnings)
+
+
+def not_ended(new: KubeObject) -> KubeObject:
+    """Return a new object without a time of deletion, as of an object that was exported while it was terminating."""
+    ending = ("deletionTimestamp", "deletionGracePeriodSeconds")
+    return new.with_fields(
+        {"metadata": {name: item for name, item in new.metadata.items() if name not in ending}}
+    )
 
 
 def filled_in(writer: Writer, live: KubeObject | None, value: KubeObject) -> KubeObject:

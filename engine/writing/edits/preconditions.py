@@ -94,12 +94,6 @@ def may_create(resource: Resource, name: str, new: KubeObject) -> bool:
     return True
 
 
-def not_ended(new: KubeObject) -> KubeObject:
-    """Return a new object without a time of deletion, as of an object that was exported while it was terminating."""
-    kept = {name: item for name, item in new.metadata.items() if name not in _ENDING}
-    return new.with_fields({"metadata": kept})
-
-
 def check_not_ended(resource: Resource, live: KubeObject, new: KubeObject) -> None:
     """Raise StatusError if ``new`` sets another time of deletion than ``live``: only a DELETE does."""
     before, after = live.metadata, new.metadata
