@@ -80,7 +80,11 @@ async def rebuild(
     Also return, for each member that is down, the offset of its first work not applied, and the names of the members
     that have never joined. ``known`` are histories that need not be read from the log.
     """
-    read = {spec.name: member_history.History() for spec in members if spec.name not in known}
+    read = {
+        spec.name: member_history.History(nodes=sum(group.count for group in spec.nodes))
+        for spec in members
+        if spec.name not in known
+    }
     behind = await _read(log, read, ends, counting) if read else {}
     histories = {**known, **read}
     for name, history in known.items():

@@ -105,7 +105,7 @@ class History(Struct):
     ``unmanaged`` and ``ages`` are the objects of the member's own clients, and the ages of their replicas.
     ``replaced`` are the slots of deleted pods, by the key of the object; ``orphans`` as in ``MemberState``.
     ``reports`` has the last report on each workload, ``running`` the last WorkloadReported with its record number.
-    ``resting`` workloads are restored when a work comes for them.
+    ``resting`` workloads are restored when a work comes for them. The member has ``nodes`` nodes.
     """
 
     workloads: dict[str, WorkloadHistory] = {}
@@ -117,6 +117,7 @@ class History(Struct):
     reports: dict[str, Report] = {}
     running: dict[str, tuple[int, health.WorkloadReported]] = {}
     resting: dict[str, Resting] = {}
+    nodes: int = 1
     joined: bool = False
     was_joined: bool = False
     ready: bool | None = None
@@ -276,7 +277,7 @@ def _take_object(history: History, manifest: bytes, write: ObjectWrite) -> None:
         old, manifest, write.uid, write.at_ms, orphans.revisions_of(kept)
     )
     _adopt(history, key, write.data.name)
-    _scale(history.ages.setdefault(key, []), unmanaged.replicas_of(ref, manifest) or 0, write.at_ms)
+    _scale(history.ages.setdefault(key, []), unmanaged.count_of(ref, manifest, history.nodes), write.at_ms)
 
 
 def _take_deletion(history: History, deletion: clusters.MemberObjectDeleted, at_ms: int) -> None:
@@ -334,7 +335,7 @@ def _adopt(history: History, key: str, cluster: str) -> None:
     ages, replaced = history.ages.get(last, []), history.replaced.get(last, {})
     pods = [item for item in orphaned.values() if item.ref.kind == templates.POD]
     if pods and (own := history.unmanaged.get(key)) is not None:
-        count = unmanaged.replicas_of(own.ref, own.manifest) or 0
+        count = unmanaged.count_of(own.ref, own.manifest, history.nodes)
         ages, replaced = orphans.adopted(cluster, _workload(key, own, [], {}), count, pods)
     elif pods:
         # The template of a managed object is unknown here; assume that it equals that of the pods.

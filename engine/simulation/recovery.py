@@ -145,13 +145,26 @@ def _restore_workload(
     else:
         # Preserved workloads are no longer reported; assume that the replicas are ready.
         ready = (count or 0) if past.preserved else 0
+    _run_existing(state, workload, report, template, at_ms)
+    replicas.resume(state, workload, member_history.ages_of(past, retains=template.retains), ready)
+
+
+def _run_existing(
+    state: MemberState,
+    workload: Workload,
+    report: member_history.Report | None,
+    template: Template,
+    at_ms: int,
+) -> None:
+    """Run the replicas that existed before the restart; quotas refused the others, and decide on them again."""
     count = workload.replicas or 0
     if isinstance(report, health.WorkloadReported) and quotas.is_limited(state, workload.ref.namespace):
         count = min(count, report.replicas)
     replicas.run(state, workload, count, template, at_ms)
+    if isinstance(report, health.WorkloadReported) and quotas.is_short(state, workload):
+        replicas.restore(state, workload, count, at_ms)
     if count < (workload.replicas or 0):
         quotas.defer(state, workload)
-    replicas.resume(state, workload, member_history.ages_of(past, retains=template.retains), ready)
 
 
 def _retained(

@@ -296,7 +296,17 @@ def _cohort_at(workload: Workload, position: int) -> Cohort:
 
 def add_replicas(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
     """Create up to ``count`` more replicas of a workload, as many as quotas allow; they wait for capacity."""
-    count = quotas.allowed(state, workload, count)
+    _create(state, workload, quotas.allowed(state, workload, count), at_ms)
+
+
+def restore(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
+    """Create the missing ones of ``count`` replicas that existed before a restart; quotas do not refuse them."""
+    count = min(count, still_to_run(workload, count), PODS_MAX)
+    _create(state, workload, max(count - workload.admitted - workload.pending, 0), at_ms)
+    quotas.settle(state, workload)
+
+
+def _create(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
     quotas.count(state, workload.ref.namespace, workload.template, count)
     workload.pending += count
     workload.pending_since_ms = at_ms

@@ -189,6 +189,13 @@ def replicas_of(ref: shapes.WorkloadRef, manifest: bytes) -> int | None:
     return None if count is None else max(count, 0)
 
 
+def count_of(ref: shapes.WorkloadRef, manifest: bytes, nodes: int) -> int:
+    """Return how many pods an unmanaged object has in a member with this many nodes, without regard to quotas."""
+    if ref.kind in templates.COUNTED_BY_MEMBERS:
+        return nodes if ref.kind == "DaemonSet" else max(templates.read(manifest).count, 0)
+    return replicas_of(ref, manifest) or 0
+
+
 def contained(items: Mapping[str, Unmanaged], ref: shapes.WorkloadRef) -> list[str]:
     """Return the keys of the objects in the namespace ``ref``; none if ``ref`` is not a namespace."""
     if (ref.api_version, ref.kind) != namespaces.KIND:

@@ -3,11 +3,12 @@
 from typing import Final
 
 import msgspec
+import pytest
 from msgspec import structs
 
 from engine.simulation import garbage_collection
 from engine.simulation.state import MemberState
-from events import clusters
+from events import clusters, shapes
 from events.json_values import Json
 from tests.builders import manifests
 from tests.members import examples
@@ -40,6 +41,21 @@ async def test_owner_of_an_object_that_the_control_plane_took_over_can_be_delete
     await stage.settle()
     state = await _write(stage, {**_OWNER, "metadata": {**_METADATA, **_ENDING}})
     assert (state.unmanaged, list(state.workloads)) == ({}, [examples.key_of("nginx")])
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "DaemonSet", "StatefulSet"])
+async def test_orphaned_pods_of_all_kinds_survive_a_restart(kind: str) -> None:
+    stage = examples.Stage()
+    await stage.turn()
+    manifest = {**manifests.deployment("nginx", 1, "default"), "kind": kind}
+    await _write(stage, manifest)
+    ref = shapes.WorkloadRef(api_version="apps/v1", kind=kind, name="nginx", namespace="default")
+    deleted = clusters.MemberObjectDeleted(name="member1", object=ref, orphans=True)
+    await stage.members.write("member1", deleted)
+    rebuilt = stage.restarted()
+    for checked in (stage, rebuilt):
+        await checked.settle()
+        assert [item.ref.kind for item in checked.members.state_of("member1").unmanaged.values()] == ["Pod"]
 
 
 async def test_orphan_that_the_control_plane_took_over_is_not_adopted() -> None:

@@ -111,6 +111,21 @@ async def _propagate(stage: examples.Stage, value: Json, *, step: int = 1, overw
     await stage.settle()
 
 
+async def test_restart_keeps_propagated_pods_that_exceed_a_later_quota() -> None:
+    stage = examples.Stage()
+    await stage.turn()
+    await stage.work(examples.applied("nginx", 3, offset=await stage.template("nginx", 3)))
+    await stage.settle()
+    await _propagate(stage, _quota(pods="2"), step=2)
+    rebuilt = stage.restarted()
+    number = rebuilt.log.last_number()
+    await rebuilt.settle()
+    assert _running(stage, NGINX).ready == _running(rebuilt, NGINX).ready == 3
+    assert examples.reports(await rebuilt.events_since(number)) == []
+    await _write(rebuilt, _deployment("other", 1))
+    assert _running(rebuilt, OTHER).ready == 0
+
+
 @pytest.mark.parametrize("is_propagated", [True, False])
 async def test_bare_pods_are_counted_after_a_restart(is_propagated: bool) -> None:
     stage = examples.Stage()
