@@ -7,6 +7,7 @@ at which something is due, so hours pass in milliseconds, and the same fork give
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from engine.domain.clusters import Health
 from engine.plans import comparison, fork_log, member_models, recorded_shards
 from engine.plans.questions import Failure, Input, PlanError
 from engine.reconcilers import worker
@@ -21,7 +22,8 @@ class Fork:
     """The engine on a fork of a log, in virtual time.
 
     ``number`` is the sequence number of the last record before the fork. ``began_ms`` is the start of virtual time,
-    in milliseconds since 1970. ``was_stable``: without the change of the last ``run``, nothing would have happened.
+    in milliseconds since 1970. ``heartbeats`` is the last reported health of the clusters whose agents send
+    heartbeats. ``was_stable``: without the change of the last ``run``, nothing would have happened.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class Fork:
         self.members = member_fleet.Members(log, self._clock, simulated)
         self.assumptions: tuple[str, ...] = ()
         self.before = comparison.NOTHING
+        self.heartbeats: dict[str, Health] = {}
         self.was_stable = True
         self._simulated = simulated
 
@@ -54,7 +57,11 @@ class Fork:
         await self.members.recover()
         member_models.load(models, self.members)
         self.before = comparison.start_of(folds, self.capacity())
-        await self.log.append(member_models.last_heartbeats(models, facts, self.number, self.now_ms))
+        self.heartbeats = member_models.heartbeats(models, facts)
+        # A plan has no agents: without these reports, all their clusters would be silent before long.
+        await self.log.append(
+            [member_models.heartbeat(name, known, self.now_ms) for name, known in self.heartbeats.items()]
+        )
 
     async def take_over(self) -> None:
         """Let the worker own the shards, if it does not yet; from then on they belong to this fork alone."""
@@ -113,11 +120,17 @@ class Fork:
     async def _apply(self, change: Input | Failure) -> None:
         if isinstance(change, Input):
             await self.log.append([change.record])
-        else:
-            try:
-                await self.members.fault(change.member, change.kind, change.amount)
-            except (LookupError, ValueError) as error:
-                raise PlanError(str(error.args[0])) from None
+            return
+        try:
+            if change.kind == "down" and (known := self.heartbeats.get(change.member)) is not None:
+                await self._silence(change.member, known)
+            await self.members.fault(change.member, change.kind, change.amount)
+        except (LookupError, ValueError) as error:
+            raise PlanError(str(error.args[0])) from None
+
+    async def _silence(self, name: str, known: Health) -> None:
+        """Let a cluster's agent fail with the cluster: its grace period begins, and nothing reports the failure."""
+        await self.log.append([member_models.heartbeat(name, known, self.now_ms, known.grace_seconds)])
 
     async def _rest(self) -> None:
         """Take turns until nothing is left to do at this instant."""

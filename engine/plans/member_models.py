@@ -131,27 +131,31 @@ async def past(
     )
 
 
-def last_heartbeats(models: Models, facts: Facts, number: int, now_ms: int) -> list[records.Record]:
-    """Return health reports of the modelled clusters whose agents send heartbeats; no report has to follow them.
+def heartbeats(models: Models, facts: Facts) -> dict[str, Health]:
+    """Return the last reported health of the modelled clusters whose agents send heartbeats, by name."""
+    healths = ((spec.name, facts.members[spec.name].health) for spec in models.specs if spec.has_agent)
+    return {name: known for name, known in healths if known is not None}
 
-    Without them, all these clusters would be silent before long: a plan has no agents. ``number`` is that of the last
-    record before the fork, ``now_ms`` the time of the reports, in milliseconds since 1970.
+
+def heartbeat(name: str, known: Health, now_ms: int, grace_seconds: int = 0) -> records.Record:
+    """Return another heartbeat of a cluster's agent; without a grace period, no report has to follow it.
+
+    ``now_ms`` is its time in milliseconds since 1970.
     """
-    names = sorted(spec.name for spec in models.specs if spec.modelled)
-    healths = ((name, facts.members[name].health) for name in names if name in facts.members)
-    return [
-        _heartbeat(name, known, number, max(now_ms, known.heard_ms))
-        for name, known in healths
-        if known is not None and known.grace_seconds and known.status != UNKNOWN
-    ]
-
-
-def _heartbeat(name: str, known: Health, number: int, at_ms: int) -> records.Record:
     data = clusters.ClusterHealthChanged(
-        name=name, ready=known.status == READY, reason=known.reason, message=known.message
+        name=name,
+        ready=known.status == READY,
+        reason=known.reason,
+        message=known.message,
+        grace_seconds=grace_seconds,
     )
+    at_ms = max(now_ms, known.heard_ms)
     head = records.Envelope(
-        id=f"{number}-{name}", source=_SOURCE, type="", subject=name, time=times.to_text(at_ms)
+        id=f"{name}-{at_ms}-{grace_seconds}",
+        source=_SOURCE,
+        type="",
+        subject=name,
+        time=times.to_text(at_ms),
     )
     return codec.encode(data, head, partition=0, key=name)
 
@@ -179,6 +183,11 @@ def _assumptions(names: Sequence[str]) -> tuple[str, ...]:
     return (_ASSUMED.format(text, specs.STARTUP_MS),)
 
 
+def _has_agent(known: Health | None) -> bool:
+    """Whether an agent sends heartbeats of this health; a silent one sends none."""
+    return known is not None and known.grace_seconds > 0 and known.status != UNKNOWN
+
+
 def _model(name: str, cluster: Cluster) -> specs.MemberSpec:
     spec, capacity = cluster.spec, cluster.capacity
     return specs.MemberSpec(
@@ -190,6 +199,7 @@ def _model(name: str, cluster: Cluster) -> specs.MemberSpec:
         zones=spec.zones,
         apis=spec.apis,
         modelled=True,
+        has_agent=_has_agent(cluster.health),
     )
 
 

@@ -101,6 +101,7 @@ async def _predicted(fork: Fork, question: Question, progress: Callable[[int], N
         assumptions=[
             *fork.assumptions,
             *_without_eviction(failing, fork),
+            *_silenced(failing, fork),
             *_autoscaled({change.key for change in changed} & set(_scaled(question.autoscaled, fork))),
         ],
     )
@@ -126,6 +127,17 @@ def _autoscaled(keys: Collection[str]) -> list[str]:
 def _without_eviction(failed: Collection[str], fork: Fork) -> list[str]:
     """Return the note that workloads stay in failed clusters, if some fail and no ClusterTaintPolicy exists."""
     return [_NOT_EVICTED] if failed and not fork.worker.facts.taint_policies else []
+
+
+def _silenced(failed: set[str], fork: Fork) -> list[str]:
+    """Return the notes after how long the engine notices failures of clusters whose agents fail with them."""
+    by_grace: dict[int, list[str]] = {}
+    for name in sorted(failed & fork.heartbeats.keys()):
+        by_grace.setdefault(fork.heartbeats[name].grace_seconds, []).append(name)
+    return [
+        f"the failure of {summaries.names(names)} is noticed after {grace_s} s without heartbeats"
+        for grace_s, names in sorted(by_grace.items())
+    ]
 
 
 def _refused(happened: Sequence[codec.Decoded]) -> list[str]:

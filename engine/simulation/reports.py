@@ -104,9 +104,12 @@ def collect(state: MemberState, at_ms: int) -> list[Report]:
 
 
 def collect_health(state: MemberState) -> list[Report]:
-    """Return a health report if the member went up or down. It represents an outside observer, so no fault loses it."""
+    """Return a health report if the member went up or down.
+
+    It represents an outside observer, so no fault loses it; if the member has an agent, there is no such observer.
+    """
     ready = not state.faults.cut_off
-    if not state.joined or ready == state.reported_ready:
+    if not state.joined or ready == state.reported_ready or (state.spec.has_agent and not ready):
         return []
     state.reported_ready = ready
     reason = "ClusterReady" if ready else "ClusterNotReachable"

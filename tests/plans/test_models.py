@@ -122,7 +122,16 @@ async def test_clusters_with_heartbeats_do_not_become_silent_in_a_plan() -> None
     failed = await planning.predict(
         story.log, msgspec.structs.replace(question, failures=(Failure(member="member1"),))
     )
-    assert {event.subject for event in failed.events if "health" in event.type} == {"member1"}
+    (last, silent) = [event for event in failed.events if "health" in event.type]
+    assert (last.after_ms, last.subject, silent.after_ms, silent.data["silent"]) == (
+        0,
+        "member1",
+        40_000,
+        True,
+    )
+    assert "the failure of member1 is noticed after 40 s without heartbeats" in failed.assumptions
+    (change,) = failed.changed
+    assert change.ready_min == 0, "its replicas are lost at once"
 
 
 async def test_a_model_reports_the_free_nodes_of_its_cluster_on() -> None:
