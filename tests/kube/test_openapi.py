@@ -37,8 +37,8 @@ def test_kubectl_explains_fields(tmp_path: Path) -> None:
         ports = kubectl.prints(_kubectl(), "explain", "deployment.spec.template.spec.containers.ports")
         placement = kubectl.prints(_kubectl(), "explain", "propagationpolicies.spec.placement")
     assert "containerPort\t<integer> -required-" in ports
-    assert "Where objects go, and how their replicas are divided." in placement
-    assert "Over how many clusters, zones, regions or providers it is spread." in placement
+    assert "The clusters, and how replicas are divided among them." in placement
+    assert "The numbers of clusters and regions over which workloads are spread." in placement
     assert (
         "spreadConstraints\t<[]SpreadConstraint>" in placement or "spreadConstraints\t<[]Object>" in placement
     )
