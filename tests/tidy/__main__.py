@@ -14,7 +14,7 @@ def report() -> Table:
     table = Table("WHAT", "FIGURE", "WHERE", box=None)
     untyped, functions = measures.untyped_signatures()
     constants, cycles = measures.repeated_constants(), measures.cycles()
-    words = language.counts()
+    words = language.private_words()
     created = asyncio.run(one_create.functions())
     rows = [
         ("source lines", str(measures.lines()), ""),
@@ -24,17 +24,13 @@ def report() -> Table:
         ("signatures with untyped JSON", f"{untyped / functions:.0%}", f"{untyped} of {functions}"),
         ("constants defined several times", str(len(constants)), "; ".join(list(constants)[:3])),
         ("import cycles, types included", str(len(cycles)), "; ".join(", ".join(cycle) for cycle in cycles)),
-        ("private words and openings", str(sum(words.values())), _most(words.most_common(6))),
+        ("private words and openings", str(len(words)), ", ".join(words[:6])),
         *(("longest modules", str(count), name) for count, name in measures.longest_files()),
         *(("longest functions", str(count), name) for count, name in measures.longest_functions()),
     ]
     for row in rows:
         table.add_row(*row)
     return table
-
-
-def _most(counts: list[tuple[str, int]]) -> str:
-    return ", ".join(f"{word} {count}" for word, count in counts)
 
 
 if __name__ == "__main__":

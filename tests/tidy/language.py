@@ -4,7 +4,6 @@ import ast
 import io
 import re
 import tokenize
-from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -36,7 +35,9 @@ NAMES: Final = frozenset(
 _PARTICIPLES: Final = frozenset({"kept", "known", "made", "seen"})
 """Names that are unclear for functions and classes only."""
 
-_DOCUMENTED_IN: Final = ("engine", "events", "projections", "compose")
+_DESCRIBING: Final = ("compose/compose.yaml", "compose/grafana/", "events/validation/kinds/")
+"""Files with comments and descriptions for users, such as those of ``kubectl explain``."""
+
 _DOCUMENTED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -110,21 +111,23 @@ def unclear_names(path: Path) -> Iterator[str]:
 
 
 @cache
-def counts() -> Counter[str]:
-    """Count each word in ``PRIVATE`` and each opening in ``OPENINGS``, in the shipped packages and the README files."""
-    counted: Counter[str] = Counter()
-    for path in trees.modules():
-        if trees.name_of(path).startswith("tests/"):
+def private_words() -> tuple[str, ...]:
+    """Return each word in ``PRIVATE`` and each opening in ``OPENINGS`` that is used, after the name of its file.
+
+    Tests are left out.
+    """
+    used: list[str] = []
+    for path in trees.files():
+        name = trees.name_of(path)
+        if name.startswith("tests/"):
             continue
-        for text in docstrings(path):
-            counted.update(word.lower() for word in PRIVATE.findall(text))
-            if match := OPENINGS.match(text.strip()):
-                counted[f"{match[0]} ..."] += 1
-        for text in (*texts(path), *comments(path)):
-            counted.update(word.lower() for word in PRIVATE.findall(text))
-    for path in (
-        trees.ROOT / "README.md",
-        *(file for name in _DOCUMENTED_IN for file in (trees.ROOT / name).rglob("README.md")),
-    ):
-        counted.update(word.lower() for word in PRIVATE.findall(path.read_text()))
-    return counted
+        words: list[str] = []
+        if path.suffix == ".py":
+            for text in docstrings(path):
+                words += PRIVATE.findall(text)
+                words += (f"{match[0]} ..." for match in [OPENINGS.match(text.strip())] if match)
+            words += (word for text in (*texts(path), *comments(path)) for word in PRIVATE.findall(text))
+        elif path.name == "README.md" or name.startswith(_DESCRIBING):
+            words += PRIVATE.findall(path.read_text())
+        used += (f"{name}: {word}" for word in words)
+    return tuple(used)
