@@ -31,6 +31,12 @@ async def test_new_member_joins_and_reports_health_and_capacity() -> None:
     assert await stage.turn() == []
 
 
+async def test_turns_that_begin_together_report_once() -> None:
+    stage = examples.Stage(examples.member("member1"))
+    await asyncio.gather(*(stage.members.turn() for _ in range(3)))
+    assert len(await stage.log.read(topics.CLUSTERS, 0, 0, 10)) == 3  # joined, health, capacity
+
+
 async def test_work_runs_its_template_with_its_requests() -> None:
     stage = examples.Stage(examples.member("member1"), examples.member("member2"))
     await stage.turn()

@@ -5,6 +5,7 @@ import contextlib
 from pathlib import Path
 
 import pytest
+import structlog
 
 from engine.log import memory, port
 from engine.process import checkpointing
@@ -241,6 +242,20 @@ async def test_file_continues_after_a_crash_in_the_middle_of_a_line(tmp_path: Pa
     series = checkpoints.read(await sink.lines(), PUBLIC)
     assert [checkpoint.number for checkpoint in series] == [30, log.last_number()]
     assert path.read_bytes().startswith(whole)
+
+
+async def test_checkpoint_that_cannot_be_written_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The loggers of the tests drop errors.
+    everything = structlog.make_filtering_bound_logger(0)
+    monkeypatch.setattr(checkpointing, "_log", structlog.wrap_logger(None, wrapper_class=everything))
+    log, stopping = await logs.played(), asyncio.Event()
+    stopping.set()
+    schedule = checkpointing.Schedule(PRIVATE, 1, str(tmp_path))
+    with structlog.testing.capture_logs() as lines:
+        await checkpointing.run(schedule, lambda: contextlib.nullcontext(log), lambda: 1, stopping)
+    assert [(line["event"], line["to"]) for line in lines] == [("checkpoint not signed", str(tmp_path))]
 
 
 async def test_schedule_signs_new_records_and_once_more_at_the_stop(tmp_path: Path) -> None:
