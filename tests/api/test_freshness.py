@@ -148,3 +148,19 @@ async def test_kind_defined_through_another_replica_is_served(replica: Replica) 
     await replica.written_elsewhere("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
     answer = await replica.kube.get("/apis/stable.example.com/v1/namespaces/default/crontabs")
     assert answer.status_code == 200
+
+
+async def test_access_review_considers_roles_of_another_replica(replica: Replica) -> None:
+    group, user = "rbac.authorization.k8s.io", {"impersonate-user": "alice"}
+    review = {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}}
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    answer = (await replica.kube.post(path, json=review, headers=user)).json()
+    assert answer["status"]["allowed"] is False
+    binding = {
+        "metadata": {"name": "alice"},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": "alice"}],
+    }
+    await replica.written_elsewhere(f"/apis/{group}/v1/clusterrolebindings", binding)
+    answer = (await replica.kube.post(path, json=review, headers=user)).json()
+    assert answer["status"]["allowed"] is True

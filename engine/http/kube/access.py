@@ -77,13 +77,17 @@ class Authorizer:
         """The rights of a user: a service account of a member has those of the member, other users have ``rights``."""
         return await (self._member_rights(user.member) if user.is_account else self.rights())
 
+    async def newest_rights_of(self, user: User) -> Rights:
+        """The rights of a user, with the roles and bindings that any replica has stored."""
+        await self._reads.catch_up()
+        return await self.rights_of(user)
+
     async def check(self, user: User, act: Act) -> None:
         """Raise StatusError (403) if the user may not carry out this act."""
         if user.is_master or (await self.rights_of(user)).may(user, act):
             return
         # Another replica may have just stored a role or binding that permits it; catch up before refusing.
-        await self._reads.catch_up()
-        if (await self.rights_of(user)).may(user, act):
+        if (await self.newest_rights_of(user)).may(user, act):
             return
         if act.path:
             raise status_objects.forbidden_path(user.name, act.verb, act.path)

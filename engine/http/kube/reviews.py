@@ -93,13 +93,13 @@ class Reviews:
             return {"allowed": True, "reason": _MASTERS}
         if user.may_all:
             return {"allowed": True, "reason": _MEMBERS}
-        grant = (await self._authorizer.rights_of(user)).allows(user, act)
+        grant = (await self._authorizer.newest_rights_of(user)).allows(user, act)
         return {"allowed": False} if grant is None else {"allowed": True, "reason": grant.reason}
 
     async def _rules(self, user: User, namespace: str) -> _RulesStatus:
         if user.may_all:
             return {"resourceRules": [_ALL], "nonResourceRules": [], "incomplete": False}
-        known = await self._authorizer.rights_of(user)
+        known = await self._authorizer.newest_rights_of(user)
         rules = dict.fromkeys(granted.rule for granted in known.grants(user, namespace))
         return {
             "resourceRules": [parsing.shown(rule) for rule in rules if not rule.paths],
