@@ -64,8 +64,11 @@ class Namespaces:
         self._clock_ms = clock_ms
         self._on_gone = on_gone
         self._grace_ms = grace_ms
-        self._due_ms: dict[str, int] = {}
-        """Time at which the contents of a marked namespace are deleted, in milliseconds since 1970, by namespace."""
+        self._due_s: dict[str, float] = {}
+        """Time at which the contents of a marked namespace are deleted, in seconds of the event loop, by namespace.
+
+        Not of the clock, which may be corrected by any time.
+        """
 
         self._held: set[str] = set()
         """Terminating namespaces in which this process found protected objects."""
@@ -79,7 +82,7 @@ class Namespaces:
         if isinstance(answer, Problem):
             return answer, False
         if self._grace_ms:
-            self._due_ms.setdefault(target.name, self._clock_ms() + self._grace_ms)
+            self._due_s.setdefault(target.name, _from_now(self._grace_ms))
             return answer, False
         await self._clear(target.name)
         return answer, await self.finish(target.name)
@@ -90,9 +93,9 @@ class Namespaces:
         while not stopping.is_set():
             if loop.time() >= next_search_s and await self._search(grace_ms):
                 next_search_s, grace_ms = loop.time() + _SEARCH_S, self._grace_ms
-            now_ms = self._clock_ms()
-            for name in [name for name, due_ms in self._due_ms.items() if due_ms <= now_ms]:
-                del self._due_ms[name]
+            now_s = loop.time()
+            for name in [name for name, due_s in self._due_s.items() if due_s <= now_s]:
+                del self._due_s[name]
                 await self._delete_contents(name)
             await asyncio.sleep(_PAUSE_S)
 
@@ -104,7 +107,7 @@ class Namespaces:
             _log.warning("deletions of namespaces stalled", reason=str(error))
             return False
         for name in marked:
-            self._due_ms.setdefault(name, self._clock_ms() + grace_ms)
+            self._due_s.setdefault(name, _from_now(grace_ms))
         return True
 
     async def finish(self, name: str) -> bool:
@@ -129,7 +132,7 @@ class Namespaces:
     def _retry_later(self, name: str, reason: str) -> None:
         """Log why the deletion of a namespace failed, and let ``run`` continue it after a pause."""
         _log.warning("deletion of a namespace stalled", namespace=name, reason=reason)
-        self._due_ms[name] = self._clock_ms() + _AFTER_FAILURE_MS
+        self._due_s[name] = _from_now(_AFTER_FAILURE_MS)
 
     async def _finish(self, name: str) -> bool:
         namespace = await self._reads.read(lambda rows: object_tables.get(rows, _NAMESPACE, "", name))
@@ -200,6 +203,11 @@ class Namespaces:
 
     async def _contents(self, name: str) -> list[shapes.WorkloadRef]:
         return await self._reads.read(lambda rows: objects.in_namespace(rows, name))
+
+
+def _from_now(ms: int) -> float:
+    """Return the time after some milliseconds, in seconds of the event loop."""
+    return asyncio.get_running_loop().time() + ms / 1000
 
 
 def _marked(rows: Rows) -> list[str]:
