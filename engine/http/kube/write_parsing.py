@@ -4,11 +4,12 @@ The control plane and the APIs of simulated members parse requests alike, but ca
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from msgspec import Struct, structs
 from starlette.requests import Request
+from starlette.responses import Response
 
 from engine import loop_share
 from engine.http import incoming_requests
@@ -18,7 +19,7 @@ from engine.kubeapi.admission.rules import definitions
 from engine.kubeapi.conversion import scales
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.errors import messages as words
-from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.errors.status_objects import Cause, StatusError
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.requests import body_checks
 from engine.kubeapi.rights.rbac import User
@@ -34,6 +35,9 @@ from events.kube_objects import KubeObject
 
 _LARGE: Final = loop_share.LARGE_BYTES + 1
 _GENERATED_LETTERS: Final = 5
+_GENERATED_TRIES: Final = 8
+"""Number of names that are generated for one object, as in Kubernetes, if others have taken them."""
+
 _GENERATED_PREFIX_MAX: Final = 58
 
 
@@ -41,6 +45,7 @@ class WriteRequest(Struct, frozen=True, kw_only=True):
     """A write request and what was parsed from it.
 
     ``body_bytes`` is the size of the body for ``loop_share.apart``: large if a short body may make a large object.
+    ``prefix`` is the ``generateName`` from which the name was generated; empty if the client named the object.
     """
 
     resource: Resource
@@ -52,6 +57,7 @@ class WriteRequest(Struct, frozen=True, kw_only=True):
     user: User
     method: str
     body_bytes: int
+    prefix: str = ""
 
 
 class Parsing:
@@ -79,10 +85,9 @@ class Parsing:
         body = await bodies.read_object(request, resource, repeated)
         metadata = body.metadata
         name = metadata.get("name")
-        prefix = metadata.get("generateName")
-        if not name and isinstance(prefix, str) and prefix:
-            letters = "".join(secrets.choice(vocabulary.SAFE_LETTERS) for _ in range(_GENERATED_LETTERS))
-            name = prefix[:_GENERATED_PREFIX_MAX] + letters
+        prefix = "" if name else str(metadata.get("generateName") or "")
+        if prefix:
+            name = _generated(prefix)
         if not isinstance(name, str) or not name:
             cause = Cause(
                 field="metadata.name",
@@ -96,6 +101,8 @@ class Parsing:
         if metadata.get("resourceVersion"):
             raise status_objects.bad_request("resourceVersion should not be set on objects to be created")
         write = self.read(request, resource, api_path, name, namespace if resource.namespaced else "")
+        if prefix:
+            write = structs.replace(write, prefix=prefix)
         if repeated:
             write = _with_repeated(write, repeated)
         if resource.qualified == custom_kinds.DEFINITIONS:
@@ -185,6 +192,29 @@ class Parsing:
             method=request.method,
             body_bytes=_LARGE if bodies.is_yaml(request) else incoming_requests.announced_bytes(request),
         )
+
+
+async def created(
+    carry_out: Callable[[WriteRequest, Creation], Awaitable[Response]],
+    write: WriteRequest,
+    creation: Creation,
+) -> Response:
+    """Carry out a creation; if the generated name of the object is taken, try other names. Raises StatusError."""
+    for _ in range(_GENERATED_TRIES - 1):
+        try:
+            return await carry_out(write, creation)
+        except StatusError as error:
+            if not write.prefix or error.reason != "AlreadyExists":
+                raise
+        name = _generated(write.prefix)
+        write = structs.replace(write, writer=structs.replace(write.writer, name=name))
+        creation = Creation(write.writer, creation.body.with_metadata({"name": name}))
+    return await carry_out(write, creation)
+
+
+def _generated(prefix: str) -> str:
+    letters = "".join(secrets.choice(vocabulary.SAFE_LETTERS) for _ in range(_GENERATED_LETTERS))
+    return prefix[:_GENERATED_PREFIX_MAX] + letters
 
 
 def _with_repeated(write: WriteRequest, paths: list[str]) -> WriteRequest:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from engine.controllers.namespace_deletion import Namespaces
 from engine.domain import marks, namespaces
-from engine.http.kube import bodies, list_responses, rendering, requests
+from engine.http.kube import bodies, list_responses, rendering, requests, write_parsing
 from engine.http.kube.access import Authorizer
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.kubernetes_events.client_writes import EventWrites
@@ -84,7 +84,8 @@ class WriteRequests:
 
     async def create(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle POST to a collection."""
-        return await self._change(*await self._parsing.creation(request, resource, api_path))
+        parsed = await self._parsing.creation(request, resource, api_path)
+        return await write_parsing.created(self._change, *parsed)
 
     async def replace(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle PUT of an object or subresource."""

@@ -7,6 +7,7 @@ from typing import cast
 import httpx
 import pytest
 
+from engine.http.kube import write_parsing
 from events.json_values import Json, object_at
 from tests.api.kube.client import MAPS, POLICIES, api, create, version
 from tests.builders.manifests import config_map, definition, manifest, override_policy, policy
@@ -58,6 +59,21 @@ async def test_generated_names_are_unique() -> None:
         names = [cast("Json", (await create(client, value))["metadata"])["name"] for _ in range(3)]
         assert len(set(names)) == 3
         assert all(str(name).startswith("log-") for name in names)
+
+
+async def test_generated_name_that_is_taken_is_generated_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    value: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "log-"}}
+    letters = iter("bbbbbbbbbbbbbbbccccc" + "b" * 40)
+
+    def choice(_letters: str) -> str:
+        return next(letters)
+
+    monkeypatch.setattr(write_parsing.secrets, "choice", choice)
+    async with api() as (client, _):
+        names = [cast("Json", (await create(client, value))["metadata"])["name"] for _ in range(2)]
+        assert names == ["log-bbbbb", "log-ccccc"]
+        refused = await client.post(MAPS, json=value)
+        assert (refused.status_code, refused.json()["reason"]) == (409, "AlreadyExists")
 
 
 async def test_yaml_body_is_accepted() -> None:

@@ -16,7 +16,14 @@ from starlette.responses import Response
 
 from engine import loop_share
 from engine.domain import marks, namespaces, replica_fields
-from engine.http.kube import bodies, bootstrap_objects, list_responses, rendering, requests
+from engine.http.kube import (
+    bodies,
+    bootstrap_objects,
+    list_responses,
+    rendering,
+    requests,
+    write_parsing,
+)
 from engine.http.kube.members.plane import MemberPlane
 from engine.http.kube.write_parsing import Parsing, WriteRequest
 from engine.kubeapi.conversion import scales, versions
@@ -88,7 +95,8 @@ class MemberWrites:
 
     async def create(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle POST to a collection."""
-        return await self._change(*await self._parsing.creation(request, resource, api_path))
+        parsed = await self._parsing.creation(request, resource, api_path)
+        return await write_parsing.created(self._change, *parsed)
 
     async def replace(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle PUT of an object or subresource."""
