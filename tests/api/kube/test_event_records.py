@@ -57,3 +57,18 @@ async def test_log_that_begins_with_a_malformed_time_has_namespaces() -> None:
         answer = await client.get("/api/v1/namespaces/kube-system")
         assert answer.status_code == 200, answer.text
         assert "creationTimestamp" not in answer.json()["metadata"]
+
+
+async def test_terminating_namespace_accepts_no_new_events() -> None:
+    async with api() as (client, services):
+        path, namespaces = "/api/v1/namespaces/leaving/events", "/api/v1/namespaces"
+        assert (await client.post(namespaces, json={"metadata": {"name": "leaving"}})).status_code == 201
+        body = {"metadata": {"name": "known"}, "involvedObject": {"namespace": "leaving"}, "count": 1}
+        assert (await client.post(path, json=body)).status_code == 201
+        assert (await client.delete(f"{namespaces}/leaving")).status_code == 200
+        before = services.log.last_number()
+        refused = await client.post(path, json={**body, "metadata": {"name": "new"}})
+        assert (refused.status_code, refused.json()["reason"]) == (403, "Forbidden")
+        assert "because it is being terminated" in refused.json()["message"]
+        assert services.log.last_number() == before
+        assert (await client.put(f"{path}/known", json={**body, "count": 2})).status_code == 200

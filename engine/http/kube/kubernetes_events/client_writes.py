@@ -59,7 +59,7 @@ class EventWrites:
                 None if stored is None else kubernetes_events.to_served(stored.document, resource.api_version)
             )
             if stored is None:
-                await self._check_namespace(writer.namespace)
+                await self._check_namespace(write)
             edited = edit.apply(live)
             value = edited.value
             permission.check(writer, value, live)
@@ -117,8 +117,14 @@ class EventWrites:
             raise StatusError(403, "Forbidden", message, {"name": writer.name, "kind": resource.plural})
         return stored
 
-    async def _check_namespace(self, name: str) -> None:
-        """Raise StatusError (404) if a namespace does not exist."""
+    async def _check_namespace(self, write: WriteRequest) -> None:
+        """Raise StatusError if the namespace of a new Event does not exist (404) or is terminating (403)."""
+        name = write.writer.namespace
         namespaces = await self._plane.resource(_NAMESPACES)
-        if namespaces is not None and await self._plane.current(namespaces, "", name) is None:
+        if namespaces is None:
+            return
+        namespace = await self._plane.current(namespaces, "", name)
+        if namespace is None:
             raise status_objects.not_found(namespaces, name)
+        if namespace.is_ending:
+            raise status_objects.in_terminating_namespace(write.resource, write.writer.name, name)
