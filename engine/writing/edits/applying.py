@@ -37,6 +37,7 @@ class Application(RequestedEdit, frozen=True):
         check_head(writer, live, desired)
         check_types(writer, desired)
         if live is None:
+            _check_no_uid(writer, desired)
             desired = not_ended(desired)
         merged = applied_to(writer, live, desired, writer.write(managed_fields.APPLY), force=self.force)
         if merged is live:
@@ -46,6 +47,13 @@ class Application(RequestedEdit, frozen=True):
         filled = filled_in(writer, live, merged)
         check_whole(writer, live, filled, shown(live), built_in_defaults.with_defaults(filled))
         return Edited(filled, known.warnings)
+
+
+def _check_no_uid(writer: Writer, desired: KubeObject) -> None:
+    """Raise StatusError (409) if an object to create has a uid: that of one that was deleted, or of another server."""
+    if uid := desired.metadata.get("uid"):
+        reason = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        raise status_objects.conflict(writer.resource, writer.name, reason)
 
 
 def applicable(writer: Writer, desired: KubeObject) -> Edited:

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from engine.observer.report import Report
-from events.json_values import Json
+from events.json_values import Json, object_at
 from projections.store import Store
 from tests.api.kube.client import MAPS, POLICIES, api, create
 from tests.api.servers import kube_client, serving
@@ -125,6 +125,19 @@ async def test_applied_value_of_wrong_type_is_refused(fields: Json, why: str) ->
         answer = await client.patch(f"{MAPS}/one?fieldManager=me", json=value, headers=headers)
         assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
         assert answer.json()["message"].endswith(why)
+        assert services.log.last_number() == before
+
+
+async def test_apply_with_the_uid_of_a_deleted_object_creates_no_other() -> None:
+    async with api() as (client, services):
+        value = await create(client, config_map("one"))
+        await client.delete(f"{MAPS}/one")
+        before, uid = services.log.last_number(), object_at(value, "metadata")["uid"]
+        applied = {**config_map("one"), "metadata": {"name": "one", "uid": uid}}
+        headers = {"content-type": "application/apply-patch+yaml"}
+        answer = await client.patch(f"{MAPS}/one?fieldManager=me", json=applied, headers=headers)
+        assert (answer.status_code, answer.json()["reason"]) == (409, "Conflict")
+        assert f"uid mismatch: the provided object specified uid {uid}" in answer.json()["message"]
         assert services.log.last_number() == before
 
 
