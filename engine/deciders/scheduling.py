@@ -294,11 +294,11 @@ def _emit_failure(
     binding: Binding, request: requests.Request, decision: Decision, view: View
 ) -> Outputs[None]:
     is_known = (binding.condition, binding.message) == (decision.reason, decision.message)
-    is_final = not decision.retry and not (decision.changed and binding.clusters)
+    is_final = not decision.is_open and not (decision.changed and binding.clusters)
     # A rebalancer's request gets a decision even if the failure is the same as before.
     if is_known and is_final and not (binding.reschedule_requests or binding.delayed):
         return
-    attempts = binding.attempts + 1 if decision.retry else 0
+    attempts = binding.attempts + 1 if decision.is_open else 0
     delay_ms = min(_RETRY_MS << min(attempts, _DOUBLINGS_MAX) >> 1, _RETRY_MS_MAX)
     yield decisions.ScheduleFailed(
         key=binding.key,
@@ -308,9 +308,9 @@ def _emit_failure(
         reason=decision.reason,
         message=decision.message,
         emptied=decision.changed,
-        retried=decision.retry,
+        retried=decision.is_open,
         attempts=attempts,
-        retry_at_ms=view.time_ms + delay_ms if decision.retry else 0,
+        retry_at_ms=view.time_ms + delay_ms if decision.is_open else 0,
         excluded=dict(decision.excluded),
         failed=_failed(decision),
     )

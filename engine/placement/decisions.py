@@ -135,8 +135,9 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
     ``status``, ``reason`` and ``message`` are those of the Scheduled condition, empty if there was nothing to
     do. ``changed`` means that the binding's clusters must be written (emptied if no cluster fits),
-    ``records_placement`` that the placement is recorded as applied, ``retry`` that the same request may succeed
-    later. ``excluded`` has the number of clusters by the reason of their exclusion; it is shared, and callers
+    ``records_placement`` that the placement is recorded as applied, ``retry`` that Karmada tries the same request
+    again, ``is_open`` that it may succeed later: no cluster fits the first affinity group, but a later one lacks
+    capacity. ``excluded`` has the number of clusters by the reason of their exclusion; it is shared, and callers
     must not modify it. ``failed`` are the affinity groups that failed, by index, each with its message; empty for a
     placement without groups.
     """
@@ -150,6 +151,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     message: str = ""
     retry: bool = False
+    is_open: bool = False
     records_placement: bool = False
     excluded: Mapping[str, int] = {}
     failed: tuple[tuple[int, str], ...] = ()

@@ -96,6 +96,7 @@ def _failure(
         reason=error.reason,
         message=str(error),
         retry=not unfit,
+        is_open=any(attempt.error and attempt.error.reason != failures.NO_CLUSTER_FIT for attempt in tried),
         records_placement=unfit,
         excluded=tried[0].candidates.excluded,
         failed=_failed(tried, first),

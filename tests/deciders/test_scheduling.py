@@ -182,6 +182,20 @@ async def test_missing_capacity_keeps_running_replicas_and_more_capacity_adds_th
     assert sum(story.placed(WEB).values()) == 20
 
 
+async def test_full_group_is_tried_again_although_no_cluster_fits_an_earlier_group(story: Story) -> None:
+    groups: list[Json] = [
+        {"affinityName": "absent", "clusterNames": ["member3"]},
+        {"affinityName": "full", "clusterNames": ["member2"]},
+    ]
+    placement: Json = {"clusterAffinities": groups, "replicaScheduling": DYNAMIC}
+    await story.submit(policy("p", placement), deployment("web", 30))
+    (failed,) = await failures(story)
+    assert (failed.reason, failed.retried, failed.emptied) == ("NoClusterFit", True, True)
+    await story.submit(capacity("member2", 30))
+    await story.pass_s(1)
+    assert story.placed(WEB) == {"member2": 30}
+
+
 async def test_retry_waits_for_its_backoff_despite_free_capacity(story: Story) -> None:
     await story.submit(policy("p", BOTH), deployment("web", 30))
     (failed,) = await failures(story)
