@@ -31,11 +31,18 @@ def decide(binding: Binding, view: View, *, is_changed: bool) -> Outputs[bool]:
     """End evictions that are over and start those that are due; return whether any ended.
 
     ``is_changed``: the scheduler has not seen the binding's current state, so healthy replacements may not
-    suffice.
+    suffice, and a recovered cluster waits for its pass.
     """
     is_scheduled = _is_scheduled(binding, view.shard) and not is_changed
     ended_evictions = (
-        _assess(binding, view.facts, view.placements, view.time_ms, is_scheduled=is_scheduled).ended
+        _assess(
+            binding,
+            view.facts,
+            view.placements,
+            view.time_ms,
+            is_scheduled=is_scheduled,
+            is_changed=is_changed,
+        ).ended
         if binding.tasks
         else ()
     )
@@ -74,7 +81,8 @@ def due_ms(binding: Binding, facts: Facts, placements: Placements, shard: ShardS
     """Return the next time at which an eviction starts or ends without a new input; 0 for never."""
     dues = [max(deadline_ms, 1) for _, deadline_ms in _deadlines(binding, facts, placements)]
     if binding.tasks:
-        assessed = _assess(binding, facts, placements, 0, is_scheduled=_is_scheduled(binding, shard))
+        is_scheduled = _is_scheduled(binding, shard)
+        assessed = _assess(binding, facts, placements, 0, is_scheduled=is_scheduled, is_changed=False)
         if assessed.ended:
             # An eviction can end now, for example because its replacement is healthy. It is not certain that another
             # input will cause a step, so the step is due now.
@@ -131,7 +139,13 @@ def _is_scheduled(binding: Binding, shard: ShardState) -> bool:
 
 
 def _assess(
-    binding: Binding, facts: Facts, placements: Placements, now_ms: int, *, is_scheduled: bool
+    binding: Binding,
+    facts: Facts,
+    placements: Placements,
+    now_ms: int,
+    *,
+    is_scheduled: bool,
+    is_changed: bool,
 ) -> eviction_rules.Assessment:
     healthy = _healthy(binding)
     return eviction_rules.assess(
@@ -141,14 +155,16 @@ def _assess(
         is_scheduled=is_scheduled,
         now_ms=now_ms,
         grace_period_ms=GRACE_PERIOD_MS,
-        verdicts=_verdicts(binding, healthy, facts, placements),
+        verdicts=_verdicts(binding, healthy, facts, placements, is_changed=is_changed),
     )
 
 
-def _verdicts(binding: Binding, healthy: AbstractSet[str], facts: Facts, placements: Placements) -> Verdicts:
+def _verdicts(
+    binding: Binding, healthy: AbstractSet[str], facts: Facts, placements: Placements, *, is_changed: bool
+) -> Verdicts:
     protected = last_copy.clusters(binding)
     ending: dict[str, EndReason] = {}
-    if not binding.clusters:
+    if not binding.clusters and (binding.claim is None or not is_changed):
         for cluster in protected & healthy:
             if _tolerates(binding, cluster, facts, placements) and last_copy.selecting_groups(
                 binding, (cluster,), facts, placements
@@ -161,12 +177,14 @@ def _verdicts(binding: Binding, healthy: AbstractSet[str], facts: Facts, placeme
 
 
 def _tolerates(binding: Binding, cluster: str, facts: Facts, placements: Placements) -> bool:
-    """Whether the binding may stay in a cluster without a time limit."""
+    """Whether the binding may stay in a cluster without a time limit once it is assigned to it."""
     manifest = facts.fleet.get(cluster)
     if manifest is None or cluster in facts.leaving:
         return False
     taints = manifest.spec.taints
-    tolerations = placements.get(binding.applied).cluster_tolerations if taints and binding.applied else ()
+    # An assignment applies the placement of the claim; a scheduling pass that fails may not.
+    digest = binding.claim.placement if binding.claim else binding.applied
+    tolerations = placements.get(digest).cluster_tolerations if taints and digest else ()
     return eviction_rules.deadline_ms(taints, tolerations) is None
 
 

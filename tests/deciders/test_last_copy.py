@@ -2,6 +2,8 @@
 
 from typing import Final
 
+import pytest
+
 from engine.deciders import eviction_rules, last_copy
 from engine.reconcilers import explanation
 from events import clusters, decisions, specs, works
@@ -18,7 +20,7 @@ from tests.builders.inputs import (
     tainted,
     untainted,
 )
-from tests.builders.manifests import DYNAMIC, on, selector
+from tests.builders.manifests import DUPLICATED, DYNAMIC, on, selector
 from tests.deciders.story import Story
 
 WEB: Final = key("web")
@@ -72,6 +74,39 @@ async def test_claimed_workload_that_fits_nowhere_else_keeps_running_and_recover
     await story.submit(untainted("member1"))
     assert story.placed(WEB) == {"member1": 2}
     assert await finished_evictions(story) == [eviction_rules.EndReason.RECOVERED]
+
+
+async def test_cluster_with_a_taint_that_only_the_former_placement_tolerates_has_not_recovered(
+    story: Story,
+) -> None:
+    await placed_alone(story)
+    await story.submit(tainted("member1", "NoExecute"))
+    tolerant: Json = on("member4", clusterTolerations=[{"operator": "Exists"}])
+    await story.submit(policy("p", tolerant), joined("member3"))
+    await story.submit(policy("p", on("member1")))
+    assert (await finished_evictions(story), story.placed(WEB)) == ([], {})
+    assert await story.replicas(WEB) == {"member1": 2}
+
+
+@pytest.mark.parametrize("names", [("member1",), ("member1", "member2")])
+async def test_toleration_that_is_added_to_the_policy_lets_the_workload_recover(
+    story: Story, names: tuple[str, ...]
+) -> None:
+    await placed_alone(story)
+    await story.submit(capacity("member2", 0))
+    await story.submit(policy("p", on(*names, scheduling=DYNAMIC)), tainted("member1", "NoExecute"))
+    tolerant: Json = on(*names, scheduling=DYNAMIC, clusterTolerations=[{"operator": "Exists"}])
+    await story.submit(policy("p", tolerant))
+    assert story.placed(WEB) == {"member1": 2}
+    assert await finished_evictions(story) == [eviction_rules.EndReason.RECOVERED]
+
+
+async def test_changed_policy_places_a_workload_before_its_cluster_recovers(story: Story) -> None:
+    await placed_alone(story)
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.submit(untainted("member1"), policy("p", on("member1", "member2", scheduling=DUPLICATED)))
+    await story.report(WEB, "member2")
+    assert await story.replicas(WEB) == {"member2": 2}
 
 
 async def test_recovered_workload_gets_back_the_capacity_that_it_uses(story: Story) -> None:
