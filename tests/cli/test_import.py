@@ -130,6 +130,12 @@ def replicas(shell: Shell, name: str) -> int:
     return json.loads(shell("get", "rb", f"{name}-deployment", "-o", "json"))["spec"]["replicas"]
 
 
+def only_here(imported: Json) -> str:
+    """The note about the objects that Karmada does not have; the server's simulated clusters are among them."""
+    (note,) = [note for note in imported["notes"] if note.startswith("only here, not in Karmada: ")]
+    return note
+
+
 def test_import_moves_no_workload(shell: Shell, tmp_path: Path) -> None:
     api, kubeconfig = karmada(), tmp_path / "karmada.config"
     with served(api, kubeconfig):
@@ -159,6 +165,12 @@ def test_import_moves_no_workload(shell: Shell, tmp_path: Path) -> None:
         assert (imported["created"], imported["changed"], imported["moved"]) == ({}, {"Deployment": 1}, [])
         assert placed(shell, "new") == {"east": 6, "west": 4}
         assert [note for note in imported["notes"] if "default/leaving" in note]
+        assert "Deployment default/new" not in only_here(imported)
+        for plural in ("deployments", "resourcebindings"):
+            api.delete(plural, "default", "new" if plural == "deployments" else "new-deployment")
+        imported = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--dry-run", "--json"))
+        assert "Deployment default/new" in only_here(imported)
+        assert placed(shell, "new") == {"east": 6, "west": 4}
     web = json.loads(shell("get", "deploy", "web", "-o", "json"))
     assert web["metadata"]["labels"]["app"] == "web"
     assert web["metadata"]["annotations"]["work.karmada.io/conflict-resolution"] == "overwrite"

@@ -73,7 +73,7 @@ def import_karmada(
         state = states.taken_over(state, scheduler)
     with server.client() as client:
         report = copied(KubeObjects(client), state, dry_run=dry_run, takes_over=bool(scheduler))
-        report.notes += _without_agents(state)
+        report.notes += _without_agents(state) + _only_here(client, state)
         if not dry_run:
             report.moved = moved(client, state)
     if server.json:
@@ -92,6 +92,30 @@ def _without_agents(state: State) -> list[str]:
     names = [value.name for value in state.objects if value.kind == "Cluster"]
     text = "clusters have no agent here, so nothing is changed in them; to add one: reballast join"
     return [f"{len(names)} {text} {names[0]} --kubeconfig FILE"] if names else []
+
+
+def _only_here(client: Client, state: State) -> list[str]:
+    """Return the note about workloads and other objects of this server that do not exist in Karmada."""
+    names: list[str] = []
+    for binding in map(stored_bindings.of, server_reads.objects(client, "bindings")):
+        template = binding.spec.resource
+        if (binding.metadata.namespace, binding.metadata.name) not in state.placements:
+            names.append(f"{template.kind} {keys.full_name(template.namespace, template.name)}")
+    present = {(value.kind, value.key) for value in state.objects}
+    for _, kind in states.KINDS:
+        path, query = ("clusters", {}) if kind == "Cluster" else ("objects", {"kind": kind})
+        stored = server_reads.objects(client, path, **query)
+        names += [
+            f"{kind} {keys.full_name(*value.key)}"
+            for value in stored
+            if (kind, value.key) not in present and not states.is_own(value)
+        ]
+    shown = ", ".join(output.shortened(names, "and {} more"))
+    return (
+        [f"only here, not in Karmada: {shown}; if they were deleted there, delete them here too"]
+        if names
+        else []
+    )
 
 
 def copied(objects: KubeObjects, state: State, *, dry_run: bool, takes_over: bool = False) -> Report:

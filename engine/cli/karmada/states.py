@@ -24,7 +24,7 @@ from events import codec, imported_placements, keys, observations, shapes, topic
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
 
-_KINDS: Final = (
+KINDS: Final = (
     ("", "Namespace"),
     ("scheduling.k8s.io", "PriorityClass"),
     ("cluster.karmada.io", "Cluster"),
@@ -38,7 +38,7 @@ _KINDS: Final = (
 
 _BINDINGS: Final = (("work.karmada.io", "ResourceBinding"), ("work.karmada.io", "ClusterResourceBinding"))
 _DEFINITIONS: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
-_POLICIES: Final = _KINDS[-2:]
+_POLICIES: Final = KINDS[-2:]
 POLICY_KINDS: Final = frozenset(kind for _, kind in _POLICIES)
 _KARMADA: Final = ".karmada.io"
 _DERIVED: Final = frozenset({"Work", "WorkloadRebalancer"})
@@ -121,7 +121,7 @@ async def _of_api(access: Access) -> State:
                 f"{access.server} serves no policies of Karmada",
                 "use the kubeconfig of Karmada's API server, not that of its host cluster",
             )
-        fixed = (*_KINDS, *_BINDINGS, _DEFINITIONS)
+        fixed = (*KINDS, *_BINDINGS, _DEFINITIONS)
         objects_by_kind = {kind: await _listed(api, served.get(kind)) for kind in fixed}
         notes: list[str] = []
         for kind in sorted(
@@ -246,17 +246,17 @@ def _state(objects: Mapping[_GroupKind, Sequence[KubeObject]]) -> State:
     placements = {binding.namespaced_name: _taken_over_placement(binding, lazy) for binding in all_bound}
     bound = {binding.template: binding.namespaced_name for binding in all_bound}
     kinds = _template_kinds(objects, all_bound)
-    copied = [value for kind in _KINDS for value in objects.get(kind, ())]
+    copied = [value for kind in KINDS for value in objects.get(kind, ())]
     copied += [
         value
         for value in objects.get(_DEFINITIONS, ())
         if (value.text_at("spec", "group"), value.text_at("spec", "names", "kind")) in kinds
     ]
-    for kind in sorted(kinds - {*_KINDS, _DEFINITIONS}):
+    for kind in sorted(kinds - {*KINDS, _DEFINITIONS}):
         for value in objects.get(kind, ()):
             binding = bound.get((kind, value.key))
             copied.append(value if binding is None else _with_placement(value, placements[binding]))
-    copied = [value for value in copied if not _is_own(value)]
+    copied = [value for value in copied if not is_own(value)]
     deleted = [value for value in copied if value.is_ending]
     copied = [value for value in copied if not value.is_ending]
     notes = _notes(all_bound, lazy) + _being_deleted(deleted) + _unreadable(objects)
@@ -387,7 +387,7 @@ def _group_kind(value: KubeObject) -> _GroupKind:
     return group_kind(value.api_version, value.kind)
 
 
-def _is_own(value: KubeObject) -> bool:
+def is_own(value: KubeObject) -> bool:
     """Whether an object belongs to the control plane itself, so that it is not copied as a template."""
     namespace, name = value.key
     if value.kind == "Namespace":
