@@ -28,7 +28,7 @@ from engine.reconcilers import snapshot_storage
 from events import chain, release, topics
 from events.validation import verdicts
 
-_FORMAT: Final = 16
+FORMAT: Final = 16
 """Increase it when the stored state changes without a new release."""
 
 _DIGEST_BYTES: Final = 16
@@ -170,7 +170,7 @@ def _save(
     parts = [_compressed(facts.state)]
     for fold, offset in shards:
         parts.append(_compressed(ShardSnapshot(fold.state, fold.ends, fold.inputs, offset)))
-    header = _Header(_FORMAT, release.RELEASE, [len(part) for part in parts])
+    header = _Header(FORMAT, release.RELEASE, [len(part) for part in parts])
     content = [msgspec.json.encode(header), b"\n", *parts]
     store.write(number, [_digest(content), *content])
     # After the write: a process that ends in between leaves one snapshot too many, not one too few.
@@ -186,7 +186,7 @@ def _load(store: snapshot_storage.SnapshotStore, number: int) -> Snapshot:
         raise UnusableError("it is damaged")
     end = content.index(b"\n", _DIGEST_BYTES)
     header = _decode(view[_DIGEST_BYTES:end], _Header)
-    if (header.format, header.release) != (_FORMAT, release.RELEASE):
+    if (header.format, header.release) != (FORMAT, release.RELEASE):
         raise UnusableError(f"it is of release {header.release}, format {header.format}")
     parts: list[memoryview] = []
     for size in header.sizes:
