@@ -36,3 +36,14 @@ def test_zone_that_a_cluster_names_twice_is_the_same_failure_as_the_cluster() ->
     cluster = KubeObject({"metadata": {"name": "member1"}, "spec": spec})
     assert outages([cluster]) == [Outage("cluster", "member1", ("member1",))]
     assert outages([cluster], ["zone"]) == [Outage("zone", "north-1", ("member1",))]
+
+
+def test_failures_are_listed_by_domain_and_name_in_whatever_order_clusters_are_listed() -> None:
+    regions = {"member1": "south", "member2": "north", "member3": "north", "member4": "south"}
+    listed = [
+        KubeObject({"metadata": {"name": name}, "spec": {"region": region}})
+        for name, region in regions.items()
+    ]
+    expected = [*(("cluster", name) for name in regions), ("region", "north"), ("region", "south")]
+    for clusters in (listed, listed[::-1]):
+        assert [(outage.domain, outage.name) for outage in outages(clusters)] == expected
