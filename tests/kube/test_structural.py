@@ -97,3 +97,55 @@ def test_items_cost_nothing_for_fields_without_defaults() -> None:
         return lines.count
 
     assert cost(400) < 6 * cost(100)
+
+
+HAS_A: Json = {"required": ["a"]}
+HAS_B: Json = {"required": ["b"]}
+LONG: Json = {"properties": {"a": {"minLength": 3}}}
+
+
+@pytest.mark.parametrize(
+    ("rule", "spec", "words"),
+    [
+        ({"anyOf": [HAS_A, HAS_B]}, {}, '"spec" must validate at least one schema (anyOf)'),
+        ({"anyOf": [HAS_A, HAS_B]}, {"b": "x"}, ""),
+        (
+            {"oneOf": [HAS_A, HAS_B]},
+            {},
+            '"spec" must validate one and only one schema (oneOf). Found none valid',
+        ),
+        ({"oneOf": [HAS_A, HAS_B]}, {"a": "x", "b": "y"}, "(oneOf). Found 2 valid alternatives"),
+        ({"oneOf": [HAS_A, HAS_B]}, {"a": "x"}, ""),
+        ({"allOf": [HAS_A, HAS_B]}, {"a": "x"}, '"spec" must validate all the schemas (allOf)'),
+        ({"allOf": [HAS_A, HAS_B]}, {}, "(allOf). None validated"),
+        ({"allOf": [HAS_A, HAS_B]}, {"a": "x", "b": "y"}, ""),
+        ({"not": HAS_A}, {"a": "x"}, '"spec" must not validate the schema (not)'),
+        ({"not": HAS_A}, {"b": "x"}, ""),
+        ({"not": {"anyOf": [HAS_A, HAS_B]}}, {"b": "x"}, "must not validate the schema (not)"),
+        ({"allOf": [{"oneOf": [HAS_A, LONG]}]}, {"a": "abc"}, "Found 2 valid alternatives"),
+        # Patterns are not checked: alternatives with them are neither valid nor invalid.
+        ({"not": {"properties": {"a": {"pattern": "x"}}}}, {"a": "x"}, ""),
+        ({"oneOf": [{"properties": {"a": {"pattern": text}}} for text in "xy"]}, {"a": "x"}, ""),
+        ({"oneOf": [{**HAS_B, "properties": {"a": {"format": "ipv4"}}}]}, {"a": "x"}, "Found none valid"),
+    ],
+)
+def test_combined_schemas_are_checked(rule: Json, spec: Json, words: str) -> None:
+    fields: Json = {"type": "object", "properties": {"a": NAME, "b": NAME}}
+    below: Json = {"type": "object", "properties": {"spec": {**fields, **rule}}}
+    at_root: Json = {
+        "type": "object",
+        "properties": {"spec": fields},
+        "allOf": [{"properties": {"spec": rule}}],
+    }
+    for schema in (below, at_root):
+        texts = [cause.text for cause in structural.faults({"kind": "House", "spec": spec}, schema)]
+        assert any(words in text for text in texts) if words else not texts, texts
+
+
+def test_fault_of_the_best_alternative_is_named() -> None:
+    schema = _root(house={"type": "object", "oneOf": [{"required": ["a", "b"]}, HAS_B]})
+    texts = [cause.text for cause in structural.faults({"spec": {"house": {}}}, schema)]
+    assert texts == [
+        '<nil>: Invalid value: "": "spec.house" must validate one and only one schema (oneOf). Found none valid',
+        "spec.house.b: Required value",
+    ]

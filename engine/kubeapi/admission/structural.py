@@ -1,7 +1,8 @@
 """Defaulting and validation of custom objects by the schema of their definition, with Kubernetes' messages.
 
 Covers OpenAPI v3 as used by structural schemas, except patterns, formats and CEL rules: these need an engine
-that bounds the cost of untrusted expressions. ``schema_validation`` handles unknown fields.
+that bounds the cost of untrusted expressions. An alternative of ``oneOf``, ``anyOf`` or ``not`` that uses them and has
+no other fault is neither valid nor invalid. ``schema_validation`` handles unknown fields.
 """
 
 import math
@@ -17,6 +18,7 @@ from events.json_values import Json, as_list, as_object, list_at, object_at
 
 _TOLERANCE: Final = 1e-9
 _HEAD: Final = ("apiVersion", "kind", "metadata")
+_UNCHECKED: Final = frozenset({"pattern", "format", "x-kubernetes-validations"})
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "array": (list,),
     "boolean": (bool,),
@@ -48,6 +50,7 @@ def faults(value: Json, schema: Json, *, part: str = "") -> Iterator[Cause]:
         for name in _texts(schema.get("required")):
             if value.get(name) is None:
                 yield causes.required(name)
+        yield from _combined(value, schema, "")
     for name in sorted(properties):
         is_asked = name == part if part else name != "status"
         if name in _HEAD or not is_asked or value.get(name) is None:
@@ -153,6 +156,48 @@ def _faults(value: object, schema: Json, path: str) -> Iterator[Cause]:
         yield from _of_list(items, schema, path)
     elif (fields := as_object(value)) is not None:
         yield from _of_object(fields, schema, path)
+    yield from _combined(value, schema, path)
+
+
+def _combined(value: object, schema: Json, path: str) -> Iterator[Cause]:
+    """Yield the errors by ``allOf``, ``anyOf``, ``oneOf`` and ``not``, with those of the alternative that fits best."""
+    shown = f'"{path}" must'
+    if all_of := _schemas(schema, "allOf"):
+        wrong = [listed for below in all_of if (listed := [*_faults(value, below, path)])]
+        if wrong:
+            none = ". None validated" if len(wrong) == len(all_of) else ""
+            yield _whole(f"{shown} validate all the schemas (allOf){none}")
+            yield from (cause for listed in wrong for cause in listed)
+    for name, message in (("anyOf", "at least one schema"), ("oneOf", "one and only one schema")):
+        choices = _schemas(schema, name)
+        wrong = [[*_faults(value, below, path)] for below in choices]
+        if choices and all(wrong):
+            none = ". Found none valid" if name == "oneOf" else ""
+            yield _whole(f"{shown} validate {message} ({name}){none}")
+            yield from min(wrong, key=len)
+        valid = [below for below, listed in zip(choices, wrong, strict=True) if not listed]
+        if name == "oneOf" and (count := sum(map(_is_decidable, valid))) > 1:
+            yield _whole(f"{shown} validate {message} ({name}). Found {count} valid alternatives")
+    excluded = as_object(schema.get("not"))
+    if excluded is not None and _is_decidable(excluded) and not [*_faults(value, excluded, path)]:
+        yield _whole(f"{shown} not validate the schema (not)")
+
+
+def _schemas(schema: Json, name: str) -> list[Json]:
+    return [below for item in list_at(schema, name) if (below := as_object(item)) is not None]
+
+
+def _is_decidable(schema: object) -> bool:
+    """Whether a schema has none of the rules that are not checked; a field with the name of one also counts."""
+    fields, items = as_object(schema), as_list(schema)
+    if fields is not None:
+        return _UNCHECKED.isdisjoint(fields) and all(map(_is_decidable, fields.values()))
+    return items is None or all(map(_is_decidable, items))
+
+
+def _whole(message: str) -> Cause:
+    """The error of an object by a combination of schemas; as in Kubernetes, it names no field."""
+    return Cause(field="<nil>", reason="FieldValueInvalid", message=f'Invalid value: "": {message}')
 
 
 def _of_object(document: Json, schema: Json, path: str) -> Iterator[Cause]:
@@ -165,12 +210,16 @@ def _of_object(document: Json, schema: Json, path: str) -> Iterator[Cause]:
     for name in _texts(schema.get("required")):
         may_be_null = name in document and object_at(properties, name).get("nullable") is True
         if document.get(name) is None and not may_be_null:
-            yield causes.required(f"{path}.{name}")
+            yield causes.required(_below(path, name))
     others = as_object(schema.get("additionalProperties"))
     for name in sorted(document):
         below = as_object(properties.get(name)) or (others if name not in properties else None)
         if below is not None and document[name] is not None:
-            yield from _faults(document[name], below, f"{path}.{name}")
+            yield from _faults(document[name], below, _below(path, name))
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
 
 
 def _of_list(items: list[object], schema: Json, path: str) -> Iterator[Cause]:
