@@ -94,11 +94,13 @@ def changes(
     before: Mapping[str, Workload],
     after: Mapping[str, Workload],
     happened: Sequence[codec.Decoded],
+    decided_ms: Mapping[str, int],
     failed: Collection[str] = (),
     unready: Collection[str] = (),
 ) -> list[WorkloadChange]:
     """Return the workloads that differ or that lost ready replicas in between, sorted by key.
 
+    ``decided_ms`` has the virtual time of the first decision about each of them, in milliseconds.
     ``failed`` are the clusters that fail or are not ready at the end, ``unready`` those that were not ready before.
     Replicas in these are not ready, whatever the clusters reported last.
     """
@@ -117,6 +119,7 @@ def changes(
             after=new.clusters if new else {},
             condition=new.condition if new else "",
             message=new.message if new else "",
+            decided_ms=decided_ms.get(key),
             stopped=_excess(old, new),
             started=_excess(new, old),
             ready_before=ready,
@@ -225,6 +228,17 @@ def decoded(records: Sequence[StoredRecord]) -> tuple[list[codec.Decoded], int]:
         elif isinstance(event := codec.decode(record), codec.Decoded):
             result.append(event)
     return result, omitted
+
+
+def first_decisions_ms(records: Sequence[StoredRecord], began_ms: int) -> dict[str, int]:
+    """Return the virtual time in milliseconds of the first decision about each binding; ``began_ms`` is the start."""
+    first_ms: dict[str, int] = {}
+    for record in records:
+        if record.topic == topics.DECISIONS and record.headers["ce_type"] not in _UNCOUNTED:
+            subject = record.headers.get("ce_subject", "")
+            if subject not in first_ms:
+                first_ms[subject] = times.from_text(record.headers["ce_time"]) - began_ms
+    return first_ms
 
 
 def settled_ms(records: Sequence[StoredRecord], began_ms: int, before: Mapping[str, Workload]) -> int:

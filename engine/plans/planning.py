@@ -35,8 +35,7 @@ async def predict(
 
     async def unchanged() -> Prediction:
         same = structs.replace(without_change(question), number=fork.number)
-        another = await prepare(log, same, recorded_shards.RecordedShards(storage))
-        return await predict_on(another, same, unchanged)
+        return await outcome(await prepare(log, same, recorded_shards.RecordedShards(storage)), same)
 
     return await predict_on(fork, question, unchanged, progress)
 
@@ -64,14 +63,17 @@ async def predict_on(
 
     ``unchanged`` is called only if the engine was not stable before the change. Raises the same errors as ``predict``.
     """
-    prediction = await _predicted(fork, question, progress)
-    if fork.was_stable or not (question.inputs or question.failures):
+    prediction = await outcome(fork, question, progress)
+    if fork.was_stable:
         return prediction
-    return comparison.caused(prediction, await unchanged())
+    is_change = question.inputs or question.failures
+    return comparison.caused(prediction, await unchanged() if is_change else prediction)
 
 
-async def _predicted(fork: Fork, question: Question, progress: Callable[[int], None]) -> Prediction:
-    """Return what happens after a change, whether the change causes it or not."""
+async def outcome(
+    fork: Fork, question: Question, progress: Callable[[int], None] = lambda _: None
+) -> Prediction:
+    """Return what happens after a change, whether it causes it or not; raises the same errors as ``predict``."""
     forked, number = fork.log, fork.number
     began_ms = fork.begin(question.began_ms, question.faults)
     await fork.take_over()
@@ -84,7 +86,8 @@ async def _predicted(fork: Fork, question: Question, progress: Callable[[int], N
     before, after = comparison.compared(fork.before, fork.worker.folds, added, failing)
     happened, omitted = comparison.decoded(added)
     listed = happened[: comparison.EVENTS_MAX]
-    changed = comparison.changes(before, after, happened, failed, unready)
+    decided_ms = comparison.first_decisions_ms(added, began_ms)
+    changed = comparison.changes(before, after, happened, decided_ms, failed, unready)
     return Prediction(
         number=number,
         time=times.to_text(began_ms),

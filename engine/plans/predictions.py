@@ -12,7 +12,8 @@ class WorkloadChange(Struct, frozen=True, kw_only=True, rename="camel"):
     ``stopped`` and ``started`` are the numbers of replicas removed from and added to clusters. A workload that
     does not exist has no clusters. ``missing`` replicas of its template are in no working cluster at the end, and
     ``unassigned`` of them in no failed cluster either. These request ``missing_requests``, as Kubernetes quantities;
-    more capacity in a cluster in ``needed_in`` would place them.
+    more capacity in a cluster in ``needed_in`` would place them. ``decided_ms`` is the virtual time of the first
+    decision about the workload; None if there is none.
     """
 
     key: str
@@ -29,6 +30,7 @@ class WorkloadChange(Struct, frozen=True, kw_only=True, rename="camel"):
     missing: int
     missing_requests: dict[str, str]
     unassigned: int = 0
+    decided_ms: int | None = None
     needed_in: list[str] = []
 
 

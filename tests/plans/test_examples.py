@@ -168,6 +168,18 @@ async def test_changes_that_happen_anyway_are_no_effects_of_a_plan() -> None:
     assert note == f"changes not listed, which would also happen without this: {WEB}"
     scaled = await planned(played, record(web(10), WEB))
     assert ([change.key for change in scaled.changed], scaled.unrelated) == ([WEB], [])
+    unchanged = await planned(played)
+    assert (unchanged.changed, unchanged.unrelated) == ([], [WEB])
+
+
+async def test_change_that_comes_earlier_by_a_plan_is_an_effect_of_it() -> None:
+    played = await running(6)
+    taint = clusters.ClusterTainted(name="member2", taint=clusters.Taint(key="gone", effect="NoExecute"))
+    await played.submit(taint, "member2", 0)
+    sooner = clusters.ClusterTainted(name="member2", taint=clusters.Taint(key="now", effect="NoExecute"))
+    prediction = await planned(played, record(sooner, "member2"))
+    (change,) = prediction.changed
+    assert (change.decided_ms, "member2" in change.after, prediction.unrelated) == (0, False, [])
 
 
 async def test_cluster_without_a_simulation_is_modelled_by_its_reports() -> None:

@@ -12,12 +12,11 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
 import msgspec
-from msgspec import structs
 
 from engine import diagnostics
 from engine.log import port
@@ -135,7 +134,7 @@ def _unchanged(connection: socket.socket, fork: Fork, request: protocol.Request)
     if child_end.recv(1):
         threading.Thread(target=_end_with, args=(child_end,), daemon=True).start()
         question = planning.without_change(request.question)
-        _predict(child_end, fork, structs.replace(request, question=question), child_end)
+        _answer_with(child_end, fork, request, lambda: planning.outcome(fork, question))
     os._exit(0)
 
 
@@ -154,12 +153,24 @@ def _predict(
         writer.write(b"?")
         return msgspec.json.decode(await protocol.answer(reader, lambda _: None), type=Prediction)
 
+    progress = _progress(connection)
+    _answer_with(
+        connection, fork, request, lambda: planning.predict_on(fork, request.question, unchanged, progress)
+    )
+
+
+def _answer_with(
+    connection: socket.socket,
+    fork: Fork,
+    request: protocol.Request,
+    predict: Callable[[], Awaitable[Prediction]],
+) -> None:
+    """Send a prediction, which reads the log of the request, or the reason why there is none."""
+
     async def predicted() -> bytes:
         async with log_locations.opened(_location(request)) as log:
             fork.log.base = log
-            return msgspec.json.encode(
-                await planning.predict_on(fork, request.question, unchanged, _progress(connection))
-            )
+            return msgspec.json.encode(await predict())
 
     try:
         answer = asyncio.run(predicted())
