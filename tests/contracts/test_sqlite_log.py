@@ -129,6 +129,17 @@ async def test_failed_append_leaves_nothing(tmp_path: Path, size: int) -> None:
         assert await log.read_all(1, size) == stored
 
 
+async def test_each_append_of_a_group_fails_with_its_commit(tmp_path: Path) -> None:
+    async with opened(tmp_path) as log:
+        await log.append([log_contract.record(text="before")])
+    statement = "CREATE TRIGGER full BEFORE INSERT ON records BEGIN SELECT RAISE(ABORT, ''); END"
+    await asyncio.to_thread(tamper, tmp_path, statement)
+    async with opened(tmp_path) as log, asyncio.timeout(_ANSWER_S):
+        appends = (log.append([log_contract.record(text=str(index))]) for index in range(20))
+        outcomes = await asyncio.gather(*appends, return_exceptions=True)
+        assert all(isinstance(outcome, port.LogError) for outcome in outcomes)
+
+
 @pytest.mark.parametrize("name", ["log.sqlite", "log.sqlite-wal"])
 async def test_append_to_a_removed_file_fails_until_it_is_put_back(tmp_path: Path, name: str) -> None:
     file, kept = tmp_path / name, tmp_path / "kept"
