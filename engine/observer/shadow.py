@@ -326,7 +326,7 @@ def _reasons(
 def _difference(observed: observations.ShadowCondition, request: requests.Request, known: fleet.Fleet) -> str:
     """Return the documented difference that explains why the results differ; empty if there is none."""
     if _NEGATIVE in observed.message:
-        return "the reference's 32-bit sum of available replicas wraps around"
+        return "Karmada's 32-bit sum of available replicas wraps around"
     computed = schedule.schedule(request, known, explain=True)
     is_aggregated = compiled.strategy(request.placement.replica_scheduling) == compiled.Strategy.AGGREGATED
     if (
@@ -334,7 +334,7 @@ def _difference(observed: observations.ShadowCondition, request: requests.Reques
         and is_aggregated
         and _differs_by_a_tie(observed.clusters, computed, request)
     ):
-        return "the reference sorts equal clusters of an Aggregated division unstably"
+        return "Karmada sorts equal clusters of an Aggregated division unstably"
     return ""
 
 
