@@ -27,6 +27,10 @@ def summary(prediction: Prediction) -> str:
     """Return the prediction in one sentence."""
     moved = prediction.moved
     if not prediction.changed and not prediction.unplaced:
+        if prediction.unrelated:
+            return (
+                f"No effect: {count(prediction.workloads, 'workload')} would be placed the same without this."
+            )
         return f"Nothing moves: {count(prediction.workloads, 'workload')} would stay unchanged."
     stopped = sum(change.stopped for change in moved)
     parts = [

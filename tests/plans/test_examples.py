@@ -164,6 +164,7 @@ async def test_changes_that_happen_anyway_are_no_effects_of_a_plan() -> None:
     label = clusters.ClusterLabelled(name="member1", labels={"color": "blue"})
     prediction = await planned(played, record(label, "member1"))
     assert (prediction.changed, prediction.clusters, prediction.unrelated) == ([], [], [WEB])
+    assert summaries.summary(prediction) == "No effect: 1 workload would be placed the same without this."
     (note,) = summaries.notes(prediction, ())
     assert note == f"changes not listed, which would also happen without this: {WEB}"
     scaled = await planned(played, record(web(10), WEB))
