@@ -276,7 +276,8 @@ class _Model:
             if task is not None and task.purge_mode != "Directly" and not is_leaving:
                 yield f"budget: {key} is withdrawn from {name}, which it leaves {task.purge_mode}"
             is_moved = is_leaving or key in now.moved or (key, name) in now.ended | now.begun.keys()
-            if (key, name) in now.recovered and not binding.clusters:
+            # A workload with zero replicas is divided over no cluster.
+            if (key, name) in now.recovered and not binding.clusters and not binding.scheduled:
                 yield f"lost: {key} is withdrawn from {name}, which has just recovered, and runs nowhere"
             if not is_moved:
                 yield f"lost: {key} is withdrawn from {name}, although nothing moved it"
