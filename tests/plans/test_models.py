@@ -134,6 +134,19 @@ async def test_clusters_with_heartbeats_do_not_become_silent_in_a_plan() -> None
     assert change.ready_min == 0, "its replicas are lost at once"
 
 
+async def test_failures_happen_at_their_times_in_whatever_order_they_are_named() -> None:
+    story = Story()
+    for name in ("member1", "member2"):
+        await story.submit(
+            joined(name), clusters.ClusterHealthChanged(name=name, ready=True, grace_seconds=40)
+        )
+    failures = (Failure(member="member2", after_ms=2_000), Failure(member="member1", after_ms=1_000))
+    question = Question(began_ms=story.now_ms + 5_000, failures=failures)
+    prediction = await planning.predict(story.log, question)
+    last = [(event.after_ms, event.subject) for event in prediction.events if "health" in event.type][:2]
+    assert last == [(1_000, "member1"), (2_000, "member2")]
+
+
 async def test_a_model_reports_the_free_nodes_of_its_cluster_on() -> None:
     minimum = clusters.Quantities(name="cpu", min="1", max="2")
     graded = msgspec.structs.replace(
