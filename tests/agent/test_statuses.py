@@ -139,7 +139,7 @@ UNNAMED: Json = {"loadBalancer": {"ingress": [{"ports": []}]}}
         ("autoscaling/v2 HorizontalPodAutoscaler", {}, {}, True),
     ],
 )
-def test_health_follows_the_rule_of_the_reference(kind: str, spec: Json, status: Json, healthy: bool) -> None:
+def test_health_follows_the_rule_of_karmada(kind: str, spec: Json, status: Json, healthy: bool) -> None:
     api_version, _, name = kind.partition(" ")
     assert statuses.object_state(KubeObject(value(api_version, name, spec, status))).healthy is healthy
 

@@ -45,7 +45,7 @@ async def test_unhealthy_workload_moves_exactly_after_its_toleration_time(story:
     assert eviction.producer == "resource-binding-application-failover-controller"
 
 
-async def test_default_toleration_time_is_five_minutes_as_in_the_reference(story: Story) -> None:
+async def test_default_toleration_time_is_five_minutes_as_in_karmada(story: Story) -> None:
     await story.submit(policy("p", ANYWHERE, failover=failover()), deployment("web", 4))
     await story.report(WEB, "member1", healthy=False)
     await story.pass_ms(299_999)

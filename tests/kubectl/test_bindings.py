@@ -177,7 +177,7 @@ def test_queueing_controller_suspends_the_scheduling_of_a_binding(kubectl: Kubec
     assert "Only spec.suspension.scheduling and .dispatching can be set" in kubectl.errors
 
 
-def test_each_failed_affinity_group_has_an_event_with_the_message_of_the_reference(kubectl: Kubectl) -> None:
+def test_each_failed_affinity_group_has_an_event_with_the_message_of_karmada(kubectl: Kubectl) -> None:
     names = ("nowhere", "elsewhere", "member2")
     groups = [{"affinityName": name, "clusterNames": [name]} for name in names]
     policy = {"placement": {"clusterAffinities": groups}, "resourceSelectors": [DEPLOYMENT_WEB]}

@@ -84,7 +84,7 @@ def test_whole_objects_are_valid(value: dict[str, object]) -> None:
     assert refusal(value) == ""
 
 
-def test_negative_ttl_of_a_rebalancer_is_valid_as_in_the_reference() -> None:
+def test_negative_ttl_of_a_rebalancer_is_valid_as_in_karmada() -> None:
     assert refusal(changed(REBALANCER, "spec.ttlSecondsAfterFinished", -1)) == ""
 
 
