@@ -113,7 +113,7 @@ class Watching:
         watch.floor = watch.position = listed.number
         if watch.is_selective:
             watch.known = {value.key for value in listed.items}
-        if query.initial_events:
+        if query.initial_events and query.bookmarks:
             yield watch.bookmark({rendering.INITIAL_END: "true"})
         async for line in self._catch_up(watch, listed.number, subscriber):
             yield line

@@ -1,4 +1,4 @@
-"""Watches that begin without the current objects (``sendInitialEvents=false``)."""
+"""Watches that begin with or without the current objects (``sendInitialEvents``)."""
 
 import asyncio
 import json
@@ -44,3 +44,11 @@ def _reported(text: str) -> list[tuple[str, str]]:
     """Return the types of events and the names of their objects."""
     lines: list[Json] = [json.loads(line) for line in text.splitlines()]
     return [(str(line["type"]), str(object_at(line, "object", "metadata")["name"])) for line in lines]
+
+
+@pytest.mark.parametrize("path", [MAPS, "/api/v1/events"])
+async def test_client_that_allows_no_bookmarks_gets_none_after_the_initial_events(path: str) -> None:
+    async with api() as (client, _):
+        await create(client, config_map("one"))
+        answer = await client.get(path, params=QUERY | {"sendInitialEvents": "true", "timeoutSeconds": "1"})
+        assert [word for word, _name in _reported(answer.text)] == (["ADDED"] if path == MAPS else [])

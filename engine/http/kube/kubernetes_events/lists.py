@@ -108,7 +108,7 @@ class Events:
                     yield line(event)
             elif not after:
                 after = await self._reads.catch_up()
-            if query.initial_events:
+            if query.initial_events and query.bookmarks:
                 # Informers wait for this bookmark.
                 yield line(rendering.initial_end(resource, after), "BOOKMARK")
             while await self._reads.is_more(after):

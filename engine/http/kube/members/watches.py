@@ -87,7 +87,7 @@ class MemberWatches:
                 for name in known.keys() - now.keys():
                     yield line("DELETED", known[name][1])
                 known = now
-                if query.initial_events:
+                if query.initial_events and query.bookmarks:
                     yield line("BOOKMARK", rendering.initial_end(resource, number))
                     query = msgspec.structs.replace(query, initial_events=False)
                 await asyncio.sleep(_POLL_SECONDS)
