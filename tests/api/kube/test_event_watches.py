@@ -89,3 +89,22 @@ async def test_custom_kind_may_be_named_event() -> None:
         assert [event["metadata"]["name"] for event in listed] == ["one"]
         assert (await client.delete(f"{path}/one")).status_code == 200
         assert (await client.get(f"{path}/one")).status_code == 404
+
+
+async def test_first_report_of_an_event_that_was_written_twice_is_that_it_was_added() -> None:
+    path = "/api/v1/namespaces/default/events"
+    body = {"metadata": {"name": "seen"}, "involvedObject": {"namespace": "default"}, "count": 1}
+    async with api() as (client, services):
+        assert (await client.put(f"{path}/before", json={**body, "metadata": {"name": "before"}})).is_success
+        since = services.log.last_number()
+        for count in (1, 2):
+            assert (await client.put(f"{path}/seen", json={**body, "count": count})).is_success
+        query = {"watch": "1", "timeoutSeconds": "2", "resourceVersion": str(since)}
+        watching = asyncio.create_task(client.get(path, params=query))
+        await asyncio.sleep(0.5)
+        for name in ("seen", "before"):
+            changed = {**body, "metadata": {"name": name}, "count": 3}
+            assert (await client.put(f"{path}/{name}", json=changed)).is_success
+        lines = [msgspec.json.decode(line) for line in (await watching).text.splitlines()]
+    reported = [(line["type"], line["object"]["metadata"]["name"], line["object"]["count"]) for line in lines]
+    assert reported == [("ADDED", "seen", 2), ("MODIFIED", "seen", 3), ("MODIFIED", "before", 3)]

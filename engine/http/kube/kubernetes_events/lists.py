@@ -32,6 +32,7 @@ _WITHOUT_EVENTS: Final = (topics.SPECS, topics.OBSERVATIONS, topics.LINKS, topic
 """Topics from whose records no Event is derived, but which may be large."""
 
 _BATCH: Final = 256
+_NEW: Final = "NEW"
 _WATCHERS_MAX: Final = 64
 _ABOUT: Final = ("involvedObject", "regarding")
 _BOUND: Final = ("ResourceBinding", "ClusterResourceBinding")
@@ -111,11 +112,12 @@ class Events:
             if query.initial_events and query.bookmarks:
                 # Informers wait for this bookmark.
                 yield line(rendering.initial_end(resource, after), "BOOKMARK")
+            since, reported = after, set[str]()
             while await self._reads.is_more(after):
                 records, after = await self._reads.folded_records(after, _BATCH)
-                for change, event in await self._shown(resource, records):
+                for change, event in await self._shown(resource, records, since):
                     if _is_in(event, namespace) and fits(event):
-                        yield line(event, change)
+                        yield line(event, _first(change, event, reported))
         except LogCutError as error:
             yield (
                 rendering.encode({"type": "ERROR", "object": status_objects.expired(str(error)).body}) + b"\n"
@@ -145,11 +147,13 @@ class Events:
         return await self._reads.peek(select)
 
     async def _shown(
-        self, resource: Resource, records: Iterable[StoredRecord], *, of_clients: bool = True
+        self, resource: Resource, records: Iterable[StoredRecord], since: int = 0, *, of_clients: bool = True
     ) -> list[tuple[str, KubeObject]]:
         shown = list(records)
         written = [event for event in shown if of_clients and event.topic == topics.OBSERVATIONS]
-        return await self._reads.peek(lambda rows: _events_of(rows, resource.api_version, shown, written))
+        return await self._reads.peek(
+            lambda rows: _events_of(rows, resource.api_version, shown, written, since)
+        )
 
 
 def _timeline(rows: Rows, namespace: str, fits: ObjectFilter) -> list[int] | None:
@@ -160,15 +164,15 @@ def _timeline(rows: Rows, namespace: str, fits: ObjectFilter) -> list[int] | Non
 
 
 def _events_of(
-    rows: Rows, api_version: str, records: list[StoredRecord], written: list[StoredRecord]
+    rows: Rows, api_version: str, records: list[StoredRecord], written: list[StoredRecord], since: int
 ) -> list[tuple[str, KubeObject]]:
-    """Return Events with their watch event types (ADDED, MODIFIED, DELETED).
+    """Return Events with their watch event types (ADDED, MODIFIED, DELETED), or NEW (see ``_change``).
 
     They are the Events that the engine derives from ``records``, and those that clients wrote in the records
     ``written``, in their newest state.
     """
     occurred = merging.occurred(records, Subjects(rows))
-    changed = [change for record in written if (change := _change(rows, record)) is not None]
+    changed = [change for record in written if (change := _change(rows, record, since)) is not None]
     return [
         *(("ADDED", merging.event(event, api_version)) for event in occurred),
         *((kind, kubernetes_events.to_served(value, api_version)) for kind, value in changed),
@@ -182,8 +186,17 @@ def _has_events(record: StoredRecord) -> bool:
     return record.topic not in _WITHOUT_EVENTS
 
 
-def _change(rows: Rows, record: StoredRecord) -> tuple[str, KubeObject] | None:
-    """Return the watch event type and the Event of a client's write.
+def _first(change: str, event: KubeObject, reported: set[str]) -> str:
+    """Return the watch event type of a change; the first one of a NEW Event is ADDED, whichever write it shows."""
+    if change != _NEW:
+        return change
+    is_known = event.uid in reported
+    reported.add(event.uid)
+    return "MODIFIED" if is_known else "ADDED"
+
+
+def _change(rows: Rows, record: StoredRecord, since: int) -> tuple[str, KubeObject] | None:
+    """Return the watch event type and the Event of a client's write; NEW if the Event was created after ``since``.
 
     None for any other record, and for a write that a later record has replaced.
     """
@@ -192,7 +205,7 @@ def _change(rows: Rows, record: StoredRecord) -> tuple[str, KubeObject] | None:
             event = client_events.written(rows, record.key, record.number)
             if event is None:
                 return None
-            return "ADDED" if event.first_number == record.number else "MODIFIED", event.document
+            return _NEW if event.first_number > since else "MODIFIED", event.document
         case codec.Decoded(data=observations.KubernetesEventDeleted(manifest=manifest)):
             try:
                 value = KubeObject(msgspec.json.decode(manifest, type=dict[str, object]))
