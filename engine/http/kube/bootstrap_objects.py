@@ -19,15 +19,24 @@ from events import attributes, ids, times
 from events.json_values import Json
 from events.kube_fields import ObjectMeta
 from events.kube_objects import KubeObject
+from events.validation import known_kinds
 from projections import clusters, object_tables
 from projections.port import Rows
 
 NAMESPACE: Final = object_tables.Kind("v1", "Namespace")
 ACCOUNT: Final = object_tables.Kind("v1", "ServiceAccount")
 CONFIG_MAP: Final = object_tables.Kind("v1", "ConfigMap")
+CLUSTER: Final = object_tables.Kind(known_kinds.CLUSTER_GROUP, "Cluster")
 _SECRET: Final = object_tables.Kind("v1", "Secret")
 OF_NAMESPACES: Final = (ACCOUNT, CONFIG_MAP)
 """Kinds of which every namespace contains one object."""
+
+SOURCES: Final[dict[object_tables.Kind, tuple[object_tables.Kind, ...]]] = {
+    NAMESPACE: (CLUSTER,),
+    ACCOUNT: (NAMESPACE, CLUSTER),
+    CONFIG_MAP: (NAMESPACE, CLUSTER),
+}
+"""Kinds with whose objects objects of a kind come and go: each cluster has a namespace for its works."""
 
 ROOT_AUTHORITY: Final = "kube-root-ca.crt"
 _PUBLIC: Final = "kube-public"
@@ -117,6 +126,17 @@ class BootstrapObjects:
         """
         return kind == ACCOUNT or (kind == CONFIG_MAP and bool(self._authority))
 
+    async def prepare(self) -> None:
+        """Read what ``derived`` needs."""
+        await self._read_begin()
+
+    def derived(self, kind: object_tables.Kind, source: KubeObject) -> KubeObject:
+        """The object of this kind that comes and goes with a namespace or a cluster (see ``SOURCES``)."""
+        if source.kind != CLUSTER.kind:
+            return self.of_namespace(kind, source)
+        namespace = self._namespace_of(marks.work_namespace(source.name))
+        return namespace if kind == NAMESPACE else self.of_namespace(kind, namespace)
+
     def of_namespace(self, kind: object_tables.Kind, namespace: KubeObject) -> KubeObject:
         """The object of this kind that the namespace contains, with the resourceVersion of the namespace."""
         value = object_of_namespace(kind, namespace, self._authority)
@@ -174,8 +194,12 @@ class BootstrapObjects:
         return role.with_metadata(await self._identity(role.name))
 
     async def _namespace_object(self, name: str) -> KubeObject:
+        await self._read_begin()
+        return self._namespace_of(name)
+
+    def _namespace_of(self, name: str) -> KubeObject:
         labels = {"kubernetes.io/metadata.name": name}
-        identity = await self._identity(name)
+        identity = self._identity_of(name)
         return KubeObject(
             {
                 "apiVersion": "v1",
@@ -187,12 +211,18 @@ class BootstrapObjects:
         )
 
     async def _identity(self, name: str) -> ObjectMeta:
-        """Derived metadata: a stable uid, and the time of the log's first record as the creation time."""
+        await self._read_begin()
+        return self._identity_of(name)
+
+    async def _read_begin(self) -> None:
         if not self._began:
             # The first record may have been deleted; then the creation time is unknown.
             with contextlib.suppress(LogCutError):
                 first = await self._reads.log.read_all(0, 1)
                 self._began = attributes.get(first[0], "time") if first else ""
+
+    def _identity_of(self, name: str) -> ObjectMeta:
+        """Derived metadata: a stable uid, and the time of the log's first record as the creation time."""
         metadata: ObjectMeta = {"uid": ids.object_uid(_SOURCE, name, name), "resourceVersion": "1"}
         # Another producer may have written any time.
         with contextlib.suppress(ValueError):

@@ -6,6 +6,7 @@ are merged into the results.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -23,11 +24,13 @@ from engine.writing.read_side import ReadSide
 from events.json_values import DECODING_ERRORS
 from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
-from projections import object_tables, objects, query
+from projections import changes, object_tables, objects, query
 from projections.port import Rows
 
 _DEFINITION: Final = object_tables.Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 METRICS: Final = "metrics.k8s.io"
+_TRIES: Final = 3
+_SOURCES: Final = (bootstrap_objects.NAMESPACE.of_change, bootstrap_objects.CLUSTER.of_change)
 Figures = Callable[[Resource, str, ObjectFilter], Awaitable[list[KubeObject]]]
 """Returns resource metrics of members' nodes or pods, given the metrics kind, a namespace (empty: all) and a filter."""
 
@@ -156,13 +159,6 @@ class ControlPlane:
         kind = object_tables.Kind(resource.api_version, resource.kind)
         if is_fresh:
             await self.reads.catch_up()
-        oldest: int | None = None
-        bootstrap_values: list[KubeObject] = []
-        if kind in bootstrap_objects.KINDS and not after:
-            # The bootstrap objects are read before the stored ones. The list has the number before both reads, so that
-            # a watch from it reports the changes in between, for example the contents of a new namespace.
-            oldest = self.reads.views.folded
-            bootstrap_values = await self.bootstrap.listed(resource, namespace)
 
         def show(stored: KubeObject) -> KubeObject | None:
             value = self.shown(resource, stored)
@@ -170,23 +166,31 @@ class ControlPlane:
 
         selection = object_tables.Selection(kind=kind, namespace=namespace, brief=brief, show=show)
 
-        def read_page(rows: Rows) -> Listed:
+        is_first = kind in bootstrap_objects.KINDS and not after
+
+        def read_page(rows: Rows, values: list[KubeObject], oldest: int) -> tuple[bool, Listed]:
             number = query.checkpoint(rows)
-            if oldest is not None:
-                number = min(number, oldest)
             if is_empty(resource):
-                return Listed([], "", number)
+                return True, Listed([], "", number)
+            may_differ = is_first and kind in bootstrap_objects.SOURCES and number > oldest
+            if is_changed := may_differ and changes.may_have_changed(rows, _SOURCES, oldest, number):
+                number = oldest
             page = object_tables.page(rows, selection, limit=limit, after=after)
             # Bootstrap objects are part of the first page, unless a stored object replaces them.
-            kept = [
-                item
-                for item in filter(fits, bootstrap_values)
-                if object_tables.get(rows, kind, *item.key) is None
-            ]
+            kept = [item for item in filter(fits, values) if object_tables.get(rows, kind, *item.key) is None]
             listed = sorted([*kept, *page.items], key=attrgetter("key")) if kept else page.items
-            return Listed(listed, page.after, number, page.left)
+            return not is_changed, Listed(listed, page.after, number, page.left)
 
-        return await self.reads.peek(read_page)
+        # Bootstrap objects are read before the stored ones. If a namespace or cluster changes in between, read both
+        # again. At last the list gets the number before both, so that a watch from it reports what the list lacks.
+        tries = _TRIES
+        while True:
+            oldest = self.reads.views.folded
+            values = await self.bootstrap.listed(resource, namespace) if is_first else []
+            is_level, listed = await self.reads.peek(partial(read_page, values=values, oldest=oldest))
+            tries -= 1
+            if is_level or not tries:
+                return listed
 
     def _stored(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
         """One stored object or None, read on the event loop: a thread switch takes ten times as long as the read."""

@@ -290,13 +290,8 @@ def _first_seen(
 
 
 def _followed(kind: object_tables.Kind) -> tuple[str, ...]:
-    """Kinds of the recorded changes that change objects of this kind.
-
-    These include namespaces if every namespace contains an object of the kind, which exists as long as the namespace.
-    """
-    if kind in bootstrap_objects.OF_NAMESPACES:
-        return (kind.of_change, bootstrap_objects.NAMESPACE.of_change)
-    return (kind.of_change,)
+    """Kinds of the recorded changes that change objects of this kind, which may come and go with those of others."""
+    return (kind.of_change, *(source.of_change for source in bootstrap_objects.SOURCES.get(kind, ())))
 
 
 def _happened(
@@ -308,20 +303,27 @@ def _happened(
     """
     kind = object_tables.Kind(resource.api_version, resource.kind)
     batch = _of_kind(rows, resource, by_kind.get(kind.of_change, []), plane, end)
-    if not plane.bootstrap.has(kind):
+    unreported = set(batch.unreported)
+    if kind != bootstrap_objects.NAMESPACE and not plane.bootstrap.has(kind):
         return batch
-    namespaces = control_plane().of_kind(*bootstrap_objects.NAMESPACE)
-    if namespaces is None:
-        return batch
-    of_namespaces = _of_kind(
-        rows, namespaces, by_kind.get(bootstrap_objects.NAMESPACE.of_change, []), plane, end
-    )
-    for change in of_namespaces.changes:
-        if change.change_type != _WORDS[changes.MODIFIED]:
-            value = plane.bootstrap.of_namespace(kind, change.value)
-            batch.changes.append(ObjectChange(change.number, change.change_type, change.key, value))
+    for source in bootstrap_objects.SOURCES.get(kind, ()):
+        served = control_plane().of_kind(*source)
+        # Modifications of a source do not change the objects that come and go with it.
+        changed = by_kind.get(source.of_change, ())
+        merged = _merged(change for change in changed if change.verb != changes.MODIFIED)
+        if served is None or not merged:
+            continue
+        current = object_tables.by_keys(rows, source, merged)
+        for key, history in merged.items():
+            for change, state in _states(rows, served, history, current.get(key)):
+                if state is not None:
+                    shown = plane.bootstrap.derived(kind, state)
+                    shown = shown.with_metadata({"resourceVersion": str(change.number)})
+                    batch.changes.append(ObjectChange(change.number, _WORDS[change.verb], key, shown))
+                elif change.verb == changes.ADDED:
+                    unreported.add(key)
     batch.changes.sort(key=lambda change: (change.number, change.key))
-    return Batch(batch.changes, batch.unreported | of_namespaces.unreported)
+    return Batch(batch.changes, frozenset(unreported))
 
 
 def _of_kind(
@@ -365,23 +367,30 @@ def _object_changes(
     current: KubeObject | None,
     plane: ControlPlane,
 ) -> Iterable[ObjectChange]:
+    for change, value in _states(rows, resource, history, current):
+        if value is None:
+            continue
+        number, state = change.number, value
+        if change.verb != changes.DELETED and value is not current:
+            # Not the deletion's number: a watch that resumes from this one must still see the deletion.
+            state = value.with_metadata({"resourceVersion": str(number)})
+        elif change.verb != changes.DELETED:
+            number = max(number, int(value.resource_version))
+        yield ObjectChange(number, _WORDS[change.verb], key, plane.shown(resource, state))
+
+
+def _states(
+    rows: Rows, resource: Resource, history: list[Change], current: KubeObject | None
+) -> Iterator[tuple[Change, KubeObject | None]]:
+    """Yield each change of an object with the object after it, or before a deletion; None if it is not known."""
     for index, change in enumerate(history):
         if change.verb == changes.DELETED:
-            value = _last(rows, resource, change)
+            yield change, _last(rows, resource, change)
         elif index + 1 < len(history):
             # The object was deleted after this change; the deletion record has its last state.
-            value = _last(rows, resource, history[index + 1])
+            yield change, _last(rows, resource, history[index + 1])
         else:
-            value = current
-        if value is not None:
-            number = change.number
-            if change.verb != changes.DELETED and value is not current:
-                # Use this change's number, not the deletion's: a watch that resumes from it must still see
-                # the deletion.
-                value = value.with_metadata({"resourceVersion": str(number)})
-            elif change.verb != changes.DELETED:
-                number = max(number, int(value.resource_version))
-            yield ObjectChange(number, _WORDS[change.verb], key, plane.shown(resource, value))
+            yield change, current
 
 
 def _last(rows: Rows, resource: Resource, change: Change) -> KubeObject | None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from starlette.responses import Response
 
-from engine.http.kube import rendering, requests
+from engine.http.kube import bootstrap_objects, rendering, requests
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
 from engine.http.kube.list_filters import ObjectFilter
@@ -70,6 +70,8 @@ class Watching:
     async def _lines(self, watch: "_Watch", query: Query, since: int) -> AsyncGenerator[bytes]:
         # The number may come from a replica that is ahead; wait until the views of this one have folded it.
         await self._reads.views.wait_folded(since)
+        if (watch.resource.api_version, watch.resource.kind) in bootstrap_objects.SOURCES:
+            await self._plane.bootstrap.prepare()
         watch.floor = since
         # Subscribe before reading earlier changes, so that none is missed in between.
         subscriber = self._feed.subscribe(watch.resource)

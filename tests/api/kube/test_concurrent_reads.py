@@ -135,3 +135,24 @@ async def test_watch_after_a_list_reports_the_contents_of_a_namespace_created_me
     known = [item["metadata"]["namespace"] for item in body["items"]]
     known += [json.loads(line)["object"]["metadata"]["namespace"] for line in answer.text.splitlines()]
     assert "late" in known
+
+
+async def test_list_that_overlaps_with_a_write_has_the_number_of_its_newest_object(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with serving() as services:
+        app = create_app(services, lambda: NOW_MS)
+        async with kube_client(services, app) as client:
+            listed, created = app.plane.bootstrap.listed, list[int]()
+
+            async def interrupted(resource: Resource, namespace: str) -> list[KubeObject]:
+                values = await listed(resource, namespace)
+                body = {"metadata": {"name": f"late-{len(created)}"}}
+                answer = await client.post("/api/v1/namespaces/default/serviceaccounts", json=body)
+                created.append(answer.status_code)
+                return values
+
+            monkeypatch.setattr(app.plane.bootstrap, "listed", interrupted)
+            body = (await client.get(ACCOUNTS)).json()
+    assert created == [201]
+    assert int(version(body)) >= max(int(version(item)) for item in body["items"])
