@@ -13,6 +13,7 @@ import msgspec
 
 from engine.domain import marks
 from engine.karmada import cron_rules
+from engine.kubeapi.admission.rules import autoscaling
 from engine.kubeapi.errors import causes, messages, status_objects
 from engine.kubeapi.errors.status_objects import Cause, StatusError
 from engine.kubeapi.values import quantity
@@ -29,7 +30,10 @@ _WEBHOOKS: Final = {
     "ClusterTaintPolicy": "clustertaintpolicy.karmada.io",
     "FederatedResourceQuota": "federatedresourcequota.karmada.io",
     "CronFederatedHPA": "cronfederatedhpa.karmada.io",
+    "FederatedHPA": "federatedhpa.karmada.io",
 }
+
+_LIMITS: Final = ("spec.minReplicas", "spec.maxReplicas")
 
 _CLUSTER_NAME_CHARS_MAX: Final = 48
 
@@ -95,6 +99,10 @@ def _rules(value: KubeObject, old: KubeObject | None) -> Iterator[Cause]:
             yield from _quota(value)
         case "CronFederatedHPA":
             yield from cron_rules.faults(value)
+        case "FederatedHPA":
+            # Its other fields have no effect, and would need Karmada's defaults.
+            wrong = autoscaling.autoscaler(value, None)
+            yield from (cause for cause in wrong if cause.field in _LIMITS)
         case _:
             return
 

@@ -259,6 +259,24 @@ async def test_rule_sets_the_limits_of_a_federated_autoscaler() -> None:
         assert (limits["minReplicas"], limits["maxReplicas"]) == (2, 9)
 
 
+async def test_limits_that_contradict_each_other_are_not_set() -> None:
+    async with a_world() as world:
+        spec: Json = {"scaleTargetRef": DEPLOYMENT, "minReplicas": 1, "maxReplicas": 3}
+        body = manifest(GROUP, "FederatedHPA", "all", namespace="default", spec=spec)
+        assert (await world.client.post(LIMITED, json=body)).status_code == 201
+        wrong = await world.client.patch(f"{LIMITED}/all", json={"spec": {"maxReplicas": 0}}, headers=MERGE)
+        assert (wrong.status_code, "federatedhpa.karmada.io" in wrong.json()["message"]) == (403, True)
+        await world.create(
+            {"targetMinReplicas": 5}, {"apiVersion": GROUP, "kind": "FederatedHPA", "name": "all"}
+        )
+        await world.after(1)
+        (history,) = await world.histories()
+        (failed,) = objects_at(history, "failedExecutions")
+        assert "must be greater than or equal to `minReplicas`" in str(failed["message"])
+        limits = object_at(await world.get(f"{LIMITED}/all"), "spec")
+        assert (limits["minReplicas"], limits["maxReplicas"]) == (1, 3)
+
+
 async def test_failure_to_scale_is_recorded() -> None:
     async with a_world() as world:
         await world.create({"targetReplicas": 4}, {**DEPLOYMENT, "name": "absent"})
