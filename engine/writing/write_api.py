@@ -44,7 +44,8 @@ _Answer = TypeVar("_Answer")
 GROUPS_MAX: Final = 2
 """Maximum number of groups of writes at once: one is computed while the other waits for the log and the views."""
 
-MEMBERS_MAX: Final = 256
+GROUP_REQUESTS_MAX: Final = 256
+"""Maximum number of requests in a group."""
 
 _TRIES_MAX: Final = 5
 
@@ -89,7 +90,7 @@ class WriteBatching(Generic[_Request, _Answer]):
 
     async def _run_groups(self) -> None:
         while self._waiting:
-            group, self._waiting = self._waiting[:MEMBERS_MAX], self._waiting[MEMBERS_MAX:]
+            group, self._waiting = self._waiting[:GROUP_REQUESTS_MAX], self._waiting[GROUP_REQUESTS_MAX:]
             try:
                 answers = await self._carry_out([waiting.request for waiting in group])
             except Exception as error:  # noqa: BLE001  # an error of the group fails all its members

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from engine.writing.write_api import GROUPS_MAX, MEMBERS_MAX, WriteBatching
+from engine.writing.write_api import GROUP_REQUESTS_MAX, GROUPS_MAX, WriteBatching
 
 
 class BlockedWriter:
@@ -40,11 +40,11 @@ async def test_write_during_other_appends_joins_the_next_batch() -> None:
 async def test_concurrent_writes_share_a_batch() -> None:
     writer = BlockedWriter()
     writer.opened.set()
-    numbers = range(20, MEMBERS_MAX + 30)
+    numbers = range(20, GROUP_REQUESTS_MAX + 30)
     assert await asyncio.gather(*map(writer.joining.submit, numbers)) == [
         number * number for number in numbers
     ]
-    assert [len(group) for group in writer.groups] == [MEMBERS_MAX, 10]
+    assert [len(group) for group in writer.groups] == [GROUP_REQUESTS_MAX, 10]
     assert len(writer.groups) <= GROUPS_MAX
 
 
