@@ -173,7 +173,7 @@ class ControlPlane:
             if is_empty(resource):
                 return True, Listed([], "", number)
             may_differ = is_first and kind in bootstrap_objects.SOURCES and number > oldest
-            if is_changed := may_differ and changes.may_have_changed(rows, _SOURCES, oldest, number):
+            if is_changed := may_differ and _have_come_or_gone(rows, oldest, number):
                 number = oldest
             page = object_tables.page(rows, selection, limit=limit, after=after)
             # Bootstrap objects are part of the first page, unless a stored object replaces them.
@@ -218,6 +218,14 @@ class ControlPlane:
         definitions = objects.manifests(rows, *_DEFINITION)
         custom = [kind for definition in definitions for kind in _custom(definition.manifest)]
         return _Kinds(number, mark, control_plane().with_custom(custom))
+
+
+def _have_come_or_gone(rows: Rows, after: int, end: int) -> bool:
+    """Whether a namespace or cluster was created or deleted in a range of numbers; most changes are other ones."""
+    if not changes.is_kept(after, end):
+        return True
+    listed = (change for kind in _SOURCES for change in changes.between(rows, after, end, kind))
+    return any(change.verb != changes.MODIFIED for change in listed)
 
 
 def is_empty(resource: Resource) -> bool:

@@ -22,7 +22,7 @@ from projections.port import Rows
 from projections.query import checkpoint
 from projections.runner import Projector
 from projections.store import Reader, Store
-from tests.api.kube.client import version
+from tests.api.kube.client import MERGE, version
 from tests.api.servers import NOW_MS, kube_client, plane_parts, serving
 from tests.background import background
 from tests.builders import inputs
@@ -143,12 +143,15 @@ async def test_list_that_overlaps_with_a_write_has_the_number_of_its_newest_obje
     async with serving() as services:
         app = create_app(services, lambda: NOW_MS)
         async with kube_client(services, app) as client:
+            await client.post("/api/v1/namespaces", json={"metadata": {"name": "known"}})
             listed, created = app.plane.bootstrap.listed, list[int]()
 
             async def interrupted(resource: Resource, namespace: str) -> list[KubeObject]:
                 values = await listed(resource, namespace)
                 body = {"metadata": {"name": f"late-{len(created)}"}}
                 answer = await client.post("/api/v1/namespaces/default/serviceaccounts", json=body)
+                labels = {"metadata": {"labels": {"tier": str(len(created))}}}
+                assert (await client.patch("/api/v1/namespaces/known", json=labels, headers=MERGE)).is_success
                 created.append(answer.status_code)
                 return values
 
