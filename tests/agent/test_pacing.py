@@ -73,6 +73,12 @@ def test_backoff_doubles_up_to_a_limit_with_jitter() -> None:
     assert backoff.next_delay_s() <= 1.0
 
 
+def test_backoff_begins_again_after_work_that_lasted_longer_than_its_limit() -> None:
+    backoff = Backoff(1.0, 4.0)
+    assert [backoff.next_delay_s(worked_s) <= 1.0 for worked_s in (0.0, 4.1, 4.1)] == [True] * 3
+    assert [backoff.next_delay_s(4.0) >= least / 2 for least in (2, 4)] == [True] * 2
+
+
 async def test_throttled_api_is_paused_for_its_retry_time() -> None:
     call_times_s: list[float] = []
     gate = Gate(lambda: None)
