@@ -30,8 +30,6 @@ from projections import clusters
 from projections.objects import StoredObject
 from projections.port import ProjectionError
 
-_WRITES_MAX: Final = 512
-"""Maximum number of writes per append: enough to share a disk sync, few enough that other writers wait briefly."""
 _TRIES_MAX: Final = 5
 _READ_RECORDS_MAX: Final = 1024
 
@@ -347,7 +345,7 @@ def _separate(waiting: Sequence[Turn]) -> tuple[list[Turn], list[Turn]]:
     busy: set[str] = set()
     for turn in waiting:
         target = turn.mutation.target
-        if target.key in busy or target.namespace_key in busy or len(turns) >= _WRITES_MAX:
+        if target.key in busy or target.namespace_key in busy:
             later.append(turn)
         else:
             turns.append(turn)

@@ -45,7 +45,7 @@ GROUPS_MAX: Final = 2
 """Maximum number of groups of writes at once: one is computed while the other waits for the log and the views."""
 
 GROUP_REQUESTS_MAX: Final = 256
-"""Maximum number of requests in a group."""
+"""Maximum number of requests in a group: enough to share a disk sync, few enough that others wait briefly."""
 
 _TRIES_MAX: Final = 5
 
