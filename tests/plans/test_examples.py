@@ -18,7 +18,7 @@ WEIGHTED: Final = policies.divided("Weighted", {"dynamicWeight": "AvailableRepli
 def record(data: shapes.Event, key: str, at_ms: int = world.START_MS) -> Input:
     """Return a hypothetical input with a time."""
     topic = codec.catalogue.BY_STRUCT[type(data)].topic
-    head = records.Envelope(id="planned", source="/plan", type="", time=times.to_text(at_ms))
+    head = records.Envelope(id=f"planned-{key}", source="/plan", type="", time=times.to_text(at_ms))
     partition = keys.partition_of(key, topics.TOPICS[topic].partitions)
     return Input(record=codec.encode(data, head, partition=partition, key=key))
 
@@ -123,6 +123,19 @@ async def test_too_many_replicas_are_reported_as_unplaced() -> None:
     assert change.before == change.after
     assert (change.missing, change.missing_requests) == (994, {"cpu": "99400m"})
     assert change.needed_in == ["member1", "member2", "member3", "member4"]
+
+
+async def test_workload_that_was_unplaced_before_is_not_reported_as_unplaced() -> None:
+    prediction = await planned(await running(1_000), record(web(1_001), WEB))
+    assert prediction.unplaced == []
+
+
+async def test_changes_are_sorted_by_workload() -> None:
+    names = [f"web-{number}" for number in range(8)]
+    applied = [inputs.applied(manifests.deployment(name, 1, "default")) for name in names]
+    planned_keys = [keys.binding_key("Deployment", "default", name) for name in names]
+    prediction = await planned(await running(1), *map(record, reversed(applied), reversed(planned_keys)))
+    assert [change.key for change in prediction.changed] == planned_keys
 
 
 async def test_replicas_that_nothing_evicts_from_a_failed_cluster_need_no_capacity() -> None:
