@@ -1,13 +1,13 @@
 """Controller of CronFederatedHPAs: it scales their targets at the times of their rules.
 
 A rule sets the limits of a FederatedHPA, and the replicas of any other target; it does so by writes like a client's.
-The first server that executes a rule records this in the status. Other servers then skip the execution, or at most
-repeat the same writes. Times that pass while no server runs are skipped.
+The first server that executes a rule records this in the status, with the next time of the rule. Other servers then
+skip the execution, or at most repeat the same writes. Times that pass while no server runs are skipped.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 import anyio.to_thread
@@ -132,6 +132,9 @@ class CronScaling:
         self._now_ms = 0
         """Time of the last turn, in milliseconds since 1970."""
 
+        self._unshown: set[tuple[str, str]] = set()
+        """Namespaces and names of scalers whose status may lack the next times of their rules."""
+
     async def run(self) -> None:
         """Scale targets until the server stops; after a failed read or append start again."""
         position = -1
@@ -170,6 +173,9 @@ class CronScaling:
             kept = [(known[job.timing][0], job) for job in jobs if job.timing in known]
             new = [job for job in jobs if job.timing not in known]
             self._jobs = kept + await _scheduled(new, now_ms)
+            changed = known.keys() ^ {job.timing for job in jobs}
+            self._unshown.update((namespace, name) for namespace, name, *_ in changed)
+        await self._show_next_times()
         due = [(due_ms, job) for due_ms, job in self._jobs if due_ms <= now_ms]
         scheduled = await _scheduled([job for _, job in due], now_ms) if due else []
         following = {job.timing: due_ms for due_ms, job in scheduled}
@@ -179,23 +185,46 @@ class CronScaling:
         self._jobs = [(due_ms, job) for due_ms, job in self._jobs if due_ms > now_ms] + scheduled
         return number
 
-    async def _execute(self, execution: _Execution) -> None:
-        job = execution.job
-        resource = (await self._objects.catalogue()).of_kind(AUTOSCALING_GROUP, _KIND)
-        scaler = None if resource is None else await self._objects.current(resource, job.namespace, job.name)
-        if resource is None or scaler is None or _is_recorded(scaler, job.rule.name, execution.due_ms):
+    async def _show_next_times(self) -> None:
+        """Write the next times of changed rules to the status of their scalers."""
+        if not self._unshown:
             return
-        fault = await self._scale(job)
-        if fault:
-            _log.warning("target not scaled", scaler=job.name, rule=job.rule.name, reason=fault)
-        patch: Json = {"status": {"executionHistories": _histories(scaler, execution, fault)}}
-        target = _target(AUTOSCALING_GROUP, _KIND, job.namespace, job.name)
+        dues: dict[tuple[str, str], dict[str, int]] = {}
+        for due_ms, job in self._jobs:
+            dues.setdefault((job.namespace, job.name), {})[job.rule.name] = due_ms
+        for namespace, name in sorted(self._unshown):
+            resource, scaler = await self._scaler(namespace, name)
+            histories = [] if scaler is None else _upcoming(scaler, dues.get((namespace, name), {}))
+            if resource and scaler and histories != scaler.objects_at("status", "executionHistories"):
+                await self._record(resource, scaler, histories)
+            # After the write: if it fails, the next turn must repeat it.
+            self._unshown.discard((namespace, name))
+
+    async def _scaler(self, namespace: str, name: str) -> tuple[Resource | None, KubeObject | None]:
+        """Return the kind of scalers, and a scaler; None for what does not exist."""
+        resource = (await self._objects.catalogue()).of_kind(AUTOSCALING_GROUP, _KIND)
+        return resource, None if resource is None else await self._objects.current(resource, namespace, name)
+
+    async def _record(self, resource: Resource, scaler: KubeObject, histories: list[Json]) -> None:
+        """Write the ``executionHistories`` of a scaler."""
+        patch: Json = {"status": {"executionHistories": histories}}
+        target = _target(AUTOSCALING_GROUP, _KIND, scaler.namespace, scaler.name)
 
         def recorded(writer: Writer) -> StatusChange:
             return StatusChange(target=target, edit=StatusPatch(writer, MERGE_PATCH, patch))
 
         if reason := await self._writes.change(resource, target, MANAGER, recorded):
-            _log.info("execution not recorded", scaler=job.name, rule=job.rule.name, reason=reason)
+            _log.info("history of a scaler not recorded", scaler=scaler.name, reason=reason)
+
+    async def _execute(self, execution: _Execution) -> None:
+        job = execution.job
+        resource, scaler = await self._scaler(job.namespace, job.name)
+        if resource is None or scaler is None or _is_recorded(scaler, job.rule.name, execution.due_ms):
+            return
+        fault = await self._scale(job)
+        if fault:
+            _log.warning("target not scaled", scaler=job.name, rule=job.rule.name, reason=fault)
+        await self._record(resource, scaler, _histories(scaler, execution, fault))
 
     async def _scale(self, job: Job) -> str:
         """Scale the target of a rule; return why that failed, or an empty text."""
@@ -278,6 +307,26 @@ def _is_recorded(scaler: KubeObject, rule: str, due_ms: int) -> bool:
 def _history(scaler: KubeObject, rule: str) -> Json:
     histories = scaler.objects_at("status", "executionHistories")
     return next((history for history in histories if history.get("ruleName") == rule), {"ruleName": rule})
+
+
+def _upcoming(scaler: KubeObject, dues: Mapping[str, int]) -> list[Json]:
+    """Return the ``executionHistories`` of a scaler's rules with their next times; ``dues`` has them by rule name.
+
+    As in Karmada, suspended rules have no next time, and removed rules have no history.
+    """
+    recorded = {
+        history.get("ruleName"): history for history in scaler.objects_at("status", "executionHistories")
+    }
+    histories: list[Json] = []
+    for name in (str(rule.get("name", "")) for rule in scaler.objects_at("spec", "rules")):
+        history = {
+            field: item for field, item in recorded.get(name, {}).items() if field != "nextExecutionTime"
+        }
+        if name in dues:
+            history |= {"ruleName": name, "nextExecutionTime": times.to_seconds_text(dues[name])}
+        if history:
+            histories.append(history)
+    return histories
 
 
 def _histories(scaler: KubeObject, done: _Execution, fault: str) -> list[Json]:

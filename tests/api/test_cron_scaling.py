@@ -58,6 +58,12 @@ class World:
         assert (await self.client.post(SCALERS, json=body)).status_code == 201
         await self.after(0)
 
+    async def patch(self, spec: Json) -> None:
+        """Change the spec of the scaler, and let the controller see it."""
+        answered = await self.client.patch(f"{SCALERS}/cron", json={"spec": spec}, headers=MERGE)
+        assert answered.status_code == 200
+        await self.after(0)
+
     async def write(self, spec: Json, name: str) -> None:
         """Write a scaler as a producer does, which the Kubernetes API's checks do not see."""
         body = manifest(GROUP, "CronFederatedHPA", name, namespace="default", spec=spec)
@@ -106,6 +112,17 @@ async def test_rule_scales_its_target_when_it_is_due_and_not_before() -> None:
             }
         ]
         assert (history["ruleName"], history["nextExecutionTime"]) == ("up", "2024-05-25T09:51:00Z")
+
+
+async def test_next_time_of_a_rule_is_shown_from_its_creation_until_it_is_suspended() -> None:
+    async with a_world() as world:
+        await world.create({"targetReplicas": 4, "schedule": "0 12 * * *"})
+        assert await world.histories() == [{"ruleName": "up", "nextExecutionTime": "2024-05-25T12:00:00Z"}]
+        rule = {"name": "up", "schedule": "0 13 * * *", "targetReplicas": 4}
+        await world.patch({"rules": [rule]})
+        assert await world.histories() == [{"ruleName": "up", "nextExecutionTime": "2024-05-25T13:00:00Z"}]
+        await world.patch({"rules": [{**rule, "suspend": True}]})
+        assert await world.histories() == [{"ruleName": "up"}]
 
 
 async def test_rule_is_due_again_soon_after_a_clock_that_was_ahead_is_corrected() -> None:
