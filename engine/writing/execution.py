@@ -37,7 +37,7 @@ Answer = Written | Problem | Exception
 """The answer to one mutation, or the error with which it was refused or failed."""
 
 
-class Turn(NamedTuple):
+class Attempt(NamedTuple):
     """One mutation that is being carried out.
 
     ``answer_index`` is its index in the answers, ``body_bytes`` the size of the request, ``tries`` the retries so far.
@@ -51,13 +51,13 @@ class Turn(NamedTuple):
 
 
 class _Applied(NamedTuple):
-    """The outcome of a turn's mutation, and the version of the object from which it was computed.
+    """The outcome of an attempt's mutation, and the version of the object from which it was computed.
 
     ``number``: sequence number of the last change in that version (0: no object). ``start``: an offset in the
     object's partition; the version includes all writes to the object before this offset.
     """
 
-    turn: Turn
+    attempt: Attempt
     outcome: Mutated | Problem | Exception
     number: int
     start: int
@@ -66,7 +66,7 @@ class _Applied(NamedTuple):
 class _Append(NamedTuple):
     """Events to append, and the offset from which to search for other writes (see ``_Applied``)."""
 
-    turn: Turn
+    attempt: Attempt
     mutated: Mutated
     start: int
 
@@ -182,25 +182,25 @@ class WriteExecution:
         self._views = views
         self._appending = appending
 
-    async def carry_out(self, turns: Sequence[Turn], *, dry_run: bool, source: str) -> list[Answer]:
-        """Retry until every turn has an answer; return the answers ordered by ``Turn.answer_index``."""
+    async def carry_out(self, attempts: Sequence[Attempt], *, dry_run: bool, source: str) -> list[Answer]:
+        """Retry until every attempt has an answer; return the answers ordered by ``Attempt.answer_index``."""
         answers: dict[int, Answer] = {}
-        waiting = list(turns)
+        waiting = list(attempts)
         while waiting:
             try:
                 answered, waiting = await self._round(waiting, dry_run=dry_run, source=source)
             except Exception as error:  # noqa: BLE001  # earlier rounds keep their answers
-                answered, waiting = dict.fromkeys((turn.answer_index for turn in waiting), error), []
+                answered, waiting = dict.fromkeys((attempt.answer_index for attempt in waiting), error), []
             answers |= answered
         return [answers[index] for index in sorted(answers)]
 
     async def _round(
-        self, waiting: Sequence[Turn], *, dry_run: bool, source: str
-    ) -> tuple[dict[int, Answer], list[Turn]]:
-        """Carry out one round; return answers, and the turns that have none yet."""
-        turns, later = _separate(waiting)
+        self, waiting: Sequence[Attempt], *, dry_run: bool, source: str
+    ) -> tuple[dict[int, Answer], list[Attempt]]:
+        """Carry out one round; return answers, and the attempts that have none yet."""
+        attempts, later = _separate(waiting)
         number = self._log.last_number()
-        applied = await self._applied(turns, number)
+        applied = await self._applied(attempts, number)
         if dry_run or not all(
             isinstance(change.outcome, Mutated) and change.outcome.events for change in applied
         ):
@@ -209,43 +209,45 @@ class WriteExecution:
             # newest state.
             newest = await self._log.newest()
             if newest > number:
-                applied = await self._applied(turns, newest)
+                applied = await self._applied(attempts, newest)
         answers: dict[int, Answer] = {}
         writes: list[_Append] = []
-        for turn, outcome, current, start in applied:
+        for attempt, outcome, current, start in applied:
             if not isinstance(outcome, Mutated):
-                answers[turn.answer_index] = outcome
+                answers[attempt.answer_index] = outcome
             elif not outcome.events:
-                answers[turn.answer_index] = Written(mutated=outcome, resource_version=current)
+                answers[attempt.answer_index] = Written(mutated=outcome, resource_version=current)
             elif dry_run:
-                answers[turn.answer_index] = Written(mutated=outcome)
+                answers[attempt.answer_index] = Written(mutated=outcome)
             else:
-                writes.append(_Append(turn, outcome, start))
+                writes.append(_Append(attempt, outcome, start))
         if not writes:
             return answers, later
         written, late = await self._write(writes, source)
         return answers | written, [*late, *later]
 
-    async def _applied(self, turns: Sequence[Turn], number: int) -> list[_Applied]:
-        """Apply each turn's mutation to its object, as read from views that have folded ``number``."""
+    async def _applied(self, attempts: Sequence[Attempt], number: int) -> list[_Applied]:
+        """Apply each attempt's mutation to its object, as read from views that have folded ``number``."""
         # Sample the ends before reading the objects: a later end could include a record that the objects do
         # not.
         ends = dict(self._log.ends())
-        stored = await self._stored(turns, number=number)
+        stored = await self._stored(attempts, number=number)
         applied: list[_Applied] = []
-        for turn in turns:
-            target = turn.mutation.target
+        for attempt in attempts:
+            target = attempt.mutation.target
             current = stored.get(target.key)
-            outcome = await loop_share.apart(_size(turn, current), _outcome, turn.mutation, stored)
+            outcome = await loop_share.apart(_size(attempt, current), _outcome, attempt.mutation, stored)
             # The views may include records after ``ends``, so search from the last write that was read, if
             # that is later.
             start = max(ends.get(target.slot, 0), _version(current))
-            applied.append(_Applied(turn, outcome, current.number if current is not None else 0, start))
+            applied.append(_Applied(attempt, outcome, current.number if current is not None else 0, start))
         return applied
 
-    async def _write(self, writes: Sequence[_Append], source: str) -> tuple[dict[int, Answer], list[Turn]]:
-        """Append the events; return the answers, and the turns to try again because another client wrote first."""
-        batch = [Writing(turn.mutation.target, mutated.events, turn.trace) for turn, mutated, _ in writes]
+    async def _write(self, writes: Sequence[_Append], source: str) -> tuple[dict[int, Answer], list[Attempt]]:
+        """Append the events; return the answers, and the attempts to try again because another client wrote first."""
+        batch = [
+            Writing(attempt.mutation.target, mutated.events, attempt.trace) for attempt, mutated, _ in writes
+        ]
         try:
             appended = await self._appending.write(batch, source)
         except port.OutcomeUnknownError as error:
@@ -260,28 +262,28 @@ class WriteExecution:
 
     async def _outcomes(
         self, writes: Sequence[_Append], appended: Sequence[Appended]
-    ) -> tuple[dict[int, Answer], list[Turn]]:
-        """Wait for the views, and return the answers and the late turns as ``_write`` does."""
+    ) -> tuple[dict[int, Answer], list[Attempt]]:
+        """Wait for the views, and return the answers and the late attempts as ``_write`` does."""
         # On Kafka the last record of a batch over several partitions need not have the highest number.
         newest = max(offsets.number for offsets in appended)
-        stored = await self._stored([write.turn for write in writes], number=newest)
+        stored = await self._stored([write.attempt for write in writes], number=newest)
         answers: dict[int, Answer] = {}
-        late: list[Turn] = []
-        for (turn, mutated, start), offsets in zip(writes, appended, strict=True):
-            target = turn.mutation.target
+        late: list[Attempt] = []
+        for (attempt, mutated, start), offsets in zip(writes, appended, strict=True):
+            target = attempt.mutation.target
             current = stored.get(target.key)
             if await self._took_effect(target, mutated, current, offsets, start):
                 is_newest = isinstance(current, StoredObject) and current.head.version == offsets.last + 1
-                answers[turn.answer_index] = Written(
+                answers[attempt.answer_index] = Written(
                     mutated=mutated,
                     resource_version=offsets.number,
                     stored=current if isinstance(current, StoredObject) and is_newest else None,
                 )
-            elif turn.tries + 1 < _TRIES_MAX:
-                late.append(turn._replace(tries=turn.tries + 1))
+            elif attempt.tries + 1 < _TRIES_MAX:
+                late.append(attempt._replace(tries=attempt.tries + 1))
             else:
                 reason = f"another client changed the object in each of {_TRIES_MAX} attempts; try again"
-                answers[turn.answer_index] = Problem(Verdict.LATE, reason)
+                answers[attempt.answer_index] = Problem(Verdict.LATE, reason)
         return answers, late
 
     async def _took_effect(
@@ -310,10 +312,10 @@ class WriteExecution:
         end = self._log.ends().get(target.slot, 0)
         return not await self._appending.untouched(target, offsets.last + 1, end)
 
-    async def _stored(self, turns: Sequence[Turn], *, number: int) -> dict[str, StoredState]:
-        """Current state of the turns' objects and their namespaces, by key, from views that have folded ``number``."""
+    async def _stored(self, attempts: Sequence[Attempt], *, number: int) -> dict[str, StoredState]:
+        """Current objects of the attempts and their namespaces, by key, from views that have folded ``number``."""
         await self._views.settle(number)
-        targets = [turn.mutation.target for turn in turns]
+        targets = [attempt.mutation.target for attempt in attempts]
         object_keys = {target.key for target in targets if target.route != "cluster"}
         object_keys |= {target.namespace_key for target in targets}
         states: dict[str, StoredState] = {}
@@ -332,31 +334,31 @@ def raised(answer: Answer) -> Written | Problem:
 
 
 def _unknown(writes: Sequence[_Append], reason: str) -> dict[int, Answer]:
-    return {write.turn.answer_index: Problem(Verdict.UNKNOWN, reason) for write in writes}
+    return {write.attempt.answer_index: Problem(Verdict.UNKNOWN, reason) for write in writes}
 
 
-def _separate(waiting: Sequence[Turn]) -> tuple[list[Turn], list[Turn]]:
-    """Divide turns into those to carry out now, the first of each object, and those to carry out later.
+def _separate(waiting: Sequence[Attempt]) -> tuple[list[Attempt], list[Attempt]]:
+    """Divide attempts into those to carry out now, the first of each object, and those to carry out later.
 
-    A turn also waits for an earlier turn on its namespace. The order of turns on one object never changes.
+    An attempt also waits for an earlier attempt on its namespace. The order of attempts on one object never changes.
     """
-    turns: list[Turn] = []
-    later: list[Turn] = []
+    attempts: list[Attempt] = []
+    later: list[Attempt] = []
     busy: set[str] = set()
-    for turn in waiting:
-        target = turn.mutation.target
+    for attempt in waiting:
+        target = attempt.mutation.target
         if target.key in busy or target.namespace_key in busy:
-            later.append(turn)
+            later.append(attempt)
         else:
-            turns.append(turn)
-        # Mark the object of a waiting turn too: a later turn on the same object must not overtake it.
+            attempts.append(attempt)
+        # Mark the object of a waiting attempt too: a later attempt on the same object must not overtake it.
         busy.add(target.key)
-    return turns, later
+    return attempts, later
 
 
-def _size(turn: Turn, current: StoredState) -> int:
+def _size(attempt: Attempt, current: StoredState) -> int:
     stored_bytes = len(current.manifest) if isinstance(current, StoredObject) else 0
-    return max(stored_bytes, turn.body_bytes)
+    return max(stored_bytes, attempt.body_bytes)
 
 
 def _outcome(mutation: Mutation, stored: dict[str, StoredState]) -> Mutated | Problem | Exception:

@@ -9,7 +9,7 @@ from engine.domain.clusters import after, joined
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port
 from engine.writing import tracing
-from engine.writing.execution import Appending, Turn, Views, WriteExecution, Writing, raised
+from engine.writing.execution import Appending, Attempt, Views, WriteExecution, Writing, raised
 from engine.writing.mutations import Action, Mutated, Mutation, Problem, Target, Written
 from events import kube_objects, shapes
 from events.clusters import ClusterJoined, ClusterLeft
@@ -48,13 +48,13 @@ class PlannedWrites:
     ) -> Written | Problem:
         """Compute one mutation; ``dry_run`` makes no difference. Raises StatusError if it is refused."""
         del dry_run
-        turn, target = Turn(0, mutation, tracing.CURRENT.get(), body_bytes), mutation.target
-        answer = raised((await self._execution.carry_out([turn], dry_run=True, source=source))[0])
+        attempt, target = Attempt(0, mutation, tracing.CURRENT.get(), body_bytes), mutation.target
+        answer = raised((await self._execution.carry_out([attempt], dry_run=True, source=source))[0])
         if isinstance(answer, Written):
             # The events expect no versions: the log may grow before the plan forks it, and objects that the
             # plan changed before have no version yet.
             events = tuple(map(_for_any_version, answer.mutated.events))
-            self.records += self._appending.records_of([Writing(target, events, turn.trace)], source)
+            self.records += self._appending.records_of([Writing(target, events, attempt.trace)], source)
             await self._views.take(target, answer.mutated)
         return answer
 

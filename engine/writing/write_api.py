@@ -20,7 +20,16 @@ from msgspec import Struct
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port
 from engine.writing import tracing
-from engine.writing.execution import Answer, Appending, Report, Turn, Views, WriteExecution, Writing, raised
+from engine.writing.execution import (
+    Answer,
+    Appending,
+    Attempt,
+    Report,
+    Views,
+    WriteExecution,
+    Writing,
+    raised,
+)
 from engine.writing.mutations import Mutation, Problem, Target, Verdict, Written
 from engine.writing.planned_writes import PlannedWrites
 from events import shapes
@@ -157,8 +166,8 @@ class WriteApi:
         """
         if not dry_run:
             return await self._batching.submit(_Queued(mutation, source, tracing.CURRENT.get(), body_bytes))
-        turn = Turn(0, mutation, tracing.CURRENT.get(), body_bytes)
-        return raised((await self._execution.carry_out([turn], dry_run=True, source=source))[0])
+        attempt = Attempt(0, mutation, tracing.CURRENT.get(), body_bytes)
+        return raised((await self._execution.carry_out([attempt], dry_run=True, source=source))[0])
 
     async def change_known(self, mutation: Mutation, source: str) -> Written | Problem:
         """Carry out a mutation that may be repeated, again while its outcome is unknown, up to ``_TRIES_MAX`` times.
@@ -190,15 +199,17 @@ class WriteApi:
         answers: dict[int, Answer] = {}
         # One append has one envelope source, so mutations are grouped by it.
         for source in dict.fromkeys(queued.source for queued in group):
-            turns = [
-                Turn(index, queued.mutation, queued.trace, queued.body_bytes)
+            attempts = [
+                Attempt(index, queued.mutation, queued.trace, queued.body_bytes)
                 for index, queued in enumerate(group)
                 if queued.source == source
             ]
-            # An error becomes the answer to this source's turns only: the writes of another source may be in
+            # An error becomes the answer to this source's attempts only: the writes of another source may be in
             # the log already.
-            carried_out = await self._execution.carry_out(turns, dry_run=False, source=source)
-            answers |= {turn.answer_index: answer for turn, answer in zip(turns, carried_out, strict=True)}
+            carried_out = await self._execution.carry_out(attempts, dry_run=False, source=source)
+            answers |= {
+                attempt.answer_index: answer for attempt, answer in zip(attempts, carried_out, strict=True)
+            }
         return [answer for _, answer in sorted(answers.items())]
 
 
