@@ -208,6 +208,20 @@ def test_permissions_beyond_the_own_ones_cannot_be_granted() -> None:
     assert known.missing_rules(MASTER, wild, "shop") == []
 
 
+def test_rules_for_paths_and_subresources_include_narrower_ones() -> None:
+    paths: Json = {"verbs": ["get"], "nonResourceURLs": ["/apis/*"]}
+    values = [role("mine", paths, rule("update", "*/scale", "apps")), binding("b", "mine", user("alice"))]
+    known = parsing.rights(values)
+    for path, group, resource, missing in (
+        ("/apis/apps", "apps", "deployments/scale", 0),
+        ("/metrics", "apps", "deployments/status", 2),
+        ("/api", "apps", "deployments", 2),
+    ):
+        requested: list[Json] = [{**paths, "nonResourceURLs": [path]}, rule("update", resource, group)]
+        rules = parsing.rules(KubeObject({"rules": requested}))
+        assert len(known.missing_rules(ALICE, rules, "")) == missing
+
+
 _DAMAGED: list[Json] = [
     {"kind": "ClusterRole", "metadata": {"name": "reader"}, "rules": "all"},
     {"kind": "ClusterRole", "metadata": {"name": "reader"}, "rules": [{"verbs": "*", "resources": "*"}]},

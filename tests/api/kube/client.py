@@ -11,11 +11,14 @@ import httpx
 from engine.http.kube.app import create_app
 from engine.http.services import Services
 from engine.log.memory import MemoryLog
+from engine.simulation import defaults
+from engine.simulation.member_fleet import Members
 from events.json_values import Json
 from tests.api.servers import NOW_MS, get_scope, kube_client, serving
 from tests.builders.manifests import cluster
 
 MAPS = "/api/v1/namespaces/default/configmaps"
+MEMBER = "/apis/cluster.karmada.io/v1alpha1/clusters/member1/proxy"
 POLICIES = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies"
 
 
@@ -23,6 +26,17 @@ POLICIES = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolic
 async def api(log: MemoryLog | None = None) -> AsyncGenerator[tuple[httpx.AsyncClient, Services]]:
     async with serving(log=log) as services, kube_client(services) as client:
         yield client, services
+
+
+@asynccontextmanager
+async def member() -> AsyncGenerator[httpx.AsyncClient]:
+    """Yield a client of a server with three simulated members; ``MEMBER`` is the path of the first one's API."""
+    async with serving() as services:
+        fleet = Members(services.log, lambda: NOW_MS, defaults.three_members())
+        await fleet.turn()
+        await services.catch_up()
+        async with kube_client(services, create_app(services, lambda: NOW_MS, fleet)) as client:
+            yield client
 
 
 async def create(client: httpx.AsyncClient, value: Json) -> Json:

@@ -1,30 +1,13 @@
 """Deletions and evictions in a simulated member."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-
 import httpx
 
-from engine.http.kube.app import create_app
-from engine.simulation import defaults
-from engine.simulation.member_fleet import Members
 from events.json_values import Json
-from tests.api.servers import NOW_MS, kube_client, serving
+from tests.api.kube.client import MEMBER, member
 from tests.builders.manifests import config_map
 
-MEMBER = "/apis/cluster.karmada.io/v1alpha1/clusters/member1/proxy"
 PODS = f"{MEMBER}/api/v1/namespaces/default/pods"
 MAPS = f"{MEMBER}/api/v1/namespaces/default/configmaps"
-
-
-@asynccontextmanager
-async def member() -> AsyncGenerator[httpx.AsyncClient]:
-    async with serving() as services:
-        fleet = Members(services.log, lambda: NOW_MS, defaults.three_members())
-        await fleet.turn()
-        await services.catch_up()
-        async with kube_client(services, create_app(services, lambda: NOW_MS, fleet)) as client:
-            yield client
 
 
 async def _create(client: httpx.AsyncClient, path: str, value: Json) -> str:
