@@ -109,18 +109,20 @@ def test_rules_apply_by_path() -> None:
 
 
 def test_cluster_role_aggregates_by_labels() -> None:
+    labels: Json = {"labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}}
     known = parsing.rights(
         [
             *bootstrap_roles.objects(),
-            role("extra", rule("get", "foos", "example.io")).with_metadata(
-                {"labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}}
-            ),
+            role("extra", rule("get", "foos", "example.io")).with_metadata(labels),
+            role("own", rule("get", "bars", "example.io"), namespace="shop").with_metadata(labels),
             binding("b", "edit", user("alice"), namespace="shop"),
         ]
     )
     # edit aggregates view, which aggregates roles with its label.
     act = Act(verb="get", group="example.io", resource="foos", namespace="shop")
     assert known.may(ALICE, act)
+    # A user who may write Roles of a namespace could otherwise extend the rights of others.
+    assert not known.may(ALICE, Act(verb="get", group="example.io", resource="bars", namespace="shop"))
     assert known.may(ALICE, Act(verb="create", group="apps", resource="deployments", namespace="shop"))
     policies = Act(verb="create", group="policy.karmada.io", resource="propagationpolicies", namespace="shop")
     assert known.may(ALICE, policies)
