@@ -210,18 +210,33 @@ def test_permissions_beyond_the_own_ones_cannot_be_granted() -> None:
     assert known.missing_rules(MASTER, wild, "shop") == []
 
 
-def test_rules_for_paths_and_subresources_include_narrower_ones() -> None:
-    paths: Json = {"verbs": ["get"], "nonResourceURLs": ["/apis/*"]}
-    values = [role("mine", paths, rule("update", "*/scale", "apps")), binding("b", "mine", user("alice"))]
-    known = parsing.rights(values)
-    for path, group, resource, missing in (
-        ("/apis/apps", "apps", "deployments/scale", 0),
-        ("/metrics", "apps", "deployments/status", 2),
-        ("/api", "apps", "deployments", 2),
-    ):
-        requested: list[Json] = [{**paths, "nonResourceURLs": [path]}, rule("update", resource, group)]
-        rules = parsing.rules(KubeObject({"rules": requested}))
-        assert len(known.missing_rules(ALICE, rules, "")) == missing
+def path_rule(*paths: str) -> Json:
+    return {"verbs": ["get"], "nonResourceURLs": list(paths)}
+
+
+@pytest.mark.parametrize(
+    ("requested", "is_owned"),
+    [
+        (path_rule("/apis/apps"), True),
+        (path_rule("/version"), True),
+        (path_rule("/metrics"), False),
+        (rule("update", "deployments/scale", "apps"), True),
+        (rule("update", "deployments/status", "apps"), False),
+        (rule("update", "deployments", "apps"), False),
+        (rule("update", "deployments/scale", "example.io"), False),
+        (rule("get", "secrets", names="a"), True),
+        (rule("get", "secrets", names="a b"), False),
+    ],
+)
+def test_only_owned_parts_of_rules_may_be_granted(requested: Json, *, is_owned: bool) -> None:
+    own = [
+        path_rule("/apis/*", "/version"),
+        rule("update", "*/scale", "apps"),
+        rule("get", "secrets", names="a"),
+    ]
+    known = parsing.rights([role("mine", *own), binding("b", "mine", user("alice"))])
+    rules = parsing.rules(KubeObject({"rules": [requested]}))
+    assert (known.missing_rules(ALICE, rules, "") == []) == is_owned
 
 
 _DAMAGED: list[Json] = [
