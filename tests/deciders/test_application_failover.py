@@ -77,8 +77,25 @@ async def test_repeated_unhealthy_reports_do_not_restart_the_toleration_time(sto
     for _ in range(5):
         await story.pass_s(10)
         await story.report(WEB, "member1", healthy=False, ready=1)
-    await story.pass_s(10)
+    await story.pass_ms(9_999)
+    assert story.placed(WEB) == {"member1": 2, "member2": 2}
+    await story.pass_ms(1)
     assert story.placed(WEB) == {"member2": 4}
+
+
+async def test_each_cluster_has_its_own_toleration_time(story: Story) -> None:
+    await story.submit(joined("member3"), capacity("member3", 0))
+    behavior = failover(tolerationSeconds=60)
+    placement = on(*MEMBERS, "member3", scheduling=DYNAMIC)
+    await story.submit(policy("p", placement, failover=behavior), deployment("web", 4))
+    await story.submit(capacity("member3"))
+    await story.report(WEB, "member2", healthy=False)
+    await story.pass_s(30)
+    await story.report(WEB, "member1", healthy=False)
+    await story.pass_s(30)
+    assert set(story.placed(WEB)) == {"member1", "member3"}
+    await story.pass_s(30)
+    assert story.placed(WEB) == {"member3": 4}
 
 
 async def test_toleration_time_continues_over_a_restart(story: Story) -> None:
@@ -108,6 +125,16 @@ async def test_direct_purge_removes_the_workload_at_once(story: Story, mode: str
     await unhealthy(story, mode)
     await story.pass_s(60)
     assert await story.replicas(WEB) == {"member2": 4}
+
+
+async def test_recovered_workload_with_purge_mode_never_waits_for_a_client(story: Story) -> None:
+    behavior = failover("Never", tolerationSeconds=60)
+    await story.submit(policy("p", on("member1"), failover=behavior), deployment("web", 4))
+    await story.report(WEB, "member1", healthy=False)
+    await story.pass_s(60)
+    await story.report(WEB, "member1")
+    assert await story.recorded(decisions.EvictionFinished) == []
+    assert (story.placed(WEB), await story.replicas(WEB)) == ({}, {"member1": 4})
 
 
 async def test_purge_mode_never_keeps_the_workload(story: Story) -> None:

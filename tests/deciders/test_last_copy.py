@@ -8,7 +8,9 @@ from engine.deciders import eviction_rules, last_copy
 from engine.reconcilers import explanation
 from events import clusters, decisions, specs, works
 from events.json_values import Json
+from tests.builders import manifests
 from tests.builders.inputs import (
+    applied,
     capacity,
     deployment,
     joined,
@@ -63,6 +65,8 @@ async def test_workload_without_policy_keeps_running_for_as_long_as_the_taint_la
     binding = story.binding(WEB)
     assert (binding.condition, "member1" in binding.message) == (last_copy.UNCLAIMED, True)
     assert story.worker.next_timer_ms() is None
+    await story.submit(tainted("member1", "NoExecute", "another"))
+    assert len(await story.recorded(decisions.ScheduleFailed)) == 1, "the same reason is reported once"
 
 
 async def test_claimed_workload_that_fits_nowhere_else_keeps_running_and_recovers(story: Story) -> None:
@@ -74,6 +78,15 @@ async def test_claimed_workload_that_fits_nowhere_else_keeps_running_and_recover
     await story.submit(untainted("member1"))
     assert story.placed(WEB) == {"member1": 2}
     assert await finished_evictions(story) == [eviction_rules.EndReason.RECOVERED]
+
+
+async def test_workload_that_may_run_anywhere_recovers_too(story: Story) -> None:
+    await placed_alone(story)
+    await story.submit(capacity("member2", 0), policy("p", {"replicaScheduling": DYNAMIC}))
+    await story.submit(tainted("member1", "NoExecute"))
+    assert story.placed(WEB) == {}
+    await story.submit(untainted("member1"))
+    assert story.placed(WEB) == {"member1": 2}
 
 
 async def test_cluster_with_a_taint_that_only_the_former_placement_tolerates_has_not_recovered(
@@ -210,6 +223,46 @@ async def test_copy_that_does_not_run_is_deleted_after_the_grace_period(story: S
     await story.pass_s(GRACE_S + 1)
     assert await story.replicas(WEB) == {}
     assert await finished_evictions(story) == [eviction_rules.EndReason.GRACE_PERIOD_OVER]
+
+
+async def test_unhealthy_copy_is_kept_while_some_of_its_replicas_are_ready(story: Story) -> None:
+    await placed_alone(story)
+    await story.report(WEB, "member1", healthy=False, ready=1)
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.pass_s(GRACE_S + 1)
+    assert await story.replicas(WEB) == {"member1": 2}
+
+
+async def test_last_copy_of_a_kind_without_replicas_is_kept_if_it_is_healthy(story: Story) -> None:
+    settings = key("settings", manifests.CONFIG_MAP)
+    named = policy("p", on("member1"), selector(kind=manifests.CONFIG_MAP))
+    await story.submit(joined("member1"), named, applied(manifests.config_map("settings", "default")))
+    await story.report(settings, "member1")
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.pass_s(GRACE_S + 1)
+    assert await story.replicas(settings) == {"member1": None}
+
+
+async def test_directly_purged_copy_is_not_kept_and_its_cluster_is_used_again_later(story: Story) -> None:
+    await placed_alone(story)
+    directly = {"cluster": {"purgeMode": "Directly"}}
+    await story.submit(policy("p", on("member1"), failover=directly))
+    await story.submit(tainted("member1", "NoExecute"))
+    assert await story.replicas(WEB) == {}
+    await story.submit(untainted("member1"))
+    await story.pass_s(GRACE_S + 1)
+    assert await finished_evictions(story) == [eviction_rules.EndReason.GRACE_PERIOD_OVER]
+    assert await story.replicas(WEB) == {"member1": 2}
+
+
+async def test_copy_is_deleted_after_the_grace_period_if_some_replacement_runs(story: Story) -> None:
+    await placed_alone(story, placement=on("member1", "member2", scheduling=DUPLICATED))
+    await story.report(WEB, "member2", healthy=False, ready=1)
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.pass_s(GRACE_S)
+    assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
+    await story.pass_s(1)
+    assert await story.replicas(WEB) == {"member2": 2}
 
 
 async def test_unclaimed_workload_whose_cluster_left_is_reported_as_running_nowhere(story: Story) -> None:

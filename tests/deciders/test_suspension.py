@@ -2,7 +2,7 @@
 
 import pytest
 
-from events import specs, works
+from events import decisions, specs, works
 from tests.builders.inputs import capacity, deleted, deployment, joined, key, policy, ref, tainted
 from tests.builders.manifests import EVEN, on
 from tests.deciders.story import Story
@@ -80,3 +80,4 @@ async def test_last_copy_survives_a_taint_while_scheduling_is_suspended(story: S
     await story.submit(tainted("member1", "NoExecute"))
     await story.pass_s(1_200)
     assert await story.replicas(WEB) == {"member1": 2}
+    assert await story.recorded(decisions.ScheduleFailed) == []

@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 
 from engine.deciders import eviction_rules, taint_manager
+from engine.domain.bindings import SUCCESS
 from events import clusters, decisions
 from events.json_values import Json
 from tests.builders import inputs, manifests
@@ -91,6 +92,17 @@ async def test_workload_is_evicted_exactly_after_its_toleration_seconds(story: S
     assert story.placed(WEB) == {"member2": 4}
 
 
+async def test_each_cluster_is_left_at_its_own_time(story: Story) -> None:
+    await story.submit(policy("p", tolerating(30)), deployment("web", 4))
+    await story.submit(tainted("member2", "NoExecute"))
+    await story.pass_s(10)
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.pass_s(20)
+    assert [eviction.cluster for eviction in await story.recorded(decisions.EvictionStarted)] == ["member2"]
+    await story.pass_s(10)
+    assert story.placed(WEB) == {}
+
+
 async def test_taint_removed_in_time_evicts_nothing(story: Story) -> None:
     await story.submit(policy("p", tolerating(30)), deployment("web", 4))
     await story.submit(tainted("member1", "NoExecute"))
@@ -163,6 +175,26 @@ async def test_evicted_replicas_run_until_the_replacement_is_healthy(story: Stor
     assert await finished_evictions(story) == [eviction_rules.EndReason.REPLACEMENT_HEALTHY]
 
 
+async def test_report_of_a_work_that_could_not_be_applied_does_not_make_the_replacement_healthy(
+    story: Story,
+) -> None:
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.report(WEB, "member2", fault="the override cannot be applied")
+    assert await finished_evictions(story) == []
+
+
+async def test_replacement_in_another_cluster_must_be_healthy_if_the_policy_changes_meanwhile(
+    story: Story,
+) -> None:
+    await story.submit(joined("member3"), capacity("member3"))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.write(policy("p", on("member3", scheduling=DYNAMIC)))
+    await story.report(WEB, "member2")
+    assert await story.replicas(WEB) == {"member1": 2, "member3": 4}
+
+
 async def test_report_of_the_former_work_does_not_make_the_replacement_healthy(story: Story) -> None:
     await story.submit(policy("p", ANYWHERE), deployment("web", 4))
     before = (await story.running(WEB))["member2"]
@@ -190,6 +222,19 @@ async def test_grace_period_continues_over_a_restart(story: Story) -> None:
     assert await finished_evictions(story) == []
     await story.pass_ms(1)
     assert await finished_evictions(story) == [eviction_rules.EndReason.GRACE_PERIOD_OVER]
+
+
+async def test_each_eviction_ends_after_its_own_grace_period(story: Story) -> None:
+    await story.submit(joined("member3"), capacity("member3"))
+    placement = on(*MEMBERS, "member3", scheduling=DUPLICATED)
+    await story.submit(policy("p", placement), deployment("web", 2))
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.pass_s(60)
+    await story.submit(tainted("member2", "NoExecute"))
+    await story.pass_ms((GRACE_S - 60) * 1000 + 1)
+    assert await story.replicas(WEB) == {"member2": 2, "member3": 2}
+    await story.pass_s(60)
+    assert await story.replicas(WEB) == {"member3": 2}
 
 
 async def test_eviction_without_need_of_a_replacement_ends_at_once(story: Story) -> None:
@@ -248,7 +293,7 @@ async def test_unclaimed_workload_is_evicted_without_a_replacement(story: Story)
     await story.submit(policy("p", ANYWHERE), deployment("web", 4))
     await story.submit(inputs.policy_deleted("p"))
     await story.submit(tainted("member1", "NoExecute"))
-    assert story.placed(WEB) == {"member2": 2}
+    assert (story.placed(WEB), story.binding(WEB).condition) == ({"member2": 2}, SUCCESS)
     await story.report(WEB, "member2")
     await story.pass_s(GRACE_S)
     assert await story.replicas(WEB) == {"member1": 2, "member2": 2}, "it runs on for as long as it may"
@@ -334,4 +379,29 @@ async def test_new_taint_evicts_after_its_own_time(story: Story) -> None:
         assert story.placed(WEB) == {"member2": 4}
         await story.report(WEB, "member2")
         await story.submit(untainted("member1"))
+        await story.submit(inputs.rebalancer(f"back-{number}", inputs.ref("web")))
+
+
+async def test_workload_that_came_back_is_evicted_again_by_a_taint_that_it_does_not_tolerate(
+    story: Story,
+) -> None:
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
+    for number in range(2):
+        await story.submit(tainted("member1", "NoExecute"))
+        assert story.placed(WEB) == {"member2": 4}
+        await story.report(WEB, "member2")
+        await story.submit(untainted("member1"))
+        await story.submit(inputs.rebalancer(f"back-{number}", inputs.ref("web")))
+        assert story.placed(WEB) == {"member1": 2, "member2": 2}
+
+
+async def test_workload_that_comes_back_to_an_expired_toleration_stays_longer_each_time(story: Story) -> None:
+    await story.submit(policy("p", tolerating(3)), deployment("web", 4))
+    await story.submit(tainted("member1", "NoExecute"))
+    for number, seconds in enumerate((3, 5, 5, 10, 20)):
+        await story.pass_ms(seconds * 1000 - 1)
+        assert story.placed(WEB) == {"member1": 2, "member2": 2}
+        await story.pass_ms(1)
+        assert story.placed(WEB) == {"member2": 4}
+        await story.report(WEB, "member2")
         await story.submit(inputs.rebalancer(f"back-{number}", inputs.ref("web")))
