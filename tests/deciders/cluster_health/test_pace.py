@@ -1,5 +1,8 @@
 """Several clusters fail: they are emptied one by one, and not at all while most of them fail."""
 
+import pytest
+
+from events import clusters
 from tests.builders.inputs import health_reported, joined, taint_policy
 from tests.deciders.cluster_health.fleet import CONFIRM_S, MEMBERS, PACE_S, tainted_by_policies, taints
 from tests.deciders.story import Story
@@ -35,6 +38,26 @@ async def test_no_cluster_is_emptied_while_most_fail(story: Story) -> None:
     # The others recover, so the control plane was not cut off.
     await story.submit(*(health_reported(name) for name in MEMBERS[1:4]))
     assert await taints(story) == {"member1": ["NoExecute"]}
+
+
+@pytest.mark.parametrize(("failing", "total"), [(3, 5), (11, 20)])
+async def test_no_cluster_is_emptied_while_just_enough_fail(story: Story, failing: int, total: int) -> None:
+    names = [f"member{index}" for index in range(1, total + 1)]
+    await story.submit(taint_policy("failing"), *(joined(name) for name in names[len(MEMBERS) :]))
+    await story.submit(*(clusters.ClusterLeft(name=name) for name in MEMBERS[total:]))
+    await story.submit(*(health_reported(name, ready=False) for name in names[:failing]))
+    await story.pass_s(CONFIRM_S)
+    assert await tainted_by_policies(story) == []
+    await story.submit(health_reported(names[0]))
+    await story.pass_s(CONFIRM_S)
+    assert await tainted_by_policies(story) != []
+
+
+async def test_pair_of_clusters_is_emptied_although_both_fail(story: Story) -> None:
+    await story.submit(taint_policy("failing"), *(clusters.ClusterLeft(name=name) for name in MEMBERS[2:]))
+    await story.submit(*(health_reported(name, ready=False) for name in MEMBERS[:2]))
+    await story.pass_s(CONFIRM_S + PACE_S)
+    assert set(await taints(story)) == {"member1", "member2"}
 
 
 async def test_pace_and_confirmation_survive_restarts(story: Story) -> None:

@@ -1,5 +1,7 @@
 """Clusters whose reporter misses its announced grace period."""
 
+import pytest
+
 from events import cluster_decisions, clusters
 from tests.builders.inputs import health_reported, joined
 from tests.deciders.story import Story
@@ -63,9 +65,11 @@ async def test_removed_cluster_is_not_silenced(story: Story) -> None:
     assert await story.recorded(cluster_decisions.ClusterSilenced) == []
 
 
-async def test_new_owner_waits_a_full_grace_time(story: Story) -> None:
-    # Reports during downtime of the control plane are lost, however healthy the clusters are.
-    await story.submit(health_reported("member1", grace_s=40))
+@pytest.mark.parametrize("is_change", [True, False])
+async def test_new_owner_waits_a_full_grace_time(story: Story, *, is_change: bool) -> None:
+    # Reports during downtime of the control plane are lost, however healthy the clusters are. The former owner
+    # took a step only if the last report was a change.
+    await story.submit(health_reported("member1", ready=not is_change, grace_s=40))
     story.now_ms += 1_000_000
     await story.restart()
     await story.pass_ms(39_999)

@@ -3,6 +3,7 @@
 from engine.deciders import cluster_health
 from events import cluster_decisions, clusters
 from tests.builders.inputs import (
+    conditions_reported,
     deployment,
     health_reported,
     policy,
@@ -114,3 +115,15 @@ async def test_judgement_and_taint_are_written_once(story: Story) -> None:
     await story.pass_s(1_000)
     assert len(await story.recorded(cluster_decisions.ClusterJudged)) == 1
     assert len(await story.recorded(clusters.ClusterTainted)) == 2
+
+
+async def test_taint_that_one_policy_adds_is_not_removed_by_another(story: Story) -> None:
+    without_pressure = {"conditionType": "Pressure", "operator": "In", "statusValues": ["False"]}
+    relieved = taint_policy(
+        "a", "NoExecute", "True", condition="Pressure", removeOnConditions=[without_pressure]
+    )
+    await story.submit(taint_policy("failing"), relieved, conditions_reported("member1", Pressure="False"))
+    await story.submit(health_reported("member1", ready=False))
+    await story.pass_s(CONFIRM_S)
+    assert await taints(story) == {"member1": ["NoExecute"]}
+    assert await story.recorded(clusters.ClusterUntainted) == []
