@@ -9,7 +9,7 @@ import pytest
 
 from engine.http.kube import write_parsing
 from events.json_values import Json, object_at
-from tests.api.kube.client import MAPS, POLICIES, api, create, version
+from tests.api.kube.client import MAPS, MERGE, POLICIES, api, create, version
 from tests.builders.manifests import config_map, definition, manifest, override_policy, policy
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -268,3 +268,35 @@ async def test_put_creates_absent_objects_of_some_kinds(path: str, value: Json) 
             assert answer.status_code == code, answer.text
         config = await client.put(f"{MAPS}/one", json=config_map("one"))
         assert config.status_code == 404
+
+
+async def test_service_that_becomes_internal_loses_its_node_ports() -> None:
+    path = "/api/v1/namespaces/default/services"
+    spec = {"type": "NodePort", "ports": [{"port": 80, "nodePort": 30_080}]}
+    async with api() as (client, _):
+        made = await client.post(path, json={"metadata": {"name": "web"}, "spec": spec})
+        assert made.status_code == 201, made.text
+        changed = await client.patch(f"{path}/web", json={"spec": {"type": "ClusterIP"}}, headers=MERGE)
+        assert changed.status_code == 200, changed.text
+        assert "nodePort" not in changed.json()["spec"]["ports"][0]
+
+
+async def test_stricter_schema_refuses_new_faults_of_stored_objects_only() -> None:
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    path = "/apis/example.io/v1/namespaces/default/ships"
+    ship = manifest("example.io/v1", "Ship", "one", spec={"size": -1, "crew": 2})
+    counts = {name: {"type": "integer", "minimum": 0} for name in ("size", "crew")}
+    spec: Json = {"type": "object", "properties": counts}
+    async with api() as (client, _):
+        made = await client.post(definitions, json=definition("ships", "Ship"))
+        assert made.status_code == 201, made.text
+        assert (await client.post(path, json=ship)).status_code == 201
+        strict = definition("ships", "Ship", schema={"type": "object", "properties": {"spec": spec}})
+        strict["metadata"] = made.json()["metadata"]
+        answer = await client.put(f"{definitions}/ships.example.io", json=strict)
+        assert answer.status_code == 200, answer.text
+        for crew, code in ((3, 200), (-2, 422)):
+            patch = {"spec": {"crew": crew}}
+            answer = await client.patch(f"{path}/one", json=patch, headers=MERGE)
+            assert answer.status_code == code, answer.text
+        assert [cause["field"] for cause in answer.json()["details"]["causes"]] == ["spec.crew"]
