@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from engine.domain import marks
 from engine.karmada import defaults, rules
 from engine.karmada.default_tolerations import NOT_READY, UNREACHABLE, TolerationSeconds
+from engine.kubeapi.errors.status_objects import StatusError
 from engine.writing.edits import objects
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
@@ -158,6 +159,8 @@ FORMS: list[tuple[Json, str]] = [
     ),
     (_cluster(syncMode=""), "spec.syncMode: Required value"),
     (_cluster("a" * 49), "metadata.name: Invalid value"),
+    (_cluster("a.b"), "metadata.name: Invalid value"),
+    (_cluster("Member1"), "metadata.name: Invalid value"),
     (_cluster(secretRef={"name": "x"}), "spec.secretRef.namespace: Required value"),
     (_cluster(proxyURL="ftp://x"), 'unsupported scheme "ftp"'),
     (_cluster(taints=[{"key": "a", "effect": "NoSchedule"}] * 2), "spec.taints[1]: Duplicate value"),
@@ -169,7 +172,30 @@ def test_malformed_fields_are_refused(value: Json, words: str) -> None:
     assert words in ", ".join(cause.text for cause in objects.form_causes(KubeObject(value)))
 
 
+@pytest.mark.parametrize("proxy", ["", "http://proxy", "https://proxy", "socks5://proxy"])
+def test_cluster_with_a_proxy_is_accepted(proxy: str) -> None:
+    assert objects.form_causes(KubeObject(_cluster(proxyURL=proxy))) == []
+
+
 AFFINITY: Json = {"clusterNames": ["member1"]}
+
+
+def _field_overrides(**patches: object) -> Json:
+    return {"overriders": {"fieldOverrider": [{"fieldPath": "/data/settings", **patches}]}}
+
+
+def _quota(overall: str, assigned: str) -> Json:
+    assignments = [{"clusterName": "m1", "hard": {"cpu": assigned}}]
+    return {"overall": {"cpu": overall}, "staticAssignments": assignments}
+
+
+OTHER_ASSIGNMENT: Json = {"clusterName": "a.b", "hard": {"cpu": "1"}}
+
+
+def _federated_hpa(**spec: object) -> Json:
+    return manifest("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "one", "shop", spec=spec)
+
+
 RULES: list[tuple[Json, str]] = [
     (
         _policy(
@@ -223,6 +249,33 @@ RULES: list[tuple[Json, str]] = [
         ),
         "overall is less than assignments",
     ),
+    (
+        _policy(
+            failover={"application": {"purgeMode": "Gracefully", "decisionConditions": {}}},
+        ),
+        "should not be empty when purgeMode is gracefully",
+    ),
+    (
+        _policy("OverridePolicy", overrideRules=[_field_overrides(json=[EMPTY], yaml=[EMPTY])]),
+        "FieldOverrider has both YAML and JSON set",
+    ),
+    (
+        _policy("FederatedResourceQuota", **_quota("1", "much")),
+        'spec.overall[cpu]: Invalid value: "1": this amount or an assigned one is not a quantity',
+    ),
+    (
+        _policy("FederatedResourceQuota", **_quota("much", "1")),
+        'spec.overall[cpu]: Invalid value: "much": this amount or an assigned one is not a quantity',
+    ),
+    (
+        _policy("FederatedResourceQuota", overall={"pods": "1"}, staticAssignments=[OTHER_ASSIGNMENT]),
+        "spec.staticAssignments[0].hard[cpu]: Invalid value",
+    ),
+    (
+        _policy("FederatedResourceQuota", overall={"cpu": "1"}, staticAssignments=[OTHER_ASSIGNMENT]),
+        "spec.staticAssignments[0].clusterName: Invalid value",
+    ),
+    (_federated_hpa(minReplicas=3, maxReplicas=2), "spec.maxReplicas"),
 ]
 
 
@@ -230,6 +283,44 @@ RULES: list[tuple[Json, str]] = [
 def test_violated_rules_are_refused(value: Json, words: str) -> None:
     assert words in _words(value)
     assert rules.webhook(str(value["kind"])).endswith(".karmada.io")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        _policy(failover={"application": {"purgeMode": "Directly", "decisionConditions": {}}}),
+        _policy(placement={"spreadConstraints": [{"spreadByLabel": "zone"}, {"spreadByLabel": "rack"}]}),
+        _policy("OverridePolicy", targetCluster=AFFINITY, overriders={"plaintext": [EMPTY]}),
+        _policy("OverridePolicy", overrideRules=[_field_overrides(json=[{"subPath": ""}])]),
+        _policy("OverridePolicy", overrideRules=[_field_overrides(yaml=[{"subPath": "/a"}])]),
+        _policy("FederatedResourceQuota", **_quota("1", "1000m")),
+        _federated_hpa(minReplicas=2, maxReplicas=2),
+        # A custom kind of another group may have the name of one of Karmada's.
+        {
+            **_policy("OverridePolicy", targetCluster=AFFINITY, overrideRules=[]),
+            "apiVersion": "example.io/v1",
+        },
+    ],
+)
+def test_object_within_the_rules_is_accepted(value: Json) -> None:
+    assert _words(value) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "refused_by"),
+    [
+        (_cluster(), 'clusters.cluster.karmada.io "member1" is forbidden: '),
+        (_policy(), 'admission webhook "resourcedeletionprotection.karmada.io" denied the request: '),
+    ],
+)
+def test_protected_object_cannot_be_deleted(value: Json, refused_by: str) -> None:
+    label = "resourcetemplate.karmada.io/deletion-protected"
+    rules.check_deletion(KubeObject(value).with_metadata({"labels": {label: "Never"}}))
+    with pytest.raises(StatusError) as refused:
+        rules.check_deletion(KubeObject(value).with_metadata({"labels": {label: "Always"}}))
+    assert refused.value.message == (
+        f"{refused_by}This resource is protected, please make sure to remove the label: {label}"
+    )
 
 
 def test_immutable_policy_fields_cannot_change() -> None:
