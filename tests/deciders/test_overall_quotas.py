@@ -5,8 +5,12 @@ import pytest
 from engine.deciders import overall_quotas
 from engine.deciders.step_outputs import Outputs
 from events import decisions, keys, policies, quota_decisions, release, shapes
+from events.json_values import Json
+from tests.builders import manifests
 from tests.builders.inputs import (
+    applied,
     capacity,
+    configuration,
     deleted,
     deployment,
     joined,
@@ -138,6 +142,27 @@ async def test_template_with_requests_beyond_the_quota_is_not_applied(story: Sto
     await story.submit(quota("all", "2"))
     assert (await story.recorded(decisions.BindingDeclared, WEB))[-1].requests == {"cpu": "2"}
     assert await _used(story) == {"cpu": "2"}
+
+
+async def test_each_limited_resource_counts_alone(story: Story) -> None:
+    def limits(cpu: str, memory: str) -> shapes.Event:
+        spec: Json = {"overall": {"cpu": cpu, "memory": memory}}
+        return configuration(
+            manifests.manifest(POLICIES, "FederatedResourceQuota", "all", "default", spec=spec)
+        )
+
+    def requesting(cpu: str, memory: str) -> shapes.Event:
+        return applied(manifests.deployment("web", 1, "default", requests={"cpu": cpu, "memory": memory}))
+
+    await _begun(story, "")
+    await story.submit(limits("1", "1Gi"), requesting("1", "1Gi"))
+    await story.submit(requesting("1", "2Gi"))
+    (refused,) = await story.recorded(decisions.ClaimRefused)
+    assert "exceeded for resource memory" in refused.fault
+    # Less of a resource that is used beyond its limit, and more of another one, is allowed.
+    await story.submit(limits("2", "500Mi"))
+    await story.submit(requesting("2", "800Mi"))
+    assert await _used(story) == {"cpu": "2", "memory": "800Mi"}
 
 
 async def test_quota_counts_earlier_workloads_until_it_is_deleted(story: Story) -> None:

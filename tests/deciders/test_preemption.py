@@ -266,9 +266,13 @@ async def test_late_smaller_or_equal_priority_preemption_request_is_ignored(stor
         request(cluster="member3"),
         request(key=key("nobody")),
     )
-    assert await story.recorded(decisions.EvictionStarted) == []
+    await story.submit(specs.SuspensionWritten(template=ref("low"), scheduling=True))
     await story.submit(request())
-    assert len(await story.recorded(decisions.EvictionStarted)) == 1
+    await story.submit(specs.SuspensionWritten(template=ref("low"), scheduling=False))
+    assert await story.recorded(decisions.EvictionStarted) == []
+    await story.pass_ms(1)
+    await story.submit(request(replicas=5), request(cluster="member2"))
+    assert [eviction.cluster for eviction in await story.recorded(decisions.EvictionStarted)] == ["member2"]
 
 
 async def test_deletion_permission_does_not_end_a_preemption(story: Story) -> None:

@@ -210,3 +210,13 @@ async def test_workload_moves_to_a_cluster_that_another_of_its_group_has_left(st
     await story.submit(deleted("web"))
     await story.submit(tainted("member2", "NoExecute"))
     assert story.placed(API) == {"member1": 1}
+
+
+async def test_workload_joins_its_group_where_all_others_run(story: Story) -> None:
+    await story.submit(*(joined(f"member{index}") for index in (1, 2, 3)))
+    everywhere = {**on("member1", "member2"), "workloadAffinity": TOGETHER}
+    await story.submit(policy("web", everywhere, selector(name="web")), _labelled("web", team="a"))
+    await story.submit(_policy("api", TOGETHER, "member2", workload="api"), _labelled("api", team="a"))
+    assert (set(story.placed(WEB)), set(story.placed(API))) == ({"member1", "member2"}, {"member2"})
+    await story.submit(_policy("p", TOGETHER), _labelled("db", team="a"))
+    assert set(story.placed(DB)) == {"member2"}
