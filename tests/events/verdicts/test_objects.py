@@ -1,5 +1,7 @@
 """Objects that are created, changed and deleted: generations, expected versions, names."""
 
+from collections.abc import Callable
+
 import pytest
 
 from events import policies, shapes, specs
@@ -97,22 +99,41 @@ def test_each_kind_of_object_can_be_deleted(written: log_records.Build, deleted:
     assert not partition.fold.state.heads
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        shapes.WorkloadRef(api_version="example.io/v1", kind="Deployment", name="foo", namespace="default"),
-        shapes.WorkloadRef(api_version="apps/v1", kind="deployment", name="foo", namespace="default"),
-        shapes.WorkloadRef(api_version="apps/v1", kind="Deployment", name="default/foo"),
-    ],
-    ids=["version", "kind", "name"],
+OTHERS = (
+    shapes.WorkloadRef(api_version="example.io/v1", kind="Deployment", name="foo", namespace="default"),
+    shapes.WorkloadRef(api_version="apps/v1", kind="deployment", name="foo", namespace="default"),
+    shapes.WorkloadRef(api_version="apps/v1", kind="Deployment", name="default/foo"),
 )
-def test_deletion_must_name_the_existing_object(other: shapes.WorkloadRef) -> None:
-    deletion = specs.TemplateDeleted(template=other)
-    assert log_records.key_of(deletion) == KEY
+"""Identities with the key of the Deployment foo."""
+
+EVENTS: list[Callable[[shapes.WorkloadRef], shapes.Event]] = [
+    lambda ref: specs.TemplateDeleted(template=ref),
+    lambda ref: specs.TemplateStatusWritten(template=ref, status={}),
+    lambda ref: specs.DeletionAllowed(template=ref, cluster="member1"),
+    lambda ref: specs.SuspensionWritten(template=ref, scheduling=True),
+]
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=["version", "kind", "name"])
+@pytest.mark.parametrize("event_of", EVENTS, ids=["deletion", "status", "permission", "suspension"])
+def test_event_must_name_the_existing_object(
+    event_of: Callable[[shapes.WorkloadRef], shapes.Event], other: shapes.WorkloadRef
+) -> None:
+    missing = "refused: name: default/foo-deployment does not exist"
+    assert log_records.key_of(event_of(other)) == KEY
+    partition = Partition.of(applied())
+    assert partition.refused(event_of(FOO)) == missing
+    partition.taken(applied())
+    assert partition.refused(event_of(other)) == missing
+    assert KEY in partition.fold.state.heads
+    partition.taken(event_of(FOO))
+
+
+def test_deletion_is_allowed_in_a_cluster_only() -> None:
     partition = Partition.of(applied())
     partition.taken(applied())
-    assert partition.refused(deletion) == "refused: name: default/foo-deployment does not exist"
-    assert KEY in partition.fold.state.heads
+    refusal = partition.refused(specs.DeletionAllowed(template=FOO, cluster="Not a name"))
+    assert refusal == "refused: cluster: 'Not a name' is no name of a cluster"
 
 
 def test_policy_is_deleted_by_its_own_kind() -> None:
