@@ -115,7 +115,8 @@ class Admission(Struct, frozen=True, kw_only=True):
         if not is_same or now.at("status", "certificate") != before.at("status", "certificate"):
             self._check(before, "sign")
         conditions = decisions + [_timed(condition, self.now_ms) for condition in others]
-        return _with_conditions(now, conditions) if conditions else now
+        # ``written`` may have an approval only, which is dropped.
+        return _with_conditions(now, conditions) if conditions or written else now
 
     def _check(self, value: KubeObject, verb: str) -> None:
         """Raise StatusError (403) if the user may not ``verb`` (approve, sign) requests to the signer of ``value``."""
