@@ -151,6 +151,19 @@ async def test_unplaceable_workload_gets_no_work_in_a_cluster_that_has_left(stor
     assert (await story.running(key)).keys() == {"member1"}
 
 
+async def test_cluster_leaves_after_one_that_an_unplaceable_workload_still_names(story: Story) -> None:
+    await story.submit(capacity("member2", pods=1), policy("p", ANYWHERE), deployment("web", 2))
+    await story.submit(policy("q", on("member2"), manifests.selector("held"), priority=1), deployment("held"))
+    work = (await story.running(WEB))["member1"]
+    await start_removal(story)
+    await report_deleted(story, work)
+    assert (await left_clusters(story), story.placed(WEB)) == (["member1"], {"member1": 2})
+    held = (await story.running(inputs.key("held")))["member2"]
+    await start_removal(story, "member2")
+    await report_deleted(story, held, inputs.key("held"), "member2")
+    assert await left_clusters(story, "member2") == ["member2"]
+
+
 @pytest.mark.parametrize("preserved", [False, True])
 async def test_preserved_resources_stay_in_the_leaving_cluster(story: Story, *, preserved: bool) -> None:
     await story.submit(policy("p", ANYWHERE, preserveResourcesOnDeletion=preserved), deployment("web", 4))

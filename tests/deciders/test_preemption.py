@@ -5,7 +5,9 @@ import pytest
 from engine.deciders.preemption_victims import EXCLUSION_SECONDS
 from events import decisions, keys, links, policies, shapes, specs
 from events.json_values import Json
+from tests.builders import manifests
 from tests.builders.inputs import (
+    applied,
     capacity,
     deleted,
     deployment,
@@ -166,6 +168,24 @@ async def test_no_victim_is_evicted_if_all_together_are_not_enough(story: Story)
     (decision,) = await chosen(story)
     assert (decision.victims, decision.reason) == ((), "NotEnough")
     assert await story.recorded(decisions.EvictionStarted) == []
+
+
+@pytest.mark.parametrize("resource", ["a.example.com/gpu", "z.example.com/gpu"])
+async def test_no_victim_is_evicted_if_another_resource_exists_nowhere(story: Story, resource: str) -> None:
+    await fill(story, "low")
+    requests = {"cpu": "1", resource: "1"}
+    await story.submit(ranked("high", "high"))
+    await story.submit(applied(manifests.deployment("high", 3, "default", requests=requests)))
+    assert [decision.reason for decision in await chosen(story)] == ["NotEnough"]
+
+
+async def test_victim_also_frees_pods(story: Story) -> None:
+    await fill(story, "low")
+    await story.submit(capacity("member1", 100, pods=1), capacity("member2", 100, pods=0))
+    await story.submit(ranked("high", "high"), deployment("high", 3))
+    (request,) = await story.recorded(decisions.CapacityWanted, HIGH)
+    assert request.missing == 2
+    assert await victims(story) == [(LOW, "member1")]
 
 
 @pytest.mark.parametrize("by", ["high", "modest"])

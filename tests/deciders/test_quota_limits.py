@@ -30,6 +30,20 @@ async def test_replicas_are_divided_by_the_free_amounts_of_quotas(story: Story) 
     assert sum(story.placed(WEB).values()) == 8
 
 
+async def test_quota_limits_its_own_cluster_of_those_that_the_policy_selects(story: Story) -> None:
+    both = on("member2", "member3", scheduling=DYNAMIC)
+    await story.submit(joined("member3"), capacity("member3"), policy("p", both))
+    await story.submit(_limited("member1", pods="0"), _limited("member3", pods="1"))
+    await story.submit(deployment("web", 8))
+    assert story.placed(WEB) == {"member2": 7, "member3": 1}
+
+
+async def test_quota_above_the_free_capacity_adds_none(story: Story) -> None:
+    await story.submit(_limited("member1", pods="90"), _limited("member2", pods="90"))
+    await story.submit(deployment("web", 21))
+    assert story.placed(WEB) == {}
+
+
 async def test_quota_of_another_namespace_limits_nothing(story: Story) -> None:
     await story.submit(_limited("member1", "other", pods="0"), _limited("member2", "other", pods="0"))
     await story.submit(deployment("web", 8))

@@ -220,3 +220,14 @@ async def test_workload_joins_its_group_where_all_others_run(story: Story) -> No
     assert (set(story.placed(WEB)), set(story.placed(API))) == ({"member1", "member2"}, {"member2"})
     await story.submit(_policy("p", TOGETHER), _labelled("db", team="a"))
     assert set(story.placed(DB)) == {"member2"}
+
+
+async def test_waiting_workload_does_not_delay_others_of_its_group(story: Story) -> None:
+    await story.submit(joined("member1"), joined("member2"))
+    for name, cluster in (("web", "member1"), ("api", "member1"), ("db", "member2")):
+        await story.submit(_policy(name, APART, cluster, workload=name), _labelled(name, tier="a"))
+    assert [story.placed(binding_key) for binding_key in (WEB, API, DB)] == [
+        {"member1": 1},
+        {},
+        {"member2": 1},
+    ]
